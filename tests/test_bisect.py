@@ -88,11 +88,18 @@ def test_around_each_of_several_changes_versions_are_measured_twice() -> None:
 
 
 def test_a_version_that_lies_alone_is_measured_until_it_is_believed() -> None:
-    search = Search(65, seed=1, spread=8, margin=lambda _level: 0.25)
-    random = np.random.default_rng(7)
-    while (version := search.next()) is not None:
-        search.measured(version, 5.0 * (24 <= version < 32) + float(random.normal()))
-    assert [(change.first, change.last) for change in search.answer().changes] == [(24, 24), (32, 32)]
+    # Each 32nd version of a history that goes up at 245, down at 273 and up at 537; the noise has heavy tails.
+    before = [0.3, -0.5, 0.5, 0.2, 1.4, -1.2, 0.0, 1.0, 3.1, -0.8, -0.3, -0.6, -0.2, -1.0, 0.0, -1.0, -0.1]
+    after = [5.9, 5.3, 5.0, 5.5, 5.5, 5.4, 4.4, 5.6, 4.9, 5.2, 4.9, 4.8, 5.1, 5.1, 4.0, 3.2]
+    search = Search(1025, seed=1, spread=32, margin=lambda _level: 1.25)
+    for number, value in enumerate(before + after):
+        search.measured(32 * number, value)
+    again = ((528, 0.0), (536, 0.0), (537, 6.1), (538, 3.7), (540, 4.8), (256, 5.1), (352, 3.1), (416, 2.6))
+    for version, value in again:
+        search.measured(version, value)
+    assert [change.last for change in search.answer().changes] == [537]
+    # Measured twice, and high both times: an outlier, or the only one seen of two more changes.
+    assert search.next() == 256
 
 
 def test_the_levels_before_and_after_are_told() -> None:

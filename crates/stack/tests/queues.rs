@@ -137,37 +137,32 @@ fn no_bio_and_no_request_is_larger_than_the_queue_takes() {
     }
 }
 
+/// What the group writes under that kernel is all known to be waited for, or none of it.
+fn assert_all_sync(kernel: &str, group: GroupSpec, is: bool) {
+    let events = events(world(kernel, &json!({})), vec![group]);
+    let inserted = events
+        .iter()
+        .filter(|event| event.kind == EventKind::Insert);
+    let sync: Vec<bool> = inserted.map(|event| event.sync).collect();
+    assert!(
+        !sync.is_empty() && sync.iter().all(|&sync| sync == is),
+        "{kernel}"
+    );
+}
+
 #[test]
 fn old_kernels_do_not_tell_schedulers_that_direct_writes_are_waited_for() {
     for (kernel, is) in [("2.6.10", false), ("2.6.11", true), ("6.1", true)] {
-        let world = world(kernel, &json!({}));
-        let events = events(world, vec![group(Path::Direct, 0.0, 65_536)]);
-        let inserted = events
-            .iter()
-            .filter(|event| event.kind == EventKind::Insert);
-        let sync: Vec<bool> = inserted.map(|event| event.sync).collect();
-        assert!(
-            !sync.is_empty() && sync.iter().all(|&sync| sync == is),
-            "{kernel}"
-        );
+        assert_all_sync(kernel, group(Path::Direct, 0.0, 65_536), is);
     }
 }
 
 #[test]
 fn of_an_fsync_schedulers_see_that_somebody_waits_until_2_6_17_and_from_2_6_30_on() {
     for (kernel, is) in [("2.6.17", true), ("2.6.24", false), ("2.6.30", true)] {
-        let world = world(kernel, &json!({}));
         let mut few = group(Path::Buffered, 0.0, 65_536);
         few.jobs[0].until.bytes = Some(1 << 20);
-        let events = events(world, vec![few]);
-        let inserted = events
-            .iter()
-            .filter(|event| event.kind == EventKind::Insert);
-        let sync: Vec<bool> = inserted.map(|event| event.sync).collect();
-        assert!(
-            !sync.is_empty() && sync.iter().all(|&sync| sync == is),
-            "{kernel}"
-        );
+        assert_all_sync(kernel, few, is);
     }
 }
 

@@ -77,8 +77,7 @@ fn group_of(
         let what = "the simulated NFS client has no page cache; say direct = true";
         return wrong("direct", what.to_owned());
     }
-    let is_async = matches!(path, Path::DirectAsync | Path::DirectRing);
-    if phase.ends_with_first && is_async {
+    if phase.ends_with_first && path.is_async() {
         let what = "ends_with_first needs an engine of one operation at a time";
         return wrong("engine", what.to_owned());
     }
@@ -134,10 +133,7 @@ fn is_on_mount(group: &GroupSpec, phase: &Phase, machine: &MachineSpec) -> bool 
 /// Engines of one operation at a time have no more in flight.
 fn as_run(job: &JobSpec, path: Path) -> JobSpec {
     JobSpec {
-        queue_depth: match path {
-            Path::DirectAsync | Path::DirectRing => job.queue_depth,
-            Path::Direct | Path::Buffered => 1,
-        },
+        queue_depth: if path.is_async() { job.queue_depth } else { 1 },
         ..job.clone()
     }
 }

@@ -26,7 +26,8 @@ pub enum Path {
 }
 
 impl Path {
-    pub(super) fn is_async(self) -> bool {
+    /// Any number of operations can be under way.
+    pub(crate) fn is_async(self) -> bool {
         matches!(self, Path::DirectAsync | Path::DirectRing)
     }
 }

@@ -134,7 +134,7 @@ class Search:
                 return version
         kind, probability = self._likeliest_kind()
         if probability >= self.confidence:
-            if kind == "changes" and (version := self._within_the_named() or self._beside_several()) is not None:
+            if kind == "changes" and (version := self._before_it_is_named()) is not None:
                 return version
             return self._in_the_widest(self.versions)
         # Where drift is seen, an end is the reference by which it is told from change.
@@ -219,7 +219,7 @@ class Search:
         kind, probability = self._likeliest_kind()
         if probability < self.confidence or self._alone() is not None:
             return "going on"
-        if kind == "changes" and (self._within_the_named() or self._beside_several()) is not None:
+        if kind == "changes" and self._before_it_is_named() is not None:
             return "going on"
         parts = max(self.spread, LOOKED_AT_FOR_NONE) if kind == "none" else self.spread
         return "decided" if self._in_the_widest(parts) is None else "going on"
@@ -246,6 +246,10 @@ class Search:
             return None
         middle = (unseen[0] + unseen[1]) / 2
         return int(min(self._inside(*unseen), key=lambda version: abs(int(version) - middle)))
+
+    def _before_it_is_named(self) -> int | None:
+        """A version to measure before the likeliest changes are said."""
+        return self._within_the_named() or self._beside_several()
 
     def _within_the_named(self) -> int | None:
         """The middle of the widest gap that is said to hold a change and can be narrowed down."""

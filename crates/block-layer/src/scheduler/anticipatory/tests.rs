@@ -27,12 +27,12 @@ fn read_of(task: TaskId, now: Time, start: Sector) -> Bio {
     }
 }
 
-/// Task 1 reads sequentially with little thought, several times, so that it is known.
-fn known_reader(version: Version) -> (Bench<Anticipatory>, Time) {
+/// Task 1 reads that many sectors further each time, without thinking, so that it is known.
+fn reader(version: Version, stride: u64) -> (Bench<Anticipatory>, Time) {
     let mut bench = bench(version);
     let mut now = 0;
     for n in 0..10 {
-        bench.add_bio(now, &read_of(1, now, n * 8));
+        bench.add_bio(now, &read_of(1, now, n * stride));
         let id = bench
             .scheduler
             .dispatch(now, &bench.requests)
@@ -41,6 +41,11 @@ fn known_reader(version: Version) -> (Bench<Anticipatory>, Time) {
         bench.scheduler.completed(now, &bench.requests, id);
     }
     (bench, now)
+}
+
+/// In sequence.
+fn known_reader(version: Version) -> (Bench<Anticipatory>, Time) {
+    reader(version, 8)
 }
 
 #[test]
@@ -232,22 +237,6 @@ fn the_distance_of_close_requests_grows_with_milliseconds_until_2_6_23() {
     }
 }
 
-/// Task 1 reads a hundred thousand sectors further each time, without thinking.
-fn far_reader(version: Version) -> (Bench<Anticipatory>, Time) {
-    let mut bench = bench(version);
-    let mut now = 0;
-    for n in 0..10 {
-        bench.add_bio(now, &read_of(1, now, n * 100_000));
-        let id = bench
-            .scheduler
-            .dispatch(now, &bench.requests)
-            .expect("alone");
-        now += MILLISECOND;
-        bench.scheduler.completed(now, &bench.requests, id);
-    }
-    (bench, now)
-}
-
 #[test]
 fn until_2_6_14_what_is_nearer_than_the_target_usually_goes_ends_the_wait_though_nobody_waits_for_it()
  {
@@ -256,7 +245,7 @@ fn until_2_6_14_what_is_nearer_than_the_target_usually_goes_ends_the_wait_though
         (Version::Linux2_6_2, 1_100_000, false),
         (Version::Linux2_6_15, 950_000, false),
     ] {
-        let (mut bench, now) = far_reader(version);
+        let (mut bench, now) = reader(version, 100_000);
         bench.add(now, Write, &[100_000_000]);
         assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
         bench.add(now, Write, &[start]);

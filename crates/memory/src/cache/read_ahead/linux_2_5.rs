@@ -3,6 +3,7 @@
 //! Hits lengthen the next window by two pages, misses shorten it by a quarter. The first read of a file at its start is
 //! taken for one of all of it: half the largest window at once.
 
+use super::two_windows::TwoWindows;
 use super::{Found, Window};
 
 /// `VM_MIN_READAHEAD`, 16 KiB.
@@ -10,11 +11,7 @@ const PAGES_MIN: u64 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cache) struct Stream {
-    start: u64,
-    size: u64,
-    /// 0: there is none. Page 0 is never ahead.
-    ahead_start: u64,
-    ahead_size: u64,
+    windows: TwoWindows,
     /// 0: nothing has been read yet.
     next_size: u64,
     previous: u64,
@@ -28,66 +25,30 @@ impl Stream {
         }
         if self.next_size == 0 && page == 0 {
             self.next_size = (most / 2).max(1);
-            return Some(self.renew(page));
+            return Some(self.windows.renew(page, self.next_size));
         }
         self.previous = page;
-        if page >= self.start && page <= self.start + self.size {
+        if self.windows.are_hit_by(page) {
             self.next_size += 2;
         } else {
             self.next_size -= self.next_size / 4;
         }
         self.next_size = self.next_size.clamp(PAGES_MIN.min(most), most);
 
-        if page >= self.start && page < self.start + self.size {
-            return self.look_ahead();
+        if self.windows.holds(page) {
+            return self.windows.look_ahead(self.next_size);
         }
-        if self.ahead_start != 0 && page == self.ahead_start {
-            // The reader has come into the window ahead; the next is asked for with its second page.
-            (self.start, self.size) = (self.ahead_start, self.ahead_size);
-            (self.ahead_start, self.ahead_size) = (0, 0);
+        if self.windows.enter_ahead(page) {
             return None;
         }
-        Some(self.renew(page))
-    }
-
-    fn renew(&mut self, page: u64) -> Window {
-        (self.start, self.size) = (page, self.next_size);
-        (self.ahead_start, self.ahead_size) = (0, 0);
-        window(self.start, self.size)
-    }
-
-    fn look_ahead(&mut self) -> Option<Window> {
-        if self.ahead_start != 0 {
-            return None;
-        }
-        (self.ahead_start, self.ahead_size) = (self.start + self.size, self.next_size);
-        Some(window(self.ahead_start, self.ahead_size))
-    }
-}
-
-fn window(start: u64, pages: u64) -> Window {
-    Window {
-        start,
-        pages,
-        mark: None,
+        Some(self.windows.renew(page, self.next_size))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn found(page: u64) -> Found {
-        Found {
-            page,
-            left: 1,
-            absent: true,
-            present: false,
-            marked: false,
-            congested: false,
-            within: false,
-        }
-    }
+    use crate::cache::read_ahead::tests::found;
 
     fn windows(stream: &mut Stream, pages: std::ops::Range<u64>) -> Vec<(u64, u64, u64)> {
         pages

@@ -4,6 +4,7 @@
 //! no read-ahead at all, until he has read as many pages in a row as the largest window has. In 2.6.7 his windows stay short
 //! even then, since the run that has not ended does not count.
 
+use super::two_windows::TwoWindows;
 use super::{Found, Window};
 
 /// `VM_MIN_READAHEAD`, 16 KiB.
@@ -11,12 +12,8 @@ const PAGES_MIN: u64 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cache) struct Stream {
-    start: u64,
-    /// Of the window; while read-ahead is off, pages that were read in a row.
-    size: u64,
-    /// 0: there is none. Page 0 is never ahead.
-    ahead_start: u64,
-    ahead_size: u64,
+    /// While read-ahead is off, their size counts the pages that were read in a row.
+    windows: TwoWindows,
     next: NextWindow,
     previous: u64,
     /// Pages in a row until now.
@@ -80,25 +77,22 @@ impl Stream {
             NextWindow::Pages(next) => next,
         };
         self.count(page, most);
-        let hits = page >= self.start && page <= self.start + self.size;
-        let next = if hits {
+        let next = if self.windows.are_hit_by(page) {
             next + 2
         } else {
             next.saturating_sub(2)
         }
         .min(most);
         if next == 0 {
-            (self.next, self.size) = (NextWindow::Off, 0);
+            (self.next, self.windows.size) = (NextWindow::Off, 0);
             return None;
         }
         self.next = NextWindow::Pages(next);
-        if page >= self.start && page < self.start + self.size {
-            return self.look_ahead(next, most);
+        if self.windows.holds(page) {
+            let looks = self.expected_run(most) > most;
+            return looks.then(|| self.windows.look_ahead(next)).flatten();
         }
-        if self.ahead_start != 0 && page == self.ahead_start {
-            // The reader has come into the window ahead; the next is asked for with its second page.
-            (self.start, self.size) = (self.ahead_start, self.ahead_size);
-            (self.ahead_start, self.ahead_size) = (0, 0);
+        if self.windows.enter_ahead(page) {
             return None;
         }
         let expected = match self.counts_this_run {
@@ -132,28 +126,16 @@ impl Stream {
 
     fn renew(&mut self, page: u64, pages: u64) -> Window {
         self.next = NextWindow::Pages(pages);
-        (self.start, self.size) = (page, pages);
-        (self.ahead_start, self.ahead_size) = (0, 0);
-        window(self.start, self.size)
-    }
-
-    fn look_ahead(&mut self, next: u64, most: u64) -> Option<Window> {
-        if self.ahead_start != 0 || self.expected_run(most) <= most {
-            return None;
-        }
-        (self.ahead_start, self.ahead_size) = (self.start + self.size, next);
-        Some(window(self.ahead_start, self.ahead_size))
+        self.windows.renew(page, pages)
     }
 
     /// A window of which all is there already was no use (`check_ra_success`); it had this length before the page.
     fn shorten(&mut self, before: u64) {
         if before > 1 {
             self.next = NextWindow::Pages(before - 1);
-            if self.ahead_size != 0 {
-                self.ahead_size = before - 1;
-            }
+            self.windows.resize_ahead(before - 1);
         } else {
-            (self.next, self.size) = (NextWindow::Off, 0);
+            (self.next, self.windows.size) = (NextWindow::Off, 0);
         }
     }
 
@@ -165,15 +147,14 @@ impl Stream {
                 self.next = NextWindow::Pages(shorter);
             }
             _ if page != self.previous + 1 => {
-                self.size = self.size.saturating_sub(1);
+                self.windows.size = self.windows.size.saturating_sub(1);
                 self.previous = page;
             }
             _ => {
-                self.size += 1;
-                if self.size >= most {
-                    self.next = NextWindow::Pages(most);
-                    (self.start, self.size) = (page.saturating_sub(most), most);
-                    (self.ahead_start, self.ahead_size) = (0, 0);
+                self.windows.size += 1;
+                if self.windows.size >= most {
+                    // Behind the page: nothing is read for it.
+                    self.renew(page.saturating_sub(most), most);
                     if self.counts_this_run {
                         self.usual_run = Some(most / 2);
                     }
@@ -188,29 +169,10 @@ fn range(window: Window) -> std::ops::Range<u64> {
     window.start..window.start + window.pages
 }
 
-fn window(start: u64, pages: u64) -> Window {
-    Window {
-        start,
-        pages,
-        mark: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn found(page: u64) -> Found {
-        Found {
-            page,
-            left: 1,
-            absent: true,
-            present: false,
-            marked: false,
-            congested: false,
-            within: false,
-        }
-    }
+    use crate::cache::read_ahead::tests::found;
 
     /// Reads pages that become cached as they are read, and says which windows it had: at which page, from where, how long.
     fn windows(stream: &mut Stream, pages: impl IntoIterator<Item = u64>) -> Vec<(u64, u64, u64)> {

@@ -4,6 +4,7 @@ mod linux_2_4;
 mod linux_2_5;
 mod linux_2_6_7;
 mod on_demand;
+mod two_windows;
 
 use crate::cache::spec::ReadAhead;
 
@@ -14,6 +15,16 @@ pub(super) struct Window {
     pub(super) pages: u64,
     /// Reading this page is the moment for the next window.
     pub(super) mark: Option<u64>,
+}
+
+impl Window {
+    fn unmarked(start: u64, pages: u64) -> Window {
+        Window {
+            start,
+            pages,
+            mark: None,
+        }
+    }
 }
 
 /// A page as a reader finds it.
@@ -78,6 +89,24 @@ impl Stream {
     pub(super) fn end(&mut self, last: u64) {
         if let Stream::OnDemand(stream) = self {
             stream.end(last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Found;
+
+    /// One page that nobody has read.
+    pub(super) fn found(page: u64) -> Found {
+        Found {
+            page,
+            left: 1,
+            absent: true,
+            present: false,
+            marked: false,
+            congested: false,
+            within: false,
         }
     }
 }

@@ -25,7 +25,7 @@ impl Stream {
     ) -> Option<Window> {
         if found.absent {
             Some(if most == 0 {
-                window(found.page, found.left)
+                Window::unmarked(found.page, found.left)
             } else {
                 self.missed(found, most, is_cached)
             })
@@ -55,7 +55,7 @@ impl Stream {
                     .count() as u64;
                 if history == 0 {
                     // One that stands alone is read as it is and leaves the stream alone.
-                    return window(page, request);
+                    return Window::unmarked(page, request);
                 }
                 // Pages up to the file's start: it was read from there.
                 let history = if history >= page {
@@ -142,14 +142,6 @@ fn initial(request: u64, most: u64) -> u64 {
 fn following(size: u64, most: u64) -> u64 {
     let next = if size < most / 16 { 4 * size } else { 2 * size };
     next.min(most)
-}
-
-fn window(start: u64, pages: u64) -> Window {
-    Window {
-        start,
-        pages,
-        mark: None,
-    }
 }
 
 #[cfg(test)]
