@@ -2,6 +2,7 @@
 #![deny(missing_docs)]
 //! What every part of the simulated machine is built on. Pure: time and seeds are arguments; each part is a state machine.
 
+pub mod component;
 pub mod event_queue;
 pub mod slab;
 pub mod smp;
@@ -9,4 +10,5 @@ pub mod spec_error;
 pub mod station;
 pub mod time;
 
+pub use component::Component;
 pub use spec_error::SpecError;

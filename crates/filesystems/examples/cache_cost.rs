@@ -5,9 +5,10 @@
 
 use std::time::Instant;
 
+use events::Component;
 use events::time::MICROSECOND;
 use filesystems::allocator::{FilesystemSpec, Kind};
-use memory::cache::{CacheSpec, CacheVariant, Effects, Outcome, PageCache};
+use memory::cache::{CacheSpec, CacheVariant, Effect, Outcome, PageCache};
 
 const CALLS: u64 = 4_000_000;
 const PAGE: u64 = 4096;
@@ -36,23 +37,18 @@ fn print(what: &str, calls_per_s: f64) {
 fn cached_reads(variant: CacheVariant) -> f64 {
     let mut cache =
         PageCache::new(&CacheSpec::new(variant, 1 << 30)).expect("a good specification");
-    let mut effects = Effects::default();
+    let mut effects = Vec::new();
     let pages = 100_000;
     cache.set_size(0, pages * PAGE);
     for page in 0..pages {
-        while cache.read(0, 1, 0, page * PAGE, PAGE, &mut effects) == Outcome::Wait {
-            for io in std::mem::take(&mut effects.io) {
-                cache.completed(0, io.tag, &mut effects);
-            }
+        while cache.read(0, 1, 0, page * PAGE, PAGE) == Outcome::Wait {
+            complete(&mut cache, 0, &mut effects);
         }
     }
     let start = Instant::now();
     for call in 0..CALLS {
         let page = call * 7919 % pages;
-        assert_eq!(
-            cache.read(0, 1, 0, page * PAGE, PAGE, &mut effects),
-            Outcome::Done
-        );
+        assert_eq!(cache.read(0, 1, 0, page * PAGE, PAGE), Outcome::Done);
     }
     CALLS as f64 / start.elapsed().as_secs_f64()
 }
@@ -61,19 +57,12 @@ fn cached_reads(variant: CacheVariant) -> f64 {
 fn writes(variant: CacheVariant) -> f64 {
     let mut cache =
         PageCache::new(&CacheSpec::new(variant, 1 << 30)).expect("a good specification");
-    let mut effects = Effects::default();
+    let mut effects = Vec::new();
     let start = Instant::now();
     for call in 0..CALLS {
         let now = call * MICROSECOND;
-        while cache.write(
-            now,
-            1,
-            (call % 2) as u32,
-            call / 2 * PAGE,
-            PAGE,
-            &mut effects,
-        ) == Outcome::Wait
-        {
+        let (file, offset) = ((call % 2) as u32, call / 2 * PAGE);
+        while cache.write(now, 1, file, offset, PAGE) == Outcome::Wait {
             turn(&mut cache, now, &mut effects);
         }
         turn(&mut cache, now, &mut effects);
@@ -81,14 +70,30 @@ fn writes(variant: CacheVariant) -> f64 {
     CALLS as f64 / start.elapsed().as_secs_f64()
 }
 
-fn turn(cache: &mut PageCache, now: u64, effects: &mut Effects) {
-    while cache.next_wakeup().is_some_and(|at| at <= now) {
-        cache.wake(now, effects);
-        while let Some(io) = effects.io.pop() {
-            cache.completed(now, io.tag, effects);
+fn turn(cache: &mut PageCache, now: u64, effects: &mut Vec<Effect>) {
+    while cache.next_event().is_some_and(|at| at <= now) {
+        cache.advance(now);
+        complete(cache, now, effects);
+    }
+}
+
+/// A device that is done with everything at once.
+fn complete(cache: &mut PageCache, now: u64, effects: &mut Vec<Effect>) {
+    loop {
+        cache.take_effects(effects);
+        let io = effects.iter().filter_map(|effect| match effect {
+            Effect::Io(io) => Some(io.tag),
+            Effect::Unplug | Effect::Wake(_) => None,
+        });
+        let tags: Vec<u32> = io.collect();
+        effects.clear();
+        if tags.is_empty() {
+            return;
+        }
+        for tag in tags {
+            cache.completed(now, tag);
         }
     }
-    effects.woken.clear();
 }
 
 fn blocks(kind: Kind) -> f64 {

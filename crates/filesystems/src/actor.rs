@@ -1,4 +1,4 @@
-//! Who works for a filesystem, and what it wants to be told of.
+//! Who works for a filesystem.
 
 /// Who does a piece of work; a daemon by its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,19 +20,4 @@ pub enum Caller {
     Thread(u32),
     /// Who writes back files' data.
     Flusher(u32),
-}
-
-/// What the filesystem wants to be told at a time.
-#[derive(Clone, Copy, Debug)]
-pub enum Timer {
-    /// A daemon wakes up.
-    Daemon,
-    /// Flushers look for pages that have expired.
-    WriteBack,
-    /// The allocator's answer reaches its caller late.
-    Answered(Caller),
-    /// The log is written, whatever room it has.
-    Sync,
-    /// The pusher looks again.
-    Push,
 }

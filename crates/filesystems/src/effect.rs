@@ -1,9 +1,8 @@
 //! What the filesystem hands over to the machine that it is mounted on, after each time that it was told something.
 
-use crate::actor::{Actor, Timer};
+use crate::actor::Actor;
 use block_layer::{Direction, TaskId};
 use events::smp::{Context, TaskNumber, TaskSpec};
-use events::time::Time;
 
 /// To be done in the order in which they come.
 #[derive(Clone, Debug)]
@@ -25,8 +24,6 @@ pub enum Effect {
         /// Who goes on then; None: nobody has to be told.
         of: Option<Actor>,
     },
-    /// `Filesystem::ring` is to be called then.
-    Timer(Time, Timer),
     /// Blocks in a row are read or written.
     Io(BlockIo),
     /// The drive's cache is to be on the medium.

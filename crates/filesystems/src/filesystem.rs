@@ -1,17 +1,15 @@
-//! What a filesystem whose metadata are simulated is to the machine that it is mounted on: it is told the time and what has
-//! happened, and hands over what is to be done.
+//! What a filesystem whose metadata are simulated is to the machine that it is mounted on.
 
 use workload::metadata::{MetadataPhase, ThreadMeasured};
 
-use crate::actor::{Actor, Timer};
+use crate::actor::Actor;
 use crate::allocator::Allocator;
 use crate::effect::{Effect, FlushNumber};
 use crate::switches::{SwitchesObservation, SwitchesOptions};
 use block_layer::TaskId;
-use events::SpecError;
 use events::smp::{SchedulerEvent, TaskNumber, TaskUsage};
-use events::station::Violation;
 use events::time::Time;
+use events::{Component, SpecError};
 use memory::cache::FileId;
 
 /// How far a phase has come.
@@ -36,7 +34,7 @@ pub struct Results {
 }
 
 /// A filesystem on its drive. Phases that make files run one after the other.
-pub trait Filesystem: Allocator {
+pub trait Filesystem: Allocator + Component<Effect = Effect> {
     /// Makes the phase's threads. The error names a key of the phase.
     fn begin(
         &mut self,
@@ -61,17 +59,8 @@ pub trait Filesystem: Allocator {
     /// Of those that submit I/O.
     fn task_names(&self) -> Vec<(TaskNumber, String)>;
 
-    /// Takes what is to be done since the last time.
-    fn take_effects(&mut self, into: &mut Vec<Effect>);
-
-    /// What follows happens then.
-    fn reach(&mut self, now: Time);
-
     /// A piece of work is done, on that CPU.
     fn worked(&mut self, now: Time, actor: Actor, cpu: u16);
-
-    /// It is the time that was asked for.
-    fn ring(&mut self, now: Time, timer: Timer);
 
     /// I/O of that tag has ended.
     fn completed(&mut self, now: Time, tag: u32);
@@ -88,7 +77,4 @@ pub trait Filesystem: Allocator {
 
     /// Where CPUs keep no trace of switches: what the task has had of them.
     fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage);
-
-    /// Nobody sleeps for ever, and blocks and inodes add up.
-    fn check(&self) -> Result<(), Violation>;
 }

@@ -5,10 +5,10 @@ use super::direct::{DirectIo, Request};
 use super::mount::Mount;
 use super::operation::Operation;
 use super::spec::NfsSpec;
-use events::SpecError;
 use events::event_queue::EventQueue;
 use events::station::Violation;
 use events::time::Time;
+use events::{Component, SpecError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
@@ -60,7 +60,8 @@ impl Closed {
                 };
                 self.io.start(self.now, request);
             }
-            self.io.advance(self.now, &mut done);
+            self.io.advance(self.now);
+            self.io.take_effects(&mut done);
             for thread in done.drain(..) {
                 self.think(load, thread);
             }

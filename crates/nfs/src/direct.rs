@@ -11,11 +11,11 @@ use super::fifo::Fifo;
 use super::mount::{Completed, Mount};
 use super::operation::Operation;
 use super::spec::{CostSpec, NfsSpec, ProcessSpec};
-use events::SpecError;
 use events::event_queue::EventQueue;
 use events::slab::{Id, Slab};
 use events::station::{Station, Violation};
 use events::time::Time;
+use events::{Component, SpecError};
 
 /// The direct I/O of all threads on one mount.
 #[derive(Clone, Debug)]
@@ -34,6 +34,7 @@ pub struct DirectIo {
     completions: Fifo<RequestId>,
     cpu: CpuTimes,
     released: Vec<Completed>,
+    done: Vec<u32>,
 }
 
 /// What a thread asks for.
@@ -75,6 +76,53 @@ fn nfsiod_wakeup(costs: &CostSpec, seed: u64) -> Draw {
     Draw::new(seed, NFSIOD_STREAM, costs.wakeup_spread)
 }
 
+impl Component for DirectIo {
+    /// The tag of a request that is done.
+    type Effect = u32;
+
+    #[inline]
+    fn next_event(&self) -> Option<Time> {
+        [self.events.next_at(), self.mount.next_event()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn advance(&mut self, now: Time) {
+        while let Some(at) = self.next_event().filter(|&at| at <= now) {
+            while self.events.next_at() == Some(at) {
+                match self.events.take() {
+                    Some((_, Event::Calls(id))) => self.call(at, id),
+                    Some((_, Event::Woken(id))) => self.woken(at, id),
+                    Some((_, Event::Completes(id))) => self.completed(at, id),
+                    None => unreachable!("one is due"),
+                }
+            }
+            let mut released = std::mem::take(&mut self.released);
+            self.mount.advance(at, &mut released);
+            for call in released.drain(..) {
+                self.released(at, &call);
+            }
+            self.released = released;
+        }
+    }
+
+    fn take_effects(&mut self, into: &mut Vec<u32>) {
+        into.append(&mut self.done);
+    }
+
+    /// Conservation and Little's law for the I/Os here and for the calls in the mount.
+    fn check(&self, now: Time) -> Result<(), Violation> {
+        self.mount.check(now)?;
+        self.completions.check("completions", now)?;
+        let waiting = self
+            .requests
+            .iter()
+            .filter_map(|(_, request)| request.waits_since);
+        self.waiting.check("before the RPC layer", now, waiting)
+    }
+}
+
 impl DirectIo {
     /// An idle mount; an error names the key of the specification that is wrong.
     pub fn new(spec: &NfsSpec, seed: u64) -> Result<DirectIo, SpecError> {
@@ -91,6 +139,7 @@ impl DirectIo {
             completions: Fifo::new(1),
             cpu: CpuTimes::default(),
             released: Vec::new(),
+            done: Vec::new(),
         })
     }
 
@@ -123,33 +172,9 @@ impl DirectIo {
         self.events.put(now + wait_ns, Event::Calls(id));
     }
 
-    /// When `advance` has something to do.
-    #[inline]
-    pub fn next_event(&self) -> Option<Time> {
-        [self.events.next_at(), self.mount.next_event()]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// Does what is due up to `now`, and appends the tags of what is done, in that order.
-    pub fn advance(&mut self, now: Time, done: &mut Vec<u32>) {
-        while let Some(at) = self.next_event().filter(|&at| at <= now) {
-            while self.events.next_at() == Some(at) {
-                match self.events.take() {
-                    Some((_, Event::Calls(id))) => self.call(at, id),
-                    Some((_, Event::Woken(id))) => self.woken(at, id),
-                    Some((_, Event::Completes(id))) => done.push(self.completed(at, id)),
-                    None => unreachable!("one is due"),
-                }
-            }
-            let mut released = std::mem::take(&mut self.released);
-            self.mount.advance(at, &mut released);
-            for call in released.drain(..) {
-                self.released(at, &call);
-            }
-            self.released = released;
-        }
+    /// Something has been done that nobody has been told.
+    pub fn has_effects(&self) -> bool {
+        !self.done.is_empty()
     }
 
     /// Requests under way.
@@ -169,17 +194,6 @@ impl DirectIo {
             cpu.add(context, self.mount.cpu().of(context));
         }
         cpu
-    }
-
-    /// Checks conservation and Little's law for the I/Os here and for the calls in the mount.
-    pub fn check(&self, now: Time) -> Result<(), Violation> {
-        self.mount.check(now)?;
-        self.completions.check("completions", now)?;
-        let waiting = self
-            .requests
-            .iter()
-            .filter_map(|(_, request)| request.waits_since);
-        self.waiting.check("before the RPC layer", now, waiting)
     }
 
     fn call(&mut self, now: Time, id: RequestId) {
@@ -224,10 +238,10 @@ impl DirectIo {
         self.complete_next(now);
     }
 
-    fn completed(&mut self, now: Time, id: RequestId) -> u32 {
+    fn completed(&mut self, now: Time, id: RequestId) {
         self.completions.finish(now, id);
         self.complete_next(now);
-        self.requests.take(id).request.tag
+        self.done.push(self.requests.take(id).request.tag);
     }
 
     fn complete_next(&mut self, now: Time) {

@@ -10,6 +10,7 @@ use super::operation::Operation;
 use super::spec::{IommuMode, Kernel, NfsSpec};
 use super::task::Stage;
 use super::tests::machine;
+use events::Component;
 use events::time::Time;
 
 /// Few slots and credits, so that they run out; wake-ups and acknowledgements of any length, so that either half of a call
@@ -188,7 +189,8 @@ proptest! {
             if start_at == Some(now) {
                 io.start(now, waiting.next().unwrap().1);
             }
-            io.advance(now, &mut done);
+            io.advance(now);
+            io.take_effects(&mut done);
             io.check(now).expect("the invariants hold");
             hold(io.mount(), now);
         }

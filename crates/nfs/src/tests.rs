@@ -9,6 +9,7 @@ use super::mountstats::Mounted;
 use super::operation::Operation;
 use super::spec::{IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, TransportSpec};
 use super::task::Stage;
+use events::Component;
 use events::time::{MILLISECOND, Time};
 
 const MACHINE: &str = include_str!("../../../machines/mounts/nfs-rdma.toml");
@@ -362,7 +363,8 @@ fn a_write_waits_for_one_more_work_item_than_a_read() {
         let mut now = 0;
         while done.is_empty() {
             now = io.next_event().expect("it is under way");
-            io.advance(now, &mut done);
+            io.advance(now);
+            io.take_effects(&mut done);
         }
         assert_eq!(done, [tag]);
         now - io.mount().counters().of(operation).execute_ns

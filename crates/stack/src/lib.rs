@@ -2,8 +2,8 @@
 #![deny(missing_docs)]
 //! The simulated machine, whole. Pure: time, seed and bytes are arguments; mechanisms are state machines without I/O.
 
-pub mod component;
 pub mod drive_name;
+pub mod key_reader;
 pub mod machine;
 pub mod model;
 pub mod probe;

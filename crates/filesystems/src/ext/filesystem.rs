@@ -5,19 +5,74 @@ use std::ops::Deref;
 use workload::metadata::MetadataPhase;
 
 use super::thread::Thread;
-use super::{Ext, unbound};
-use crate::actor::{Actor, Caller, Timer};
+use super::{Ext, Timer, unbound};
+use crate::actor::{Actor, Caller};
 use crate::allocator::{Allocator, Extent, Full};
 use crate::effect::{Effect, FlushNumber};
 use crate::filesystem::{Filesystem, Progress, Results};
 use crate::program::{self, Switches};
 use crate::switches::SwitchesOptions;
 use block_layer::TaskId;
-use events::SpecError;
 use events::smp::{CpuSet, SchedulerEvent, TaskNumber, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
+use events::{Component, SpecError};
 use memory::cache::FileId;
+
+impl Component for Ext {
+    type Effect = Effect;
+
+    fn next_event(&self) -> Option<Time> {
+        self.timers.next_at()
+    }
+
+    fn advance(&mut self, now: Time) {
+        while self.timers.next_at().is_some_and(|at| at <= now) {
+            let (at, timer) = self.timers.take().expect("one is due");
+            self.now = at;
+            match timer {
+                Timer::WriteBack => self.look_for_expired(),
+                Timer::Commit => self.commit_by_time(),
+            }
+        }
+        self.now = now;
+    }
+
+    fn take_effects(&mut self, into: &mut Vec<Effect>) {
+        into.append(&mut self.effects);
+    }
+
+    /// Nobody sleeps for ever, and pages, room in the journal and inodes add up.
+    fn check(&self, _now: Time) -> Result<(), Violation> {
+        let wrong = |what: &str| {
+            Err(Violation {
+                station: "files that are made".to_owned(),
+                what: what.to_owned(),
+            })
+        };
+        if self.active > 0 && self.under_way == 0 {
+            return wrong("a thread sleeps for ever");
+        }
+        if !self.files.counts_are_right() {
+            return wrong("pages are not conserved");
+        }
+        if self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| !journal.counts_are_right())
+        {
+            return wrong("the journal has lost room");
+        }
+        let made = self.files.count() + self.directories.len() as u64;
+        if self.inodes.count() != made {
+            return wrong("inodes are not conserved");
+        }
+        if self.active == 0 && self.directories.iter().any(|one| one.is_locked) {
+            return wrong("a directory was left locked");
+        }
+        Ok(())
+    }
+}
 
 impl Filesystem for Ext {
     fn begin(
@@ -104,28 +159,11 @@ impl Filesystem for Ext {
         threads.chain(own).chain(flusher).collect()
     }
 
-    fn take_effects(&mut self, into: &mut Vec<Effect>) {
-        into.append(&mut self.effects);
-    }
-
-    fn reach(&mut self, now: Time) {
-        self.now = now;
-    }
-
     fn worked(&mut self, now: Time, actor: Actor, cpu: u16) {
         self.now = now;
         self.under_way -= 1;
         if let Actor::Caller(Caller::Thread(number)) = actor {
             self.go_on(number, Some(cpu));
-        }
-    }
-
-    fn ring(&mut self, now: Time, timer: Timer) {
-        self.now = now;
-        match timer {
-            Timer::WriteBack => self.look_for_expired(),
-            Timer::Sync => self.commit_by_time(),
-            Timer::Daemon | Timer::Push | Timer::Answered(_) => {}
         }
     }
 
@@ -151,36 +189,6 @@ impl Filesystem for Ext {
             voluntary: used.slept,
             involuntary: used.gave_way,
         };
-    }
-
-    fn check(&self) -> Result<(), Violation> {
-        let wrong = |what: &str| {
-            Err(Violation {
-                station: "files that are made".to_owned(),
-                what: what.to_owned(),
-            })
-        };
-        if self.active > 0 && self.under_way == 0 {
-            return wrong("a thread sleeps for ever");
-        }
-        if !self.files.counts_are_right() {
-            return wrong("pages are not conserved");
-        }
-        if self
-            .journal
-            .as_ref()
-            .is_some_and(|journal| !journal.counts_are_right())
-        {
-            return wrong("the journal has lost room");
-        }
-        let made = self.files.count() + self.directories.len() as u64;
-        if self.inodes.count() != made {
-            return wrong("inodes are not conserved");
-        }
-        if self.active == 0 && self.directories.iter().any(|one| one.is_locked) {
-            return wrong("a directory was left locked");
-        }
-        Ok(())
     }
 }
 

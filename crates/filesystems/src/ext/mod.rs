@@ -26,6 +26,7 @@ use crate::effect::Effect;
 use crate::program::Switches;
 use directory::Directory;
 use events::SpecError;
+use events::event_queue::EventQueue;
 use events::slab::Slab;
 use events::smp::{Context, Rank, TaskNumber, TaskSpec};
 use events::time::Time;
@@ -75,8 +76,18 @@ pub struct Ext {
     throttled: Vec<u32>,
     all_waiting: Vec<u32>,
     without_room: Vec<u32>,
+    timers: EventQueue<Timer>,
     is_armed: bool,
     is_commit_armed: bool,
+}
+
+/// What happens at a time by itself.
+#[derive(Clone, Copy, Debug)]
+enum Timer {
+    /// What has been dirty for too long is written.
+    WriteBack,
+    /// The running transaction commits.
+    Commit,
 }
 
 /// What a filesystem is mounted with, besides its own table.
@@ -145,6 +156,7 @@ impl Ext {
             throttled: Vec::new(),
             all_waiting: Vec::new(),
             without_room: Vec::new(),
+            timers: EventQueue::new(),
             is_armed: false,
             is_commit_armed: false,
         };

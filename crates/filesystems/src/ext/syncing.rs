@@ -1,10 +1,8 @@
 //! fsync and sync(2), the journal's room, and who writes back what is dirty.
 
-use super::Ext;
 use super::io::{EXPIRE_NS, LOOK_EVERY_NS};
 use super::thread::Stage;
-use crate::actor::Timer;
-use crate::effect::Effect;
+use super::{Ext, Timer};
 use events::time::{SECOND, Time};
 
 /// Of the running transaction (`JBD_DEFAULT_MAX_COMMIT_AGE`).
@@ -180,11 +178,11 @@ impl Ext {
     pub(super) fn arm(&mut self) {
         if !std::mem::replace(&mut self.is_armed, true) {
             let at = self.now + LOOK_EVERY_NS;
-            self.effects.push(Effect::Timer(at, Timer::WriteBack));
+            self.timers.put(at, Timer::WriteBack);
         }
         if self.variant.is_journaled && !std::mem::replace(&mut self.is_commit_armed, true) {
             let at = self.now + COMMIT_EVERY_NS;
-            self.effects.push(Effect::Timer(at, Timer::Sync));
+            self.timers.put(at, Timer::Commit);
         }
     }
 

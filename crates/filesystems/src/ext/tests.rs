@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use workload::metadata::MetadataPhase;
 
 use super::*;
-use crate::actor::Timer;
 use crate::allocator::{FilesystemSpec, GROUP_BLOCKS, Kind};
 use crate::effect::BlockIo;
 use crate::filesystem::{Filesystem, Results};
+use events::Component;
 use events::event_queue::EventQueue;
 use events::time::SECOND;
 
@@ -19,7 +19,6 @@ const WRITE_NS: Time = 1_000_000;
 #[derive(Clone, Copy)]
 enum Event {
     Work(Actor),
-    Timer(Timer),
     Io(u32),
     Flush(u32),
 }
@@ -95,7 +94,6 @@ impl Machine {
                     let at = self.now + Time::from(cycles);
                     self.events.put(at, Event::Work(of.unwrap()));
                 }
-                Effect::Timer(at, timer) => self.events.put(at, Event::Timer(timer)),
                 Effect::Io(io) => {
                     self.writes.push(io);
                     self.events.put(self.now + WRITE_NS, Event::Io(io.tag));
@@ -111,13 +109,20 @@ impl Machine {
 
     fn step(&mut self) -> bool {
         self.follow();
+        if let Some(at) = self.ext.next_event()
+            && self.events.next_at().is_none_or(|other| at < other)
+        {
+            self.now = at;
+            self.ext.advance(at);
+            self.follow();
+            return true;
+        }
         let Some((at, event)) = self.events.take() else {
             return false;
         };
         self.now = at;
         match event {
             Event::Work(actor) => self.ext.worked(at, actor, 0),
-            Event::Timer(timer) => self.ext.ring(at, timer),
             Event::Io(tag) => self.ext.completed(at, tag),
             Event::Flush(number) => self.ext.flushed(at, number),
         }
@@ -131,14 +136,14 @@ impl Machine {
         while self.ext.is_active() {
             assert!(self.step(), "something is to come");
         }
-        self.ext.check().unwrap();
+        self.ext.check(self.now).unwrap();
         self.ext.end(self.now, (0, 0))
     }
 
     /// Until timers have nothing more to do.
     fn run_until_idle(&mut self) {
         while self.step() {}
-        self.ext.check().unwrap();
+        self.ext.check(self.now).unwrap();
     }
 
     fn blocks(&self, of: impl Fn(&BlockIo) -> bool) -> u64 {

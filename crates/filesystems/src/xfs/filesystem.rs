@@ -2,12 +2,11 @@
 
 use workload::metadata::MetadataPhase;
 
-use super::{Actor, Effect, FlushNumber, Mounted, Progress, Results, SwitchesOptions, Timer};
+use super::{Actor, FlushNumber, Mounted, Progress, Results, SwitchesOptions};
 use crate::filesystem::Filesystem;
 use block_layer::TaskId;
 use events::SpecError;
 use events::smp::{SchedulerEvent, TaskNumber, TaskUsage};
-use events::station::Violation;
 use events::time::Time;
 use memory::cache::FileId;
 
@@ -41,20 +40,8 @@ impl Filesystem for Mounted {
         Mounted::task_names(self).collect()
     }
 
-    fn take_effects(&mut self, into: &mut Vec<Effect>) {
-        Mounted::take_effects(self, into);
-    }
-
-    fn reach(&mut self, now: Time) {
-        Mounted::reach(self, now);
-    }
-
     fn worked(&mut self, now: Time, actor: Actor, cpu: u16) {
         Mounted::worked(self, now, actor, cpu);
-    }
-
-    fn ring(&mut self, now: Time, timer: Timer) {
-        Mounted::ring(self, now, timer);
     }
 
     fn completed(&mut self, now: Time, tag: u32) {
@@ -75,9 +62,5 @@ impl Filesystem for Mounted {
 
     fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage) {
         Mounted::count_switches(self, task, used);
-    }
-
-    fn check(&self) -> Result<(), Violation> {
-        Mounted::check(self)
     }
 }

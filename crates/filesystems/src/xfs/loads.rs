@@ -10,7 +10,6 @@ use super::{Mounted, Waiter};
 use crate::allocator::file_map::FileMap;
 use crate::allocator::{Allocator, Extent, Full};
 use block_layer::TaskId;
-use events::time::Time;
 use memory::cache::FileId;
 
 /// By the machine's number of the file.
@@ -106,11 +105,6 @@ impl LoadFile {
 }
 
 impl Mounted {
-    /// What follows happens then.
-    pub fn reach(&mut self, now: Time) {
-        self.now = now;
-    }
-
     /// The file's changes are to be on the drive: the task waits until it is unblocked. False: they are. `times`: those of
     /// its last write have changed, which is in the log then (`xfs_vn_update_time`).
     pub fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool {

@@ -1,8 +1,8 @@
 //! XFS: allocation groups, inodes in chunks, directories, the delayed log, the allocation workqueue, and what of all that
 //! goes to the drive.
 //!
-//! A component of the machine: it is told what has happened (`worked`, `ring`, `completed`, `flushed`) and hands over what is to
-//! be done as `Effect`s, in their order.
+//! A component of the machine: it is told what has happened (`worked`, `completed`, `flushed`) and hands over what is to be done
+//! as `Effect`s, in their order.
 //!
 //! Sources: the note on XFS (`fs/xfs` of c999a223, 3.4.113 and 3.6.0). docs/model/xfs.md has equations, parameters and limits.
 
@@ -46,16 +46,17 @@ use std::collections::BTreeMap;
 use trace::event::Device;
 use workload::rng;
 
-use crate::actor::{Actor, Caller, Timer};
+use crate::actor::{Actor, Caller};
 use crate::effect::{BlockIo, Effect, FlushNumber};
 use crate::filesystem::{Progress, Results};
 use crate::switches::SwitchesOptions;
 use data::Files;
 use deferral::Item;
-use events::SpecError;
+use events::event_queue::EventQueue;
 use events::smp::{Context, SchedulerEvent, TaskNumber, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::{SECOND, Time};
+use events::{Component, SpecError};
 use flusher::Flusher;
 #[cfg(any(test, feature = "inside"))]
 pub use inside::{FileInside, small_filesystem, some_drive};
@@ -101,6 +102,7 @@ pub struct Mounted {
     loads: LoadFiles,
     flushers: Vec<Flusher>,
     io: Io,
+    timers: EventQueue<Timer>,
     armed: Armed,
     draws: rng::Stream,
     began: Time,
@@ -111,6 +113,21 @@ pub struct Mounted {
     allocator_calls: u64,
     /// Pieces of work, I/O and answers that are still to come, of all but daemons. None: whoever is not done waits for ever.
     under_way: u64,
+}
+
+/// What happens at a time by itself.
+#[derive(Clone, Copy, Debug)]
+enum Timer {
+    /// A daemon wakes up.
+    Daemon,
+    /// Flushers look for pages that have expired.
+    WriteBack,
+    /// The allocator's answer reaches its caller late.
+    Answered(Caller),
+    /// The log is written, whatever room it has.
+    Sync,
+    /// The pusher looks again.
+    Push,
 }
 
 /// Timers that come again and again, where they are on.
@@ -136,6 +153,48 @@ pub struct Below<'a> {
     pub device: Device,
     /// Whether the drive has a cache that is to be emptied before the log counts as written.
     pub flushes: bool,
+}
+
+impl Component for Mounted {
+    type Effect = Effect;
+
+    fn next_event(&self) -> Option<Time> {
+        self.timers.next_at()
+    }
+
+    fn advance(&mut self, now: Time) {
+        while self.timers.next_at().is_some_and(|at| at <= now) {
+            let (at, timer) = self.timers.take().expect("one is due");
+            self.now = at;
+            self.ring(timer);
+        }
+        self.now = now;
+    }
+
+    fn take_effects(&mut self, into: &mut Vec<Effect>) {
+        into.append(&mut self.effects);
+    }
+
+    /// Nobody sleeps for ever, no lock is kept, and blocks and inodes add up.
+    fn check(&self, _now: Time) -> Result<(), Violation> {
+        self.log_is_in_order()?;
+        if self.under_way > 0 {
+            // What goes on behind a phase's end is in the middle of something.
+            return self.files.check().map(|_| ());
+        }
+        if self.active > 0 {
+            return Err(violated(
+                "a thread sleeps for ever: the workers of a CPU all wait for a lock whose holder waits for one of them",
+            ));
+        }
+        if !self.flushers.iter().all(Flusher::is_idle) {
+            return Err(violated("a flusher sleeps for ever"));
+        }
+        if !self.locks.all_free() {
+            return Err(violated("a lock was kept"));
+        }
+        self.volume.check(self.files.check()? + self.loads.blocks())
+    }
 }
 
 impl Mounted {
@@ -183,6 +242,7 @@ impl Mounted {
             loads: LoadFiles::default(),
             flushers: Vec::new(),
             io: Io::default(),
+            timers: EventQueue::new(),
             armed: Armed::default(),
             draws: rng::stream(0, COMPONENT_DRAWS),
             began: 0,
@@ -192,27 +252,6 @@ impl Mounted {
             allocator_calls: 0,
             under_way: 0,
         })
-    }
-
-    /// Nobody sleeps for ever, no lock is kept, and blocks and inodes add up.
-    pub fn check(&self) -> Result<(), Violation> {
-        self.log_is_in_order()?;
-        if self.under_way > 0 {
-            // What goes on behind a phase's end is in the middle of something.
-            return self.files.check().map(|_| ());
-        }
-        if self.active > 0 {
-            return Err(violated(
-                "a thread sleeps for ever: the workers of a CPU all wait for a lock whose holder waits for one of them",
-            ));
-        }
-        if !self.flushers.iter().all(Flusher::is_idle) {
-            return Err(violated("a flusher sleeps for ever"));
-        }
-        if !self.locks.all_free() {
-            return Err(violated("a lock was kept"));
-        }
-        self.volume.check(self.files.check()? + self.loads.blocks())
     }
 
     /// Written and not placed yet, of all files.
@@ -262,11 +301,6 @@ impl Mounted {
             .chain(flushers.map(|flusher| (flusher.task, flusher_name(self.device))))
     }
 
-    /// Takes what is to be done since the last time.
-    pub fn take_effects(&mut self, into: &mut Vec<Effect>) {
-        into.append(&mut self.effects);
-    }
-
     /// Who has left a CPU for whom, in the filesystem's own numbers of tasks.
     pub fn scheduled(&mut self, event: &SchedulerEvent) {
         self.scheduling.look(event);
@@ -287,9 +321,8 @@ impl Mounted {
         }
     }
 
-    /// It is the time that was asked for.
-    pub fn ring(&mut self, now: Time, timer: Timer) {
-        self.now = now;
+    /// It is the timer's time.
+    fn ring(&mut self, timer: Timer) {
         match timer {
             Timer::Answered(caller) => {
                 self.under_way -= 1;
@@ -334,7 +367,7 @@ impl Mounted {
     }
 
     fn call_back(&mut self, after_ns: Time, timer: Timer) {
-        self.effects.push(Effect::Timer(self.now + after_ns, timer));
+        self.timers.put(self.now + after_ns, timer);
     }
 }
 

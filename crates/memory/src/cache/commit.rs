@@ -1,6 +1,5 @@
 //! When a transaction of the journal commits, and who waits for that.
 
-use crate::cache::Effects;
 use crate::cache::device::{DeviceId, task_of};
 use crate::cache::flushers::{JOURNAL, Purpose};
 use crate::cache::journal::Journal;
@@ -59,7 +58,7 @@ impl PageCache {
         }
     }
 
-    pub(super) fn committed(&mut self, device: DeviceId, effects: &mut Effects) {
+    pub(super) fn committed(&mut self, device: DeviceId) {
         let Some(journal) = &mut self.devices[device].journal else {
             return;
         };
@@ -70,7 +69,7 @@ impl PageCache {
             .extract_if(.., |(transaction, _)| *transaction <= over)
             .collect();
         for (_, task) in done {
-            self.commit_is_over(task, effects);
+            self.commit_is_over(task);
         }
         self.commit_if_due(device);
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::cache::flushers::{FLUSHER, JOURNAL};
 use crate::cache::spec::CacheSpec;
+use events::Component;
 use events::time::{MILLISECOND, SECOND, Time};
 use proptest::prelude::*;
 
@@ -65,10 +66,19 @@ impl Bench {
         Bench::new(spec, pages_per_s)
     }
 
-    fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time, &mut Effects) -> T) -> T {
-        let mut effects = Effects::default();
-        let result = call(&mut self.cache, self.now, &mut effects);
-        for io in effects.io {
+    fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time) -> T) -> T {
+        let result = call(&mut self.cache, self.now);
+        let mut effects = Vec::new();
+        self.cache.take_effects(&mut effects);
+        for effect in effects {
+            let io = match effect {
+                Effect::Io(io) => io,
+                Effect::Wake(task) => {
+                    self.woken.push(task);
+                    continue;
+                }
+                Effect::Unplug => continue,
+            };
             assert_eq!(io.direction, Direction::Write);
             let drive = io.file as usize;
             self.queues[drive].push(io);
@@ -79,7 +89,6 @@ impl Bench {
             }
             *self.writers[io.file as usize].entry(io.task).or_default() += u64::from(io.pages);
         }
-        self.woken.extend(effects.woken);
         let congested = [0, 1].map(|drive| self.queued(drive) > CONGESTED_PAGES);
         for (drive, is) in congested.into_iter().enumerate() {
             if is != self.congested[drive] {
@@ -98,16 +107,7 @@ impl Bench {
     }
 
     fn write(&mut self, task: TaskId, file: FileId, page: u64, pages: u64) -> Outcome {
-        self.call(|cache, now, effects| {
-            cache.write(
-                now,
-                task,
-                file,
-                page * PAGE_BYTES,
-                pages * PAGE_BYTES,
-                effects,
-            )
-        })
+        self.call(|cache, now| cache.write(now, task, file, page * PAGE_BYTES, pages * PAGE_BYTES))
     }
 
     /// Time goes on by a step: flushers do what they do, and drives write.
@@ -121,11 +121,11 @@ impl Bench {
                 self.queues[drive].remove(0);
                 self.credit[drive] -= u64::from(io.pages) * 1000;
                 self.written[drive] += u64::from(io.pages);
-                self.call(|cache, now, effects| cache.completed(now, io.tag, effects));
+                self.call(|cache, now| cache.completed(now, io.tag));
             }
             if self.queued(drive) < CONGESTED_PAGES {
                 for task in std::mem::take(&mut self.blocked[drive]) {
-                    self.call(|cache, now, effects| cache.unblocked(now, task, effects));
+                    self.call(|cache, now| cache.unblocked(now, task));
                 }
             }
             if self.queues[drive].is_empty() {
@@ -136,8 +136,8 @@ impl Bench {
     }
 
     fn flush(&mut self) {
-        while self.cache.next_wakeup().is_some_and(|at| at <= self.now) {
-            self.call(|cache, now, effects| cache.wake(now, effects));
+        while self.cache.next_event().is_some_and(|at| at <= self.now) {
+            self.call(|cache, now| cache.advance(now));
         }
     }
 
@@ -218,6 +218,16 @@ fn from_2_6_32_on_each_drive_has_a_flusher_and_before_one_is_for_all() {
     }
 }
 
+fn taken_io(cache: &mut PageCache) -> Vec<Io> {
+    let mut effects = Vec::new();
+    cache.take_effects(&mut effects);
+    let io = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Io(io) => Some(io),
+        Effect::Unplug | Effect::Wake(_) => None,
+    });
+    io.collect()
+}
+
 #[test]
 fn a_throttled_writer_writes_back_on_its_own_drive() {
     let lately = Some(Lately::Pages);
@@ -226,12 +236,14 @@ fn a_throttled_writer_writes_back_on_its_own_drive() {
     bench.write(7, 1, 0, 5 * PERCENT);
     bench.write(7, 0, 0, 9 * PERCENT);
     assert_eq!(bench.write(1, 2, 0, 5 * PERCENT), Outcome::Wait);
-    let mut effects = Effects::default();
-    while bench.cache.next_wakeup().is_some_and(|at| at <= bench.now) {
-        bench.cache.wake(bench.now, &mut effects);
+    while bench.cache.next_event().is_some_and(|at| at <= bench.now) {
+        bench.cache.advance(bench.now);
     }
-    let of_writer = effects.io.iter().filter(|io| io.task == 1);
-    let files: BTreeSet<FileId> = of_writer.map(|io| io.file).collect();
+    let of_writer = taken_io(&mut bench.cache).into_iter();
+    let files: BTreeSet<FileId> = of_writer
+        .filter(|io| io.task == 1)
+        .map(|io| io.file)
+        .collect();
     assert!(!files.is_empty() && !files.contains(&1), "{files:?}");
 }
 
@@ -257,7 +269,7 @@ fn a_commit_is_of_its_drives_journal_alone() {
     );
     // The second drive's has ended whatever the first one does.
     bench.pages_per_s = [0, 1_000];
-    bench.call(|cache, now, _| cache.fsync(now, 9, 1));
+    bench.call(|cache, now| cache.fsync(now, 9, 1));
     (0..4).for_each(|_| bench.step());
     assert_eq!(bench.woken, [9]);
 }
@@ -272,18 +284,15 @@ fn read_ahead_looks_at_its_own_drive() {
     }
     cache.congested(0, 1, Direction::Read, true);
     let read = |cache: &mut PageCache, file| {
-        let mut effects = Effects::default();
         let mut ahead = 0;
         for page in 0..2 {
-            while cache.read(0, 1, file, page * PAGE_BYTES, PAGE_BYTES, &mut effects)
-                == Outcome::Wait
-            {
-                for io in std::mem::take(&mut effects.io) {
+            while cache.read(0, 1, file, page * PAGE_BYTES, PAGE_BYTES) == Outcome::Wait {
+                for io in taken_io(cache) {
                     ahead += io.pages;
-                    cache.completed(0, io.tag, &mut effects);
+                    cache.completed(0, io.tag);
                 }
             }
-            ahead += effects.io.drain(..).map(|io| io.pages).sum::<u32>();
+            ahead += taken_io(cache).iter().map(|io| io.pages).sum::<u32>();
         }
         ahead
     };

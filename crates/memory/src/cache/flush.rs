@@ -8,7 +8,7 @@ use crate::cache::device::{DeviceId, task_of};
 use crate::cache::flushers::{FLUSHER, Flusher, OLD_DATA_FLUSHER, Purpose, Then, Wait, Whose};
 use crate::cache::page_cache::PageCache;
 use crate::cache::spec::{COMMIT_BATCH, CONGESTION_WAIT, CacheVariant};
-use crate::cache::{Effects, FileId};
+use crate::cache::{Effect, FileId};
 use block_layer::{Direction, TaskId};
 use events::time::Time;
 
@@ -26,7 +26,7 @@ impl PageCache {
     }
 
     /// What is due now; one step of one flusher.
-    pub(super) fn flush(&mut self, effects: &mut Effects) {
+    pub(super) fn flush(&mut self) {
         let now = self.now;
         self.look_for_old_data();
         let flushers = &mut self.flushers;
@@ -36,7 +36,7 @@ impl PageCache {
         }
         if let Some(first) = self.first_to_run() {
             let flusher = self.flushers.running.remove(first).expect("it is in line");
-            self.step(flusher, effects);
+            self.step(flusher);
         }
     }
 
@@ -71,7 +71,7 @@ impl PageCache {
     }
 
     /// Ends what waited for writes that are no longer under way.
-    pub(super) fn end_waits(&mut self, effects: &mut Effects) {
+    pub(super) fn end_waits(&mut self) {
         let mut number = 0;
         while let Some(&wait) = self.flushers.waits.get(number) {
             if !self.is_over(&wait) {
@@ -80,17 +80,17 @@ impl PageCache {
             }
             self.flushers.waits.swap_remove(number);
             match wait.then {
-                Then::Release(task) => self.flushers.release(task, effects),
-                Then::Synced(task) => self.file_is_written(task, effects),
-                Then::Committed(device) => self.committed(device, effects),
+                Then::Release(task) => self.release(task),
+                Then::Synced(task) => self.file_is_written(task),
+                Then::Committed(device) => self.committed(device),
             }
         }
     }
 
     /// Calls `file_is_written` for the task when what is under way of the file now has been written.
-    pub(super) fn await_file(&mut self, task: TaskId, file: FileId, effects: &mut Effects) {
+    pub(super) fn await_file(&mut self, task: TaskId, file: FileId) {
         let of = Whose::File(file);
-        self.wait(of, self.last_write, Then::Synced(task), effects);
+        self.wait(of, self.last_write, Then::Synced(task));
     }
 
     fn look_for_old_data(&mut self) {
@@ -114,7 +114,7 @@ impl PageCache {
         }
     }
 
-    fn step(&mut self, mut flusher: Flusher, effects: &mut Effects) {
+    fn step(&mut self, mut flusher: Flusher) {
         let batch = match flusher.purpose {
             Purpose::Commit => COMMIT_BATCH,
             _ => self.rules.step,
@@ -127,14 +127,14 @@ impl PageCache {
                 break;
             };
             let sync = matches!(flusher.purpose, Purpose::Sync(..));
-            self.submit_write(flusher.task, file, page, pages, sync, effects);
+            self.submit_write(flusher.task, file, page, pages, sync);
             flusher.left -= pages;
             flusher.turn -= pages;
             left -= pages;
         }
         if dry || flusher.left == 0 {
             self.return_inode(&mut flusher);
-            self.finish(flusher, dry, effects);
+            self.finish(flusher, dry);
         } else if flusher.turn == 0 {
             self.return_inode(&mut flusher);
             let device = flusher.of;
@@ -150,9 +150,9 @@ impl PageCache {
     }
 
     /// It has written its share, or has found nothing more to write.
-    fn finish(&mut self, flusher: Flusher, dry: bool, effects: &mut Effects) {
+    fn finish(&mut self, flusher: Flusher, dry: bool) {
         let task = flusher.task;
-        effects.unplug = true;
+        self.effects.push(Effect::Unplug);
         let device = flusher.of;
         match flusher.purpose {
             Purpose::Background => self.devices[device].background = false,
@@ -160,7 +160,7 @@ impl PageCache {
             // 2.4: until the oldest write that is under way is done.
             Purpose::Throttled if self.rules.variant == CacheVariant::Linux2_4 => {
                 let oldest = self.oldest_write().unwrap_or(0);
-                self.wait(Whose::All, oldest, Then::Release(task), effects);
+                self.wait(Whose::All, oldest, Then::Release(task));
             }
             Purpose::Throttled => {
                 if dry && self.must_wait(task, device) {
@@ -168,22 +168,22 @@ impl PageCache {
                         .paused
                         .push((self.now + CONGESTION_WAIT, flusher));
                 } else {
-                    self.flushers.release(task, effects);
+                    self.release(task);
                 }
             }
-            Purpose::Sync(file, ..) => self.file_is_submitted(task, file, effects),
+            Purpose::Sync(file, ..) => self.file_is_submitted(task, file),
             Purpose::Commit => {
                 let then = Then::Committed(device);
-                self.wait(Whose::Device(device), self.last_write, then, effects);
+                self.wait(Whose::Device(device), self.last_write, then);
             }
         }
     }
 
-    fn wait(&mut self, of: Whose, until: u64, then: Then, effects: &mut Effects) {
+    fn wait(&mut self, of: Whose, until: u64, then: Then) {
         let wait = Wait { until, of, then };
         self.flushers.waits.push(wait);
         if self.is_over(&wait) {
-            self.end_waits(effects);
+            self.end_waits();
         }
     }
 

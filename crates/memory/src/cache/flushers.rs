@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::cache::FileId;
 use crate::cache::device::DeviceId;
-use crate::cache::{Effects, FileId};
 use block_layer::KERNEL_TASKS;
 use block_layer::TaskId;
 use events::time::Time;
@@ -126,9 +126,8 @@ impl Flushers {
             .extend(self.paused.drain(..).map(|(_, flusher)| flusher));
     }
 
-    pub(super) fn release(&mut self, task: TaskId, effects: &mut Effects) {
+    pub(super) fn release(&mut self, task: TaskId) {
         self.throttled.remove(&task);
         self.released.insert(task);
-        effects.woken.push(task);
     }
 }

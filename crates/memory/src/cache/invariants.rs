@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use events::Component;
 use events::time::{MILLISECOND, SECOND, Time};
 
 const FILES: u32 = 3;
@@ -82,8 +83,14 @@ struct Machine {
 }
 
 impl Machine {
-    fn absorb(&mut self, effects: Effects) -> Result<(), TestCaseError> {
-        for io in effects.io {
+    fn absorb(&mut self) -> Result<(), TestCaseError> {
+        self.cache.check(self.now).expect("the invariants hold");
+        let mut effects = Vec::new();
+        self.cache.take_effects(&mut effects);
+        for effect in &effects {
+            let Effect::Io(io) = *effect else {
+                continue;
+            };
             for (other, _) in &self.under_way {
                 let apart = other.file != io.file
                     || other.page >= io.page + u64::from(io.pages)
@@ -99,8 +106,10 @@ impl Machine {
                 .collect();
             self.under_way.push((io, versions));
         }
-        for task in effects.woken {
-            if let Some((step, before)) = self.asleep.remove(&task) {
+        for effect in effects {
+            if let Effect::Wake(task) = effect
+                && let Some((step, before)) = self.asleep.remove(&task)
+            {
                 self.call(step, before)?;
             }
         }
@@ -108,25 +117,18 @@ impl Machine {
     }
 
     fn call(&mut self, step: Step, before: Versions) -> Result<(), TestCaseError> {
-        let mut effects = Effects::default();
         let now = self.now;
         let pages = PAGE_BYTES;
         let (task, outcome) = match step {
-            Step::Read(t, f, p, n) => (
-                t,
-                self.cache
-                    .read(now, t, f, p * pages, n * pages, &mut effects),
-            ),
-            Step::Write(t, f, at, bytes) => {
-                (t, self.cache.write(now, t, f, at, bytes, &mut effects))
-            }
+            Step::Read(t, f, p, n) => (t, self.cache.read(now, t, f, p * pages, n * pages)),
+            Step::Write(t, f, at, bytes) => (t, self.cache.write(now, t, f, at, bytes)),
             Step::Fsync(t, f) => (t, self.cache.fsync(now, t, f)),
             Step::Direct(t, f, p, n) => (t, self.cache.direct(now, t, f, p * pages, n * pages)),
             _ => unreachable!("no task makes it"),
         };
         if outcome == Outcome::Wait {
             self.asleep.insert(task, (step, before));
-            return self.absorb(effects);
+            return self.absorb();
         }
         match step {
             Step::Read(_, f, p, n) => {
@@ -145,11 +147,10 @@ impl Machine {
             }
             _ => {}
         }
-        self.absorb(effects)
+        self.absorb()
     }
 
     fn run(&mut self, step: Step) -> Result<(), TestCaseError> {
-        let mut effects = Effects::default();
         match step {
             Step::Read(task, ..)
             | Step::Write(task, ..)
@@ -199,11 +200,11 @@ impl Machine {
                     }
                     self.known.insert((io.file, page));
                 }
-                self.cache.completed(self.now, io.tag, &mut effects);
+                self.cache.completed(self.now, io.tag);
             }
             Step::Wake => {
-                if self.cache.next_wakeup().is_some_and(|at| at <= self.now) {
-                    self.cache.wake(self.now, &mut effects);
+                if self.cache.next_event().is_some_and(|at| at <= self.now) {
+                    self.cache.advance(self.now);
                 }
             }
             Step::Sleep(time) => self.now += time,
@@ -211,7 +212,7 @@ impl Machine {
                 self.cache.congested(self.now, drive, Direction::Write, is)
             }
         }
-        self.absorb(effects)?;
+        self.absorb()?;
         let rules = &self.cache.rules;
         // Beyond the limit: what may be dirtied between two looks, and a call that each task has made.
         let bound = rules.foreground + rules.ratelimit + u64::from(TASKS) * 40;
@@ -272,7 +273,7 @@ proptest! {
             machine.run(Step::Wake)?;
             machine.run(Step::Complete(0))?;
             if machine.under_way.is_empty() {
-                match machine.cache.next_wakeup() {
+                match machine.cache.next_event() {
                     Some(at) => machine.now = machine.now.max(at),
                     None if machine.asleep.is_empty() => break,
                     None => prop_assert!(false, "{:?} sleep for ever", machine.asleep),
@@ -281,7 +282,7 @@ proptest! {
         }
         prop_assert!(machine.asleep.is_empty());
         prop_assert_eq!(machine.cache.dirty_pages(), 0);
-        prop_assert_eq!(machine.cache.next_wakeup(), None);
+        prop_assert_eq!(machine.cache.next_event(), None);
         for (place, version) in &machine.memory {
             prop_assert_eq!(machine.device.get(place), Some(version), "{:?}", place);
         }

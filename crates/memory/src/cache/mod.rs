@@ -67,17 +67,17 @@ pub struct Io {
 pub enum Outcome {
     /// It is over; the task goes on.
     Done,
-    /// The task sleeps until it is named in `woken`, and makes the same call again.
+    /// The task sleeps until it is woken, and makes the same call again.
     Wait,
 }
 
-/// What the cache asks for and whom it wakes.
-#[derive(Clone, Debug, Default)]
-pub struct Effects {
+/// What the machine does for the cache: all that is to be submitted first, then whoever wakes up goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
     /// To be submitted in this order.
-    pub io: Vec<Io>,
+    Io(Io),
     /// Who submitted has no more, and waits or sleeps: what is held back in plugs goes to the device.
-    pub unplug: bool,
-    /// Tasks that are to make their call again.
-    pub woken: Vec<TaskId>,
+    Unplug,
+    /// The task is to make its call again.
+    Wake(TaskId),
 }

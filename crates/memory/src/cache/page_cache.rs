@@ -9,11 +9,12 @@ use crate::cache::proportions::{Proportions, Share};
 use crate::cache::read_ahead::Stream;
 use crate::cache::spec::{CacheSpec, CacheVariant, Rules};
 use crate::cache::syncs::Syncs;
-use crate::cache::{Effects, FileId, Io, PAGE_BYTES, dirty_order::DirtyOrder};
+use crate::cache::{Effect, FileId, Io, PAGE_BYTES, dirty_order::DirtyOrder};
 use block_layer::{Direction, TaskId};
-use events::SpecError;
 use events::slab::Slab;
+use events::station::Violation;
 use events::time::Time;
+use events::{Component, SpecError};
 
 /// A page cache of some kernel. Offsets and lengths are in bytes. `read`, `write`, `fsync` and `direct` are in files of
 /// their own.
@@ -46,6 +47,7 @@ pub struct PageCache {
     /// Writers that are held to a rate, by when they go on.
     pub(super) sleeping: BTreeSet<(Time, TaskId, DeviceId)>,
     pub(super) syncs: Syncs,
+    pub(super) effects: Vec<Effect>,
     under_way: Slab<UnderWay>,
     pub(super) last_write: u64,
     again: Vec<u64>,
@@ -74,6 +76,68 @@ struct UnderWay {
     write: Option<u64>,
 }
 
+impl Component for PageCache {
+    type Effect = Effect;
+
+    /// When a flusher, a writer that is held to a rate, or a journal's commit is due.
+    fn next_event(&self) -> Option<Time> {
+        let sleeper = self.sleeping.first().map(|&(at, ..)| at);
+        [self.next_flush(), self.next_commit(), sleeper]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Commits what is due, releases whose time is over, and one flusher does one step.
+    fn advance(&mut self, now: Time) {
+        self.now = now;
+        self.commit_what_is_due();
+        self.release_sleepers();
+        self.flush();
+    }
+
+    fn take_effects(&mut self, into: &mut Vec<Effect>) {
+        into.append(&mut self.effects);
+    }
+
+    /// Pages that are dirty, and those that are being read or written, are those of the drives and of the I/O under way.
+    fn check(&self, _now: Time) -> Result<(), Violation> {
+        let of_drives = |count: fn(&Device) -> u64| self.devices.iter().map(count).sum::<u64>();
+        let of_io = |writes: bool| {
+            let own = self.under_way.iter().map(|(_, io)| io);
+            let own = own.filter(move |io| io.write.is_some() == writes);
+            own.map(|io| io.pages).sum::<u64>()
+        };
+        let reading = self.pages.not_clean() - self.pages.unwritten();
+        for (what, pages, others) in [
+            (
+                "dirty on drives",
+                self.pages.dirty(),
+                of_drives(|one| one.dirty),
+            ),
+            (
+                "written by drives",
+                self.pages.writing(),
+                of_drives(|one| one.writing),
+            ),
+            (
+                "written by I/O under way",
+                self.pages.writing(),
+                of_io(true),
+            ),
+            ("read by I/O under way", reading, of_io(false)),
+        ] {
+            if pages != others {
+                return Err(Violation {
+                    station: "page cache".to_owned(),
+                    what: format!("{others} pages are {what}, {pages} in memory"),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
 impl PageCache {
     /// An empty cache. The error names the key of the specification that is wrong.
     pub fn new(spec: &CacheSpec) -> Result<PageCache, SpecError> {
@@ -99,6 +163,7 @@ impl PageCache {
             dirtied_by: BTreeMap::new(),
             sleeping: BTreeSet::new(),
             syncs: Syncs::default(),
+            effects: Vec::new(),
             under_way: Slab::new(),
             last_write: 0,
             again: Vec::new(),
@@ -120,13 +185,13 @@ impl PageCache {
     }
 
     /// What an `Io` of that tag asked for is done.
-    pub fn completed(&mut self, now: Time, tag: u32, effects: &mut Effects) {
+    pub fn completed(&mut self, now: Time, tag: u32) {
         self.now = now;
         let id = self.under_way.id(tag);
         let done = self.under_way.take(id);
         match done.write {
-            None => self.read_done(done, effects),
-            Some(number) => self.write_done(done, number, effects),
+            None => self.read_done(done),
+            Some(number) => self.write_done(done, number),
         }
     }
 
@@ -165,11 +230,13 @@ impl PageCache {
     }
 
     /// All that it had submitted is in the queue. Who has no more to write sleeps from now on, and lets the queue run first.
-    pub fn unblocked(&mut self, now: Time, task: TaskId, effects: &mut Effects) {
+    pub fn unblocked(&mut self, now: Time, task: TaskId) {
         self.now = now;
         if self.flushers.blocked.remove(&task) {
             let mut running = self.flushers.running.iter();
-            effects.unplug |= !running.any(|flusher| flusher.task == task);
+            if !running.any(|flusher| flusher.task == task) {
+                self.effects.push(Effect::Unplug);
+            }
         }
     }
 
@@ -178,37 +245,26 @@ impl PageCache {
         self.flushers.throttled.contains(&task)
     }
 
-    /// When a flusher, or a journal's commit, is due.
-    pub fn next_wakeup(&self) -> Option<Time> {
-        let sleeper = self.sleeping.first().map(|&(at, ..)| at);
-        [self.next_flush(), self.next_commit(), sleeper]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// Does what is due: flushers go on, and the journal commits.
-    pub fn wake(&mut self, now: Time, effects: &mut Effects) {
-        self.now = now;
-        self.commit_what_is_due();
-        self.release_sleepers(effects);
-        self.flush(effects);
-    }
-
     /// Pages in memory that the device does not have.
     pub fn dirty_pages(&self) -> u64 {
         self.pages.unwritten()
     }
 
+    /// The writer goes on.
+    pub(super) fn release(&mut self, task: TaskId) {
+        self.flushers.release(task);
+        self.effects.push(Effect::Wake(task));
+    }
+
     /// Those whose time is over. While the limit is exceeded, each sleeps on.
-    fn release_sleepers(&mut self, effects: &mut Effects) {
+    fn release_sleepers(&mut self) {
         while let Some(&(at, task, device)) = self.sleeping.first()
             && at <= self.now
         {
             self.sleeping.pop_first();
             let level = self.level(device);
             if level.dirty < level.limit {
-                self.flushers.release(task, effects);
+                self.release(task);
             } else if let Some(rate) = &mut self.devices[device].rate {
                 let pause_ns = rate.holds_on(self.now, level);
                 self.sleeping.insert((self.now + pause_ns, task, device));
@@ -238,7 +294,6 @@ impl PageCache {
         page: u64,
         pages: u64,
         read_ahead: bool,
-        effects: &mut Effects,
     ) {
         (page..page + pages).for_each(|page| self.pages.start_reading(file, page));
         let tag = self.put(UnderWay {
@@ -247,7 +302,7 @@ impl PageCache {
             pages,
             write: None,
         });
-        effects.io.push(Io {
+        self.effects.push(Effect::Io(Io {
             tag,
             file,
             page,
@@ -256,7 +311,7 @@ impl PageCache {
             sync: true,
             read_ahead,
             task,
-        });
+        }));
     }
 
     pub(super) fn submit_write(
@@ -266,7 +321,6 @@ impl PageCache {
         page: u64,
         pages: u64,
         sync: bool,
-        effects: &mut Effects,
     ) {
         self.pages.start_writing(file, page, pages);
         self.last_write += 1;
@@ -284,7 +338,7 @@ impl PageCache {
             pages,
             write: Some(number),
         });
-        effects.io.push(Io {
+        self.effects.push(Effect::Io(Io {
             tag,
             file,
             page,
@@ -293,23 +347,23 @@ impl PageCache {
             sync,
             read_ahead: false,
             task,
-        });
+        }));
     }
 
     fn put(&mut self, under_way: UnderWay) -> u32 {
         self.under_way.put(under_way).number()
     }
 
-    fn read_done(&mut self, done: UnderWay, effects: &mut Effects) {
+    fn read_done(&mut self, done: UnderWay) {
         self.pages.read(done.file, done.page, done.pages);
         let range = (done.file, done.page, 0)..(done.file, done.page + done.pages, 0);
         while let Some(&reader) = self.readers.range(range.clone()).next() {
             self.readers.remove(&reader);
-            effects.woken.push(reader.2);
+            self.effects.push(Effect::Wake(reader.2));
         }
     }
 
-    fn write_done(&mut self, done: UnderWay, number: u64, effects: &mut Effects) {
+    fn write_done(&mut self, done: UnderWay, number: u64) {
         let of = self.file(done.file);
         of.writes.remove(&number);
         let device = of.device;
@@ -329,6 +383,6 @@ impl PageCache {
             self.became_dirty(done.file, page);
         }
         self.again = again;
-        self.end_waits(effects);
+        self.end_waits();
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cache::page_cache::PageCache;
 use crate::cache::read_ahead::{Found, Stream, Window};
-use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
+use crate::cache::{FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
 
@@ -15,7 +15,6 @@ impl PageCache {
         file: FileId,
         offset: u64,
         bytes: u64,
-        effects: &mut Effects,
     ) -> Outcome {
         self.now = now;
         if bytes == 0 {
@@ -40,14 +39,14 @@ impl PageCache {
         let mut looked_ahead = resumed.is_some();
         while at <= last {
             if !std::mem::take(&mut looked_ahead) {
-                self.look_ahead(&mut stream, task, file, at, last, effects);
+                self.look_ahead(&mut stream, task, file, at, last);
             }
             if self.pages.touch(file, at) {
                 at += 1;
                 continue;
             }
             if !self.pages.is_cached(file, at) {
-                self.submit_read(task, file, at, 1, false, effects);
+                self.submit_read(task, file, at, 1, false);
             }
             self.readers.insert((file, at, task));
             self.resume.insert(task, at);
@@ -69,7 +68,6 @@ impl PageCache {
         file: FileId,
         page: u64,
         last: u64,
-        effects: &mut Effects,
     ) {
         let present = self.pages.is_present(file, page);
         let found = Found {
@@ -91,9 +89,9 @@ impl PageCache {
         };
         if matches!(stream, Stream::Linux2_4(_)) && found.absent {
             // 2.4 asks for the page itself first, then for the window behind it.
-            self.submit_read(task, file, page, 1, false, effects);
+            self.submit_read(task, file, page, 1, false);
         }
-        self.submit_window(task, file, window, page..=last, effects);
+        self.submit_window(task, file, window, page..=last);
     }
 
     /// What of the window is inside the file and not cached, in consecutive pieces.
@@ -103,7 +101,6 @@ impl PageCache {
         file: FileId,
         window: Window,
         asked: std::ops::RangeInclusive<u64>,
-        effects: &mut Effects,
     ) {
         // A file of unknown size is as long as what is asked for.
         let end = self.file(file).pages.max(asked.end() + 1);
@@ -118,7 +115,7 @@ impl PageCache {
                 continue;
             }
             let ahead = !asked.contains(&at);
-            self.submit_read(task, file, at, run, ahead, effects);
+            self.submit_read(task, file, at, run, ahead);
             at += run;
         }
         if let Some(mark) = window.mark

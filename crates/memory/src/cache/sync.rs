@@ -3,7 +3,7 @@
 use crate::cache::flushers::Purpose;
 use crate::cache::page_cache::PageCache;
 use crate::cache::syncs::Sync;
-use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
+use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
 
@@ -68,7 +68,7 @@ impl PageCache {
     }
 
     /// All that was dirty of the file is under way.
-    pub(super) fn file_is_submitted(&mut self, task: TaskId, file: FileId, effects: &mut Effects) {
+    pub(super) fn file_is_submitted(&mut self, task: TaskId, file: FileId) {
         let Some(sync) = self.syncs.waiting.get_mut(&task) else {
             return;
         };
@@ -76,17 +76,17 @@ impl PageCache {
         if commit && self.commit_for(task, self.device_of(file)) {
             return;
         }
-        self.await_file(task, file, effects);
+        self.await_file(task, file);
     }
 
     /// The commit that the task waited for is over.
-    pub(super) fn commit_is_over(&mut self, task: TaskId, effects: &mut Effects) {
+    pub(super) fn commit_is_over(&mut self, task: TaskId) {
         if let Some(sync) = self.syncs.waiting.get(&task) {
-            self.await_file(task, sync.file, effects);
+            self.await_file(task, sync.file);
         }
     }
 
-    pub(super) fn file_is_written(&mut self, task: TaskId, effects: &mut Effects) {
+    pub(super) fn file_is_written(&mut self, task: TaskId) {
         let Some(sync) = self.syncs.waiting.get_mut(&task) else {
             return;
         };
@@ -96,7 +96,7 @@ impl PageCache {
         } else {
             self.syncs.waiting.remove(&task);
             self.syncs.done.insert(task);
-            effects.woken.push(task);
+            self.effects.push(Effect::Wake(task));
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::cache::flushers::{FLUSHER, JOURNAL};
 use crate::cache::spec::CacheSpec;
+use events::Component;
 use events::time::{MILLISECOND, SECOND, Time};
 
 const PAGE: u64 = PAGE_BYTES;
@@ -39,48 +40,48 @@ impl Bench {
         })
     }
 
-    fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time, &mut Effects) -> T) -> T {
-        let mut effects = Effects::default();
-        let result = call(&mut self.cache, self.now, &mut effects);
-        self.under_way.extend(effects.io);
-        self.woken.extend(effects.woken);
+    fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time) -> T) -> T {
+        let result = call(&mut self.cache, self.now);
+        for effect in taken(&mut self.cache) {
+            match effect {
+                Effect::Io(io) => self.under_way.push(io),
+                Effect::Wake(task) => self.woken.push(task),
+                Effect::Unplug => {}
+            }
+        }
         result
     }
 
     fn write(&mut self, task: TaskId, file: FileId, page: u64, pages: u64) -> Outcome {
-        self.call(|cache, now, effects| {
-            cache.write(now, task, file, page * PAGE, pages * PAGE, effects)
-        })
+        self.call(|cache, now| cache.write(now, task, file, page * PAGE, pages * PAGE))
     }
 
     fn read(&mut self, file: FileId, page: u64, pages: u64) -> Outcome {
-        self.call(|cache, now, effects| {
-            cache.read(now, 7, file, page * PAGE, pages * PAGE, effects)
-        })
+        self.call(|cache, now| cache.read(now, 7, file, page * PAGE, pages * PAGE))
     }
 
     fn fsync(&mut self, task: TaskId, file: FileId) -> Outcome {
-        self.call(|cache, now, _| cache.fsync(now, task, file))
+        self.call(|cache, now| cache.fsync(now, task, file))
     }
 
     fn congested(&mut self, is: bool) {
-        self.call(|cache, now, _| cache.congested(now, 0, Direction::Write, is));
+        self.call(|cache, now| cache.congested(now, 0, Direction::Write, is));
     }
 
     /// Lets the flushers do what they do at once, the device not answering.
     fn flush(&mut self) -> Vec<Io> {
         let before = self.under_way.len();
-        while self.cache.next_wakeup().is_some_and(|at| at <= self.now) {
-            self.call(|cache, now, effects| cache.wake(now, effects));
+        while self.cache.next_event().is_some_and(|at| at <= self.now) {
+            self.call(|cache, now| cache.advance(now));
         }
         self.under_way[before..].to_vec()
     }
 
     fn wait_until(&mut self, time: Time) -> Vec<Io> {
         let before = self.under_way.len();
-        while let Some(at) = self.cache.next_wakeup().filter(|&at| at <= time) {
+        while let Some(at) = self.cache.next_event().filter(|&at| at <= time) {
             self.now = self.now.max(at);
-            self.call(|cache, now, effects| cache.wake(now, effects));
+            self.call(|cache, now| cache.advance(now));
         }
         self.now = time;
         self.under_way[before..].to_vec()
@@ -88,10 +89,16 @@ impl Bench {
 
     fn complete_all(&mut self) {
         while let Some(io) = self.under_way.pop() {
-            self.call(|cache, now, effects| cache.completed(now, io.tag, effects));
+            self.call(|cache, now| cache.completed(now, io.tag));
             self.flush();
         }
     }
+}
+
+fn taken(cache: &mut PageCache) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    cache.take_effects(&mut effects);
+    effects
 }
 
 fn places(io: &[Io]) -> Vec<(FileId, u64, u32)> {
@@ -111,7 +118,7 @@ fn in_2_4_pieces_of_files_alternate_in_the_order_of_dirtying_32_buffers_at_a_tim
         bench.write(1, 1, page, 1);
         bench.write(2, 2, page, 1);
     }
-    bench.call(|cache, now, effects| cache.wake(now, effects));
+    bench.call(|cache, now| cache.advance(now));
     let batch = places(&bench.under_way);
     assert_eq!(batch.len(), 32);
     assert_eq!(batch[..4], [(1, 0, 1), (2, 0, 1), (1, 1, 1), (2, 1, 1)]);
@@ -144,7 +151,7 @@ fn beyond_60_percent_a_writer_of_2_4_writes_32_buffers_and_waits_for_the_oldest(
     assert_eq!(pages(&of_writer), 32);
     assert!(bench.woken.is_empty());
     let oldest = bench.under_way.remove(0);
-    bench.call(|cache, now, effects| cache.completed(now, oldest.tag, effects));
+    bench.call(|cache, now| cache.completed(now, oldest.tag));
     assert_eq!(bench.woken, [1]);
     assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Done);
 }
@@ -196,9 +203,9 @@ fn a_flusher_that_has_no_more_unplugs_the_queue() {
     let mut bench = Bench::of(CacheVariant::Linux2_4);
     bench.write(1, 1, 0, 1);
     bench.fsync(1, 1);
-    let mut effects = Effects::default();
-    bench.cache.wake(bench.now, &mut effects);
-    assert!(effects.unplug && effects.io.len() == 1);
+    bench.cache.advance(bench.now);
+    let effects = taken(&mut bench.cache);
+    assert!(matches!(effects[..], [Effect::Io(_), Effect::Unplug]));
 }
 
 #[test]
@@ -254,7 +261,7 @@ fn in_2_5_a_throttled_writer_and_a_sync_sleep_for_a_request_where_pdflush_looks_
     let by_sync = bench.flush();
     assert_eq!(pages(&by_sync), 19 * PERCENT);
     assert!(by_sync.iter().all(|io| io.task == 4));
-    bench.call(|cache, now, effects| cache.unblocked(now, 2, effects));
+    bench.call(|cache, now| cache.unblocked(now, 2));
     let by_writer = bench.flush();
     assert_eq!(pages(&by_writer), 1536);
     assert!(by_writer.iter().all(|io| io.task == 2));
@@ -269,9 +276,13 @@ fn who_got_its_last_request_late_unplugs_the_queue_then() {
     assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Wait);
     bench.flush();
     bench.cache.blocked(1);
-    let mut effects = Effects::default();
-    bench.cache.unblocked(bench.now, 1, &mut effects);
-    assert!(effects.unplug, "it waits for the oldest write from now on");
+    bench.cache.unblocked(bench.now, 1);
+    let effects = taken(&mut bench.cache);
+    assert_eq!(
+        effects,
+        [Effect::Unplug],
+        "it waits for the oldest write from now on"
+    );
 }
 
 #[test]
@@ -281,7 +292,7 @@ fn before_2_5_nobody_who_writes_back_looks_at_congestion() {
     bench.write(1, 1, 0, 31 * PERCENT);
     bench.cache.blocked(FLUSHER);
     assert_eq!(bench.flush(), []);
-    bench.call(|cache, now, effects| cache.unblocked(now, FLUSHER, effects));
+    bench.call(|cache, now| cache.unblocked(now, FLUSHER));
     assert!(pages(&bench.flush()) > 10 * PERCENT);
 }
 
@@ -289,7 +300,7 @@ fn before_2_5_nobody_who_writes_back_looks_at_congestion() {
 fn a_congested_queue_stops_pdflush_until_it_is_so_no_more() {
     let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 12 * PERCENT);
-    bench.call(|cache, now, effects| cache.wake(now, effects));
+    bench.call(|cache, now| cache.advance(now));
     assert_eq!(pages(&bench.under_way), 16);
     bench.congested(true);
     assert_eq!(bench.flush(), []);
@@ -315,7 +326,7 @@ fn what_has_been_dirty_for_30_s_is_written() {
         bench.complete_all();
         bench.wait_until(60 * SECOND);
         assert_eq!(
-            bench.cache.next_wakeup(),
+            bench.cache.next_event(),
             None,
             "nothing dirty, nothing to do"
         );
@@ -411,7 +422,7 @@ fn fsync_waits_for_all_that_was_written_to_the_file_before() {
     let last = bench.under_way.pop().unwrap();
     bench.complete_all();
     assert!(bench.woken.is_empty());
-    bench.call(|cache, now, effects| cache.completed(now, last.tag, effects));
+    bench.call(|cache, now| cache.completed(now, last.tag));
     assert_eq!(bench.woken, [1]);
     assert_eq!(bench.fsync(1, 1), Outcome::Done);
     assert_eq!(bench.fsync(1, 1), Outcome::Done, "nothing is dirty");
@@ -426,7 +437,7 @@ fn fsync_of_a_page_that_was_dirtied_while_it_was_written_writes_it_again() {
     bench.write(2, 1, 0, 1);
     assert_eq!(bench.fsync(2, 1), Outcome::Wait);
     let first = bench.under_way.remove(0);
-    bench.call(|cache, now, effects| cache.completed(now, first.tag, effects));
+    bench.call(|cache, now| cache.completed(now, first.tag));
     assert_eq!(bench.woken, [1]);
     assert_eq!(pages(&bench.flush()), 1);
     bench.complete_all();
@@ -506,7 +517,7 @@ fn a_page_that_is_written_to_in_part_is_read_first() {
     let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.cache.set_size(1, 10 * PAGE);
     let write = |bench: &mut Bench, offset, bytes| {
-        bench.call(|cache, now, effects| cache.write(now, 7, 1, offset, bytes, effects))
+        bench.call(|cache, now| cache.write(now, 7, 1, offset, bytes))
     };
     assert_eq!(write(&mut bench, 100, PAGE), Outcome::Wait);
     assert_eq!(places(&bench.under_way), [(1, 0, 1)]);
@@ -526,9 +537,8 @@ fn a_page_that_is_written_to_in_part_is_read_first() {
 fn direct_io_has_dirty_pages_written_and_cached_ones_forgotten() {
     let mut bench = Bench::of(CacheVariant::Linux2_6_35);
     bench.write(1, 1, 0, 10);
-    let direct = |bench: &mut Bench, offset| {
-        bench.call(|cache, now, _| cache.direct(now, 5, 1, offset, PAGE))
-    };
+    let direct =
+        |bench: &mut Bench, offset| bench.call(|cache, now| cache.direct(now, 5, 1, offset, PAGE));
     assert_eq!(direct(&mut bench, 20 * PAGE), Outcome::Done);
     assert_eq!(direct(&mut bench, 0), Outcome::Wait);
     bench.flush();

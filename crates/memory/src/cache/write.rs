@@ -3,7 +3,7 @@
 use crate::cache::page_cache::PageCache;
 use crate::cache::pages::Dirtied;
 use crate::cache::spec::CacheVariant;
-use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
+use crate::cache::{FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
 
@@ -16,7 +16,6 @@ impl PageCache {
         file: FileId,
         offset: u64,
         bytes: u64,
-        effects: &mut Effects,
     ) -> Outcome {
         self.now = now;
         if let Some(released) = self.flushers.was_throttled(task) {
@@ -31,7 +30,7 @@ impl PageCache {
         }
         let end = offset + bytes;
         let (first, last) = (offset / PAGE_BYTES, (end - 1) / PAGE_BYTES);
-        if self.reads_first(task, file, offset, end, effects) {
+        if self.reads_first(task, file, offset, end) {
             return Outcome::Wait;
         }
         let mut dirtied = 0;
@@ -53,14 +52,7 @@ impl PageCache {
     }
 
     /// A page that is written to in part, exists and is not in memory has to be read.
-    fn reads_first(
-        &mut self,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        end: u64,
-        effects: &mut Effects,
-    ) -> bool {
+    fn reads_first(&mut self, task: TaskId, file: FileId, offset: u64, end: u64) -> bool {
         let pages = self.file(file).pages;
         let mut waits = false;
         for edge in [offset, end] {
@@ -69,7 +61,7 @@ impl PageCache {
                 continue;
             }
             if !self.pages.is_cached(file, page) {
-                self.submit_read(task, file, page, 1, false, effects);
+                self.submit_read(task, file, page, 1, false);
             }
             self.readers.insert((file, page, task));
             waits = true;

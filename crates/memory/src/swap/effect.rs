@@ -14,8 +14,6 @@ pub enum Effect {
         /// For how long.
         ns: Time,
     },
-    /// `Sorting::alarm` is to be called then.
-    Alarm(Time, TaskId),
     /// Slots in a row are read or written; `Sorting::granted` when all the task's are in the queue, `Sorting::moved` when
     /// they have been.
     Io {

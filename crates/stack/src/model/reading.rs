@@ -1,11 +1,11 @@
-//! Which components of a machine a phase uses, told before it runs: the keys that those read are the only ones that matter to
+//! Which parts of a machine a phase uses, told before it runs: the keys that those read are the only ones that matter to
 //! it. `World::touched` tells afterwards which ones it did use; tests hold the two against each other.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::component::{Component, is_read, when_read};
+use crate::key_reader::{KeyReader, is_read, when_read};
 use crate::machine::MachineSpec;
 use events::SpecError;
 
@@ -75,7 +75,7 @@ pub fn unread(
     for phase in phases {
         let phase: Use = serde_json::from_value(phase.clone())
             .map_err(|error| SpecError::of("phase", error.to_string()))?;
-        used.extend(components(&phase, machine));
+        used.extend(key_readers(&phase, machine));
     }
     Ok(keys
         .iter()
@@ -87,8 +87,8 @@ pub fn unread(
         .collect())
 }
 
-fn components(phase: &Use, machine: &MachineSpec) -> BTreeSet<Component> {
-    let mut used = BTreeSet::from([Component::Cpus]);
+fn key_readers(phase: &Use, machine: &MachineSpec) -> BTreeSet<KeyReader> {
+    let mut used = BTreeSet::from([KeyReader::Cpus]);
     match phase {
         Use::Load { files, groups } => {
             for group in groups {
@@ -104,11 +104,11 @@ fn components(phase: &Use, machine: &MachineSpec) -> BTreeSet<Component> {
             }
         }
         Use::Sort {} => {
-            used.insert(Component::Swap);
+            used.insert(KeyReader::Swap);
             if let Some(drive) = machine.swap_drive() {
-                used.insert(Component::Drive(drive as u16));
+                used.insert(KeyReader::Drive(drive as u16));
                 if machine.has_detailed_cpus() {
-                    used.insert(Component::Completion(drive as u16));
+                    used.insert(KeyReader::Completion(drive as u16));
                 }
                 used.extend(of_scheduler(drive, machine));
             }
@@ -121,7 +121,7 @@ fn of_group(
     group: &GroupUse,
     files: &[FileUse],
     machine: &MachineSpec,
-    used: &mut BTreeSet<Component>,
+    used: &mut BTreeSet<KeyReader>,
 ) {
     let drives = machine.drive_count();
     for job in &group.jobs {
@@ -132,36 +132,36 @@ fn of_group(
         {
             let place = file.place.unwrap_or(0) as usize;
             if place >= drives {
-                used.insert(Component::Mount((place - drives) as u16));
+                used.insert(KeyReader::Mount((place - drives) as u16));
                 continue;
             }
             of_drive(place, group, machine, used);
             if machine.has_filesystem(place) {
-                used.insert(Component::Filesystem(place as u16));
+                used.insert(KeyReader::Filesystem(place as u16));
             }
             let syncs = job.read_share < 1.0 && (job.sync.is_some() || job.sync_at_end)
                 || job.replay.as_ref().is_some_and(|replay| replay.flushes);
             if syncs && machine.kernel().flushes_caches() {
-                used.insert(Component::Flushes(place as u16));
+                used.insert(KeyReader::Flushes(place as u16));
                 let ext = machine.ext(place);
                 if ext.is_some_and(|(mount, _)| mount.variant.is_journaled) {
-                    used.insert(Component::MetadataJournal(place as u16));
+                    used.insert(KeyReader::MetadataJournal(place as u16));
                 }
             }
             if group.direct {
                 continue;
             }
-            used.extend([Component::Copies, Component::PageCache]);
+            used.extend([KeyReader::Copies, KeyReader::PageCache]);
             if job.read_share > 0.0 {
-                used.insert(Component::ReadAhead);
+                used.insert(KeyReader::ReadAhead);
             }
             if job.read_share < 1.0 {
-                used.insert(Component::Writeback);
+                used.insert(KeyReader::Writeback);
                 if machine.throttles_writeback(place) {
-                    used.insert(Component::Flushes(place as u16));
+                    used.insert(KeyReader::Flushes(place as u16));
                 }
                 if machine.is_journaled() {
-                    used.insert(Component::Journal);
+                    used.insert(KeyReader::Journal);
                 }
             }
         }
@@ -169,44 +169,44 @@ fn of_group(
 }
 
 /// What makes files there reads: their filesystem, which writes to the drive.
-fn of_files(place: usize, machine: &MachineSpec, used: &mut BTreeSet<Component>) {
+fn of_files(place: usize, machine: &MachineSpec, used: &mut BTreeSet<KeyReader>) {
     let number = place as u16;
-    used.extend([Component::Filesystem(number), Component::Drive(number)]);
+    used.extend([KeyReader::Filesystem(number), KeyReader::Drive(number)]);
     used.extend(of_scheduler(place, machine));
     if let Some((mount, _)) = machine.ext(place) {
-        used.insert(Component::Metadata(number));
+        used.insert(KeyReader::Metadata(number));
         if mount.variant.is_journaled {
-            used.insert(Component::MetadataJournal(number));
+            used.insert(KeyReader::MetadataJournal(number));
         }
     }
     if machine.has_detailed_cpus() {
-        used.insert(Component::Completion(number));
+        used.insert(KeyReader::Completion(number));
     }
     if machine.kernel().flushes_caches() {
-        used.insert(Component::Flushes(number));
+        used.insert(KeyReader::Flushes(number));
     }
 }
 
-fn of_scheduler(drive: usize, machine: &MachineSpec) -> impl Iterator<Item = Component> + use<> {
+fn of_scheduler(drive: usize, machine: &MachineSpec) -> impl Iterator<Item = KeyReader> + use<> {
     let scheduler = machine.scheduler(drive);
     let read = [
-        (Component::Priorities, scheduler.reads_priorities()),
-        (Component::Ticks, scheduler.reads_hz()),
+        (KeyReader::Priorities, scheduler.reads_priorities()),
+        (KeyReader::Ticks, scheduler.reads_hz()),
     ];
     read.into_iter().filter(|(_, is)| *is).map(|(part, _)| part)
 }
 
-fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BTreeSet<Component>) {
-    used.extend([Component::Calls, Component::Drive(drive as u16)]);
+fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BTreeSet<KeyReader>) {
+    used.extend([KeyReader::Calls, KeyReader::Drive(drive as u16)]);
     if machine.has_detailed_cpus() {
-        used.insert(Component::Completion(drive as u16));
+        used.insert(KeyReader::Completion(drive as u16));
     }
     if group.poll {
-        used.insert(Component::Polling(drive as u16));
+        used.insert(KeyReader::Polling(drive as u16));
     }
     used.extend(of_scheduler(drive, machine));
     if group.cgroup.is_some() && machine.scheduler(drive).reads_groups() {
-        used.insert(Component::Groups);
+        used.insert(KeyReader::Groups);
     }
 }
 
@@ -342,11 +342,11 @@ pub(super) mod tests {
         })
     }
 
-    fn declared(phases: &[Value], machine: &MachineSpec) -> BTreeSet<Component> {
+    fn declared(phases: &[Value], machine: &MachineSpec) -> BTreeSet<KeyReader> {
         let of_phase = |phase: &Value| {
             let mut phase = phase.clone();
             phase["kind"] = json!("load");
-            components(&serde_json::from_value(phase).unwrap(), machine)
+            key_readers(&serde_json::from_value(phase).unwrap(), machine)
         };
         phases.iter().flat_map(of_phase).collect()
     }
@@ -362,7 +362,7 @@ pub(super) mod tests {
                     continue;
                 };
                 // What a scheduler or a journal looks at leaves no trace of its own.
-                let untraced = [Component::Priorities, Component::Ticks, Component::Journal];
+                let untraced = [KeyReader::Priorities, KeyReader::Ticks, KeyReader::Journal];
                 let mut declared = declared(&phases, &machine);
                 declared.retain(|one| !untraced.contains(one));
                 assert_eq!(&declared, model.world.touched(), "{name} {phases:?}");

@@ -1,13 +1,14 @@
 //! From a range of a file to bios in its drive's queue, and back when they are done.
 
-use super::cpus::Arrival;
+use super::drive::Effect;
 use super::files::{Piece, pieces};
 use super::on_drive::OF_FILESYSTEM;
 use super::swapping::OF_SWAP;
 use super::task::State;
 use super::{Event, World};
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Priority, TaskId};
+use events::Component;
 use events::time::Time;
 use memory::cache::{FileId, PAGE_BYTES};
 
@@ -80,62 +81,50 @@ impl World {
         number: usize,
         completed: Option<(u32, u16)>,
     ) {
-        let (mut done, mut may_retry) = (
-            std::mem::take(&mut self.kept.done),
-            std::mem::take(&mut self.kept.may_retry),
-        );
-        let mut arrived = std::mem::take(&mut self.kept.arrived);
         let drive = &mut self.drives[number];
         if let Some((tag, cpu)) = completed {
-            drive.complete(now, tag, Some(cpu), &mut done, &mut may_retry);
+            drive.completed(now, tag, Some(cpu));
         }
-        drive.collect(now, &mut arrived);
-        for tag in arrived.drain(..) {
-            match self.cpus.arrived(now, number, tag) {
-                Arrival::Completed => drive.complete(now, tag, None, &mut done, &mut may_retry),
-                Arrival::OnItsWay(later) => {
-                    self.touched.insert(Component::Completion(number as u16));
-                    if let Some((at, reminder)) = later {
-                        self.events.put(at, Event::Reminder(reminder));
-                    }
+        drive.advance(now);
+        drive.call_back(now, Event::Drive(number as u16), &mut self.events);
+        let mut effects = drive.effects();
+        let mut may_retry = std::mem::take(&mut self.kept.may_retry);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Arrived(tag) => {
+                    self.touched.insert(KeyReader::Completion(number as u16));
+                    let later = self.cpus.arrived(now, number, tag);
+                    self.plan_reminder(later);
                 }
+                Effect::Sent(tag) => {
+                    self.touched.insert(KeyReader::Drive(number as u16));
+                    let request = self.drives[number].request(tag);
+                    self.cpus.sent(now, number, tag, request);
+                }
+                Effect::Done(bio) => self.bio_done(now, number, &bio),
+                Effect::Flushed(task) => self.flushed(now, number, task),
+                Effect::Retry(task) => may_retry.push(task),
             }
         }
-        self.kept.arrived = arrived;
-        drive.wake(now, &mut may_retry);
-        while let Some(tag) = drive.send(now) {
-            self.touched.insert(Component::Drive(number as u16));
-            self.cpus.sent(now, number, tag, drive.request(tag));
-        }
-        if let Some(at) = drive.next_event()
-            && drive.called_at.is_none_or(|called| at < called)
-        {
-            drive.called_at = Some(at.max(now));
-            self.events.put(at, Event::Drive(number as u16));
-        }
-        for bio in done.drain(..) {
-            self.bio_done(now, number, &bio);
-        }
-        let flushed_from = may_retry.len();
-        self.drives[number].take_flushed(&mut may_retry);
-        for task in may_retry.split_off(flushed_from) {
-            if !self.flushed_for_journal(now, number, task)
-                && !self.flushed_for_filesystem(now, number, task)
-            {
-                self.syncs.flushed.insert(task);
-                self.unblock(now, task);
-            }
-        }
+        self.drives[number].give_back(effects);
         self.update_congestion(now, number);
         let retried = !may_retry.is_empty();
         for task in may_retry.drain(..) {
             self.retry_worker(now, number, task);
             self.retry(now, task);
         }
-        self.kept.done = done;
         self.kept.may_retry = may_retry;
         if retried {
             self.run_drive(now, number);
+        }
+    }
+
+    fn flushed(&mut self, now: Time, number: usize, task: TaskId) {
+        if !self.flushed_for_journal(now, number, task)
+            && !self.flushed_for_filesystem(now, number, task)
+        {
+            self.syncs.flushed.insert(task);
+            self.unblock(now, task);
         }
     }
 
@@ -150,7 +139,7 @@ impl World {
         };
         for &direction in directions {
             if let Some(is) = self.drives[number].turned_congested(direction) {
-                self.with_cache(now, |cache, _| cache.congested(now, number, direction, is));
+                self.with_cache(now, |cache| cache.congested(now, number, direction, is));
                 // Who is about to sleep until a queue is less full lets all queues run first (`blk_congestion_wait`,
                 // 2.5.67): what a plug holds back would never be done otherwise.
                 if is && direction == Direction::Write {

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::bios::OF_CACHE;
+use super::driven::Driven;
 use super::{Event, World};
 use block_layer::{Bio, Direction, SECTOR_BYTES, Sector, TaskId};
+use events::Component;
 use events::time::Time;
 use memory::cache::journal_task;
-use memory::cache::{Effects, Io, PAGE_BYTES, PageCache};
+use memory::cache::{Effect, Io, PAGE_BYTES, PageCache};
 
 /// How a kernel's page cache reads from a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +32,7 @@ impl FileReads {
 /// The page cache, and what it has asked drives for.
 pub(super) struct Cached {
     /// None: the machine has none.
-    pub(super) cache: Option<PageCache>,
-    called_at: Option<Time>,
-    effects: Effects,
+    pub(super) cache: Option<Driven<PageCache>>,
     /// Bios left of what the cache asked for, by its tag.
     io: BTreeMap<u32, u32>,
     pub(super) reads: FileReads,
@@ -41,12 +41,14 @@ pub(super) struct Cached {
 impl Cached {
     pub(super) fn new(cache: Option<PageCache>) -> Cached {
         Cached {
-            cache,
-            called_at: None,
-            effects: Effects::default(),
+            cache: cache.map(Driven::new),
             io: BTreeMap::new(),
             reads: FileReads::LATEST,
         }
+    }
+
+    fn get_mut(&mut self) -> &mut Driven<PageCache> {
+        self.cache.as_mut().expect("buffered I/O has a cache")
     }
 }
 
@@ -66,51 +68,37 @@ impl World {
     }
 
     /// Calls the cache, then does what it asks for.
-    pub(super) fn with_cache<T>(
-        &mut self,
-        now: Time,
-        call: impl FnOnce(&mut PageCache, &mut Effects) -> T,
-    ) -> T {
-        let mut effects = std::mem::take(&mut self.cached.effects);
-        let cache = self
-            .cached
-            .cache
-            .as_mut()
-            .expect("buffered I/O has a cache");
-        let result = call(cache, &mut effects);
-        let next = cache.next_wakeup();
-        if let Some(at) = next
-            && self.cached.called_at.is_none_or(|called| at < called)
-        {
-            self.cached.called_at = Some(at.max(now));
-            self.events.put(at, Event::Cache);
-        }
-        let (mut wanted, woken) = (
-            std::mem::take(&mut effects.io),
-            std::mem::take(&mut effects.woken),
-        );
-        let unplug = std::mem::take(&mut effects.unplug);
-        self.cached.effects = effects;
-        for io in wanted.drain(..) {
-            self.start_cache_io(now, &io);
+    pub(super) fn with_cache<T>(&mut self, now: Time, call: impl FnOnce(&mut PageCache) -> T) -> T {
+        let cache = self.cached.get_mut();
+        let result = call(cache);
+        cache.call_back(now, Event::Cache, &mut self.events);
+        let effects = cache.effects();
+        let mut unplugs = false;
+        for effect in &effects {
+            match effect {
+                Effect::Io(io) => self.start_cache_io(now, io),
+                Effect::Unplug => unplugs = true,
+                Effect::Wake(_) => {}
+            }
         }
         self.flush_task_plug(now);
-        if unplug {
+        if unplugs {
             self.unplug_all(now);
         }
-        for task in woken {
-            self.unblock(now, task);
+        for effect in &effects {
+            if let Effect::Wake(task) = *effect {
+                self.unblock(now, task);
+            }
         }
+        self.cached.get_mut().give_back(effects);
         self.share_memory(now);
         result
     }
 
     /// The time has come for which the cache has asked.
     pub(super) fn run_cache(&mut self, now: Time) {
-        if self.cached.called_at == Some(now) {
-            self.cached.called_at = None;
-        }
-        self.with_cache(now, |cache, effects| cache.wake(now, effects));
+        self.cached.get_mut().event_came(now);
+        self.with_cache(now, |cache| cache.advance(now));
     }
 
     fn unplug_all(&mut self, now: Time) {
@@ -144,8 +132,7 @@ impl World {
             let ends_alone = self.cached.reads.bios_end_alone || end_of_last != Some(piece.start);
             if io.direction == Direction::Read && ends_alone && end_of_last.is_some() {
                 let page = piece.at / SECTORS_PER_PAGE;
-                let cache = self.cached.cache.as_mut().expect("it asks");
-                part = cache.split_read(part, page);
+                part = self.cached.get_mut().split_read(part, page);
                 self.cached.io.insert(part, 0);
             }
             end_of_last = Some(piece.start + Sector::from(piece.sectors));
@@ -182,6 +169,6 @@ impl World {
 
     fn cache_io_done(&mut self, now: Time, tag: u32) {
         self.cached.io.remove(&tag);
-        self.with_cache(now, |cache, effects| cache.completed(now, tag, effects));
+        self.with_cache(now, |cache| cache.completed(now, tag));
     }
 }

@@ -7,12 +7,16 @@ use super::bios::BIO_SECTORS_MAX;
 use super::polling::Polling;
 use block_layer::{Bio, Direction, Request, RequestId, RequestQueue, Sector, Submitted, TaskId};
 use devices::{Command, Completion, Device};
+use events::Component;
 use events::station::Violation;
 use events::time::Time;
 use filesystems::allocator::Allocator;
 
 /// A device with its request queue, and the requests between the two.
+///
+/// A component of the machine: it is told of bios (`submit`) and of requests that CPUs have completed (`completed`).
 pub struct Drive {
+    number: usize,
     queue: RequestQueue,
     device: Box<dyn Device>,
     /// Requests at the device, by tag.
@@ -22,6 +26,13 @@ pub struct Drive {
     /// The request that has left the queue and found no room at the device.
     taken_ahead: Option<RequestId>,
     completions: Vec<Completion>,
+    /// What CPUs have to do with a request before it is completed; false: it is completed when the device is done with it.
+    cpus_complete: bool,
+    /// Tags of requests that wait for CPUs to complete them, and of those sent.
+    arrived: Vec<u32>,
+    newly_sent: Vec<u32>,
+    done: Vec<Bio>,
+    may_retry: Vec<TaskId>,
     was_congested: [bool; 2],
     /// The largest bio of direct I/O and of reading through the page cache.
     pub(super) bio_sectors_max: u32,
@@ -30,20 +41,75 @@ pub struct Drive {
     flushes: bool,
     /// Who waits for the flush that is under way, and who came since.
     flush_waiters: [Vec<TaskId>; 2],
-    /// For whom one has ended, until `take_flushed`.
+    /// For whom one has ended.
     flushed: Vec<TaskId>,
     /// Discards in the order in which they came; the first is under way.
     discards: VecDeque<(TaskId, Sector, Sector)>,
     /// Whether tasks can poll for its completions, and how.
     pub(super) polling: Option<Polling>,
-    /// When the world has been asked to come back.
-    pub(super) called_at: Option<Time>,
     /// Who gives its blocks to files; None: nobody does, or a filesystem on it.
     pub(super) allocator: Option<Box<dyn Allocator>>,
 }
 
+/// What the machine does for a drive.
+pub enum Effect {
+    /// The device is done with the request of that tag, and CPUs complete it: then `Drive::completed`.
+    Arrived(u32),
+    /// The request of that tag is at the device.
+    Sent(u32),
+    /// A bio has been read or written.
+    Done(Bio),
+    /// What the task wanted flushed is on the medium, or what it discarded is gone.
+    Flushed(TaskId),
+    /// There may be a request for the task.
+    Retry(TaskId),
+}
+
+impl Component for Drive {
+    type Effect = Effect;
+
+    fn next_event(&self) -> Option<Time> {
+        let device = self.device.next_event();
+        // With every tag taken, only the device can change anything, but for what is taken ahead.
+        let may_dispatch = !self.free_tags.is_empty() || self.peek && self.taken_ahead.is_none();
+        let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
+        [device, queue, self.queue.next_look()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Collects what the device has done, wakes queue and scheduler, and sends the device what may go.
+    fn advance(&mut self, now: Time) {
+        self.collect(now);
+        let wanted = [self.queue.next_wakeup(), self.queue.next_look()];
+        if wanted.into_iter().flatten().any(|at| at <= now) {
+            self.queue.wake(now);
+            self.queue.take_woken(&mut self.may_retry);
+        }
+        while let Some(tag) = self.send(now) {
+            self.newly_sent.push(tag);
+        }
+    }
+
+    fn take_effects(&mut self, into: &mut Vec<Effect>) {
+        into.extend(self.arrived.drain(..).map(Effect::Arrived));
+        into.extend(self.newly_sent.drain(..).map(Effect::Sent));
+        into.extend(self.done.drain(..).map(Effect::Done));
+        into.extend(self.flushed.drain(..).map(Effect::Flushed));
+        into.extend(self.may_retry.drain(..).map(Effect::Retry));
+    }
+
+    /// Conservation and Little's law in the queue and inside the device.
+    fn check(&self, now: Time) -> Result<(), Violation> {
+        self.queue.check(&format!("drive {}", self.number), now)?;
+        self.device.check(now)
+    }
+}
+
 impl Drive {
-    pub(crate) fn new(parts: DriveParts) -> Drive {
+    /// `cpus_complete`: CPUs have to do something with a request before it is completed.
+    pub(crate) fn new(number: usize, parts: DriveParts, cpus_complete: bool) -> Drive {
         let queues = match parts.device.has_depth_by_queue() {
             true => u32::from(parts.queue.hardware_queues()),
             false => 1,
@@ -51,6 +117,7 @@ impl Drive {
         let depth = parts.device.queue_depth() * queues;
         let bio_sectors_max = BIO_SECTORS_MAX.min(parts.queue.bio_sectors_max());
         Drive {
+            number,
             queue: parts.queue,
             device: parts.device,
             sent: vec![None; depth as usize],
@@ -58,6 +125,11 @@ impl Drive {
             peek: parts.peek,
             taken_ahead: None,
             completions: Vec::new(),
+            cpus_complete,
+            arrived: Vec::new(),
+            newly_sent: Vec::new(),
+            done: Vec::new(),
+            may_retry: Vec::new(),
             was_congested: [false; 2],
             bio_sectors_max,
             write_bio_sectors_max: parts.write_bio_sectors_max.min(bio_sectors_max),
@@ -66,7 +138,6 @@ impl Drive {
             flushed: Vec::new(),
             discards: VecDeque::new(),
             polling: parts.polling.map(Polling::new),
-            called_at: None,
             allocator: parts.filesystem,
         }
     }
@@ -80,25 +151,28 @@ impl Drive {
         self.queue.unplug();
     }
 
-    /// Appends the tags of what the device has done.
-    pub(crate) fn collect(&mut self, now: Time, tags: &mut Vec<u32>) {
-        if self.device.next_event().is_some_and(|at| at <= now) {
-            self.device.advance(now, &mut self.completions);
-            let (flush_tag, discard_tag) = (self.flush_tag(), self.discard_tag());
-            let (mut has_flushed, mut has_discarded) = (false, false);
-            for completion in self.completions.drain(..) {
-                match completion.tag {
-                    tag if tag == flush_tag => has_flushed = true,
-                    tag if tag == discard_tag => has_discarded = true,
-                    tag => tags.push(tag),
-                }
+    fn collect(&mut self, now: Time) {
+        if self.device.next_event().is_none_or(|at| now < at) {
+            return;
+        }
+        self.device.advance(now, &mut self.completions);
+        let (flush_tag, discard_tag) = (self.flush_tag(), self.discard_tag());
+        let (mut has_flushed, mut has_discarded) = (false, false);
+        let mut completions = std::mem::take(&mut self.completions);
+        for completion in completions.drain(..) {
+            match completion.tag {
+                tag if tag == flush_tag => has_flushed = true,
+                tag if tag == discard_tag => has_discarded = true,
+                tag if self.cpus_complete => self.arrived.push(tag),
+                tag => self.completed(now, tag, None),
             }
-            if has_flushed {
-                self.end_flush(now);
-            }
-            if has_discarded {
-                self.end_discard(now);
-            }
+        }
+        self.completions = completions;
+        if has_flushed {
+            self.end_flush(now);
+        }
+        if has_discarded {
+            self.end_discard(now);
         }
     }
 
@@ -149,11 +223,6 @@ impl Drive {
         }
     }
 
-    /// Appends who has waited for flushes or discards that have ended.
-    pub(super) fn take_flushed(&mut self, into: &mut Vec<TaskId>) {
-        into.append(&mut self.flushed);
-    }
-
     /// No command has it.
     fn flush_tag(&self) -> u32 {
         self.sent.len() as u32
@@ -173,16 +242,8 @@ impl Drive {
         }
     }
 
-    /// The request with that tag is completed, by a CPU if those are detailed: its bios and who may try again to get a
-    /// request are appended.
-    pub(crate) fn complete(
-        &mut self,
-        now: Time,
-        tag: u32,
-        cpu: Option<u16>,
-        done: &mut Vec<Bio>,
-        may_retry: &mut Vec<TaskId>,
-    ) {
+    /// The request with that tag is completed, by that CPU if those are detailed.
+    pub(super) fn completed(&mut self, now: Time, tag: u32, cpu: Option<u16>) {
         let request = self.sent[tag as usize]
             .take()
             .expect("a device completes what it was sent");
@@ -190,24 +251,15 @@ impl Drive {
         if let Some(polling) = &mut self.polling {
             polling.completed(now, self.queue.request(request));
         }
-        may_retry.extend(match cpu {
-            Some(cpu) => self.queue.completed_on(now, request, cpu, done),
-            None => self.queue.completed(now, request, done),
+        self.may_retry.extend(match cpu {
+            Some(cpu) => self.queue.completed_on(now, request, cpu, &mut self.done),
+            None => self.queue.completed(now, request, &mut self.done),
         });
-        self.queue.take_woken(may_retry);
-    }
-
-    /// Wakes queue and scheduler if they wanted to be: who may try again to get a request is appended.
-    pub(crate) fn wake(&mut self, now: Time, may_retry: &mut Vec<TaskId>) {
-        let wanted = [self.queue.next_wakeup(), self.queue.next_look()];
-        if wanted.into_iter().flatten().any(|at| at <= now) {
-            self.queue.wake(now);
-            self.queue.take_woken(may_retry);
-        }
+        self.queue.take_woken(&mut self.may_retry);
     }
 
     /// Sends the device a request, if one may go: its tag.
-    pub(crate) fn send(&mut self, now: Time) -> Option<u32> {
+    fn send(&mut self, now: Time) -> Option<u32> {
         if self.taken_ahead.is_none() && (self.peek || !self.free_tags.is_empty()) {
             self.taken_ahead = self.queue.dispatch(now);
         }
@@ -233,17 +285,6 @@ impl Drive {
         self.queue.request(id)
     }
 
-    pub(crate) fn next_event(&self) -> Option<Time> {
-        let device = self.device.next_event();
-        // With every tag taken, only the device can change anything, but for what is taken ahead.
-        let may_dispatch = !self.free_tags.is_empty() || self.peek && self.taken_ahead.is_none();
-        let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
-        [device, queue, self.queue.next_look()]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
     pub(super) fn queue(&self) -> &RequestQueue {
         &self.queue
     }
@@ -263,10 +304,5 @@ impl Drive {
         let is = self.queue.is_congested(direction, sync);
         let was = std::mem::replace(&mut self.was_congested[direction as usize], is);
         (is != was).then_some(is)
-    }
-
-    pub(crate) fn check(&self, name: &str, now: Time) -> Result<(), Violation> {
-        self.queue.check(name, now)?;
-        self.device.check(now)
     }
 }

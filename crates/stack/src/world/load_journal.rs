@@ -7,7 +7,7 @@ use super::files::Piece;
 use super::on_drive::OF_FILESYSTEM;
 use super::syncs::ToCommit;
 use super::{Event, World};
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::time::Time;
 
@@ -104,7 +104,7 @@ impl World {
         journal.waiting.push(task);
         journal.metadata_blocks += changes.metadata_blocks;
         self.touched
-            .insert(Component::MetadataJournal(drive as u16));
+            .insert(KeyReader::MetadataJournal(drive as u16));
         self.begin_commit(now, drive);
         true
     }

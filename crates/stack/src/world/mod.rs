@@ -5,8 +5,8 @@ mod cached;
 mod cpu_work;
 mod cpus;
 mod drive;
+mod driven;
 mod files;
-
 mod load_journal;
 mod looks;
 mod mounts;
@@ -27,9 +27,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use workload::usage::Usage;
 
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::completion::Counters;
-use block_layer::{Bio, KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
+use block_layer::{KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
 use cached::Cached;
 pub use cached::FileReads;
 pub(crate) use cpus::CALL_NS_MAX;
@@ -38,7 +38,9 @@ pub use cpus::{
     CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
 };
 use devices::Device;
-pub use drive::Drive;
+use drive::Drive;
+use driven::Driven;
+use events::Component;
 use events::event_queue::EventQueue;
 use events::slab::Slab;
 use events::smp::{Processors, SchedulerEvent};
@@ -46,12 +48,10 @@ use events::station::Violation;
 use events::time::Time;
 use files::Piece;
 pub use files::{FileLayout, FileSpec};
-use filesystems::actor::Timer;
 use filesystems::allocator::Allocator;
 pub use load_journal::LoadJournal;
 use looks::Looks;
 use memory::cache::PageCache;
-use mounts::Mounted;
 use nfs::DirectIo;
 use on_drive::OnDrive;
 use phase::Phase;
@@ -90,8 +90,8 @@ pub struct World {
     events: EventQueue<Event>,
     cpus: Cpus,
     tasks: Vec<Task>,
-    drives: Vec<Drive>,
-    mounts: Vec<Mounted>,
+    drives: Vec<Driven<Drive>>,
+    mounts: Vec<Driven<DirectIo>>,
     files: Vec<FileSpec>,
     /// By drive.
     filesystems: BTreeMap<usize, OnDrive>,
@@ -105,7 +105,7 @@ pub struct World {
     operations: Slab<Operation>,
     phase: Phase,
     /// The parts that have been used since the machine was made.
-    touched: BTreeSet<Component>,
+    touched: BTreeSet<KeyReader>,
     /// By all tasks of all phases.
     used: Usage,
     looks: Looks,
@@ -117,9 +117,7 @@ pub struct World {
 /// Lists that are kept between events, so that none is allocated for each.
 #[derive(Default)]
 struct Kept {
-    done: Vec<Bio>,
     may_retry: Vec<TaskId>,
-    arrived: Vec<u32>,
     found: Vec<Piece>,
     scheduled: Vec<SchedulerEvent>,
 }
@@ -134,10 +132,10 @@ enum Event {
     Online(u16, bool),
     Drive(u16),
     Mount(u16),
-    /// What the filesystem of the drive has asked to be told then.
-    Filesystem(u16, Timer),
-    /// For a task that sorts, in the phase of that number.
-    Alarm(u16, TaskId),
+    /// The filesystem of the drive.
+    Filesystem(u16),
+    /// Processes that sort.
+    Swapping,
     Wake(TaskId),
     Cache,
     /// Who runs the world wants to look at it.
@@ -163,7 +161,11 @@ impl World {
             events: EventQueue::new(),
             tasks: Vec::new(),
             submission: Submission::new(task_plug, cpus.count()),
-            drives: drives.into_iter().map(Drive::new).collect(),
+            drives: (0..)
+                .zip(drives)
+                .map(|(number, parts)| Drive::new(number, parts, cpus.complete_requests()))
+                .map(Driven::new)
+                .collect(),
             cpus,
             mounts: Vec::new(),
             files: Vec::new(),
@@ -211,7 +213,7 @@ impl World {
 
     /// The same with mounts.
     pub fn with_mounts(mut self, mounts: Vec<DirectIo>) -> World {
-        self.mounts = mounts.into_iter().map(Mounted::new).collect();
+        self.mounts = mounts.into_iter().map(Driven::new).collect();
         self
     }
 
@@ -308,25 +310,29 @@ impl World {
     }
 
     /// The parts of the machine that phases have used so far: whatever else its file says made no difference.
-    pub fn touched(&self) -> &BTreeSet<Component> {
+    pub fn touched(&self) -> &BTreeSet<KeyReader> {
         &self.touched
     }
 
     /// Conservation and Little's law at every station.
     pub fn check(&self) -> Result<(), Violation> {
-        for (number, drive) in self.drives.iter().enumerate() {
-            drive.check(&format!("drive {number}"), self.now())?;
+        let now = self.now;
+        for drive in &self.drives {
+            drive.check(now)?;
         }
         for mount in &self.mounts {
-            mount.check(self.now())?;
+            mount.check(now)?;
         }
         for on in self.filesystems.values() {
-            on.check()?;
+            on.check(now)?;
+        }
+        if let Some(cache) = &self.cached.cache {
+            cache.check(now)?;
         }
         if let Some(swapping) = &self.swapping {
-            swapping.check()?;
+            swapping.check(now)?;
         }
-        self.cpus.check(self.now())
+        self.cpus.check(now)
     }
 
     /// What happens next; it is that time from here on.
@@ -360,16 +366,12 @@ impl World {
             }
             Event::Online(cpu, is) => self.cpus.set_online(now, cpu, is),
             Event::Drive(drive) => {
-                if self.drives[usize::from(drive)].called_at == Some(now) {
-                    self.drives[usize::from(drive)].called_at = None;
-                }
+                self.drives[usize::from(drive)].event_came(now);
                 self.run_drive(now, usize::from(drive));
             }
             Event::Mount(mount) => self.run_mount(now, usize::from(mount)),
-            Event::Alarm(phase, task) => self.sorting_alarm(now, phase, task),
-            Event::Filesystem(drive, timer) => {
-                self.ring_filesystem(now, usize::from(drive), timer);
-            }
+            Event::Filesystem(drive) => self.run_filesystem(now, usize::from(drive)),
+            Event::Swapping => self.run_swapping(now),
             Event::Wake(task) => {
                 self.progressed(now);
                 self.wake(now, task);

@@ -1,45 +1,22 @@
 //! Mounts of the machine: direct I/O on their files is a request to the NFS client, which says what it costs its task.
 
+use std::ops::Deref;
+
 use workload::job::{Op, OpKind};
 
 use super::task::{Action, Operation};
 use super::{Event, FileLayout, Path, World};
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::TaskId;
-use events::station::Violation;
+use events::Component;
 use events::time::Time;
 use memory::cache::FileId;
 use nfs::{self, DirectIo, Request};
 
-pub(super) struct Mounted {
-    io: DirectIo,
-    /// When the world has been asked to come back.
-    called_at: Option<Time>,
-    done: Vec<u32>,
-}
-
-impl Mounted {
-    pub(super) fn new(io: DirectIo) -> Mounted {
-        Mounted {
-            io,
-            called_at: None,
-            done: Vec::new(),
-        }
-    }
-
-    pub(super) fn reseed(&mut self, seed: u64) {
-        self.io.reseed(seed);
-    }
-
-    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
-        self.io.check(now)
-    }
-}
-
 impl World {
     /// The NFS client of each mount.
     pub fn mounts(&self) -> impl Iterator<Item = &DirectIo> {
-        self.mounts.iter().map(|mount| &mount.io)
+        self.mounts.iter().map(Deref::deref)
     }
 
     /// None: the file is on a drive.
@@ -76,9 +53,9 @@ impl World {
             operation,
             bytes: op.bytes,
         };
-        self.touched.insert(Component::Mount(mount as u16));
-        self.mounts[mount].io.start(now, request);
-        self.call_back(mount);
+        self.touched.insert(KeyReader::Mount(mount as u16));
+        self.mounts[mount].start(now, request);
+        self.call_back_mount(now, mount);
     }
 
     /// The CPU time of an action on a mount, all of it spent before the call; None: it is not on one.
@@ -92,7 +69,7 @@ impl World {
         };
         let mount = self.mount_of(self.phase.files[op.file as usize])?;
         match operation(op.kind) {
-            Some(operation) if !reaps => Some(self.mounts[mount].io.cpu_ns(number, operation)),
+            Some(operation) if !reaps => Some(self.mounts[mount].cpu_ns(number, operation)),
             _ => Some(0),
         }
     }
@@ -100,17 +77,15 @@ impl World {
     /// Collects what the mount has done.
     pub(super) fn run_mount(&mut self, now: Time, number: usize) {
         let mount = &mut self.mounts[number];
-        if mount.called_at == Some(now) {
-            mount.called_at = None;
-        }
-        let mut done = std::mem::take(&mut mount.done);
-        mount.io.advance(now, &mut done);
+        mount.event_came(now);
+        mount.advance(now);
+        let mut done = mount.effects();
         for tag in done.drain(..) {
             self.complete_operation(now, self.operations.id(tag));
         }
-        self.mounts[number].done = done;
+        self.mounts[number].give_back(done);
         self.go_on_alone(number);
-        self.call_back(number);
+        self.call_back_mount(now, number);
     }
 
     /// Until the world's next event nobody but the mount does anything, and of that the world hears only what is done.
@@ -120,26 +95,21 @@ impl World {
         let next = times.into_iter().flatten().min();
         let mount = &mut self.mounts[number];
         // With nothing under way a phase may be over, and the next one begins now.
-        while mount.io.under_way() > 0
-            && let Some(at) = mount.io.next_event()
+        while mount.under_way() > 0
+            && let Some(at) = mount.next_event()
             && next.is_none_or(|next| at < next)
         {
-            mount.io.advance(at, &mut mount.done);
-            if !mount.done.is_empty() {
+            mount.advance(at);
+            if mount.has_effects() {
                 self.events.put(at, Event::Mount(number as u16));
                 return;
             }
         }
     }
 
-    fn call_back(&mut self, number: usize) {
-        let mount = &mut self.mounts[number];
-        if let Some(at) = mount.io.next_event()
-            && mount.called_at.is_none_or(|called| at < called)
-        {
-            mount.called_at = Some(at);
-            self.events.put(at, Event::Mount(number as u16));
-        }
+    fn call_back_mount(&mut self, now: Time, number: usize) {
+        let event = Event::Mount(number as u16);
+        self.mounts[number].call_back(now, event, &mut self.events);
     }
 }
 

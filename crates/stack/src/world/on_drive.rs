@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use workload::metadata::MetadataPhase;
 
 use super::cpus::{Cost, LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
+use super::driven::Driven;
 use super::files::Piece as Place;
 use super::{Event, World};
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
-use events::SpecError;
 use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
 use events::station::Violation;
 use events::time::Time;
-use filesystems::actor::Timer;
+use events::{Component, SpecError};
 use filesystems::allocator::Allocator;
 use filesystems::effect::{BlockIo, Effect, FlushNumber};
 use filesystems::ext::{Ext, ExtMetadata, Mount};
@@ -24,15 +24,13 @@ use memory::cache::FileId;
 
 /// A filesystem on its drive.
 pub(super) struct OnDrive {
-    filesystem: Kind,
+    filesystem: Driven<Kind>,
     /// By the filesystem's own number of a task.
     runners: Vec<RunnerNumber>,
     /// Of the list of the checkpoint under way.
     lock: LockNumber,
     /// Bios left of what it asked for, by its tag.
     io: BTreeMap<u32, u32>,
-    /// Kept between events, so that none is allocated for each.
-    effects: Vec<Effect>,
 }
 
 /// The bit of a bio's tag that says so: of a filesystem.
@@ -52,16 +50,15 @@ enum Kind {
 impl OnDrive {
     fn new(filesystem: Kind, lock: LockNumber) -> OnDrive {
         OnDrive {
-            filesystem,
+            filesystem: Driven::new(filesystem),
             runners: Vec::new(),
             lock,
             io: BTreeMap::new(),
-            effects: Vec::new(),
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Violation> {
-        self.get().check()
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
+        self.filesystem.check(now)
     }
 
     fn get(&self) -> &dyn Filesystem {
@@ -73,10 +70,30 @@ impl OnDrive {
     }
 
     fn cost(&self, amount: u32) -> Cost {
-        match self.filesystem {
+        match *self.filesystem {
             Kind::Xfs(_) => Cost::Cycles(amount),
             Kind::Ext(_) => Cost::Ns(Time::from(amount)),
         }
+    }
+}
+
+impl Component for Kind {
+    type Effect = Effect;
+
+    fn next_event(&self) -> Option<Time> {
+        self.get().next_event()
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.get_mut().advance(now);
+    }
+
+    fn take_effects(&mut self, into: &mut Vec<Effect>) {
+        self.get_mut().take_effects(into);
+    }
+
+    fn check(&self, now: Time) -> Result<(), Violation> {
+        self.get().check(now)
     }
 }
 
@@ -108,7 +125,7 @@ impl World {
 
     /// The XFS of the drive; panics where there is none.
     pub fn xfs(&self, drive: usize) -> &Mounted {
-        match &self.filesystems[&drive].filesystem {
+        match &*self.filesystems[&drive].filesystem {
             Kind::Xfs(xfs) => xfs,
             Kind::Ext(_) => panic!("drive {drive} has another filesystem"),
         }
@@ -145,7 +162,7 @@ impl World {
 
     #[cfg(test)]
     pub(crate) fn xfs_mut(&mut self, drive: usize) -> &mut Mounted {
-        match &mut self.filesystem(drive).filesystem {
+        match &mut *self.filesystem(drive).filesystem {
             Kind::Xfs(xfs) => xfs,
             Kind::Ext(_) => panic!("drive {drive} has another filesystem"),
         }
@@ -161,7 +178,7 @@ impl World {
         let now = self.now;
         self.cpus.tap(true);
         self.touched
-            .extend([Component::Cpus, Component::Filesystem(drive as u16)]);
+            .extend([KeyReader::Cpus, KeyReader::Filesystem(drive as u16)]);
         self.with_filesystem(now, drive, |xfs| xfs.begin(now, phase, switches))
     }
 
@@ -238,8 +255,10 @@ impl World {
         }
     }
 
-    pub(super) fn ring_filesystem(&mut self, now: Time, drive: usize, timer: Timer) {
-        self.with_filesystem(now, drive, |xfs| xfs.ring(now, timer));
+    /// The time has come for which the filesystem has asked.
+    pub(super) fn run_filesystem(&mut self, now: Time, drive: usize) {
+        self.filesystem(drive).filesystem.event_came(now);
+        self.with_filesystem(now, drive, |filesystem| filesystem.advance(now));
     }
 
     pub(super) fn filesystem_bio_done(&mut self, now: Time, drive: usize, tag: u32) {
@@ -272,7 +291,7 @@ impl World {
     ) -> bool {
         self.filesystems.contains_key(&drive)
             && self.with_filesystem(now, drive, |xfs| {
-                xfs.reach(now);
+                xfs.advance(now);
                 xfs.force_for_load(task, file, times)
             })
     }
@@ -294,7 +313,7 @@ impl World {
         let now = self.now;
         if self.filesystems.contains_key(&drive) {
             return Some(self.with_filesystem(now, drive, |xfs| {
-                xfs.reach(now);
+                xfs.advance(now);
                 call(xfs)
             }));
         }
@@ -320,9 +339,10 @@ impl World {
     }
 
     fn follow_effects(&mut self, now: Time, drive: usize) {
-        let on = self.filesystem(drive);
-        let mut effects = std::mem::take(&mut on.effects);
-        on.get_mut().take_effects(&mut effects);
+        let event = Event::Filesystem(drive as u16);
+        let on = self.filesystems.get_mut(&drive).expect("it was told");
+        on.filesystem.call_back(now, event, &mut self.events);
+        let mut effects = on.filesystem.effects();
         let mut goes_to_drive = false;
         let mut empty: Vec<FlushNumber> = Vec::new();
         for effect in effects.drain(..) {
@@ -349,16 +369,13 @@ impl World {
                     let runner = on.runners[task as usize];
                     self.give(now, runner, by, piece);
                 }
-                Effect::Timer(at, timer) => {
-                    self.events.put(at, Event::Filesystem(drive as u16, timer));
-                }
                 Effect::Io(io) => {
                     goes_to_drive = true;
                     self.start_block_io(now, drive, &io);
                 }
                 Effect::Flush(number) => {
                     goes_to_drive = true;
-                    self.touched.insert(Component::Flushes(drive as u16));
+                    self.touched.insert(KeyReader::Flushes(drive as u16));
                     if !self.drives[drive].flush_for(now, FLUSHES + number) {
                         empty.push(number);
                     }
@@ -373,7 +390,7 @@ impl World {
                 }
             }
         }
-        self.filesystem(drive).effects = effects;
+        self.filesystem(drive).filesystem.give_back(effects);
         if goes_to_drive {
             self.flush_task_plug(now);
             self.drives[drive].unplug();

@@ -4,7 +4,7 @@ use workload::job::{Op, OpKind};
 
 use super::task::{Action, ENOSPC, OpId, Operation, State};
 use super::{Event, FileLayout, Path, World};
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, SECTOR_BYTES, TaskId};
 use events::time::Time;
 use filesystems::allocator::{BLOCK_BYTES, Full};
@@ -70,9 +70,8 @@ impl World {
         if self.cached.cache.is_some() {
             // What the cache has of the range is on the drive before I/O goes past it.
             self.tasks[number as usize].blocked = true;
-            let outcome = self.with_cache(now, |cache, _| {
-                cache.direct(now, number, file, offset, bytes)
-            });
+            let outcome =
+                self.with_cache(now, |cache| cache.direct(now, number, file, offset, bytes));
             if outcome == Outcome::Wait {
                 self.tasks[number as usize].resumes_with(Action::Start(job, op));
                 return;
@@ -131,20 +130,20 @@ impl World {
             unreachable!("who calls runs")
         };
         self.touched
-            .extend([Component::Copies, Component::PageCache]);
+            .extend([KeyReader::Copies, KeyReader::PageCache]);
         match op.kind {
-            OpKind::Read => self.touched.insert(Component::ReadAhead),
-            _ => self.touched.insert(Component::Writeback),
+            OpKind::Read => self.touched.insert(KeyReader::ReadAhead),
+            _ => self.touched.insert(KeyReader::Writeback),
         };
         let drive = self.files[file as usize].drive;
         if op.kind.is_write() && self.drives[drive].queue().throttles() {
-            self.touched.insert(Component::Flushes(drive as u16));
+            self.touched.insert(KeyReader::Flushes(drive as u16));
         }
-        let outcome = self.with_cache(now, |cache, effects| match op.kind {
-            OpKind::Read => cache.read(now, number, file, offset, bytes, effects),
+        let outcome = self.with_cache(now, |cache| match op.kind {
+            OpKind::Read => cache.read(now, number, file, offset, bytes),
             OpKind::Write | OpKind::DurableWrite => {
                 cache.on_cpu(cpu);
-                cache.write(now, number, file, offset, bytes, effects)
+                cache.write(now, number, file, offset, bytes)
             }
             OpKind::Fsync | OpKind::Fdatasync => cache.fsync(now, number, file),
             OpKind::Discard | OpKind::WriteZeroes => unreachable!("started past the cache"),
@@ -190,7 +189,7 @@ impl World {
     fn finish_sync(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
         let drive = self.files[file as usize].drive;
         if self.syncs.looks_at_caches {
-            self.touched.insert(Component::Flushes(drive as u16));
+            self.touched.insert(KeyReader::Flushes(drive as u16));
         }
         let changes = self.syncs.take_changes(file, op.kind != OpKind::Fsync);
         let commits = changes.is_some_and(|changes| {
@@ -277,7 +276,7 @@ impl World {
             allocator.allocate(task, file, first, end - first)
         });
         if done.is_some() {
-            self.touched.insert(Component::Filesystem(drive as u16));
+            self.touched.insert(KeyReader::Filesystem(drive as u16));
         }
         done.unwrap_or(Ok(()))
     }

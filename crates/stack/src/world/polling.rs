@@ -6,8 +6,9 @@
 use super::cpus::{Switch, Used};
 use super::task::State;
 use super::{Event, FileLayout, GroupSpec, PhaseSpec, World};
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::{Direction, Request, TaskId};
+use events::Component;
 use events::time::{MICROSECOND, MILLISECOND, Time};
 
 /// How tasks poll a drive.
@@ -109,7 +110,7 @@ impl World {
     pub(super) fn poll(&mut self, now: Time, cpu: u16, number: TaskId) {
         let task = &mut self.tasks[number as usize];
         let drive = task.polls.expect("who polls has a drive");
-        self.touched.insert(Component::Polling(drive as u16));
+        self.touched.insert(KeyReader::Polling(drive as u16));
         let has_napped = task.naps_until.take().is_some();
         let direction = match task.reads_only() {
             true => Direction::Read,

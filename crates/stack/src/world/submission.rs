@@ -158,7 +158,7 @@ impl World {
             }
         }
         if self.cached.cache.is_some() {
-            self.with_cache(now, |cache, effects| cache.unblocked(now, task, effects));
+            self.with_cache(now, |cache| cache.unblocked(now, task));
         }
         self.wake(now, task);
         self.sorting_granted(now, task);

@@ -1,10 +1,12 @@
 //! Processes that sort more than memory holds: their work, and the I/O of the swap area on its drive.
 
 use super::cpus::{Cost, Origin, Piece, RUNNERS, RunnerNumber};
+use super::driven::Driven;
 use super::files::Piece as Place;
 use super::{Event, World};
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Sector, TaskId};
+use events::Component;
 use events::smp::{Context, Rank, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
@@ -12,7 +14,7 @@ use memory::swap::{Effect, ReclaimKind, Results, SortLoad, Sorting, SwapSpec};
 
 /// The processes of a phase, and where they swap.
 pub(super) struct Swapping {
-    sorting: Sorting,
+    sorting: Driven<Sorting>,
     /// By the processes' own numbers.
     runners: Vec<RunnerNumber>,
     drive: usize,
@@ -21,10 +23,6 @@ pub(super) struct Swapping {
     files_keep_percent: u64,
     /// Bios and pieces of work under way.
     under_way: u64,
-    /// Counts phases: alarms of an earlier one mean nothing.
-    phase: u16,
-    /// Kept between events, so that none is allocated for each.
-    effects: Vec<Effect>,
 }
 
 /// Where a machine swaps, and how.
@@ -45,8 +43,8 @@ pub(super) const OF_SWAP: u32 = 1 << 29;
 const SECTORS_PER_SLOT: u64 = 8;
 
 impl Swapping {
-    pub(super) fn check(&self) -> Result<(), Violation> {
-        self.sorting.check()
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
+        self.sorting.check(now)
     }
 }
 
@@ -65,24 +63,18 @@ impl World {
             })
         });
         let runners: Vec<RunnerNumber> = runners.collect();
-        let phase = self
-            .swapping
-            .as_ref()
-            .map_or(0, |last| last.phase.wrapping_add(1));
         self.swapping = Some(Swapping {
-            sorting,
+            sorting: Driven::new(sorting),
             runners,
             drive: area.spec.drive,
             begin: area.begin,
             files_keep_percent: area.files_keep_percent,
             under_way: 0,
-            phase,
-            effects: Vec::new(),
         });
         self.touched.extend([
-            Component::Cpus,
-            Component::Swap,
-            Component::Drive(area.spec.drive as u16),
+            KeyReader::Cpus,
+            KeyReader::Swap,
+            KeyReader::Drive(area.spec.drive as u16),
         ]);
         self.follow_swapping(now);
     }
@@ -147,12 +139,12 @@ impl World {
         self.follow_swapping(now);
     }
 
-    pub(super) fn sorting_alarm(&mut self, now: Time, phase: u16, task: TaskId) {
+    /// The time has come for which the processes, or those of an earlier phase, have asked.
+    pub(super) fn run_swapping(&mut self, now: Time) {
         let swapping = self.swap_mut();
-        if swapping.phase == phase {
-            swapping.sorting.alarm(now, task);
-            self.follow_swapping(now);
-        }
+        swapping.sorting.event_came(now);
+        swapping.sorting.advance(now);
+        self.follow_swapping(now);
     }
 
     pub(super) fn swap_bio_done(&mut self, now: Time, bio: &Bio) {
@@ -198,10 +190,11 @@ impl World {
     }
 
     fn follow_swapping(&mut self, now: Time) {
-        let swapping = self.swap_mut();
-        let (drive, phase) = (swapping.drive, swapping.phase);
-        let mut effects = std::mem::take(&mut swapping.effects);
-        swapping.sorting.take_effects(&mut effects);
+        let swapping = self.swapping.as_mut().expect("processes sort");
+        let drive = swapping.drive;
+        let sorting = &mut swapping.sorting;
+        sorting.call_back(now, Event::Swapping, &mut self.events);
+        let mut effects = sorting.effects();
         let mut goes_to_drive = false;
         let mut submitted: Vec<TaskId> = Vec::new();
         for effect in effects.drain(..) {
@@ -218,7 +211,6 @@ impl World {
                     };
                     self.give(now, runner, None, piece);
                 }
-                Effect::Alarm(at, task) => self.events.put(at, Event::Alarm(phase, task)),
                 Effect::Io {
                     task,
                     direction,
@@ -239,7 +231,7 @@ impl World {
                 }
             }
         }
-        self.swap_mut().effects = effects;
+        self.swap_mut().sorting.give_back(effects);
         if goes_to_drive {
             self.flush_task_plug(now);
             self.events.put(now, Event::Drive(drive as u16));

@@ -90,7 +90,7 @@ impl World {
         for file in 0..files {
             let bytes = self.files[file as usize].size_bytes;
             let mut now = self.now;
-            while self.with_cache(now, |cache, _| call(cache, now, file, bytes)) == Outcome::Wait {
+            while self.with_cache(now, |cache| call(cache, now, file, bytes)) == Outcome::Wait {
                 while !std::mem::take(&mut self.syncs.housekeeper_woken) {
                     let (at, event) = self.next_event().expect("writes are under way");
                     self.handle(at, event);

@@ -5,7 +5,7 @@ use workload::job::Next;
 use super::cpus::{Call, Calling, Later, Piece, RunnerNumber, Switch, Turn, Used};
 use super::task::{Action, RunningJob, State, Task, drawn};
 use super::{Event, HOUSEKEEPER, Path, World};
-use crate::component::Component;
+use crate::key_reader::KeyReader;
 use block_layer::{KERNEL_TASKS, TaskId};
 use events::time::Time;
 use memory::cache::PAGE_BYTES;
@@ -72,9 +72,9 @@ impl World {
     fn call(&mut self, now: Time, cpu: u16, number: TaskId, action: Action) {
         let of_mount_ns = self.mount_cost(number, action);
         let drive = self.submits_to(number, action);
-        self.touched.insert(Component::Cpus);
+        self.touched.insert(KeyReader::Cpus);
         if of_mount_ns.is_none() {
-            self.touched.insert(Component::Calls);
+            self.touched.insert(KeyReader::Calls);
         }
         let task = &mut self.tasks[number as usize];
         let call = match (of_mount_ns, std::mem::take(&mut task.resumes)) {

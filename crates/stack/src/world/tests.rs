@@ -408,14 +408,15 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
     };
     for path in [Path::DirectAsync, Path::Buffered] {
         let mut world = with_files(Kind::Ext3, BLOCKS, &[2 << 20; 8]);
-        world.drives[0] = Drive::new(DriveParts {
+        let parts = DriveParts {
             polling: None,
             queue: RequestQueue::new(few, Box::new(Noop::default())),
             device: Box::new(Disk::new(&test_disk()).unwrap()),
             filesystem: world.drives[0].allocator.take(),
             write_bio_sectors_max: 2048,
             peek: false,
-        });
+        };
+        world.drives[0] = Driven::new(Drive::new(0, parts, false));
         for read_share in [0.0, 1.0] {
             let groups: Vec<GroupSpec> = (0..8)
                 .map(|file| {
@@ -585,7 +586,7 @@ fn world_on(device: Box<dyn Device>) -> World {
         write_bio_sectors_max: 2048,
         peek: false,
     };
-    world.drives = vec![Drive::new(drive)];
+    world.drives = vec![Driven::new(Drive::new(0, drive, false))];
     world
 }
 

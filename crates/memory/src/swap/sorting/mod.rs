@@ -1,5 +1,5 @@
-//! The run: tasks that sort, faults, the daemon. A component of the machine: it is told what has happened (`worked`, `alarm`,
-//! `moved`, `granted`) and hands over what is to be done as `Effect`s, in their order.
+//! The run: tasks that sort, faults, the daemon. A component of the machine: it is told what has happened (`worked`, `moved`,
+//! `granted`) and hands over what is to be done as `Effect`s, in their order.
 
 mod faults;
 mod freeing;
@@ -18,6 +18,8 @@ use crate::swap::slots::Slots;
 use crate::swap::spec::{SortLoad, SwapSpec, Watermarks};
 use crate::swap::task::{State, Task, Wait};
 use block_layer::TaskId;
+use events::Component;
+use events::event_queue::EventQueue;
 use events::smp::TaskUsage;
 use events::station::Violation;
 use events::time::{MILLISECOND, SECOND, Time};
@@ -55,6 +57,8 @@ pub struct Sorting {
     now: Time,
     began: Time,
     effects: Vec<Effect>,
+    /// Who sleeps until then.
+    alarms: EventQueue<TaskId>,
     swap: SwapSpec,
     load: SortLoad,
     watermarks: Watermarks,
@@ -79,6 +83,32 @@ const BURST_NS: Time = MILLISECOND;
 const NAP_NS: Time = SECOND / 4;
 /// How long the daemon rests when it could free nothing: HZ.
 const REST_NS: Time = SECOND;
+
+impl Component for Sorting {
+    type Effect = Effect;
+
+    fn next_event(&self) -> Option<Time> {
+        self.alarms.next_at()
+    }
+
+    /// Who has slept long enough goes on.
+    fn advance(&mut self, now: Time) {
+        while self.alarms.next_at().is_some_and(|at| at <= now) {
+            let (at, task) = self.alarms.take().expect("one is due");
+            self.alarm(at, task);
+        }
+        self.now = now;
+    }
+
+    fn take_effects(&mut self, into: &mut Vec<Effect>) {
+        into.append(&mut self.effects);
+    }
+
+    /// Pages, frames and slots are conserved.
+    fn check(&self, _now: Time) -> Result<(), Violation> {
+        self.memory.check()
+    }
+}
 
 impl Sorting {
     /// What `load` and `swap` say has been checked. All begin to sort now.
@@ -106,6 +136,7 @@ impl Sorting {
             now,
             began: now,
             effects: Vec::new(),
+            alarms: EventQueue::new(),
             swap: *swap,
             load: *load,
             watermarks,
@@ -161,11 +192,6 @@ impl Sorting {
         !self.effects.is_empty()
     }
 
-    /// Takes what is to be done since the last time.
-    pub fn take_effects(&mut self, into: &mut Vec<Effect>) {
-        into.append(&mut self.effects);
-    }
-
     /// The task has a CPU, or its CPU has done what it was given: then it gets in line again, unless it waits.
     pub fn worked(&mut self, now: Time, task: TaskId) {
         if self.active == 0 {
@@ -212,11 +238,6 @@ impl Sorting {
             swap_bytes_max: u64::from(self.memory.slots.used_max()) * PAGE_BYTES,
             memory_bytes_max: self.memory.resident_max() * PAGE_BYTES,
         }
-    }
-
-    /// Pages, frames and slots are conserved.
-    pub fn check(&self) -> Result<(), Violation> {
-        self.memory.check()
     }
 
     fn written_after_first(&self) -> u64 {

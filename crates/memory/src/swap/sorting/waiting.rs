@@ -16,13 +16,12 @@ impl Sorting {
 
     pub(super) fn doze(&mut self, task: TaskId, wait: Wait) {
         if let Wait::Nap(until) | Wait::Rest(until) = wait {
-            self.effects.push(Effect::Alarm(until, task));
+            self.alarms.put(until, task);
         }
         self.task(task).wait = wait;
     }
 
-    /// It is the time that was asked for.
-    pub fn alarm(&mut self, now: Time, task: TaskId) {
+    pub(super) fn alarm(&mut self, now: Time, task: TaskId) {
         self.now = now;
         if matches!(self.task(task).wait, Wait::Nap(until) | Wait::Rest(until) if until <= now) {
             self.wake(task);

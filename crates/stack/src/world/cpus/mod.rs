@@ -20,7 +20,7 @@ use events::SpecError;
 use events::smp::{CpuSet, Processors, SchedulerEvent, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
-pub(super) use outcome::{Arrival, Finished, Later, Reminder, Turn};
+pub(super) use outcome::{Finished, Later, Reminder, Turn};
 pub(crate) use runner::{Cost, LockNumber, Piece, RUNNERS};
 pub use runner::{Origin, RunnerNumber};
 pub(crate) use simple::CALL_NS_MAX;
@@ -268,11 +268,16 @@ impl Cpus {
         }
     }
 
-    /// The device is done with the request of that tag.
-    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Arrival {
+    /// Whether they have something to do with a request before it is completed.
+    pub(super) fn complete_requests(&self) -> bool {
+        matches!(self.0, Form::Detailed(_))
+    }
+
+    /// The device is done with the request of that tag, and `Finished::Completed` will say that it is completed.
+    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Later {
         match &mut self.0 {
-            Form::Simple(_) => Arrival::Completed,
-            Form::Detailed(cpus) => Arrival::OnItsWay(cpus.arrived(now, drive, tag)),
+            Form::Simple(_) => unreachable!("simple CPUs complete no requests"),
+            Form::Detailed(cpus) => cpus.arrived(now, drive, tag),
         }
     }
 

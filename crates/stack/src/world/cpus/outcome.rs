@@ -24,15 +24,6 @@ pub(in crate::world) enum Turn {
     Runner(Time, Reminder),
 }
 
-/// What follows when a device is done with a request.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::world) enum Arrival {
-    /// It is completed at once.
-    Completed,
-    /// `Finished::Completed` will say so.
-    OnItsWay(Later),
-}
-
 /// What there is to go on with.
 #[derive(Debug)]
 pub(in crate::world) enum Finished {

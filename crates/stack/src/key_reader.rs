@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// A part of a machine that reads keys of the machine's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Component {
+pub enum KeyReader {
     /// CPUs that tasks run on.
     Cpus,
     /// What calls cost that do I/O on a drive.
@@ -52,33 +52,33 @@ struct Reads {
     when: &'static str,
 }
 
-impl Component {
+impl KeyReader {
     /// One of each kind.
-    pub const ALL: [Component; 19] = [
-        Component::Cpus,
-        Component::Calls,
-        Component::Copies,
-        Component::PageCache,
-        Component::ReadAhead,
-        Component::Writeback,
-        Component::Journal,
-        Component::Groups,
-        Component::Priorities,
-        Component::Ticks,
-        Component::Drive(0),
-        Component::Completion(0),
-        Component::Polling(0),
-        Component::Flushes(0),
-        Component::Filesystem(0),
-        Component::Metadata(0),
-        Component::MetadataJournal(0),
-        Component::Mount(0),
-        Component::Swap,
+    pub const ALL: [KeyReader; 19] = [
+        KeyReader::Cpus,
+        KeyReader::Calls,
+        KeyReader::Copies,
+        KeyReader::PageCache,
+        KeyReader::ReadAhead,
+        KeyReader::Writeback,
+        KeyReader::Journal,
+        KeyReader::Groups,
+        KeyReader::Priorities,
+        KeyReader::Ticks,
+        KeyReader::Drive(0),
+        KeyReader::Completion(0),
+        KeyReader::Polling(0),
+        KeyReader::Flushes(0),
+        KeyReader::Filesystem(0),
+        KeyReader::Metadata(0),
+        KeyReader::MetadataJournal(0),
+        KeyReader::Mount(0),
+        KeyReader::Swap,
     ];
 
     fn reads(self) -> Reads {
         let (keys, when): (&[&str], &str) = match self {
-            Component::Cpus => (
+            KeyReader::Cpus => (
                 &[
                     "cpus.count",
                     "cpus.time_slice_ns",
@@ -93,7 +93,7 @@ impl Component {
                 ],
                 "tasks run on CPUs",
             ),
-            Component::Calls => (
+            KeyReader::Calls => (
                 &[
                     "cpus.call_ns",
                     "cpus.completion_ns",
@@ -104,19 +104,19 @@ impl Component {
                 ],
                 "reads and writes of a load go to a drive",
             ),
-            Component::Copies => (
+            KeyReader::Copies => (
                 &["cpus.page_copy_ns", "cpus.page_copy_cycles"],
                 "a load's reads and writes are buffered",
             ),
-            Component::PageCache => (
+            KeyReader::PageCache => (
                 &["kernel", "memory.bytes", "memory.lowmem_bytes"],
                 "a load's reads and writes are buffered",
             ),
-            Component::ReadAhead => (
+            KeyReader::ReadAhead => (
                 &["drives.*.queue.read_ahead_kb"],
                 "a load's reads are buffered",
             ),
-            Component::Writeback => (
+            KeyReader::Writeback => (
                 &[
                     "memory.dirty_background_percent",
                     "memory.dirty_percent",
@@ -126,23 +126,23 @@ impl Component {
                 ],
                 "a load's writes are buffered",
             ),
-            Component::Journal => (
+            KeyReader::Journal => (
                 &["memory.commit_interval_ns"],
                 "a load's writes are buffered on a filesystem with a journal",
             ),
-            Component::Groups => (
+            KeyReader::Groups => (
                 &["cgroups"],
                 "jobs in control groups do I/O on a drive whose scheduler is cfq or bfq",
             ),
-            Component::Priorities => (
+            KeyReader::Priorities => (
                 &["io_priority"],
                 "I/O goes to a drive whose scheduler is cfq, bfq or mq-deadline",
             ),
-            Component::Ticks => (
+            KeyReader::Ticks => (
                 &["hz"],
                 "I/O goes to a drive whose scheduler is cfq or anticipatory",
             ),
-            Component::Drive(_) => (
+            KeyReader::Drive(_) => (
                 &[
                     "kernel",
                     "drives.#.device",
@@ -157,7 +157,7 @@ impl Component {
                 ],
                 "I/O goes to that drive",
             ),
-            Component::Completion(_) => (
+            KeyReader::Completion(_) => (
                 &[
                     "kernel",
                     "completion",
@@ -168,7 +168,7 @@ impl Component {
                 ],
                 "I/O goes to that drive, and detailed CPUs complete it",
             ),
-            Component::Polling(_) => (
+            KeyReader::Polling(_) => (
                 &[
                     "kernel",
                     "cpus.interrupt_ns",
@@ -178,15 +178,15 @@ impl Component {
                 ],
                 "a load polls for completions on that drive",
             ),
-            Component::Flushes(_) => (
+            KeyReader::Flushes(_) => (
                 &["kernel", "drives.#.queue.write_cache"],
                 "a load syncs what it writes to that drive, its buffered writes are throttled there, or files are made there",
             ),
-            Component::Filesystem(_) => (
+            KeyReader::Filesystem(_) => (
                 &["kernel", "drives.#.filesystem"],
                 "files lie on that drive",
             ),
-            Component::Metadata(_) => (
+            KeyReader::Metadata(_) => (
                 &[
                     "kernel",
                     "drives.#.metadata.call_ns",
@@ -200,15 +200,15 @@ impl Component {
                 ],
                 "files are made on that drive, whose filesystem is ext2, ext3 or ext4",
             ),
-            Component::MetadataJournal(_) => (
+            KeyReader::MetadataJournal(_) => (
                 &[
                     "drives.#.metadata.journal_blocks",
                     "drives.#.metadata.barrier",
                 ],
                 "files are made on that drive, whose filesystem is ext3 or ext4, or a load syncs what it writes there",
             ),
-            Component::Mount(_) => (&["mounts.#"], "files lie on that mount"),
-            Component::Swap => (
+            KeyReader::Mount(_) => (&["mounts.#"], "files lie on that mount"),
+            KeyReader::Swap => (
                 &["kernel", "swap", "memory.bytes"],
                 "processes need more than memory",
             ),
@@ -218,14 +218,14 @@ impl Component {
 
     fn number(self) -> Option<u16> {
         match self {
-            Component::Drive(number)
-            | Component::Completion(number)
-            | Component::Polling(number)
-            | Component::Flushes(number)
-            | Component::Filesystem(number)
-            | Component::Metadata(number)
-            | Component::MetadataJournal(number)
-            | Component::Mount(number) => Some(number),
+            KeyReader::Drive(number)
+            | KeyReader::Completion(number)
+            | KeyReader::Polling(number)
+            | KeyReader::Flushes(number)
+            | KeyReader::Filesystem(number)
+            | KeyReader::Metadata(number)
+            | KeyReader::MetadataJournal(number)
+            | KeyReader::Mount(number) => Some(number),
             _ => None,
         }
     }
@@ -244,7 +244,7 @@ impl Component {
 }
 
 /// Whether one of the parts reads the key.
-pub fn is_read(key: &str, parts: &BTreeSet<Component>) -> bool {
+pub fn is_read(key: &str, parts: &BTreeSet<KeyReader>) -> bool {
     parts.iter().any(|part| part.has_read(key))
 }
 
@@ -257,7 +257,7 @@ pub fn when_read(key: &str) -> Option<String> {
     }
     let key = parts.join(".");
     let mut found: Vec<&str> = Vec::new();
-    for part in Component::ALL {
+    for part in KeyReader::ALL {
         if part.has_read(&key) && !found.contains(&part.reads().when) {
             found.push(part.reads().when);
         }
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_key_is_read_by_the_part_of_its_number() {
-        let parts = BTreeSet::from([Component::Drive(1), Component::Cpus]);
+        let parts = BTreeSet::from([KeyReader::Drive(1), KeyReader::Cpus]);
         assert!(is_read("drives.1.scheduler", &parts));
         assert!(is_read("drives.1.scheduler.quantum", &parts));
         assert!(is_read("drives.1.queue", &parts));

@@ -1,0 +1,27 @@
+//! What a component of the simulated machine is to the machine: the contract of page cache, filesystems, memory of
+//! processes, mounts and drives.
+
+use crate::station::Violation;
+use crate::time::Time;
+
+/// A state machine that knows no event queue and no other component. It is told the time, says when it wants to be told
+/// again, and hands over what the machine is to do for it.
+///
+/// Its owner tells it what has happened (a request has come, I/O has ended) by methods of the component's own, calls
+/// `advance` no later than at `next_event`, and after each of both does what it hands over.
+pub trait Component {
+    /// What the machine is to do.
+    type Effect;
+
+    /// When `advance` has something to do; None: not before it has been told something.
+    fn next_event(&self) -> Option<Time>;
+
+    /// Does what is due up to `now`.
+    fn advance(&mut self, now: Time);
+
+    /// Appends what is to be done since the last time, in order.
+    fn take_effects(&mut self, into: &mut Vec<Self::Effect>);
+
+    /// What came in has gone out once or is still inside, and whoever waits will go on.
+    fn check(&self, now: Time) -> Result<(), Violation>;
+}
