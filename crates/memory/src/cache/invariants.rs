@@ -53,12 +53,14 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
         Just(CacheVariant::Linux3_2),
     ];
     let lately = prop_oneof![Just(Lately::Pages), Just(Lately::Time)];
-    let spec = (variant, 1u64..4, any::<bool>(), lately);
-    spec.prop_map(|(variant, mib, journal, lately)| {
+    let read_ahead = prop::sample::select(&ReadAhead::ALL[..]);
+    let spec = (variant, 1u64..4, any::<bool>(), lately, read_ahead);
+    spec.prop_map(|(variant, mib, journal, lately, read_ahead)| {
         let spec = CacheSpec::new(variant, mib << 20);
         CacheSpec {
             ordered_commit_interval_ns: journal.then_some(5 * SECOND),
             lately: spec.lately.and(Some(lately)),
+            read_ahead: Some(read_ahead),
             ..spec
         }
     })

@@ -73,6 +73,7 @@ impl PageCache {
         let found = Found {
             page,
             left: last - page + 1,
+            end: self.end_of(file, last),
             absent: !present && !self.pages.is_cached(file, page),
             present,
             marked: self.pages.take_mark(file, page),
@@ -84,14 +85,22 @@ impl PageCache {
         // A call that asks for more than a window gets it in one, as far as a request goes (`ondemand_readahead` of 4.10).
         let most = self.rules.read_ahead;
         let most = most.max(found.left.min(self.rules.request_pages));
-        let Some(window) = stream.next(found, most, cached) else {
+        let Some(windows) = stream.next(found, most, cached) else {
             return;
         };
         if matches!(stream, Stream::Linux2_4(_)) && found.absent {
             // 2.4 asks for the page itself first, then for the window behind it.
             self.submit_read(task, file, page, 1, false);
         }
-        self.submit_window(task, file, window, page..=last);
+        for window in std::iter::once(windows.first).chain(windows.second) {
+            self.submit_window(task, file, window, page..=last);
+        }
+    }
+
+    /// A file of unknown size is as long as what is asked for.
+    fn end_of(&self, file: FileId, last: u64) -> u64 {
+        let of = self.files.get(file as usize);
+        of.map_or(0, |file| file.pages).max(last + 1)
     }
 
     /// What of the window is inside the file and not cached, in consecutive pieces.
@@ -102,8 +111,7 @@ impl PageCache {
         window: Window,
         asked: std::ops::RangeInclusive<u64>,
     ) {
-        // A file of unknown size is as long as what is asked for.
-        let end = self.file(file).pages.max(asked.end() + 1);
+        let end = self.end_of(file, *asked.end());
         let end = (window.start + window.pages).min(end);
         let mut at = window.start;
         while at < end {

@@ -63,8 +63,8 @@ pub enum CacheVariant {
     Linux3_2,
 }
 
-/// Read-ahead by the kernel that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+/// Read-ahead by the kernel that was read, in the order of their versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, schemars::JsonSchema)]
 pub enum ReadAhead {
     /// Windows that double (2.4.20).
     #[serde(rename = "2.4")]
@@ -72,15 +72,58 @@ pub enum ReadAhead {
     /// A window and one ahead, which grow with hits (2.5.59).
     #[serde(rename = "2.5")]
     Linux2_5,
+    /// The same, where misses shorten the next window until there is none (2.6.0).
+    #[serde(rename = "2.6.0")]
+    Linux2_6_0,
+    /// With a window ahead as soon as the last page is read (2.6.1).
+    #[serde(rename = "2.6.1")]
+    Linux2_6_1,
+    /// As soon as a second is again (2.6.2).
+    #[serde(rename = "2.6.2")]
+    Linux2_6_2,
+    /// As soon as a second is where runs of pages are long (2.6.5).
+    #[serde(rename = "2.6.5")]
+    Linux2_6_5,
     /// Windows as long as the reader's usual runs (2.6.7).
     #[serde(rename = "2.6.7")]
     Linux2_6_7,
     /// The same, with the run that has not ended among them (2.6.8).
     #[serde(rename = "2.6.8")]
     Linux2_6_8,
+    /// With all pages of the window among a run (2.6.9).
+    #[serde(rename = "2.6.9")]
+    Linux2_6_9,
+    /// By the length of calls (2.6.11).
+    #[serde(rename = "2.6.11")]
+    Linux2_6_11,
+    /// With calls that go on within a page in sequence (2.6.12).
+    #[serde(rename = "2.6.12")]
+    Linux2_6_12,
+    /// With smaller first windows (2.6.17).
+    #[serde(rename = "2.6.17")]
+    Linux2_6_17,
     /// On demand (2.6.35).
     #[serde(rename = "on_demand")]
     OnDemand,
+}
+
+#[cfg(test)]
+impl ReadAhead {
+    pub(super) const ALL: [ReadAhead; 13] = [
+        ReadAhead::Linux2_4,
+        ReadAhead::Linux2_5,
+        ReadAhead::Linux2_6_0,
+        ReadAhead::Linux2_6_1,
+        ReadAhead::Linux2_6_2,
+        ReadAhead::Linux2_6_5,
+        ReadAhead::Linux2_6_7,
+        ReadAhead::Linux2_6_8,
+        ReadAhead::Linux2_6_9,
+        ReadAhead::Linux2_6_11,
+        ReadAhead::Linux2_6_12,
+        ReadAhead::Linux2_6_17,
+        ReadAhead::OnDemand,
+    ];
 }
 
 impl CacheVariant {

@@ -475,21 +475,23 @@ fn a_reader_waits_until_its_page_is_there_and_goes_on_with_it() {
 }
 
 #[test]
-fn nothing_is_read_ahead_beyond_the_end_of_a_file() {
-    for variant in [
-        CacheVariant::Linux2_4,
-        CacheVariant::Linux2_5,
-        CacheVariant::Linux2_6_35,
-    ] {
-        let mut bench = Bench::of(variant);
-        bench.cache.set_size(1, 10 * PAGE - 5);
-        for page in 0..10 {
-            while bench.read(1, page, 1) == Outcome::Wait {
-                bench.complete_all();
+fn files_are_read_to_their_end_and_no_further_in_calls_of_any_length() {
+    for read_ahead in ReadAhead::ALL {
+        for call in [1, 4, 50] {
+            let mut bench = Bench::new(CacheSpec {
+                read_ahead: Some(read_ahead),
+                ..CacheSpec::new(CacheVariant::Linux2_5, MEMORY)
+            });
+            bench.cache.set_size(1, 100 * PAGE - 5);
+            for first in (0..100).step_by(call) {
+                let pages = call.min(100 - first) as u64;
+                while bench.read(1, first as u64, pages) == Outcome::Wait {
+                    bench.complete_all();
+                }
             }
+            bench.complete_all();
+            assert_eq!(bench.cache.pages.in_memory(), 100, "{read_ahead:?} {call}");
         }
-        bench.complete_all();
-        assert_eq!(bench.cache.pages.in_memory(), 10);
     }
 }
 

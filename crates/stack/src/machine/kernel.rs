@@ -212,12 +212,20 @@ impl Kernel {
         }
     }
 
-    /// How it reads ahead where that changed between the kernels whose page cache was read: in May and July 2004, once more in
-    /// January 2005, and on demand from 2.6.23 on (122a21d11cbf).
+    /// How it reads ahead where that changed between the kernels whose page cache was read: with nearly every release of 2004,
+    /// anew with 2.6.11, and on demand from 2.6.23 on (122a21d11cbf).
     pub(super) fn read_ahead(&self) -> Option<ReadAhead> {
         match self.version {
+            [2, 6, 0] => Some(ReadAhead::Linux2_6_0),
+            [2, 6, 1] => Some(ReadAhead::Linux2_6_1),
+            [2, 6, 2..=4] => Some(ReadAhead::Linux2_6_2),
+            [2, 6, 5..=6] => Some(ReadAhead::Linux2_6_5),
             [2, 6, 7] => Some(ReadAhead::Linux2_6_7),
-            [2, 6, 8..=10] => Some(ReadAhead::Linux2_6_8),
+            [2, 6, 8] => Some(ReadAhead::Linux2_6_8),
+            [2, 6, 9..=10] => Some(ReadAhead::Linux2_6_9),
+            [2, 6, 11] => Some(ReadAhead::Linux2_6_11),
+            [2, 6, 12..=16] => Some(ReadAhead::Linux2_6_12),
+            [2, 6, 17..=22] => Some(ReadAhead::Linux2_6_17),
             [2, 6, 23..=31] => Some(ReadAhead::OnDemand),
             _ => None,
         }
@@ -439,18 +447,35 @@ mod tests {
     }
 
     #[test]
-    fn read_ahead_goes_by_usual_runs_from_2_6_7_to_2_6_10_and_on_demand_from_2_6_23_on() {
-        let of = |names: &[&str]| -> Vec<_> {
-            names.iter().map(|name| kernel(name).read_ahead()).collect()
-        };
-        let [short, long] = [Some(ReadAhead::Linux2_6_7), Some(ReadAhead::Linux2_6_8)];
-        let names = ["2.6.6", "2.6.7", "2.6.8", "2.6.10", "2.6.11"];
-        assert_eq!(of(&names), [None, short, long, long, None]);
-        let on_demand = Some(ReadAhead::OnDemand);
-        assert_eq!(
-            of(&["2.6.22", "2.6.23", "2.6.31"]),
-            [None, on_demand, on_demand]
-        );
+    fn read_ahead_changes_from_release_to_release_until_it_is_on_demand_from_2_6_23_on() {
+        let of = |name| kernel(name).read_ahead();
+        assert_eq!(of("2.5.75"), None);
+        let names = [
+            "2.6.0", "2.6.1", "2.6.4", "2.6.6", "2.6.7", "2.6.8", "2.6.10",
+        ];
+        let early = [
+            ReadAhead::Linux2_6_0,
+            ReadAhead::Linux2_6_1,
+            ReadAhead::Linux2_6_2,
+            ReadAhead::Linux2_6_5,
+            ReadAhead::Linux2_6_7,
+            ReadAhead::Linux2_6_8,
+            ReadAhead::Linux2_6_9,
+        ];
+        assert_eq!(names.map(of), early.map(Some));
+        let names = [
+            "2.6.11", "2.6.12", "2.6.16", "2.6.18", "2.6.22", "2.6.23", "2.6.31",
+        ];
+        let late = [
+            ReadAhead::Linux2_6_11,
+            ReadAhead::Linux2_6_12,
+            ReadAhead::Linux2_6_12,
+            ReadAhead::Linux2_6_17,
+            ReadAhead::Linux2_6_17,
+            ReadAhead::OnDemand,
+            ReadAhead::OnDemand,
+        ];
+        assert_eq!(names.map(of), late.map(Some));
     }
 
     #[test]

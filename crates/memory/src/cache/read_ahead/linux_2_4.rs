@@ -77,6 +77,7 @@ mod tests {
         Found {
             page,
             left: 1,
+            end: u64::MAX,
             absent: !present,
             present,
             marked: false,

@@ -2,9 +2,12 @@
 
 mod linux_2_4;
 mod linux_2_5;
-mod linux_2_6_7;
+mod linux_2_6_0;
+mod linux_2_6_11;
 mod on_demand;
 mod two_windows;
+
+use std::ops::Range;
 
 use crate::cache::spec::ReadAhead;
 
@@ -25,6 +28,40 @@ impl Window {
             mark: None,
         }
     }
+
+    fn range(self) -> Range<u64> {
+        self.start..self.start + self.pages
+    }
+}
+
+/// What a page makes a kernel read, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Windows {
+    pub(super) first: Window,
+    pub(super) second: Option<Window>,
+}
+
+impl Windows {
+    fn both(first: Option<Window>, second: Option<Window>) -> Option<Windows> {
+        match first {
+            Some(first) => Some(Windows { first, second }),
+            None => second.map(Windows::from),
+        }
+    }
+
+    fn hold(self, page: u64) -> bool {
+        let holds = |window: Window| window.range().contains(&page);
+        holds(self.first) || self.second.is_some_and(holds)
+    }
+}
+
+impl From<Window> for Windows {
+    fn from(first: Window) -> Windows {
+        Windows {
+            first,
+            second: None,
+        }
+    }
 }
 
 /// A page as a reader finds it.
@@ -33,6 +70,8 @@ pub(super) struct Found {
     pub(super) page: u64,
     /// Pages of the call from this one on.
     pub(super) left: u64,
+    /// The first page behind the file.
+    pub(super) end: u64,
     /// Nobody has read it, nor is anybody about to.
     pub(super) absent: bool,
     pub(super) present: bool,
@@ -48,7 +87,8 @@ pub(super) struct Found {
 pub(super) enum Stream {
     Linux2_4(linux_2_4::Stream),
     Linux2_5(linux_2_5::Stream),
-    Linux2_6_7(linux_2_6_7::Stream),
+    Linux2_6_0(linux_2_6_0::Stream),
+    Linux2_6_11(linux_2_6_11::Stream),
     OnDemand(on_demand::Stream),
 }
 
@@ -57,16 +97,22 @@ impl Stream {
         match read_ahead {
             ReadAhead::Linux2_4 => Stream::Linux2_4(linux_2_4::Stream::default()),
             ReadAhead::Linux2_5 => Stream::Linux2_5(linux_2_5::Stream::default()),
-            ReadAhead::Linux2_6_7 => Stream::Linux2_6_7(linux_2_6_7::Stream::new(false)),
-            ReadAhead::Linux2_6_8 => Stream::Linux2_6_7(linux_2_6_7::Stream::new(true)),
-            ReadAhead::OnDemand => Stream::OnDemand(on_demand::Stream::default()),
+            kernel if kernel < ReadAhead::Linux2_6_11 => {
+                Stream::Linux2_6_0(linux_2_6_0::Stream::new(kernel))
+            }
+            kernel if kernel < ReadAhead::OnDemand => {
+                Stream::Linux2_6_11(linux_2_6_11::Stream::new(kernel))
+            }
+            _ => Stream::OnDemand(on_demand::Stream::default()),
         }
     }
 
     /// A call begins to read pages; `most`: the largest window.
     pub(super) fn begin(&mut self, first: u64, pages: u64, most: u64) {
-        if let Stream::Linux2_4(stream) = self {
-            stream.begin(first, pages, most);
+        match self {
+            Stream::Linux2_4(stream) => stream.begin(first, pages, most),
+            Stream::Linux2_6_11(stream) => stream.begin(first, pages),
+            _ => {}
         }
     }
 
@@ -77,12 +123,13 @@ impl Stream {
         found: Found,
         most: u64,
         is_cached: impl Fn(u64) -> bool,
-    ) -> Option<Window> {
+    ) -> Option<Windows> {
         match self {
-            Stream::Linux2_4(stream) => stream.next(found, most),
-            Stream::Linux2_5(stream) => stream.next(found, most),
-            Stream::Linux2_6_7(stream) => stream.next(found, most, is_cached),
-            Stream::OnDemand(stream) => stream.next(found, most, is_cached),
+            Stream::Linux2_4(stream) => stream.next(found, most).map(Windows::from),
+            Stream::Linux2_5(stream) => stream.next(found, most).map(Windows::from),
+            Stream::Linux2_6_0(stream) => stream.next(found, most, is_cached).map(Windows::from),
+            Stream::Linux2_6_11(stream) => stream.next(found, most, is_cached),
+            Stream::OnDemand(stream) => stream.next(found, most, is_cached).map(Windows::from),
         }
     }
 
@@ -102,6 +149,7 @@ mod tests {
         Found {
             page,
             left: 1,
+            end: u64::MAX,
             absent: true,
             present: false,
             marked: false,

@@ -128,7 +128,7 @@ impl Stream {
     }
 }
 
-fn initial(request: u64, most: u64) -> u64 {
+pub(super) fn initial(request: u64, most: u64) -> u64 {
     let size = request.next_power_of_two();
     if size <= most / 32 {
         size * 4
@@ -165,6 +165,7 @@ mod tests {
                 let found = Found {
                     page,
                     left: first + pages - page,
+                    end: u64::MAX,
                     absent,
                     present: !absent,
                     marked: self.marks.remove(&page),
