@@ -1,7 +1,8 @@
 //! A filesystem that keeps files in long pieces, for those whose own rules are not simulated.
 //!
 //! Not a kernel's algorithm: a file asks for as much as it has, between 64 KiB and a limit, behind its last block where that
-//! is free, else where the first run of that length is; what it does not use is given back when it is closed. Speculative
+//! is free, else where the first run of that length is, and for half as much while no run is as long; what it does not use is
+//! given back when it is closed. Speculative
 //! preallocation past the end of a file that doubles with it is what XFS does (inferred), its allocation groups and trees are not here.
 
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ pub struct Contiguous {
     space: Space,
     inodes: Inodes,
     files: BTreeMap<FileId, Inode>,
+    /// No run of free blocks is longer, as far as is known: none is looked for in vain twice.
+    run_max: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -42,22 +45,37 @@ impl Contiguous {
             space: geometry.space(),
             inodes: geometry.inodes(),
             files: BTreeMap::new(),
+            run_max: u64::MAX,
         }
     }
 
     fn claim(&mut self, inode: &Inode, blocks: u64) -> Result<(u64, u64), Full> {
-        let wanted = inode.mapped.clamp(CLAIM_FIRST, CLAIM_MAX).max(blocks);
         let goal = inode
             .last
             .map_or(inode.group * GROUP_BLOCKS, |last| last + 1);
-        let (at, length) = self
-            .run(goal, wanted)
-            .or_else(|| self.run(goal, blocks))
-            .or_else(|| self.longest())
-            .ok_or(Full)?;
+        let mut wanted = inode.mapped.clamp(CLAIM_FIRST, CLAIM_MAX).max(blocks);
+        let (at, length) = loop {
+            if wanted <= self.run_max {
+                match self.run(goal, wanted) {
+                    Some(found) => break found,
+                    None => self.run_max = wanted - 1,
+                }
+            }
+            if wanted <= blocks {
+                break self.longest().ok_or(Full)?;
+            }
+            wanted = (wanted / 2).max(blocks);
+        };
         let length = length.min(wanted);
         self.space.take_run(at, length);
         Ok((at, length))
+    }
+
+    fn give_back(&mut self, at: u64, blocks: u64) {
+        self.space.give_back_run(at, blocks);
+        if blocks > 0 {
+            self.run_max = u64::MAX;
+        }
     }
 
     /// The first free run of that length from the goal on, cyclically.
@@ -152,7 +170,7 @@ impl Allocator for Contiguous {
     fn close(&mut self, file: FileId) {
         if let Some(inode) = self.files.get_mut(&file) {
             let (at, left) = std::mem::take(&mut inode.claim);
-            self.space.give_back_run(at, left);
+            self.give_back(at, left);
         }
     }
 
@@ -160,7 +178,7 @@ impl Allocator for Contiguous {
         self.close(file);
         if let Some(inode) = self.files.remove(&file) {
             for extent in inode.map.extents() {
-                self.space.give_back_run(extent.physical, extent.blocks);
+                self.give_back(extent.physical, extent.blocks);
             }
             self.inodes.give_back(inode.group);
         }
@@ -179,6 +197,26 @@ impl Allocator for Contiguous {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// No run is as long as what is asked for: each group begins with blocks that are never given out.
+    #[test]
+    fn a_file_larger_than_a_group_goes_on_in_long_pieces() {
+        let geometry = Geometry {
+            blocks: 16 * GROUP_BLOCKS,
+            group_metadata_blocks: 516,
+            ..Geometry::TEST
+        };
+        let mut fs = Contiguous::new(&geometry);
+        fs.create(0, 0);
+        fs.create(1, 0);
+        for block in 0..12 * GROUP_BLOCKS {
+            fs.allocate(0, (block % 2) as u32, block / 2, 1).unwrap();
+        }
+        for file in 0..2 {
+            let extents = fs.extents(file).len();
+            assert!(extents < 60, "{extents}");
+        }
+    }
 
     #[test]
     fn a_growing_file_has_few_extents_among_others() {
