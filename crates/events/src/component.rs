@@ -25,3 +25,24 @@ pub trait Component {
     /// What came in has gone out once or is still inside, and whoever waits will go on.
     fn check(&self, now: Time) -> Result<(), Violation>;
 }
+
+/// For tests: what a component keeps to whose effects have all been taken. All adds up, and `advance` does nothing while
+/// nothing is due.
+pub fn hold_contract<C: Component>(component: &mut C, now: Time) -> Result<(), Violation> {
+    component.check(now)?;
+    let is_due = component.next_event().is_some_and(|at| at <= now);
+    if is_due {
+        return Ok(());
+    }
+    let before = component.next_event();
+    component.advance(now);
+    let mut effects = Vec::new();
+    component.take_effects(&mut effects);
+    if effects.is_empty() && component.next_event() == before {
+        return Ok(());
+    }
+    Err(Violation {
+        station: std::any::type_name::<C>().to_owned(),
+        what: format!("{} effects with nothing due", effects.len()),
+    })
+}

@@ -10,7 +10,7 @@ use super::operation::Operation;
 use super::spec::{IommuMode, Kernel, NfsSpec};
 use super::task::Stage;
 use super::tests::machine;
-use events::Component;
+use events::component::{Component, hold_contract};
 use events::time::Time;
 
 /// Few slots and credits, so that they run out; wake-ups and acknowledgements of any length, so that either half of a call
@@ -191,7 +191,7 @@ proptest! {
             }
             io.advance(now);
             io.take_effects(&mut done);
-            io.check(now).expect("the invariants hold");
+            hold_contract(&mut io, now).expect("the contract holds");
             hold(io.mount(), now);
         }
         prop_assert_eq!(io.under_way(), 0);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use events::Component;
+use events::component::{Component, hold_contract};
 use events::time::{MILLISECOND, SECOND, Time};
 
 const FILES: u32 = 3;
@@ -86,9 +86,9 @@ struct Machine {
 
 impl Machine {
     fn absorb(&mut self) -> Result<(), TestCaseError> {
-        self.cache.check(self.now).expect("the invariants hold");
         let mut effects = Vec::new();
         self.cache.take_effects(&mut effects);
+        hold_contract(&mut self.cache, self.now).expect("the contract holds");
         for effect in &effects {
             let Effect::Io(io) = *effect else {
                 continue;

@@ -229,6 +229,10 @@ impl World {
             };
             let looks = matches!(event, Event::Look) && self.looks.is_due(now);
             self.handle(now, event);
+            #[cfg(test)]
+            if count % tests::EVENTS_BETWEEN_CHECKS == 0 {
+                self.hold_contracts();
+            }
             self.look_at_stopper();
             let asks = looks || count % EVENTS_BETWEEN_QUESTIONS == 0;
             if asks && !stopped && !go_on(self) {

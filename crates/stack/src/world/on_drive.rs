@@ -61,6 +61,11 @@ impl OnDrive {
         self.filesystem.check(now)
     }
 
+    #[cfg(test)]
+    pub(super) fn hold_contract(&mut self, now: Time) -> Result<(), Violation> {
+        events::component::hold_contract(&mut *self.filesystem, now)
+    }
+
     fn get(&self) -> &dyn Filesystem {
         self.filesystem.get()
     }

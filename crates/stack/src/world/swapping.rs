@@ -46,6 +46,11 @@ impl Swapping {
     pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         self.sorting.check(now)
     }
+
+    #[cfg(test)]
+    pub(super) fn hold_contract(&mut self, now: Time) -> Result<(), Violation> {
+        events::component::hold_contract(&mut *self.sorting, now)
+    }
 }
 
 impl World {

@@ -13,6 +13,7 @@ use block_layer::scheduler::noop::Noop;
 use block_layer::{Merges, QueueRules};
 use devices::disk::{Disk, test_disk};
 use devices::{Command, Completion, Device};
+use events::component::hold_contract;
 use events::time::SECOND;
 use filesystems::allocator::{FilesystemSpec, Kind};
 use memory::cache::{self, CacheSpec};
@@ -101,6 +102,35 @@ fn world(scheduler: Box<dyn block_layer::scheduler::Scheduler>) -> World {
         place: FileLayout::Contiguous(0),
     });
     world
+}
+
+/// In every run of a test: how often the contract of components is looked at.
+pub(super) const EVENTS_BETWEEN_CHECKS: u64 = 211;
+
+impl World {
+    pub(super) fn hold_contracts(&mut self) {
+        let now = self.now;
+        let drives = self
+            .drives
+            .iter_mut()
+            .map(|one| hold_contract(&mut **one, now));
+        // What a mount has done by itself it is asked for later.
+        let mounts = self.mounts.iter_mut().filter(|one| !one.has_effects());
+        let mounts = mounts.map(|one| hold_contract(&mut **one, now));
+        let filesystems = self.filesystems.values_mut();
+        let filesystems = filesystems.map(|one| one.hold_contract(now));
+        let cache = self.cached.cache.iter_mut();
+        let cache = cache.map(|one| hold_contract(&mut **one, now));
+        let swapping = self.swapping.iter_mut().map(|one| one.hold_contract(now));
+        for held in drives
+            .chain(mounts)
+            .chain(filesystems)
+            .chain(cache)
+            .chain(swapping)
+        {
+            held.expect("the contract holds");
+        }
+    }
 }
 
 fn phase(groups: &[GroupSpec], seed: u64) -> PhaseSpec {
