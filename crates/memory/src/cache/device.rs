@@ -7,6 +7,7 @@ use crate::cache::dirty_rate::DirtyRate;
 use crate::cache::flushers::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
 use crate::cache::journal::Journal;
 use crate::cache::page_cache::PageCache;
+use crate::cache::pdflush::THREADS_MAX;
 use crate::cache::proportions::Share;
 use crate::cache::spec::{CacheVariant, Rules};
 use block_layer::TaskId;
@@ -27,7 +28,7 @@ pub(super) struct Device {
     pub(super) writes: BTreeSet<u64>,
     /// Of all pages that were written lately.
     pub(super) written: Share,
-    /// More was dirty than its limit when a writer looked last.
+    /// More was dirty than its limit, or than that of all (of the first drive), when a writer looked last.
     pub(super) exceeded: bool,
     /// Of kernels whose writers do not write back themselves.
     pub(super) rate: Option<DirtyRate>,
@@ -60,7 +61,7 @@ impl Device {
     }
 }
 
-/// A kernel's task for the drive, of those of which each has one.
+/// A kernel's task for the drive, of those of which each has one; of pdflush, the thread with that number.
 pub(super) fn task_of(task: TaskId, device: DeviceId) -> TaskId {
     task + TASKS_PER_DEVICE * device as TaskId
 }
@@ -74,12 +75,12 @@ pub fn journal_task(device: DeviceId) -> TaskId {
 const TASKS_PER_DEVICE: TaskId = 4;
 
 impl PageCache {
-    /// For a machine with so many drives, which have all written as much until now. Before 2.6.32 they count as one: one list of
-    /// inodes, one limit, one flusher, and congested is what was told last.
+    /// For a machine with so many drives, which have all written as much until now. In 2.4 they count as one: one list of
+    /// buffers, one limit, one flusher.
     pub fn with_drives(mut self, drives: usize) -> PageCache {
         let counted = match self.rules.variant {
-            CacheVariant::Linux2_4 | CacheVariant::Linux2_5 => 1,
-            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => drives.max(1),
+            CacheVariant::Linux2_4 => 1,
+            _ => drives.max(1),
         };
         self.devices = vec![Device::new(&self.rules); counted];
         if let Some(written) = &self.written {
@@ -108,13 +109,18 @@ impl PageCache {
 
     /// Of the tasks that write back.
     pub fn task_names(&self) -> impl Iterator<Item = (TaskId, String)> {
+        let devices = self.devices.len();
+        let (flushers, old_data_flushers) = match self.rules.variant.has_pdflush() {
+            true => (THREADS_MAX, 0),
+            false => (devices, devices),
+        };
         let names = [
-            (FLUSHER, "flusher"),
-            (OLD_DATA_FLUSHER, "old_flusher"),
-            (JOURNAL, "journal"),
+            (FLUSHER, "flusher", flushers),
+            (OLD_DATA_FLUSHER, "old_flusher", old_data_flushers),
+            (JOURNAL, "journal", devices),
         ];
-        (0..self.devices.len()).flat_map(move |device| {
-            names.map(|(task, name)| (task_of(task, device), name.to_owned()))
+        names.into_iter().flat_map(|(task, name, count)| {
+            (0..count).map(move |number| (task_of(task, number), name.to_owned()))
         })
     }
 

@@ -172,6 +172,7 @@ fn the_limit_goes_to_the_drives_by_what_they_write() {
         (CacheVariant::Linux3_2, Lately::Pages),
         (CacheVariant::Linux3_2, Lately::Time),
         (CacheVariant::Linux2_6_35, Lately::Pages),
+        (CacheVariant::Linux2_6_18, Lately::Pages),
     ] {
         // 36 and 4 MB/s.
         let mut bench = Bench::of(variant, Some(lately), [9_000, 1_000]);
@@ -195,9 +196,58 @@ fn the_limit_goes_to_the_drives_by_what_they_write() {
 }
 
 #[test]
-fn from_2_6_32_on_each_drive_has_a_flusher_and_before_one_is_for_all() {
+fn what_is_dirty_on_a_slow_drive_holds_the_writer_of_another_until_2_6_24() {
+    let [shared, own] = [None, Some(Lately::Pages)].map(|lately| {
+        let mut bench = Bench::of(CacheVariant::Linux2_6_18, lately, [9_000, 500]);
+        let limit = bench.cache.rules.foreground;
+        assert_eq!(bench.write(1, 1, 0, limit + 5_000), Outcome::Wait);
+        bench.waits[1] = true;
+        bench.write_to_both(5);
+        bench.next[0]
+    });
+    assert!(shared * 10 < own, "{shared} and {own}");
+}
+
+#[test]
+fn pdflush_leaves_out_a_congested_drive_and_goes_on_with_another() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5, None, [0, 9_000]);
+    let background = bench.cache.rules.background;
+    for file in [0, 1] {
+        bench.write(7, file, 0, background);
+    }
+    (0..400).for_each(|_| bench.step());
+    // The first drive writes nothing at all: its queue is congested, and has what it takes until then.
+    assert!(bench.congested[0] && bench.queued(0) < CONGESTED_PAGES + 100);
+    assert!(
+        bench.written[1] > background * 9 / 10,
+        "{:?}",
+        bench.written
+    );
+}
+
+#[test]
+fn who_waits_for_a_queue_goes_on_when_any_has_room() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5, None, [0, 9_000]);
+    let limit = bench.cache.rules.foreground;
+    // All of it is on the first drive, which takes no more.
+    assert_eq!(bench.write(1, 0, 0, limit + 1024), Outcome::Wait);
+    bench.flush();
+    assert!(bench.congested[0]);
+    let at = bench.cache.next_event().unwrap();
+    assert!(at > bench.now, "nobody has anything to do");
+    assert!(!bench.cache.flushers.paused.is_empty());
+    bench.call(|cache, now| cache.congested(now, 1, Direction::Write, true));
+    bench.call(|cache, now| cache.congested(now, 1, Direction::Write, false));
+    assert!(bench.cache.flushers.paused.is_empty());
+    assert_eq!(bench.cache.next_event(), Some(bench.now));
+}
+
+#[test]
+fn from_2_6_32_on_each_drive_has_a_flusher_and_before_pdflush_is_for_all() {
     for (variant, flushers) in [
-        (CacheVariant::Linux2_5, [FLUSHER, FLUSHER]),
+        // The first of its threads goes where something was mounted last, the second to what is left.
+        (CacheVariant::Linux2_5, [FLUSHER + 4, FLUSHER]),
+        (CacheVariant::Linux2_6_18, [FLUSHER + 4, FLUSHER]),
         (CacheVariant::Linux2_6_35, [FLUSHER, FLUSHER + 4]),
         (CacheVariant::Linux3_2, [FLUSHER, FLUSHER + 4]),
     ] {
@@ -306,9 +356,10 @@ proptest! {
     /// Whatever the drives' speeds, no writer waits for longer than its drive needs for all that may be dirty, and twice.
     #[test]
     fn no_writer_starves(
-        speeds in [1_000u64..6_000, 1_000u64..6_000], which in 0usize..3,
+        speeds in [1_000u64..6_000, 1_000u64..6_000], which in 0usize..4,
     ) {
         let (variant, lately) = [
+            (CacheVariant::Linux2_6_18, Some(Lately::Pages)),
             (CacheVariant::Linux2_6_35, Some(Lately::Pages)),
             (CacheVariant::Linux3_2, Some(Lately::Pages)),
             (CacheVariant::Linux3_2, Some(Lately::Time)),

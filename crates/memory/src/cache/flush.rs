@@ -1,15 +1,15 @@
 //! Who writes back: flusher threads, throttled writers, fsync and commits, a step at a time in turn while the queue takes it.
 //!
 //! Who writes back sleeps for a request in the queue, each by itself (`PageCache::blocked`). Only pdflush, from 2.5 to 2.6.31,
-//! holds back while the queue is congested: `balance_dirty_pages`, fsync and kjournald ask for no `nonblocking` writeback
-//! (2.5.66 `mm/page-writeback.c`). A kernel does so after each page, here after each step.
+//! holds back while a queue is congested: `balance_dirty_pages`, fsync and kjournald ask for no `nonblocking` writeback
+//! (2.5.66 and 2.6.18 `mm/page-writeback.c`). A kernel does so after each page, here after each step.
 
 use crate::cache::device::{DeviceId, task_of};
 use crate::cache::flushers::{FLUSHER, Flusher, OLD_DATA_FLUSHER, Purpose, Then, Wait, Whose};
 use crate::cache::page_cache::PageCache;
 use crate::cache::spec::{COMMIT_BATCH, CONGESTION_WAIT, CacheVariant};
 use crate::cache::{Effect, FileId};
-use block_layer::{Direction, TaskId};
+use block_layer::TaskId;
 use events::time::Time;
 
 impl PageCache {
@@ -51,19 +51,16 @@ impl PageCache {
 
     /// The place in line of the flusher whose step is next; None: all of them wait.
     fn first_to_run(&self) -> Option<usize> {
-        let waits = |flusher: &Flusher| {
-            let looks = self.looks_at_congestion() && flusher.purpose.looks_at_congestion();
-            let device = &self.devices[flusher.of];
-            self.flushers.blocked.contains(&flusher.task)
-                || looks && device.congested[Direction::Write as usize]
-        };
+        let waits = |flusher: &Flusher| self.flushers.blocked.contains(&flusher.task);
         let mut running = self.flushers.running.iter();
         running.position(|flusher| !waits(flusher))
     }
 
     /// Background writeback of what is dirty on the drive.
     pub(super) fn start_background(&mut self, device: DeviceId) {
-        if !std::mem::replace(&mut self.devices[device].background, true) {
+        if self.rules.variant.has_pdflush() {
+            self.start_pdflush(device);
+        } else if !std::mem::replace(&mut self.devices[device].background, true) {
             let (task, turn) = (task_of(FLUSHER, device), self.turn(device));
             self.flushers
                 .start(Purpose::Background, task, device, u64::MAX, turn);
@@ -103,18 +100,30 @@ impl PageCache {
         if !dirty || now < self.rules.expire {
             return;
         }
+        let before = now - self.rules.expire;
+        if self.rules.variant.has_pdflush() {
+            self.flushers.look_at = Some(self.pdflush_old_data(before));
+            return;
+        }
         for device in 0..self.devices.len() {
             let of = &mut self.devices[device];
             if of.dirty == 0 || std::mem::replace(&mut of.old_data, true) {
                 continue;
             }
-            let purpose = Purpose::OldData(now - self.rules.expire);
+            let purpose = Purpose::OldData(before);
             let (task, turn) = (task_of(OLD_DATA_FLUSHER, device), self.turn(device));
             self.flushers.start(purpose, task, device, u64::MAX, turn);
         }
     }
 
     fn step(&mut self, mut flusher: Flusher) {
+        if flusher.walk.is_some() {
+            return self.step_pdflush(flusher);
+        }
+        let (task, device) = (flusher.task, flusher.of);
+        if std::mem::take(&mut flusher.has_waited) && !self.must_wait(task, device) {
+            return self.release(task);
+        }
         let batch = match flusher.purpose {
             Purpose::Commit => COMMIT_BATCH,
             _ => self.rules.step,
@@ -122,7 +131,11 @@ impl PageCache {
         let mut left = batch.min(flusher.left).min(flusher.turn);
         let mut dry = false;
         while left > 0 {
-            let Some((file, page, pages)) = self.next_piece(&mut flusher, left) else {
+            let piece = match self.only_waits(&flusher) {
+                true => None,
+                false => self.next_piece(&mut flusher, left),
+            };
+            let Some((file, page, pages)) = piece else {
                 dry = true;
                 break;
             };
@@ -149,6 +162,13 @@ impl PageCache {
         }
     }
 
+    /// Too little of its drive is waiting to be written for a throttled writer to do it.
+    fn only_waits(&self, flusher: &Flusher) -> bool {
+        flusher.purpose == Purpose::Throttled
+            && self.rules.writes_back_only_beyond_limit
+            && self.devices[flusher.of].dirty <= self.task_limit(flusher.task, flusher.of)
+    }
+
     /// It has written its share, or has found nothing more to write.
     fn finish(&mut self, flusher: Flusher, dry: bool) {
         let task = flusher.task;
@@ -164,9 +184,7 @@ impl PageCache {
             }
             Purpose::Throttled => {
                 if dry && self.must_wait(task, device) {
-                    self.flushers
-                        .paused
-                        .push((self.now + CONGESTION_WAIT, flusher));
+                    self.flushers.pause(self.now + CONGESTION_WAIT, flusher);
                 } else {
                     self.release(task);
                 }
@@ -228,7 +246,11 @@ impl PageCache {
         }
     }
 
-    fn next_of_inodes(&mut self, flusher: &mut Flusher, most: u64) -> Option<(FileId, u64, u64)> {
+    pub(super) fn next_of_inodes(
+        &mut self,
+        flusher: &mut Flusher,
+        most: u64,
+    ) -> Option<(FileId, u64, u64)> {
         loop {
             let file = match flusher.inode {
                 Some(file) => file,
@@ -236,12 +258,12 @@ impl PageCache {
             };
             flusher.inode = Some(file);
             let (pages, of) = (&self.pages, &mut self.files[file as usize]);
-            let piece = match self.rules.variant {
-                CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => pages
+            let piece = match self.rules.variant.writes_in_file_order() {
+                true => pages
                     .waiting_run(file, of.cursor, most)
                     .or_else(|| pages.waiting_run(file, 0, most))
                     .map(|(start, count)| (file, start, count)),
-                _ => of
+                false => of
                     .order
                     .pop(most, |file, page| pages.is_waiting(file, page)),
             };
@@ -257,20 +279,42 @@ impl PageCache {
 
     /// The one that has been dirty for longest.
     fn take_inode(&mut self, flusher: &Flusher) -> Option<FileId> {
-        let device = &mut self.devices[flusher.of];
-        let &file = device.inodes.front()?;
-        let dirtied_at = self.files[file as usize].dirtied_at;
-        match flusher.purpose {
-            Purpose::OldData(before) if dirtied_at > before => None,
-            _ => device.inodes.pop_front(),
+        match self.has_inode_for(flusher.purpose, flusher.of) {
+            true => self.devices[flusher.of].inodes.pop_front(),
+            false => None,
         }
     }
 
-    /// The inode that it has had: at the end of the line if pages are left.
-    fn return_inode(&mut self, flusher: &mut Flusher) {
-        if let Some(file) = flusher.inode.take() {
-            self.files[file as usize].queued = false;
-            if self.pages.waiting_of(file) > 0 {
+    /// Whether an inode is in the drive's line, and of age if it is about old data.
+    pub(super) fn has_inode_for(&self, purpose: Purpose, device: DeviceId) -> bool {
+        let first = self.devices[device].inodes.front();
+        first.is_some_and(|&file| match purpose {
+            Purpose::OldData(before) => self.files[file as usize].dirtied_at <= before,
+            _ => true,
+        })
+    }
+
+    /// The inode that it has had: at the end of the line if pages are left. Who writes what is old leaves it its age, and so
+    /// comes to it again after the others that are old (`requeue_io`); until 2.6.5 it counted as just dirtied.
+    pub(super) fn return_inode(&mut self, flusher: &mut Flusher) {
+        let Some(file) = flusher.inode.take() else {
+            return;
+        };
+        let of = &mut self.files[file as usize];
+        of.queued = self.pages.waiting_of(file) > 0;
+        if !of.queued {
+            return;
+        }
+        match flusher.purpose {
+            Purpose::OldData(before) if self.rules.variant.writes_in_file_order() => {
+                let files = &self.files;
+                let inodes = &mut self.devices[flusher.of].inodes;
+                let is_old = |&file: &FileId| files[file as usize].dirtied_at <= before;
+                let place = inodes.iter().position(|file| !is_old(file));
+                inodes.insert(place.unwrap_or(inodes.len()), file);
+            }
+            _ => {
+                of.queued = false;
                 self.queue_inode(file);
             }
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::cache::FileId;
 use crate::cache::device::DeviceId;
+use crate::cache::pdflush::{Pdflush, Walk};
 use block_layer::KERNEL_TASKS;
 use block_layer::TaskId;
 use events::time::Time;
@@ -27,6 +28,7 @@ pub(super) struct Flushers {
     pub(super) look_at: Option<Time>,
     /// Whose last I/O has found no request: each sleeps by itself.
     pub(super) blocked: BTreeSet<TaskId>,
+    pub(super) pdflush: Pdflush,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,10 @@ pub(super) struct Flusher {
     /// Of them in this turn: then another inode's comes, and background writeback looks at the threshold.
     pub(super) turn: u64,
     pub(super) inode: Option<FileId>,
+    /// It has waited for a queue, and looks first whether it still has to write back.
+    pub(super) has_waited: bool,
+    /// Of pdflush: which drives it still looks at.
+    pub(super) walk: Option<Walk>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +82,6 @@ pub(super) enum Then {
     Committed(DeviceId),
 }
 
-impl Purpose {
-    /// Of pdflush: it sleeps in no queue where kernels have it look at congestion.
-    pub(super) fn looks_at_congestion(self) -> bool {
-        matches!(self, Purpose::Background | Purpose::OldData(_))
-    }
-}
-
 impl Flushers {
     pub(super) fn start(
         &mut self,
@@ -91,7 +90,7 @@ impl Flushers {
         of: DeviceId,
         left: u64,
         turn: u64,
-    ) {
+    ) -> &mut Flusher {
         if purpose == Purpose::Throttled {
             self.throttled.insert(task);
         }
@@ -102,7 +101,10 @@ impl Flushers {
             left,
             turn,
             inode: None,
+            has_waited: false,
+            walk: None,
         });
+        self.running.back_mut().expect("just put there")
     }
 
     /// None: the task is not kept. Else whether it may go now.
@@ -120,7 +122,16 @@ impl Flushers {
         }
     }
 
-    /// A queue is congested no more: who waits for that need not wait longer.
+    /// Until then, or until some queue has room.
+    pub(super) fn pause(&mut self, until: Time, flusher: Flusher) {
+        let flusher = Flusher {
+            has_waited: true,
+            ..flusher
+        };
+        self.paused.push((until, flusher));
+    }
+
+    /// Some queue has room: who waits for that need not wait longer.
     pub(super) fn go_on(&mut self) {
         self.running
             .extend(self.paused.drain(..).map(|(_, flusher)| flusher));

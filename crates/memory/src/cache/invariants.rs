@@ -49,21 +49,30 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
     let variant = prop_oneof![
         Just(CacheVariant::Linux2_4),
         Just(CacheVariant::Linux2_5),
+        Just(CacheVariant::Linux2_6_18),
         Just(CacheVariant::Linux2_6_35),
         Just(CacheVariant::Linux3_2),
     ];
     let lately = prop_oneof![Just(Lately::Pages), Just(Lately::Time)];
     let read_ahead = prop::sample::select(&ReadAhead::ALL[..]);
-    let spec = (variant, 1u64..4, any::<bool>(), lately, read_ahead);
-    spec.prop_map(|(variant, mib, journal, lately, read_ahead)| {
-        let spec = CacheSpec::new(variant, mib << 20);
-        CacheSpec {
-            ordered_commit_interval_ns: journal.then_some(5 * SECOND),
-            lately: spec.lately.and(Some(lately)),
-            read_ahead: Some(read_ahead),
-            ..spec
-        }
-    })
+    let flags = any::<[bool; 3]>();
+    let spec = (variant, 1u64..4, flags, lately, read_ahead);
+    spec.prop_map(
+        |(variant, mib, [journal, own_limits, only_beyond], lately, read_ahead)| {
+            let spec = CacheSpec::new(variant, mib << 20);
+            let lately = match variant {
+                CacheVariant::Linux2_6_18 => own_limits.then_some(Lately::Pages),
+                _ => spec.lately.and(Some(lately)),
+            };
+            CacheSpec {
+                ordered_commit_interval_ns: journal.then_some(5 * SECOND),
+                lately,
+                writes_back_only_beyond_limit: only_beyond && lately.is_some(),
+                read_ahead: Some(read_ahead),
+                ..spec
+            }
+        },
+    )
 }
 
 /// Versions of pages.

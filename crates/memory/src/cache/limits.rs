@@ -1,5 +1,4 @@
-//! How much may be dirty: in all, and of each drive by what it has written lately (from 2.6.32 on; kernels
-//! had it from 2.6.24 on).
+//! How much may be dirty: in all, and of each drive by what it has written lately (from 2.6.24 on).
 //!
 //! Source: `mm/page-writeback.c` of 2.6.24 (`get_dirty_limits`, `clip_bdi_dirty_limit`, `task_dirty_limit`,
 //! `balance_dirty_pages`) and of 3.4 (`bdi_dirty_limit`, `bdi_position_ratio`).
@@ -21,11 +20,9 @@ impl PageCache {
             return self.hold_to_rate(task, device);
         }
         let rules = &self.rules;
-        let exceeded = match &self.written {
-            None => self.pages.unwritten() > rules.foreground,
-            Some(_) => self.devices[device].exceeded,
-        };
-        let limit = if exceeded {
+        // Without limits of their own, drives share the mark too.
+        let marked = self.written.map_or(0, |_| device);
+        let limit = if self.devices[marked].exceeded {
             rules.ratelimit_exceeded
         } else {
             rules.ratelimit
@@ -44,7 +41,7 @@ impl PageCache {
             self.start_background(device);
         }
         let must_wait = self.must_wait(task, device);
-        self.devices[device].exceeded = must_wait;
+        self.devices[marked].exceeded = must_wait;
         if !must_wait {
             return Outcome::Done;
         }
@@ -78,7 +75,7 @@ impl PageCache {
     }
 
     /// The drive's limit for one task: no more than is left, and less by up to an eighth the more of all it has dirtied lately.
-    fn task_limit(&self, task: TaskId, device: DeviceId) -> u64 {
+    pub(super) fn task_limit(&self, task: TaskId, device: DeviceId) -> u64 {
         let all = self.pages.dirty() + self.pages.writing();
         let left = self.rules.foreground.saturating_sub(all);
         let limit = self

@@ -18,6 +18,7 @@ mod limits;
 mod page_cache;
 mod pages;
 mod part;
+mod pdflush;
 mod proportions;
 mod read;
 mod read_ahead;

@@ -57,9 +57,9 @@ pub struct PageCache {
 pub(super) struct File {
     pub(super) device: DeviceId,
     pub(super) pages: u64,
-    /// In the order of dirtying; only 2.5 has it.
+    /// In the order of dirtying; of 2.5 to 2.6.5.
     pub(super) order: DirtyOrder,
-    /// Where writeback in the order of the file goes on; only 2.6.35 has it.
+    /// Where writeback in the order of the file goes on.
     pub(super) cursor: u64,
     /// In the line of inodes to be written, or with a flusher.
     pub(super) queued: bool,
@@ -221,7 +221,7 @@ impl PageCache {
     /// Whether pdflush looks at the queue's congestion instead of sleeping for a request (`nonblocking` of a
     /// `writeback_control`, 2.5 to 2.6.31).
     pub fn looks_at_congestion(&self) -> bool {
-        self.rules.variant == CacheVariant::Linux2_5
+        self.rules.variant.has_pdflush()
     }
 
     /// What the task writes back has found no request: it goes on when there is one.
@@ -373,8 +373,14 @@ impl PageCache {
         if let Some(rate) = &mut device.rate {
             rate.written(done.pages);
         }
+        let has_room = !device.congested[Direction::Write as usize];
         if let Some(written) = &mut self.written {
             written.count(self.now, &mut device.written, done.pages);
+        }
+        if has_room && self.rules.variant.has_pdflush() {
+            // Each request that a queue gives back while it is not congested wakes all who wait for any queue
+            // (`clear_queue_congested`).
+            self.flushers.go_on();
         }
         let mut again = std::mem::take(&mut self.again);
         self.pages

@@ -55,7 +55,7 @@ impl Rules {
         let whole = self.percentages;
         match self.variant {
             CacheVariant::Linux2_4 => whole,
-            CacheVariant::Linux2_5 => {
+            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => {
                 let unmapped = 100 - mapped * 100 / self.memory;
                 let foreground = whole
                     .foreground

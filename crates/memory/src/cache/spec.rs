@@ -30,6 +30,11 @@ pub struct CacheSpec {
     pub windows_stay_within: bool,
     /// Drives have limits of their own, by what each has written lately. None: all have one limit together.
     pub lately: Option<Lately>,
+    /// While the limit is exceeded, a CPU looks once per 8 pages (`dirty_exceeded`).
+    pub looks_often_beyond_limit: bool,
+    /// A throttled writer writes back only while its drive has more than its limit waiting to be written: in 2.6.31.
+    #[serde(default)]
+    pub writes_back_only_beyond_limit: bool,
     /// Writeback begins with more of the memory dirty than this.
     pub dirty_background_percent: Option<u8>,
     /// Writers are made to wait with more than this.
@@ -55,6 +60,9 @@ pub enum CacheVariant {
     /// A list for each inode, 1024 pages at a time (2.5.59).
     #[serde(rename = "2.5")]
     Linux2_5,
+    /// The same, each inode in the order of the file (2.6.18).
+    #[serde(rename = "2.6.18")]
+    Linux2_6_18,
     /// Each inode in the order of the file, a flusher per device, read-ahead on demand (2.6.35).
     #[serde(rename = "2.6.35")]
     Linux2_6_35,
@@ -130,9 +138,20 @@ impl CacheVariant {
     fn read_ahead(self) -> ReadAhead {
         match self {
             CacheVariant::Linux2_4 => ReadAhead::Linux2_4,
-            CacheVariant::Linux2_5 => ReadAhead::Linux2_5,
+            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => ReadAhead::Linux2_5,
             CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => ReadAhead::OnDemand,
         }
+    }
+
+    /// Whether threads write back for all drives, and look at the congestion of each one's queue (2.5 to 2.6.31).
+    pub(super) fn has_pdflush(self) -> bool {
+        matches!(self, CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18)
+    }
+
+    /// Whether an inode's pages are written in the order of the file, going on where it was left: from 2.6.6 on, where a search
+    /// for tags (`PAGECACHE_TAG_DIRTY`, `mapping->writeback_index`) replaced lists of pages. Until then in that of dirtying.
+    pub(super) fn writes_in_file_order(self) -> bool {
+        !matches!(self, CacheVariant::Linux2_4 | CacheVariant::Linux2_5)
     }
 }
 
@@ -156,6 +175,7 @@ pub(super) struct Rules {
     /// Between two looks at how much is dirty; the second while the limit is exceeded.
     pub(super) ratelimit: u64,
     pub(super) ratelimit_exceeded: u64,
+    pub(super) writes_back_only_beyond_limit: bool,
     /// What a writer that is made to wait writes back itself.
     pub(super) throttled_writes: u64,
     /// What an inode may write before the next has its turn.
@@ -201,9 +221,11 @@ impl CacheSpec {
             request_bytes: None,
             windows_stay_within: false,
             lately: match variant {
-                CacheVariant::Linux2_4 | CacheVariant::Linux2_5 => None,
+                CacheVariant::Linux2_4 | CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => None,
                 CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => Some(Lately::Pages),
             },
+            looks_often_beyond_limit: variant.writes_in_file_order(),
+            writes_back_only_beyond_limit: false,
             dirty_background_percent: None,
             dirty_percent: None,
             dirty_expire_ns: None,
@@ -256,7 +278,9 @@ impl CacheSpec {
         let low = self.lowmem_bytes.unwrap_or(self.memory_bytes) / PAGE_BYTES;
         let (base, stop, background, foreground) = match self.variant {
             CacheVariant::Linux2_4 => (low, Some(20), 30, 60),
-            CacheVariant::Linux2_5 => (total.min(4 * low), None, 10, 40),
+            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => {
+                (total.min(4 * low), None, 10, 40)
+            }
             CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => (total, None, 10, 20),
         };
         let background = self.dirty_background_percent.map_or(background, u64::from);
@@ -292,7 +316,7 @@ impl CacheSpec {
         let read_ahead_bytes = if newer { 128 << 10 } else { 31 * PAGE_BYTES };
         let io_pages_max = match self.variant {
             CacheVariant::Linux2_4 => 32,
-            CacheVariant::Linux2_5 => 16,
+            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => 16,
             CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => 256,
         };
         let mut rules = Rules {
@@ -308,10 +332,11 @@ impl CacheSpec {
             background_stop: 0,
             foreground: 0,
             ratelimit,
-            ratelimit_exceeded: match self.lately {
-                Some(_) => 8,
-                None => ratelimit,
+            ratelimit_exceeded: match self.looks_often_beyond_limit {
+                true => 8,
+                false => ratelimit,
             },
+            writes_back_only_beyond_limit: self.writes_back_only_beyond_limit,
             throttled_writes: if newer { ratelimit + ratelimit / 2 } else { 32 },
             turn: if newer { 1024 } else { 512 },
             io_pages_max,

@@ -313,6 +313,7 @@ fn what_has_been_dirty_for_30_s_is_written() {
     for variant in [
         CacheVariant::Linux2_4,
         CacheVariant::Linux2_5,
+        CacheVariant::Linux2_6_18,
         CacheVariant::Linux2_6_35,
     ] {
         let mut bench = Bench::of(variant);
@@ -334,12 +335,33 @@ fn what_has_been_dirty_for_30_s_is_written() {
 }
 
 #[test]
-fn in_2_6_35_an_inode_is_written_in_the_order_of_the_file() {
-    let mut bench = Bench::of(CacheVariant::Linux2_6_35);
-    for page in (0..20).rev() {
-        bench.write(1, 1, page, 1);
+fn from_2_6_6_on_an_inode_is_written_in_the_order_of_the_file() {
+    for (variant, pieces) in [
+        (CacheVariant::Linux2_5, vec![(1, 19, 1), (1, 18, 1)]),
+        (CacheVariant::Linux2_6_18, vec![(1, 0, 16), (1, 16, 4)]),
+        (CacheVariant::Linux2_6_35, vec![(1, 0, 20)]),
+    ] {
+        let mut bench = Bench::of(variant);
+        for page in (0..20).rev() {
+            bench.write(1, 1, page, 1);
+        }
+        let written = places(&bench.wait_until(36 * SECOND));
+        assert!(written.starts_with(&pieces), "{variant:?} {written:?}");
     }
-    assert_eq!(places(&bench.wait_until(36 * SECOND)), [(1, 0, 20)]);
+}
+
+#[test]
+fn from_2_6_6_on_an_old_inode_is_written_as_a_whole() {
+    for (variant, expected) in [
+        (CacheVariant::Linux2_5, 1024),
+        (CacheVariant::Linux2_6_18, 3000),
+        (CacheVariant::Linux2_6_35, 3000),
+    ] {
+        let mut bench = Bench::of(variant);
+        bench.write(1, 1, 0, 3000);
+        let written = pages(&bench.wait_until(36 * SECOND));
+        assert_eq!(written, expected, "{variant:?}");
+    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl PageCache {
                 order.push(file, page, now);
                 order.tidy(pages.waiting_of(file), is_waiting);
             }
-            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {}
+            CacheVariant::Linux2_6_18 | CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {}
         }
         let device = self.device_of(file);
         if let Some(journal) = &mut self.devices[device].journal {

@@ -206,7 +206,8 @@ impl Kernel {
     pub(super) fn cache_generation(&self) -> CacheVariant {
         match self.version {
             [2, 4, _] => CacheVariant::Linux2_4,
-            version if version < [2, 6, 32] => CacheVariant::Linux2_5,
+            version if version < [2, 6, 6] => CacheVariant::Linux2_5,
+            version if version < [2, 6, 32] => CacheVariant::Linux2_6_18,
             version if version < [3, 2, 0] => CacheVariant::Linux2_6_35,
             _ => CacheVariant::Linux3_2,
         }
@@ -231,13 +232,26 @@ impl Kernel {
         }
     }
 
-    /// How drives share the limit of dirty pages, if they do (in kernels from 2.6.24 on).
+    /// How drives share the limit of dirty pages, if they do: from 2.6.24 on (`bdi_writeout_fraction`).
     pub(super) fn drives_share_limits(&self) -> Option<Lately> {
         match self.version {
-            version if version < [2, 6, 32] => None,
+            version if version < [2, 6, 24] => None,
             version if version < [3, 6, 0] => Some(Lately::Pages),
             _ => Some(Lately::Time),
         }
+    }
+
+    /// Whether a CPU looks at what is dirty once per 8 pages while there is too much (`dirty_exceeded`). 2.5.73 does; 2.5.59 is
+    /// not known to.
+    pub(super) fn looks_often_beyond_limit(&self) -> bool {
+        self.version >= [2, 5, 73]
+    }
+
+    /// Whether a throttled writer writes back only while its drive has more than its limit waiting (2.6.31, d7831a0bdf06, which
+    /// slowed writers down: <https://lore.kernel.org/all/20090929001504.GA18192@localhost/T/>). Later kernels kept that, with
+    /// other waits; it is not simulated of them.
+    pub(super) fn writes_back_only_beyond_limit(&self) -> bool {
+        self.version == [2, 6, 31]
     }
 
     /// How files are read through the page cache: buffer by buffer in 2.4 (`block_read_full_page`), later in bios that end
@@ -439,9 +453,9 @@ mod tests {
     }
 
     #[test]
-    fn drives_share_the_limit_of_dirty_pages_from_2_6_32_on() {
+    fn drives_share_the_limit_of_dirty_pages_from_2_6_24_on() {
         let lately = |name| kernel(name).drives_share_limits();
-        let found = ["2.6.31", "2.6.32", "3.5", "3.6", "6.1"].map(lately);
+        let found = ["2.6.23", "2.6.24", "3.5", "3.6", "6.1"].map(lately);
         let [pages, time] = [Some(Lately::Pages), Some(Lately::Time)];
         assert_eq!(found, [None, pages, pages, time, time]);
     }
@@ -495,8 +509,11 @@ mod tests {
     }
 
     #[test]
-    fn writers_are_held_to_a_rate_from_3_2_on() {
+    fn pdflush_writes_in_file_order_from_2_6_6_on_and_writers_are_held_to_a_rate_from_3_2_on() {
         let cache = |name| kernel(name).cache_generation();
+        assert_eq!(cache("2.6.5"), CacheVariant::Linux2_5);
+        assert_eq!(cache("2.6.6"), CacheVariant::Linux2_6_18);
+        assert_eq!(cache("2.6.31"), CacheVariant::Linux2_6_18);
         assert_eq!(cache("3.1"), CacheVariant::Linux2_6_35);
         assert_eq!(cache("3.2"), CacheVariant::Linux3_2);
     }

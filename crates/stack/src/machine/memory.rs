@@ -81,6 +81,8 @@ impl MemorySpec {
             }),
             windows_stay_within: kernel.windows_stay_within(),
             lately: kernel.drives_share_limits(),
+            looks_often_beyond_limit: kernel.looks_often_beyond_limit(),
+            writes_back_only_beyond_limit: kernel.writes_back_only_beyond_limit(),
             dirty_background_percent: self.dirty_background_percent,
             dirty_percent: self.dirty_percent,
             dirty_expire_ns: self.dirty_expire_ns,
