@@ -1,13 +1,12 @@
 //! The part of memory that processes leave to the page cache: what it keeps, and what may be dirty then.
 
 use crate::cache::PAGE_BYTES;
+use crate::cache::dirty_limits::Percentages;
 use crate::cache::page_cache::PageCache;
-use crate::cache::spec::{CacheVariant, Percentages, Rules};
+use crate::cache::spec::Rules;
 
 /// What is being read must be in memory until it is used: so much is for files whatever processes have.
 const LEAST_BYTES: u64 = 1 << 20;
-/// `balance_dirty_pages` goes no lower (`get_dirty_limits` of 2.6.0), in percent.
-const DIRTY_PERCENT_LEAST: u64 = 5;
 
 impl PageCache {
     /// What files and processes share, in pages.
@@ -47,68 +46,46 @@ impl Rules {
         self.foreground = of(percentages.foreground).max(1);
     }
 
-    /// With so many pages in page tables of processes. 2.4 counts all memory (`balance_dirty_state`). 2.5 and 2.6 take at
-    /// most half of the percentage that is not mapped, and half of that for the background where it is no less
-    /// (`get_dirty_limits`, as 2.6.0 has it; inferred for 2.5). From 2.6.35 on percentages are of what is free or of files
-    /// (`determine_dirtyable_memory`).
     fn beside(&self, mapped: u64) -> Percentages {
-        let whole = self.percentages;
-        match self.variant {
-            CacheVariant::Linux2_4 => whole,
-            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => {
-                let unmapped = 100 - mapped * 100 / self.memory;
-                let foreground = whole
-                    .foreground
-                    .min((unmapped / 2).max(DIRTY_PERCENT_LEAST));
-                let background = match whole.background >= foreground {
-                    true => foreground / 2,
-                    false => whole.background,
-                };
-                Percentages {
-                    foreground,
-                    background,
-                    stop: background,
-                    ..whole
-                }
-            }
-            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => Percentages {
-                base: whole.base - mapped.min(whole.base),
-                ..whole
-            },
-        }
+        self.dirty_limits
+            .beside(self.percentages, mapped, self.memory)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::CacheSpec;
+    use crate::cache::{CacheSpec, CacheVariant, DirtyLimits};
 
-    fn cache(variant: CacheVariant) -> PageCache {
-        PageCache::new(&CacheSpec::new(variant, 1000 * PAGE_BYTES + (1 << 20))).unwrap()
+    fn cache(limits: DirtyLimits) -> PageCache {
+        let spec = CacheSpec {
+            dirty_limits: Some(limits),
+            ..CacheSpec::new(CacheVariant::Linux2_6_18, 1000 * PAGE_BYTES + (1 << 20))
+        };
+        PageCache::new(&spec).unwrap()
     }
 
     #[test]
     fn what_may_be_dirty_falls_with_what_processes_have() {
-        for (variant, alone, beside) in [
-            (CacheVariant::Linux2_4, [376, 753], [376, 753]),
-            (CacheVariant::Linux2_5, [125, 502], [125, 326]),
-            (CacheVariant::Linux2_6_35, [125, 251], [65, 131]),
-            (CacheVariant::Linux3_2, [125, 251], [65, 131]),
+        for (of, alone, beside) in [
+            (DirtyLimits::Linux2_4, [376, 753], [376, 753]),
+            (DirtyLimits::Linux2_5, [125, 502], [125, 326]),
+            (DirtyLimits::Linux2_6_29, [125, 251], [125, 251]),
+            (DirtyLimits::Linux3_14, [125, 251], [65, 131]),
         ] {
-            let mut cache = cache(variant);
+            let mut cache = cache(of);
             let limits = |cache: &PageCache| [cache.rules.background, cache.rules.foreground];
-            assert_eq!(limits(&cache), alone, "{variant:?}");
+            assert_eq!(limits(&cache), alone, "{of:?}");
             cache.leave(600);
-            assert_eq!(limits(&cache), beside, "{variant:?}");
+            assert_eq!(limits(&cache), beside, "{of:?}");
             cache.leave(0);
-            assert_eq!(limits(&cache), alone, "{variant:?}");
+            assert_eq!(limits(&cache), alone, "{of:?}");
         }
     }
 
     #[test]
     fn processes_leave_what_windows_of_reading_need() {
-        let mut cache = cache(CacheVariant::Linux2_5);
+        let mut cache = cache(DirtyLimits::Linux2_5);
         cache.leave(u64::MAX);
         assert_eq!(cache.rules.memory - cache.least_pages(), 1000);
         assert_eq!(cache.kept_pages(100), 0, "nothing is in memory");

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::cache::PAGE_BYTES;
+use crate::cache::dirty_limits::{DirtyLimits, Percentages};
 use crate::cache::proportions::Lately;
 use events::SpecError;
 use events::spec_error::within;
@@ -28,6 +29,8 @@ pub struct CacheSpec {
     /// A window and the one that comes with it stay within the largest: from 4.18 on.
     #[serde(default)]
     pub windows_stay_within: bool,
+    /// What may be dirty. None: as the kernel that was read for the variant.
+    pub dirty_limits: Option<DirtyLimits>,
     /// Drives have limits of their own, by what each has written lately. None: all have one limit together.
     pub lately: Option<Lately>,
     /// While the limit is exceeded, a CPU looks once per 8 pages (`dirty_exceeded`).
@@ -143,6 +146,14 @@ impl CacheVariant {
         }
     }
 
+    fn dirty_limits(self) -> DirtyLimits {
+        match self {
+            CacheVariant::Linux2_4 => DirtyLimits::Linux2_4,
+            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => DirtyLimits::Linux2_5,
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => DirtyLimits::Linux2_6_29,
+        }
+    }
+
     /// Whether threads write back for all drives, and look at the congestion of each one's queue (2.5 to 2.6.31).
     pub(super) fn has_pdflush(self) -> bool {
         matches!(self, CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18)
@@ -161,6 +172,7 @@ pub(super) struct Rules {
     pub(super) variant: CacheVariant,
     /// Of files and of the processes that have a part of it.
     pub(super) memory: u64,
+    pub(super) dirty_limits: DirtyLimits,
     pub(super) percentages: Percentages,
     pub(super) windows: ReadAhead,
     pub(super) read_ahead: u64,
@@ -188,15 +200,6 @@ pub(super) struct Rules {
     pub(super) commit_interval: Option<Time>,
 }
 
-/// Of how many pages the limits of what is dirty are percentages, and these.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Percentages {
-    pub(super) base: u64,
-    pub(super) stop: u64,
-    pub(super) background: u64,
-    pub(super) foreground: u64,
-}
-
 /// A commit hands its buffers over so many at a time (2.5.59 `fs/jbd/commit.c`; not in the notes).
 pub(super) const COMMIT_BATCH: u64 = 64;
 /// How long who finds nothing to write waits, unless the queue's congestion ends before.
@@ -220,6 +223,7 @@ impl CacheSpec {
             read_ahead_bytes: None,
             request_bytes: None,
             windows_stay_within: false,
+            dirty_limits: None,
             lately: match variant {
                 CacheVariant::Linux2_4 | CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => None,
                 CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => Some(Lately::Pages),
@@ -269,28 +273,26 @@ impl CacheSpec {
         Ok(())
     }
 
+    fn dirty_limits(&self) -> DirtyLimits {
+        self.dirty_limits.unwrap_or(self.variant.dirty_limits())
+    }
+
     /// The base of the percentages in pages, where background writeback stops, begins, and where writers wait.
-    ///
-    /// 2.4 counts memory that is not highmem (`nr_free_buffer_pages`, inferred: as if all of it were free or cached) and has
-    /// 30, 60 and 20 % (2.4.20 `bdf_prm`). 2.5 has 10 and 40 % of all, scaled down by highmem. 2.6.35 has 10 and 20 %.
     fn percentages(&self) -> Percentages {
         let total = self.memory_bytes / PAGE_BYTES;
         let low = self.lowmem_bytes.unwrap_or(self.memory_bytes) / PAGE_BYTES;
-        let (base, stop, background, foreground) = match self.variant {
-            CacheVariant::Linux2_4 => (low, Some(20), 30, 60),
-            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => {
-                (total.min(4 * low), None, 10, 40)
-            }
-            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => (total, None, 10, 20),
-        };
-        let background = self.dirty_background_percent.map_or(background, u64::from);
-        let foreground = self.dirty_percent.map_or(foreground, u64::from);
-        let stop = stop.map_or(background, |stop: u64| stop.min(background));
+        let default = self.dirty_limits().percentages(total, low);
+        let background = self
+            .dirty_background_percent
+            .map_or(default.background, u64::from);
         Percentages {
-            base,
-            stop,
             background,
-            foreground,
+            foreground: self.dirty_percent.map_or(default.foreground, u64::from),
+            stop: match default.stop == default.background {
+                true => background,
+                false => default.stop.min(background),
+            },
+            ..default
         }
     }
 
@@ -322,6 +324,7 @@ impl CacheSpec {
         let mut rules = Rules {
             variant: self.variant,
             memory,
+            dirty_limits: self.dirty_limits(),
             percentages,
             windows: self.read_ahead.unwrap_or(self.variant.read_ahead()),
             read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,

@@ -11,7 +11,7 @@ use block_layer::scheduler::spec::{Version, mm_patch, version};
 use block_layer::{Merges, TaskPlug};
 use block_layer::{QueueRules, QueueSpread};
 use filesystems::xfs::Allocation;
-use memory::cache::{CacheVariant, Lately, ReadAhead};
+use memory::cache::{CacheVariant, DirtyLimits, Lately, ReadAhead};
 use memory::swap::ReclaimKind;
 
 /// A kernel that machines can have.
@@ -229,6 +229,19 @@ impl Kernel {
             [2, 6, 17..=22] => Some(ReadAhead::Linux2_6_17),
             [2, 6, 23..=31] => Some(ReadAhead::OnDemand),
             _ => None,
+        }
+    }
+
+    /// What may be dirty. Each version is the first release with the change; those of 2.6.20 and 2.6.24 are inferred.
+    pub(super) fn dirty_limits(&self) -> DirtyLimits {
+        match self.version {
+            [2, 4, _] => DirtyLimits::Linux2_4,
+            version if version < [2, 6, 20] => DirtyLimits::Linux2_5,
+            version if version < [2, 6, 22] => DirtyLimits::Linux2_6_20,
+            version if version < [2, 6, 24] => DirtyLimits::Linux2_6_22,
+            version if version < [2, 6, 29] => DirtyLimits::Linux2_6_24,
+            version if version < [3, 14, 0] => DirtyLimits::Linux2_6_29,
+            _ => DirtyLimits::Linux3_14,
         }
     }
 
@@ -450,6 +463,25 @@ mod tests {
         assert_eq!(kernel("2.5.59").write_bio_sectors_max(true), 8);
         assert_eq!(kernel("2.5.59").write_bio_sectors_max(false), 128);
         assert_eq!(kernel("2.4.20").write_bio_sectors_max(false), 8);
+    }
+
+    #[test]
+    fn each_kernel_has_the_dirty_limits_of_its_time() {
+        use DirtyLimits::{Linux2_4, Linux2_5, Linux2_6_20, Linux2_6_22, Linux2_6_24};
+        let of = |name| kernel(name).dirty_limits();
+        let names = ["2.4.20", "2.5.59", "2.6.19", "2.6.21", "2.6.23", "2.6.28"];
+        let expected = [
+            Linux2_4,
+            Linux2_5,
+            Linux2_5,
+            Linux2_6_20,
+            Linux2_6_22,
+            Linux2_6_24,
+        ];
+        assert_eq!(names.map(of), expected);
+        use DirtyLimits::{Linux2_6_29, Linux3_14};
+        let expected = [Linux2_6_29, Linux2_6_29, Linux3_14];
+        assert_eq!(["2.6.29", "3.13", "3.14"].map(of), expected);
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl MemorySpec {
                 u64::from(given.unwrap_or(REQUEST_KB)) << 10
             }),
             windows_stay_within: kernel.windows_stay_within(),
+            dirty_limits: Some(kernel.dirty_limits()),
             lately: kernel.drives_share_limits(),
             looks_often_beyond_limit: kernel.looks_often_beyond_limit(),
             writes_back_only_beyond_limit: kernel.writes_back_only_beyond_limit(),
