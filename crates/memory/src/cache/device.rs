@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::cache::FileId;
 use crate::cache::dirty_rate::DirtyRate;
 use crate::cache::flushers::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
+use crate::cache::inode_lock::FsyncHolds;
 use crate::cache::journal::Journal;
 use crate::cache::page_cache::PageCache;
 use crate::cache::pdflush::THREADS_MAX;
@@ -36,6 +37,7 @@ pub(super) struct Device {
     /// Its flushers are at work.
     pub(super) background: bool,
     pub(super) old_data: bool,
+    pub(super) fsync_holds: FsyncHolds,
 }
 
 impl Device {
@@ -52,6 +54,7 @@ impl Device {
             journal: rules.commit_interval.map(Journal::new),
             background: false,
             old_data: false,
+            fsync_holds: FsyncHolds::default(),
         }
     }
 

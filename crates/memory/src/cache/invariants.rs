@@ -141,6 +141,9 @@ impl Machine {
             self.asleep.insert(task, (step, before));
             return self.absorb();
         }
+        if let Step::Fsync(task, file) = step {
+            self.cache.fsync_is_over(now, task, file);
+        }
         match step {
             Step::Read(_, f, p, n) => {
                 for page in p..p + n {
@@ -269,6 +272,9 @@ proptest! {
             asleep: BTreeMap::new(),
             known: BTreeSet::new(),
         };
+        for (drive, holds) in [FsyncHolds::All, FsyncHolds::Commit].into_iter().enumerate() {
+            machine.cache.set_fsync_holds(drive, holds);
+        }
         for file in 0..FILES {
             machine.cache.set_size(file, FILE_PAGES * PAGE_BYTES);
             machine.cache.place(file, file as usize % DRIVES);

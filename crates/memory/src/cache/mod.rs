@@ -12,6 +12,7 @@ mod dirty_rate;
 mod drive_tests;
 mod flush;
 mod flushers;
+mod inode_lock;
 #[cfg(test)]
 mod invariants;
 mod journal;
@@ -33,6 +34,7 @@ mod write;
 use block_layer::{Direction, TaskId};
 pub use device::journal_task;
 pub use dirty_limits::DirtyLimits;
+pub use inode_lock::FsyncHolds;
 pub use page_cache::PageCache;
 pub use proportions::Lately;
 pub use spec::{CacheSpec, CacheVariant, ReadAhead};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cache::device::{Device, DeviceId};
 use crate::cache::flushers::Flushers;
+use crate::cache::inode_lock::InodeLocks;
 use crate::cache::pages::Pages;
 use crate::cache::proportions::{Proportions, Share};
 use crate::cache::read_ahead::Stream;
@@ -47,6 +48,7 @@ pub struct PageCache {
     /// Writers that are held to a rate, by when they go on.
     pub(super) sleeping: BTreeSet<(Time, TaskId, DeviceId)>,
     pub(super) syncs: Syncs,
+    pub(super) inode_locks: InodeLocks,
     pub(super) effects: Vec<Effect>,
     under_way: Slab<UnderWay>,
     pub(super) last_write: u64,
@@ -163,6 +165,7 @@ impl PageCache {
             dirtied_by: BTreeMap::new(),
             sleeping: BTreeSet::new(),
             syncs: Syncs::default(),
+            inode_locks: InodeLocks::default(),
             effects: Vec::new(),
             under_way: Slab::new(),
             last_write: 0,

@@ -8,7 +8,7 @@ use block_layer::TaskId;
 use events::time::Time;
 
 impl PageCache {
-    /// Done when all that was written to the file before the call is on the device.
+    /// Done when all that was written to the file before the call is on the device. Until `fsync_is_over` it may hold the inode.
     pub fn fsync(&mut self, now: Time, task: TaskId, file: FileId) -> Outcome {
         self.now = now;
         if self.syncs.done.remove(&task) {
@@ -19,6 +19,7 @@ impl PageCache {
         if self.pages.unwritten_of(file) == 0 && journal_is_clean {
             return Outcome::Done;
         }
+        self.fsync_begins(task, file);
         self.start_sync(task, file, true);
         Outcome::Wait
     }
@@ -74,7 +75,7 @@ impl PageCache {
         };
         let commit = std::mem::take(&mut sync.commit);
         if commit && self.commit_for(task, self.device_of(file)) {
-            return;
+            return self.fsync_commits(task, file);
         }
         self.await_file(task, file);
     }

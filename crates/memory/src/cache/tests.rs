@@ -477,6 +477,46 @@ fn fsync_with_an_ordered_journal_writes_what_others_have_dirtied_too() {
     assert_eq!(bench.woken, [1]);
 }
 
+#[test]
+fn until_2_6_9_an_fsync_holds_off_writers_to_its_file_from_beginning_to_end() {
+    for (holds, expected) in [
+        (FsyncHolds::All, Outcome::Wait),
+        (FsyncHolds::Commit, Outcome::Done),
+        (FsyncHolds::Nothing, Outcome::Done),
+    ] {
+        let mut bench = Bench::of(CacheVariant::Linux2_4);
+        bench.cache.set_fsync_holds(0, holds);
+        bench.write(1, 1, 0, 10);
+        assert_eq!(bench.fsync(1, 1), Outcome::Wait);
+        bench.flush();
+        assert_eq!(bench.write(2, 1, 10, 1), expected, "{holds:?}");
+        assert_eq!(bench.write(3, 2, 0, 1), Outcome::Done, "another file");
+        bench.complete_all();
+        assert_eq!(bench.fsync(1, 1), Outcome::Done);
+        assert_eq!(bench.woken, [1]);
+        bench.call(|cache, now| cache.fsync_is_over(now, 1, 1));
+        if expected == Outcome::Wait {
+            assert_eq!(bench.woken, [1, 2]);
+        }
+        assert_eq!(bench.write(2, 1, 10, 1), Outcome::Done);
+    }
+}
+
+#[test]
+fn from_2_6_10_on_an_fsync_holds_off_writers_while_the_journal_commits() {
+    let mut bench = Bench::with_journal(CacheVariant::Linux2_6_18);
+    bench.cache.set_fsync_holds(0, FsyncHolds::Commit);
+    bench.write(1, 1, 0, 10);
+    bench.fsync(1, 1);
+    assert_eq!(bench.write(2, 1, 10, 1), Outcome::Done, "still submitting");
+    bench.flush();
+    assert_eq!(bench.write(2, 1, 11, 1), Outcome::Wait);
+    bench.complete_all();
+    assert_eq!(bench.fsync(1, 1), Outcome::Done);
+    bench.call(|cache, now| cache.fsync_is_over(now, 1, 1));
+    assert_eq!(bench.woken, [1, 2]);
+}
+
 // Reading.
 
 #[test]

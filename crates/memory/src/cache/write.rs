@@ -28,6 +28,9 @@ impl PageCache {
         if bytes == 0 {
             return Outcome::Done;
         }
+        if self.waits_for_inode(task, file) {
+            return Outcome::Wait;
+        }
         let end = offset + bytes;
         let (first, last) = (offset / PAGE_BYTES, (end - 1) / PAGE_BYTES);
         if self.reads_first(task, file, offset, end) {

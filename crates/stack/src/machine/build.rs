@@ -56,6 +56,10 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
                 LoadJournal::new(mount.blocks, spec.journal_blocks, mount.variant.barrier);
             world = world.with_load_journal(number, journal);
         }
+        if drive.has_filesystem() {
+            let holds = machine.kernel.fsync_holds(drive.xfs.is_some());
+            world = world.with_fsync_holds(number, holds);
+        }
         if let Some(xfs) = &drive.xfs {
             let mounted = mounted(machine, number, xfs)
                 .map_err(|error| error.within(&format!("drives.{number}")))?;

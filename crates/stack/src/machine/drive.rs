@@ -231,6 +231,11 @@ impl DrivePlan {
         hooks
     }
 
+    pub(super) fn has_filesystem(&self) -> bool {
+        let is_allocated = |spec: FilesystemSpec| spec.kind != Kind::Contiguous;
+        self.xfs.is_some() || self.filesystem.is_some_and(is_allocated)
+    }
+
     pub(super) fn is_journaled(&self) -> bool {
         self.filesystem
             .is_some_and(|spec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows | Kind::Ext4))

@@ -11,7 +11,7 @@ use block_layer::scheduler::spec::{Version, mm_patch, version};
 use block_layer::{Merges, TaskPlug};
 use block_layer::{QueueRules, QueueSpread};
 use filesystems::xfs::Allocation;
-use memory::cache::{CacheVariant, DirtyLimits, Lately, ReadAhead};
+use memory::cache::{CacheVariant, DirtyLimits, FsyncHolds, Lately, ReadAhead};
 use memory::swap::ReclaimKind;
 
 /// A kernel that machines can have.
@@ -141,6 +141,18 @@ impl Kernel {
     /// did that where they were on, which ext3 left off; here never.
     pub fn flushes_caches(&self) -> bool {
         self.version >= [2, 6, 37]
+    }
+
+    /// For how long an fsync keeps others from writing to its file. In 2.4 and 2.5 `sys_fsync` takes `i_sem` before it writes the
+    /// data, from 2.6.10 on (the first that was read; inferred) around `f_op->fsync` only. From 3.1 on that takes `i_mutex`
+    /// itself (02c24a82187d): XFS does not, ext4 does until 3.10 (92e6222dfb85; ext3 is taken as the same).
+    pub fn fsync_holds(&self, is_xfs: bool) -> FsyncHolds {
+        match self.version {
+            version if version < [2, 6, 10] => FsyncHolds::All,
+            version if version < [3, 1, 0] => FsyncHolds::Commit,
+            version if version < [3, 11, 0] && !is_xfs => FsyncHolds::Commit,
+            _ => FsyncHolds::Nothing,
+        }
     }
 
     /// Whether tasks can poll for completions (`blk_poll`, 4.4).
@@ -482,6 +494,16 @@ mod tests {
         use DirtyLimits::{Linux2_6_29, Linux3_14};
         let expected = [Linux2_6_29, Linux2_6_29, Linux3_14];
         assert_eq!(["2.6.29", "3.13", "3.14"].map(of), expected);
+    }
+
+    #[test]
+    fn an_fsync_holds_off_writers_for_as_long_as_each_kernel_has_it() {
+        use FsyncHolds::{All, Commit, Nothing};
+        let holds = |name| kernel(name).fsync_holds(false);
+        let found = ["2.4.20", "2.6.9", "2.6.11", "3.10", "3.11"].map(holds);
+        assert_eq!(found, [All, All, Commit, Commit, Nothing]);
+        let holds = |name| kernel(name).fsync_holds(true);
+        assert_eq!(["3.0", "3.1"].map(holds), [Commit, Nothing]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ impl World {
         let path = self.tasks[number as usize].path;
         let file = self.phase.files[op.file as usize];
         if self.syncs.flushed.remove(&number) {
+            self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
         } else if op.kind == OpKind::Discard {
             self.start_discard(now, number, job, op, file);
@@ -24,6 +25,9 @@ impl World {
         } else if has_data_to_write(op.kind) && self.make_room(number, path, file, &op).is_err()
             || op.kind.is_sync() && self.syncs.full.remove(&file)
         {
+            if op.kind.is_sync() {
+                self.sync_is_over(now, number, file);
+            }
             let name = &self.files[file as usize].name;
             let since_start = now - self.phase.start;
             let task = &mut self.tasks[number as usize];
@@ -199,13 +203,24 @@ impl World {
         let waits =
             commits || self.fsync_flushes(drive) && self.drives[drive].flush_for(now, number);
         if !waits {
+            self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
             return;
+        }
+        if let Some(cache) = &mut self.cached.cache {
+            cache.fsync_commits(number, file);
         }
         let task = &mut self.tasks[number as usize];
         task.blocked = true;
         task.resumes_with(Action::Start(job, op));
         self.events.put(now, Event::Drive(drive as u16));
+    }
+
+    /// Who waits to write to the file may.
+    pub(super) fn sync_is_over(&mut self, now: Time, number: TaskId, file: FileId) {
+        if self.cached.cache.is_some() {
+            self.with_cache(now, |cache| cache.fsync_is_over(now, number, file));
+        }
     }
 
     pub(super) fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{HOUSEKEEPER, World};
 use block_layer::TaskId;
 use events::time::Time;
-use memory::cache::{FileId, Outcome, PageCache};
+use memory::cache::{FileId, FsyncHolds, Outcome, PageCache};
 
 /// Calls that sync.
 #[derive(Default)]
@@ -70,6 +70,14 @@ impl Syncs {
 }
 
 impl World {
+    /// The same where an fsync of files on the drive holds off writers.
+    pub fn with_fsync_holds(mut self, drive: usize, holds: FsyncHolds) -> World {
+        if let Some(cache) = &mut self.cached.cache {
+            cache.set_fsync_holds(drive, holds);
+        }
+        self
+    }
+
     /// Writes back what is dirty: sync(2).
     pub fn sync(&mut self) {
         self.settle_files(|cache, now, file, _| cache.fsync(now, HOUSEKEEPER, file));
@@ -97,6 +105,7 @@ impl World {
                     now = at;
                 }
             }
+            self.sync_is_over(now, HOUSEKEEPER, file);
         }
     }
 }
