@@ -2,7 +2,7 @@
 
 use crate::cache::page_cache::PageCache;
 use crate::cache::read_ahead::{Found, Stream, Window};
-use crate::cache::{FileId, Outcome, PAGE_BYTES};
+use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES, ReadAhead};
 use block_layer::TaskId;
 use events::time::Time;
 
@@ -79,12 +79,13 @@ impl PageCache {
             marked: self.pages.take_mark(file, page),
             congested: self.devices[self.device_of(file)].congested
                 [block_layer::Direction::Read as usize],
-            within: self.rules.windows_stay_within,
         };
         let cached = |page| self.pages.is_cached(file, page);
         // A call that asks for more than a window gets it in one, as far as a request goes (`ondemand_readahead` of 4.10).
-        let most = self.rules.read_ahead;
-        let most = most.max(found.left.min(self.rules.request_pages));
+        let most = match self.rules.read_ahead {
+            0 => 0,
+            most => most.max(found.left.min(self.rules.request_pages)),
+        };
         let Some(windows) = stream.next(found, most, cached) else {
             return;
         };
@@ -92,8 +93,12 @@ impl PageCache {
             // 2.4 asks for the page itself first, then for the window behind it.
             self.submit_read(task, file, page, 1, false);
         }
-        for window in std::iter::once(windows.first).chain(windows.second) {
+        for window in windows {
             self.submit_window(task, file, window, page..=last);
+        }
+        if self.rules.windows == ReadAhead::Linux2_6_34 && present && found.marked {
+            // Nobody waits for it (`page_cache_async_readahead` until 2.6.38).
+            self.effects.push(Effect::Unplug);
         }
     }
 
@@ -113,6 +118,9 @@ impl PageCache {
     ) {
         let end = self.end_of(file, *asked.end());
         let end = (window.start + window.pages).min(end);
+        // What is there already is not marked.
+        let is_new = |&mark: &u64| mark < end && !self.pages.is_cached(file, mark);
+        let mark = window.mark.filter(is_new);
         let mut at = window.start;
         while at < end {
             let run = (at..end)
@@ -126,9 +134,7 @@ impl PageCache {
             self.submit_read(task, file, at, run, ahead);
             at += run;
         }
-        if let Some(mark) = window.mark
-            && mark < end
-        {
+        if let Some(mark) = mark {
             self.pages.mark(file, mark);
         }
     }

@@ -26,9 +26,6 @@ pub struct CacheSpec {
     /// A longer read than a window is read ahead as a whole up to this: the device's largest request, from 4.10 on. None:
     /// in windows.
     pub request_bytes: Option<u64>,
-    /// A window and the one that comes with it stay within the largest: from 4.18 on.
-    #[serde(default)]
-    pub windows_stay_within: bool,
     /// What may be dirty. None: as the kernel that was read for the variant.
     pub dirty_limits: Option<DirtyLimits>,
     /// Drives have limits of their own, by what each has written lately. None: all have one limit together.
@@ -113,14 +110,32 @@ pub enum ReadAhead {
     /// With smaller first windows (2.6.17).
     #[serde(rename = "2.6.17")]
     Linux2_6_17,
-    /// On demand (2.6.35).
-    #[serde(rename = "on_demand")]
-    OnDemand,
+    /// On demand (2.6.24).
+    #[serde(rename = "2.6.23")]
+    Linux2_6_23,
+    /// With a look at what is cached before a miss (2.6.31).
+    #[serde(rename = "2.6.31")]
+    Linux2_6_31,
+    /// With a queue that is unplugged for a window whose reader does not wait (2.6.35).
+    #[serde(rename = "2.6.34")]
+    Linux2_6_34,
+    /// Without that: nothing is plugged (3.0).
+    #[serde(rename = "2.6.39")]
+    Linux2_6_39,
+    /// With a closer look (3.12).
+    #[serde(rename = "3.12")]
+    Linux3_12,
+    /// With a window and the one that comes with it within the largest (4.18).
+    #[serde(rename = "4.18")]
+    Linux4_18,
+    /// With none that comes with it (6.18).
+    #[serde(rename = "6.11")]
+    Linux6_11,
 }
 
 #[cfg(test)]
 impl ReadAhead {
-    pub(super) const ALL: [ReadAhead; 13] = [
+    pub(super) const ALL: [ReadAhead; 19] = [
         ReadAhead::Linux2_4,
         ReadAhead::Linux2_5,
         ReadAhead::Linux2_6_0,
@@ -133,7 +148,13 @@ impl ReadAhead {
         ReadAhead::Linux2_6_11,
         ReadAhead::Linux2_6_12,
         ReadAhead::Linux2_6_17,
-        ReadAhead::OnDemand,
+        ReadAhead::Linux2_6_23,
+        ReadAhead::Linux2_6_31,
+        ReadAhead::Linux2_6_34,
+        ReadAhead::Linux2_6_39,
+        ReadAhead::Linux3_12,
+        ReadAhead::Linux4_18,
+        ReadAhead::Linux6_11,
     ];
 }
 
@@ -141,8 +162,10 @@ impl CacheVariant {
     fn read_ahead(self) -> ReadAhead {
         match self {
             CacheVariant::Linux2_4 => ReadAhead::Linux2_4,
-            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => ReadAhead::Linux2_5,
-            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => ReadAhead::OnDemand,
+            CacheVariant::Linux2_5 => ReadAhead::Linux2_5,
+            CacheVariant::Linux2_6_18 => ReadAhead::Linux2_6_17,
+            CacheVariant::Linux2_6_35 => ReadAhead::Linux2_6_34,
+            CacheVariant::Linux3_2 => ReadAhead::Linux2_6_39,
         }
     }
 
@@ -178,7 +201,6 @@ pub(super) struct Rules {
     pub(super) read_ahead: u64,
     /// 0: calls are read in windows, however long they are.
     pub(super) request_pages: u64,
-    pub(super) windows_stay_within: bool,
     pub(super) lately: Option<Lately>,
     pub(super) background: u64,
     /// Background writeback goes on until fewer are dirty.
@@ -222,7 +244,6 @@ impl CacheSpec {
             read_ahead: None,
             read_ahead_bytes: None,
             request_bytes: None,
-            windows_stay_within: false,
             dirty_limits: None,
             lately: match variant {
                 CacheVariant::Linux2_4 | CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => None,
@@ -329,7 +350,6 @@ impl CacheSpec {
             windows: self.read_ahead.unwrap_or(self.variant.read_ahead()),
             read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,
             request_pages: self.request_bytes.unwrap_or(0) / PAGE_BYTES,
-            windows_stay_within: self.windows_stay_within,
             lately: self.lately,
             background: 0,
             background_stop: 0,

@@ -132,9 +132,12 @@ impl Kernel {
         self.version >= [4, 10, 0]
     }
 
-    /// Whether a read-ahead window and the next that comes with it stay within the largest (4.18).
-    pub fn windows_stay_within(&self) -> bool {
-        self.version >= [4, 18, 0]
+    /// No window is larger (`MAX_READAHEAD` in `max_sane_readahead`, 3.15 to 4.3).
+    pub fn read_ahead_bytes_max(&self) -> u64 {
+        match self.version {
+            version if ([3, 15, 0]..[4, 4, 0]).contains(&version) => 2 << 20,
+            _ => u64::MAX,
+        }
     }
 
     /// Whether fsync ends with a flush of the drive's cache, whatever the filesystem (`REQ_FLUSH`, 2.6.37). Before, barriers
@@ -225,22 +228,29 @@ impl Kernel {
         }
     }
 
-    /// How it reads ahead where that changed between the kernels whose page cache was read: with nearly every release of 2004,
-    /// anew with 2.6.11, and on demand from 2.6.23 on (122a21d11cbf).
-    pub(super) fn read_ahead(&self) -> Option<ReadAhead> {
+    /// How it reads ahead: with a change in nearly every release of 2004, anew from 2.6.11 on, and on demand from 2.6.23 on
+    /// (122a21d11cbf).
+    pub(super) fn read_ahead(&self) -> ReadAhead {
         match self.version {
-            [2, 6, 0] => Some(ReadAhead::Linux2_6_0),
-            [2, 6, 1] => Some(ReadAhead::Linux2_6_1),
-            [2, 6, 2..=4] => Some(ReadAhead::Linux2_6_2),
-            [2, 6, 5..=6] => Some(ReadAhead::Linux2_6_5),
-            [2, 6, 7] => Some(ReadAhead::Linux2_6_7),
-            [2, 6, 8] => Some(ReadAhead::Linux2_6_8),
-            [2, 6, 9..=10] => Some(ReadAhead::Linux2_6_9),
-            [2, 6, 11] => Some(ReadAhead::Linux2_6_11),
-            [2, 6, 12..=16] => Some(ReadAhead::Linux2_6_12),
-            [2, 6, 17..=22] => Some(ReadAhead::Linux2_6_17),
-            [2, 6, 23..=31] => Some(ReadAhead::OnDemand),
-            _ => None,
+            [2, 4, _] => ReadAhead::Linux2_4,
+            version if version < [2, 6, 0] => ReadAhead::Linux2_5,
+            [2, 6, 0] => ReadAhead::Linux2_6_0,
+            [2, 6, 1] => ReadAhead::Linux2_6_1,
+            version if version < [2, 6, 5] => ReadAhead::Linux2_6_2,
+            version if version < [2, 6, 7] => ReadAhead::Linux2_6_5,
+            [2, 6, 7] => ReadAhead::Linux2_6_7,
+            [2, 6, 8] => ReadAhead::Linux2_6_8,
+            version if version < [2, 6, 11] => ReadAhead::Linux2_6_9,
+            [2, 6, 11] => ReadAhead::Linux2_6_11,
+            version if version < [2, 6, 17] => ReadAhead::Linux2_6_12,
+            version if version < [2, 6, 23] => ReadAhead::Linux2_6_17,
+            version if version < [2, 6, 31] => ReadAhead::Linux2_6_23,
+            version if version < [2, 6, 34] => ReadAhead::Linux2_6_31,
+            version if version < [2, 6, 39] => ReadAhead::Linux2_6_34,
+            version if version < [3, 12, 0] => ReadAhead::Linux2_6_39,
+            version if version < [4, 18, 0] => ReadAhead::Linux3_12,
+            version if version < [6, 11, 0] => ReadAhead::Linux4_18,
+            _ => ReadAhead::Linux6_11,
         }
     }
 
@@ -516,34 +526,46 @@ mod tests {
 
     #[test]
     fn read_ahead_changes_from_release_to_release_until_it_is_on_demand_from_2_6_23_on() {
+        use ReadAhead::*;
         let of = |name| kernel(name).read_ahead();
-        assert_eq!(of("2.5.75"), None);
         let names = [
-            "2.6.0", "2.6.1", "2.6.4", "2.6.6", "2.6.7", "2.6.8", "2.6.10",
+            "2.4.20", "2.5.75", "2.6.0", "2.6.1", "2.6.4", "2.6.6", "2.6.7",
         ];
         let early = [
-            ReadAhead::Linux2_6_0,
-            ReadAhead::Linux2_6_1,
-            ReadAhead::Linux2_6_2,
-            ReadAhead::Linux2_6_5,
-            ReadAhead::Linux2_6_7,
-            ReadAhead::Linux2_6_8,
-            ReadAhead::Linux2_6_9,
+            Linux2_4, Linux2_5, Linux2_6_0, Linux2_6_1, Linux2_6_2, Linux2_6_5, Linux2_6_7,
         ];
-        assert_eq!(names.map(of), early.map(Some));
+        assert_eq!(names.map(of), early);
         let names = [
-            "2.6.11", "2.6.12", "2.6.16", "2.6.18", "2.6.22", "2.6.23", "2.6.31",
+            "2.6.8", "2.6.10", "2.6.11", "2.6.12", "2.6.16", "2.6.18", "2.6.22",
         ];
-        let late = [
-            ReadAhead::Linux2_6_11,
-            ReadAhead::Linux2_6_12,
-            ReadAhead::Linux2_6_12,
-            ReadAhead::Linux2_6_17,
-            ReadAhead::Linux2_6_17,
-            ReadAhead::OnDemand,
-            ReadAhead::OnDemand,
+        let by_call = [
+            Linux2_6_8,
+            Linux2_6_9,
+            Linux2_6_11,
+            Linux2_6_12,
+            Linux2_6_12,
+            Linux2_6_17,
+            Linux2_6_17,
         ];
-        assert_eq!(names.map(of), late.map(Some));
+        assert_eq!(names.map(of), by_call);
+        let names = ["2.6.23", "2.6.32", "2.6.35", "3.0", "3.12", "4.18", "6.12"];
+        let on_demand = [
+            Linux2_6_23,
+            Linux2_6_31,
+            Linux2_6_34,
+            Linux2_6_39,
+            Linux3_12,
+            Linux4_18,
+            Linux6_11,
+        ];
+        assert_eq!(names.map(of), on_demand);
+    }
+
+    #[test]
+    fn no_window_is_larger_than_2_mib_from_3_15_to_4_3() {
+        let most = |name| kernel(name).read_ahead_bytes_max();
+        assert_eq!(["3.15", "4.3"].map(most), [2 << 20; 2]);
+        assert_eq!(["3.14", "4.4"].map(most), [u64::MAX; 2]);
     }
 
     #[test]

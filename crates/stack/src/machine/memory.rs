@@ -70,16 +70,15 @@ impl MemorySpec {
         let interval = self.commit_interval_ns.unwrap_or(COMMIT_INTERVAL_NS);
         CacheSpec {
             lowmem_bytes: self.lowmem_bytes,
-            read_ahead: kernel.read_ahead(),
+            read_ahead: Some(kernel.read_ahead()),
             read_ahead_bytes: drives
                 .first()
                 .and_then(|drive| drive.queue.read_ahead_kb)
-                .map(|kb| kb << 10),
+                .map(|kb| (kb << 10).min(kernel.read_ahead_bytes_max())),
             request_bytes: kernel.reads_requests_whole().then(|| {
                 let given = drives.first().and_then(|drive| drive.queue.max_sectors_kb);
                 u64::from(given.unwrap_or(REQUEST_KB)) << 10
             }),
-            windows_stay_within: kernel.windows_stay_within(),
             dirty_limits: Some(kernel.dirty_limits()),
             lately: kernel.drives_share_limits(),
             looks_often_beyond_limit: kernel.looks_often_beyond_limit(),

@@ -82,7 +82,6 @@ mod tests {
             present,
             marked: false,
             congested: false,
-            within: false,
         }
     }
 

@@ -241,11 +241,7 @@ mod tests {
                 };
                 let is_cached = |page| self.cached.contains(&page);
                 let windows = self.stream.next(found, 32, is_cached);
-                for window in windows
-                    .iter()
-                    .flat_map(|of| [Some(of.first), of.second])
-                    .flatten()
-                {
+                for window in windows.into_iter().flatten() {
                     self.cached.extend(window.range());
                     asked.push((page, window.start, window.pages));
                 }

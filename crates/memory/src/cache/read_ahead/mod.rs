@@ -55,6 +55,15 @@ impl Windows {
     }
 }
 
+impl IntoIterator for Windows {
+    type Item = Window;
+    type IntoIter = std::iter::Chain<std::iter::Once<Window>, std::option::IntoIter<Window>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        std::iter::once(self.first).chain(self.second)
+    }
+}
+
 impl From<Window> for Windows {
     fn from(first: Window) -> Windows {
         Windows {
@@ -78,8 +87,6 @@ pub(super) struct Found {
     pub(super) marked: bool,
     /// The device's queue has as many reads as it wants.
     pub(super) congested: bool,
-    /// A window and the next together stay within the largest (4.18 on).
-    pub(super) within: bool,
 }
 
 /// What a kernel remembers of an open file; each task has opened it for itself.
@@ -100,10 +107,10 @@ impl Stream {
             kernel if kernel < ReadAhead::Linux2_6_11 => {
                 Stream::Linux2_6_0(linux_2_6_0::Stream::new(kernel))
             }
-            kernel if kernel < ReadAhead::OnDemand => {
+            kernel if kernel < ReadAhead::Linux2_6_23 => {
                 Stream::Linux2_6_11(linux_2_6_11::Stream::new(kernel))
             }
-            _ => Stream::OnDemand(on_demand::Stream::default()),
+            kernel => Stream::OnDemand(on_demand::Stream::new(kernel)),
         }
     }
 
@@ -129,7 +136,7 @@ impl Stream {
             Stream::Linux2_5(stream) => stream.next(found, most).map(Windows::from),
             Stream::Linux2_6_0(stream) => stream.next(found, most, is_cached).map(Windows::from),
             Stream::Linux2_6_11(stream) => stream.next(found, most, is_cached),
-            Stream::OnDemand(stream) => stream.next(found, most, is_cached).map(Windows::from),
+            Stream::OnDemand(stream) => stream.next(found, most, is_cached),
         }
     }
 
@@ -154,7 +161,6 @@ mod tests {
             present: false,
             marked: false,
             congested: false,
-            within: false,
         }
     }
 }
