@@ -350,6 +350,48 @@ fn read_ahead_looks_at_its_own_drive() {
     assert!(first > second, "{first} {second}");
 }
 
+#[test]
+fn read_ahead_goes_on_once_the_queue_is_congested_no_more() {
+    let reads_ahead = |read_ahead| {
+        let spec = CacheSpec {
+            read_ahead: Some(read_ahead),
+            ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY)
+        };
+        let mut cache = PageCache::new(&spec).unwrap();
+        cache.set_size(0, 1 << 30);
+        [false, true, false].map(|is_congested| {
+            cache.congested(0, 0, Direction::Read, is_congested);
+            let mut ahead = 0;
+            let first = cache.pages.in_memory();
+            // Beyond the windows that were under way when it changed.
+            for page in first..first + 200 {
+                while cache.read(0, 1, 0, page * PAGE_BYTES, PAGE_BYTES) == Outcome::Wait {
+                    for io in taken_io(&mut cache) {
+                        ahead += u64::from(io.read_ahead && page >= first + 100);
+                        cache.completed(0, io.tag);
+                    }
+                }
+                for io in taken_io(&mut cache) {
+                    ahead += u64::from(io.read_ahead && page >= first + 100);
+                    cache.completed(0, io.tag);
+                }
+            }
+            ahead > 0
+        })
+    };
+    for read_ahead in [
+        ReadAhead::Linux2_6_8,
+        ReadAhead::Linux2_6_17,
+        ReadAhead::Linux2_6_34,
+    ] {
+        assert_eq!(
+            reads_ahead(read_ahead),
+            [true, false, true],
+            "{read_ahead:?}"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
