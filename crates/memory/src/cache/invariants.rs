@@ -55,10 +55,10 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
     ];
     let lately = prop_oneof![Just(Lately::Pages), Just(Lately::Time)];
     let read_ahead = prop::sample::select(&ReadAhead::ALL[..]);
-    let flags = any::<[bool; 3]>();
+    let flags = any::<[bool; 4]>();
     let spec = (variant, 1u64..4, flags, lately, read_ahead);
     spec.prop_map(
-        |(variant, mib, [journal, own_limits, only_beyond], lately, read_ahead)| {
+        |(variant, mib, [journal, own_limits, only_beyond, plugs_calls], lately, read_ahead)| {
             let spec = CacheSpec::new(variant, mib << 20);
             let lately = match variant {
                 CacheVariant::Linux2_6_18 => own_limits.then_some(Lately::Pages),
@@ -69,6 +69,7 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
                 lately,
                 writes_back_only_beyond_limit: only_beyond && lately.is_some(),
                 read_ahead: Some(read_ahead),
+                plugs_calls,
                 ..spec
             }
         },
@@ -137,9 +138,16 @@ impl Machine {
             Step::Direct(t, f, p, n) => (t, self.cache.direct(now, t, f, p * pages, n * pages)),
             _ => unreachable!("no task makes it"),
         };
-        if outcome == Outcome::Wait {
-            self.asleep.insert(task, (step, before));
-            return self.absorb();
+        match outcome {
+            Outcome::Done => {}
+            Outcome::Wait => {
+                self.asleep.insert(task, (step, before));
+                return self.absorb();
+            }
+            Outcome::Copies(_) => {
+                self.absorb()?;
+                return self.call(step, before);
+            }
         }
         if let Step::Fsync(task, file) = step {
             self.cache.fsync_is_over(now, task, file);

@@ -72,6 +72,8 @@ pub struct Io {
 pub enum Outcome {
     /// It is over; the task goes on.
     Done,
+    /// So many pages are copied, which takes its time; then the task makes the same call again.
+    Copies(u64),
     /// The task sleeps until it is woken, and makes the same call again.
     Wait,
 }

@@ -7,6 +7,7 @@ use crate::cache::flushers::Flushers;
 use crate::cache::inode_lock::InodeLocks;
 use crate::cache::pages::Pages;
 use crate::cache::proportions::{Proportions, Share};
+use crate::cache::read::Resumed;
 use crate::cache::read_ahead::Stream;
 use crate::cache::spec::{CacheSpec, CacheVariant, Rules};
 use crate::cache::syncs::Syncs;
@@ -27,8 +28,10 @@ pub struct PageCache {
     pub(super) pages: Pages,
     pub(super) files: Vec<File>,
     pub(super) streams: BTreeMap<(TaskId, FileId), Stream>,
-    /// Readers that sleep, and the page that they go on with.
-    pub(super) resume: BTreeMap<TaskId, u64>,
+    /// Readers in a call that sleep or copy, and where they go on.
+    pub(super) resume: BTreeMap<TaskId, Resumed>,
+    /// I/O that a call holds back.
+    pub(super) plugged: BTreeMap<TaskId, Vec<Effect>>,
     /// Who waits for which page.
     pub(super) readers: BTreeSet<(FileId, u64, TaskId)>,
     /// Dirty pages of all files in the order of dirtying; only 2.4 has it.
@@ -154,6 +157,7 @@ impl PageCache {
             files: Vec::new(),
             streams: BTreeMap::new(),
             resume: BTreeMap::new(),
+            plugged: BTreeMap::new(),
             readers: BTreeSet::new(),
             order: DirtyOrder::default(),
             cpu: 0,

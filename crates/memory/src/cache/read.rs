@@ -6,6 +6,14 @@ use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES, ReadAhead};
 use block_layer::TaskId;
 use events::time::Time;
 
+/// Where a call goes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resumed {
+    page: u64,
+    /// A page that was waited for is read before anything is read ahead again.
+    has_waited: bool,
+}
+
 impl PageCache {
     /// Reads a range of a file up to the first page that is not in memory. After a wait the same call goes on from there.
     pub fn read(
@@ -34,30 +42,65 @@ impl PageCache {
         if resumed.is_none() {
             stream.begin(first, last - first + 1, self.rules.read_ahead);
         }
-        let mut at = resumed.unwrap_or(first);
-        // A page that was waited for is read before anything is read ahead again.
-        let mut looked_ahead = resumed.is_some();
-        while at <= last {
-            if !std::mem::take(&mut looked_ahead) {
-                self.look_ahead(&mut stream, task, file, at, last);
+        let copies_in_turn = self.copies_in_turn(offset, bytes);
+        let before = self.effects.len();
+        let mut page = resumed.map_or(first, |resumed| resumed.page);
+        let mut has_waited = resumed.is_some_and(|resumed| resumed.has_waited);
+        let mut copied = 0;
+        let outcome = loop {
+            let is_over = page > last;
+            if copies_in_turn && copied > 0 && (is_over || self.does_something_at(file, page)) {
+                break Outcome::Copies(copied);
             }
-            if self.pages.touch(file, at) {
-                at += 1;
+            if is_over {
+                stream.end(last);
+                break Outcome::Done;
+            }
+            if !std::mem::take(&mut has_waited) {
+                self.look_ahead(&mut stream, task, file, page, last);
+            }
+            if self.pages.touch(file, page) {
+                page += 1;
+                copied += 1;
                 continue;
             }
-            if !self.pages.is_cached(file, at) {
-                self.submit_read(task, file, at, 1, false);
+            if !self.pages.is_cached(file, page) {
+                self.submit_read(task, file, page, 1, false);
             }
-            self.readers.insert((file, at, task));
-            self.resume.insert(task, at);
-            break;
-        }
-        let done = at > last;
-        if done {
-            stream.end(last);
+            self.readers.insert((file, page, task));
+            break Outcome::Wait;
+        };
+        if outcome != Outcome::Done {
+            let has_waited = outcome == Outcome::Wait;
+            self.resume.insert(task, Resumed { page, has_waited });
         }
         self.streams.insert((task, file), stream);
-        if done { Outcome::Done } else { Outcome::Wait }
+        if copies_in_turn && self.rules.plugs_calls {
+            self.plug(task, before, outcome);
+        }
+        outcome
+    }
+
+    /// Whether pages are copied one after the other while the call goes on: where it is longer than a window. Otherwise all are
+    /// before it begins.
+    pub fn copies_in_turn(&self, offset: u64, bytes: u64) -> bool {
+        let pages = (offset + bytes).div_ceil(PAGE_BYTES) - offset / PAGE_BYTES;
+        pages > self.rules.read_ahead.max(1)
+    }
+
+    /// What a call asks for leaves when it waits or is over (`blk_start_plug` in `generic_file_aio_read`).
+    fn plug(&mut self, task: TaskId, before: usize, outcome: Outcome) {
+        let held = self.plugged.entry(task).or_default();
+        held.extend(self.effects.drain(before..));
+        if !matches!(outcome, Outcome::Copies(_)) {
+            self.effects.append(held);
+            self.plugged.remove(&task);
+        }
+    }
+
+    /// Whether a reader waits for the page, or reads ahead with it.
+    fn does_something_at(&self, file: FileId, page: u64) -> bool {
+        !self.pages.is_present(file, page) || self.pages.is_marked(file, page)
     }
 
     #[inline]

@@ -28,6 +28,9 @@ pub struct CacheSpec {
     pub request_bytes: Option<u64>,
     /// What may be dirty. None: as the kernel that was read for the variant.
     pub dirty_limits: Option<DirtyLimits>,
+    /// What a read call that is longer than a window reads ahead is held back until it waits or ends: 2.6.39 to 3.2.5.
+    #[serde(default)]
+    pub plugs_calls: bool,
     /// Drives have limits of their own, by what each has written lately. None: all have one limit together.
     pub lately: Option<Lately>,
     /// While the limit is exceeded, a CPU looks once per 8 pages (`dirty_exceeded`).
@@ -201,6 +204,7 @@ pub(super) struct Rules {
     pub(super) read_ahead: u64,
     /// 0: calls are read in windows, however long they are.
     pub(super) request_pages: u64,
+    pub(super) plugs_calls: bool,
     pub(super) lately: Option<Lately>,
     pub(super) background: u64,
     /// Background writeback goes on until fewer are dirty.
@@ -245,6 +249,7 @@ impl CacheSpec {
             read_ahead_bytes: None,
             request_bytes: None,
             dirty_limits: None,
+            plugs_calls: false,
             lately: match variant {
                 CacheVariant::Linux2_4 | CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => None,
                 CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => Some(Lately::Pages),
@@ -350,6 +355,7 @@ impl CacheSpec {
             windows: self.read_ahead.unwrap_or(self.variant.read_ahead()),
             read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,
             request_pages: self.request_bytes.unwrap_or(0) / PAGE_BYTES,
+            plugs_calls: self.plugs_calls,
             lately: self.lately,
             background: 0,
             background_stop: 0,

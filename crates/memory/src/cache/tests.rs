@@ -56,7 +56,17 @@ impl Bench {
         self.call(|cache, now| cache.write(now, task, file, page * PAGE, pages * PAGE))
     }
 
+    /// Up to a wait or the end, whatever it copies.
     fn read(&mut self, file: FileId, page: u64, pages: u64) -> Outcome {
+        loop {
+            let outcome = self.read_on(file, page, pages);
+            if !matches!(outcome, Outcome::Copies(_)) {
+                return outcome;
+            }
+        }
+    }
+
+    fn read_on(&mut self, file: FileId, page: u64, pages: u64) -> Outcome {
         self.call(|cache, now| cache.read(now, 7, file, page * PAGE, pages * PAGE))
     }
 
@@ -574,6 +584,36 @@ fn a_stream_of_2_6_35_has_two_windows_of_128_kib_under_way() {
         "the second is asked for when the reader comes to the first"
     );
     assert!(bench.under_way.iter().all(|io| io.read_ahead));
+}
+
+#[test]
+fn a_call_longer_than_a_window_copies_up_to_each_mark_and_a_plugged_one_keeps_its_windows_until_it_waits_or_ends()
+ {
+    for plugs_calls in [false, true] {
+        let mut bench = Bench::new(CacheSpec {
+            plugs_calls,
+            ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY)
+        });
+        bench.cache.set_size(1, 1000 * PAGE);
+        // A window, the one that comes with it, and the mark in between.
+        assert_eq!(bench.read_on(1, 0, 64), Outcome::Wait);
+        assert_eq!(places(&bench.under_way), [(1, 0, 64)]);
+        bench.complete_all();
+        assert_eq!(bench.read_on(1, 0, 64), Outcome::Copies(32));
+        assert_eq!(bench.read_on(1, 0, 64), Outcome::Copies(32));
+        assert_eq!(bench.under_way.is_empty(), plugs_calls);
+        assert_eq!(bench.read_on(1, 0, 64), Outcome::Done);
+        assert_eq!(places(&bench.under_way), [(1, 64, 32)]);
+        bench.complete_all();
+        // One that goes on behind the next mark waits for the window that it starts there.
+        let first = bench.read_on(1, 64, 65);
+        assert_eq!(
+            (first, bench.under_way.is_empty()),
+            (Outcome::Copies(32), plugs_calls)
+        );
+        assert_eq!(bench.read_on(1, 64, 65), Outcome::Wait);
+        assert_eq!(places(&bench.under_way), [(1, 96, 32), (1, 128, 32)]);
+    }
 }
 
 #[test]

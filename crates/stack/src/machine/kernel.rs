@@ -132,6 +132,15 @@ impl Kernel {
         self.version >= [4, 10, 0]
     }
 
+    /// Whether a task plugs for a whole buffered read: from 2.6.39 on ("fs: make generic file read/write functions plug") until
+    /// 3deaa719 of 3.3, which is in 3.0.21 too, and in 3.2.6 of the same day (inferred).
+    pub(super) fn plugs_reads(&self) -> bool {
+        match self.version {
+            [3, 0, patch] => patch < 21,
+            version => ([2, 6, 39]..[3, 2, 6]).contains(&version),
+        }
+    }
+
     /// No window is larger (`MAX_READAHEAD` in `max_sane_readahead`, 3.15 to 4.3).
     pub fn read_ahead_bytes_max(&self) -> u64 {
         match self.version {
@@ -559,6 +568,13 @@ mod tests {
             Linux6_11,
         ];
         assert_eq!(names.map(of), on_demand);
+    }
+
+    #[test]
+    fn reads_are_plugged_as_a_whole_from_2_6_39_to_3_2_5_and_until_3_0_20() {
+        let plugs = |name| kernel(name).plugs_reads();
+        assert_eq!(["2.6.39.4", "3.0", "3.1.10", "3.2.5"].map(plugs), [true; 4]);
+        assert_eq!(["2.6.38", "3.0.21", "3.2.6", "3.3"].map(plugs), [false; 4]);
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl MemorySpec {
                 u64::from(given.unwrap_or(REQUEST_KB)) << 10
             }),
             dirty_limits: Some(kernel.dirty_limits()),
+            plugs_calls: kernel.plugs_reads(),
             lately: kernel.drives_share_limits(),
             looks_often_beyond_limit: kernel.looks_often_beyond_limit(),
             writes_back_only_beyond_limit: kernel.writes_back_only_beyond_limit(),

@@ -15,11 +15,21 @@ fn longest_read_ms(kernel: &str, max_sectors_kb: u32, reads: u32) -> u64 {
 
 /// The record of so many reads in sequence.
 fn read(kernel: &str, max_sectors_kb: u32, reads: u32, bytes: u32) -> serde_json::Value {
+    read_with(kernel, max_sectors_kb, reads, bytes, 300)
+}
+
+fn read_with(
+    kernel: &str,
+    max_sectors_kb: u32,
+    reads: u32,
+    bytes: u32,
+    page_copy_ns: u32,
+) -> serde_json::Value {
     let machine = MachineSpec::from_json(json!({
         "kernel": kernel,
         "cpus": {
             "count": 1, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
-            "page_copy_ns": 300, "jitter": 0.0
+            "page_copy_ns": page_copy_ns, "jitter": 0.0
         },
         "memory": { "bytes": 256 << 20 },
         "drives": [{
@@ -56,6 +66,20 @@ fn a_call_copies_a_page_once_however_often_it_waits() {
     let used_ns = record["process_cpu_system_ns"].as_u64().unwrap() / 16;
     // 256 pages of 300 ns, the call, and at most 8 times the 2 us of who was woken.
     assert!((70_000..=94_800).contains(&used_ns), "{used_ns}");
+}
+
+#[test]
+fn a_call_that_is_plugged_has_nothing_under_way_while_it_copies() {
+    // Copying 128 KiB takes as long as a request.
+    let took_ms = |kernel| {
+        let record = read_with(kernel, 512, 16, 1 << 20, 31_250);
+        let jobs = &record["groups"][0]["jobs"][0];
+        jobs["read"]["latency"]["mean_ns"].as_f64().unwrap() / 1e6
+    };
+    // 4 requests of 256 KiB, each copied before the next is sent; 8 of 128 KiB, each copied while the next is read.
+    let [plugged, not] = ["3.2.5", "3.3"].map(took_ms);
+    assert!((11.5..12.5).contains(&plugged), "{plugged}");
+    assert!((8.0..9.5).contains(&not), "{not}");
 }
 
 #[test]

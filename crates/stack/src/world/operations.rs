@@ -161,6 +161,12 @@ impl World {
                 self.tasks[number as usize].blocked = false;
                 self.succeeded(now, number, job, &op);
             }
+            Outcome::Copies(pages) => {
+                let task = &mut self.tasks[number as usize];
+                task.blocked = false;
+                task.copies = Some(pages);
+                task.action = Some(Action::Start(job, op));
+            }
             Outcome::Wait => {
                 // The same call again, when the task is woken.
                 self.tasks[number as usize].resumes_with(Action::Start(job, op));

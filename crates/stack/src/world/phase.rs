@@ -209,6 +209,7 @@ impl World {
             polls,
             naps_until: None,
             resumes: false,
+            copies: None,
             action: None,
             completed: VecDeque::new(),
             offered: VecDeque::new(),

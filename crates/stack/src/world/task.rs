@@ -47,6 +47,8 @@ pub(super) struct Task {
     pub(super) naps_until: Option<Time>,
     /// Its action is a call that has waited and goes on.
     pub(super) resumes: bool,
+    /// Its call has so many pages to copy before it goes on.
+    pub(super) copies: Option<u64>,
     /// What the CPU is doing for it: takes effect when its cost has passed.
     pub(super) action: Option<Action>,
     /// Operations that have completed and that it has not looked at.

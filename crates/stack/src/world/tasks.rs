@@ -1,6 +1,6 @@
 //! Tasks on CPUs: each asks its jobs what next, spends the time that a call costs, and sleeps when it has to wait.
 
-use workload::job::Next;
+use workload::job::{Next, OpKind};
 
 use super::cpus::{Call, Calling, Later, Piece, RunnerNumber, Switch, Turn, Used};
 use super::task::{Action, RunningJob, State, Task, drawn};
@@ -76,11 +76,15 @@ impl World {
         if of_mount_ns.is_none() {
             self.touched.insert(KeyReader::Calls);
         }
+        let pages = self.copied_before(action);
         let task = &mut self.tasks[number as usize];
         let call = match (of_mount_ns, std::mem::take(&mut task.resumes)) {
             (Some(ns), _) => Call::OfMount { ns },
             (None, true) => Call::Resume,
-            (None, false) => call_of(task, action),
+            (None, false) => match task.copies.take() {
+                Some(pages) => Call::CopyOn { pages },
+                None => call_of(task, action, pages),
+            },
         };
         task.naps_until = None;
         let calling = Calling {
@@ -96,6 +100,21 @@ impl World {
         let drawn = |cost, jitter| drawn(&mut task.jitter, cost, jitter);
         let later = self.cpus.call(now, calling, used, drawn);
         self.plan_reminder(later);
+    }
+
+    /// Pages that a call through the page cache copies before it takes effect.
+    fn copied_before(&self, action: Action) -> u64 {
+        let Action::Start(_, op) = action else {
+            return 0;
+        };
+        let (offset, bytes) = (op.offset, u64::from(op.bytes));
+        let cache = self.cached.cache.as_ref();
+        let in_turn = op.kind == OpKind::Read
+            && cache.is_some_and(|cache| cache.copies_in_turn(offset, bytes));
+        match in_turn {
+            true => 0,
+            false => bytes.div_ceil(PAGE_BYTES),
+        }
     }
 
     /// The drive whose queue the action goes to at once, past the page cache.
@@ -297,14 +316,12 @@ impl World {
     }
 }
 
-fn call_of(task: &Task, action: Action) -> Call {
+fn call_of(task: &Task, action: Action, pages: u64) -> Call {
     match action {
         Action::Reap(_) => Call::Reap {
             polled: task.polls.is_some(),
         },
-        Action::Start(_, op) if task.path == Path::Buffered => Call::Copy {
-            pages: u64::from(op.bytes).div_ceil(PAGE_BYTES),
-        },
+        Action::Start(..) if task.path == Path::Buffered => Call::Copy { pages },
         Action::Start(..) => Call::Submit,
     }
 }

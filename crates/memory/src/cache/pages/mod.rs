@@ -188,6 +188,11 @@ impl Pages {
         }
     }
 
+    pub(super) fn is_marked(&self, file: FileId, page: u64) -> bool {
+        let index = self.index_of(file, page);
+        index.is_some_and(|index| self.chunks[index as usize].marked & bit(page) != 0)
+    }
+
     /// Whether it was marked; it is so no more.
     pub(super) fn take_mark(&mut self, file: FileId, page: u64) -> bool {
         let Some(index) = self.index_of(file, page) else {

@@ -12,6 +12,8 @@ pub(in crate::world) enum Call {
     Submit,
     /// The same through the page cache.
     Copy { pages: u64 },
+    /// Goes on with that, after so many pages.
+    CopyOn { pages: u64 },
     /// Looks at a completed I/O; who has polled for it was not interrupted.
     Reap { polled: bool },
     /// Goes on with a call that has waited: what the call costs was spent before.

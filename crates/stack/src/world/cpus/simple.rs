@@ -212,6 +212,7 @@ impl Simple {
             Call::Reap { .. } | Call::Resume => self.spec.completion_ns,
             Call::Submit => self.spec.call_ns,
             Call::Copy { pages } => self.spec.call_ns + self.spec.page_copy_ns * pages,
+            Call::CopyOn { pages } => self.spec.page_copy_ns * pages,
             Call::OfMount { ns } => ns,
         }
     }

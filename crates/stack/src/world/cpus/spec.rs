@@ -120,6 +120,7 @@ impl CallCycles {
             Call::Copy { pages } => {
                 u64::from(self.submit_cycles) + u64::from(self.page_copy_cycles) * pages
             }
+            Call::CopyOn { pages } => u64::from(self.page_copy_cycles) * pages,
             Call::OfMount { .. } => unreachable!("the mount counts no cycles"),
         }
     }
