@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use block_layer::plug::PlugRules;
 use block_layer::pool::PoolRules;
 use block_layer::scheduler::spec::{BadScheduler, SchedulerSpec, Surroundings};
-use block_layer::{Bio, Direction, Merges, Priority, QueueRules, RequestQueue, Submitted};
+use block_layer::{
+    Bio, Direction, Merges, Priority, QueueRules, RequestQueue, Submitted, TagWaking,
+};
 use events::time::MILLISECOND;
 
 const BIOS: u32 = 48;
@@ -60,7 +62,7 @@ fn serve(spec: &SchedulerSpec, rotational: bool) {
         request_sectors_max: 64,
         request_segments_max: 128,
         merges: Merges::All,
-        pool: PoolRules::tags(2 * BIOS),
+        pool: PoolRules::tags(2 * BIOS, TagWaking::Batch),
         pool_by_sync: true,
         plug: PlugRules::NONE,
     };

@@ -9,7 +9,7 @@ use block_layer::plug::PlugRules;
 use block_layer::pool::PoolRules;
 use block_layer::scheduler::spec::{SchedulerSpec, Surroundings};
 use block_layer::{
-    Bio, Direction, Merges, Priority, QueueMap, QueueRules, RequestQueue, Submitted,
+    Bio, Direction, Merges, Priority, QueueMap, QueueRules, RequestQueue, Submitted, TagWaking,
 };
 
 const REQUESTS: u32 = 1_000_000;
@@ -68,7 +68,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
         request_sectors_max: 1024,
         request_segments_max: 128,
         merges: Merges::All,
-        pool: PoolRules::tags(tasks),
+        pool: PoolRules::tags(tasks, TagWaking::Batch),
         pool_by_sync: true,
         plug: PlugRules::NONE,
     };

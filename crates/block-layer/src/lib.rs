@@ -11,6 +11,7 @@ mod queue;
 mod queue_map;
 mod request;
 pub mod scheduler;
+mod tag_waiters;
 mod task_plug;
 mod wbt;
 
@@ -23,5 +24,6 @@ pub use request::{
     Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, Request, RequestId, Requests,
     SECTOR_BYTES, Sector, Side, TaskId,
 };
+pub use tag_waiters::TagWaking;
 pub use task_plug::TaskPlug;
 pub use wbt::WbtRules;

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::TaskId;
+use crate::tag_waiters::{TagWaiters, TagWaking};
 use events::time::{MILLISECOND, Time};
 
 /// How a kernel shares its requests out.
@@ -18,6 +19,9 @@ pub struct PoolRules {
     pub uncongested_below: u32,
     /// When a task that waits for a request is woken.
     pub waking: Waking,
+    /// Whoever has waited looks again whether another request takes its bio, before it tries to get one (`again` in
+    /// `__make_request`, until 2.6.12).
+    pub merges_after_waiting: bool,
 }
 
 /// How a kernel wakes tasks that found no free request.
@@ -33,8 +37,8 @@ pub enum Waking {
         /// How long a batch lasts.
         time_ns: Time,
     },
-    /// Tags of blk-mq: all I/O shares them, and one waiter is woken for each that is freed.
-    Tags,
+    /// Tags of blk-mq: all I/O shares them.
+    Tags(TagWaking),
 }
 
 impl PoolRules {
@@ -44,6 +48,7 @@ impl PoolRules {
         congested_from: 64,
         uncongested_below: 64,
         waking: Waking::WhenFree(32),
+        merges_after_waiting: true,
     };
 
     /// 128 for each direction; congested with fewer than 15 free until more than 17 are.
@@ -52,17 +57,19 @@ impl PoolRules {
         congested_from: 128 - 14,
         uncongested_below: 128 - 17,
         waking: Waking::WhenFree(8),
+        merges_after_waiting: true,
     };
 
     /// `nr_requests` of blk-mq. With a scheduler that is twice the depth of a hardware queue, at most 256, for each;
     /// without, its depth.
-    pub const fn tags(requests: u32) -> PoolRules {
+    pub const fn tags(requests: u32, waking: TagWaking) -> PoolRules {
         PoolRules {
             requests,
             // blk-mq knows no congestion.
             congested_from: u32::MAX,
             uncongested_below: u32::MAX,
-            waking: Waking::Tags,
+            waking: Waking::Tags(waking),
+            merges_after_waiting: false,
         }
     }
 
@@ -85,6 +92,7 @@ impl PoolRules {
             requests: 32,
             time_ns: 20 * MILLISECOND,
         },
+        merges_after_waiting: false,
     };
 }
 
@@ -96,8 +104,14 @@ pub(super) struct Pool {
     congested: bool,
     /// Somebody has taken the last one and nobody has given any back since: only batchers may go beyond.
     full: bool,
-    waiting: VecDeque<TaskId>,
+    waiters: Waiters,
     batchers: Vec<Batcher>,
+}
+
+#[derive(Clone, Debug)]
+enum Waiters {
+    Line(VecDeque<TaskId>),
+    OfTags(Box<TagWaiters>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,15 +121,34 @@ struct Batcher {
     until: Time,
 }
 
+impl Waiters {
+    fn count(&self, task: TaskId) -> usize {
+        match self {
+            Waiters::Line(line) => line.iter().filter(|&&waiting| waiting == task).count(),
+            Waiters::OfTags(waiters) => waiters.count(task),
+        }
+    }
+
+    fn sleeps(&mut self, task: TaskId) {
+        match self {
+            Waiters::Line(line) => line.push_back(task),
+            Waiters::OfTags(waiters) => waiters.sleeps(task),
+        }
+    }
+}
+
 impl Pool {
-    /// A pool with nothing allocated.
-    pub(super) fn new(rules: PoolRules) -> Pool {
+    /// A pool with nothing allocated. `fewest`: of its tags, as many as those may have who may have the fewest.
+    pub(super) fn new(rules: PoolRules, fewest: u32) -> Pool {
         Pool {
             rules,
             allocated: 0,
             congested: false,
             full: false,
-            waiting: VecDeque::new(),
+            waiters: match rules.waking {
+                Waking::Tags(waking) => Waiters::OfTags(Box::new(TagWaiters::new(waking, fewest))),
+                _ => Waiters::Line(VecDeque::new()),
+            },
             batchers: Vec::new(),
         }
     }
@@ -136,7 +169,7 @@ impl Pool {
     }
 
     /// Takes a request for the task if fewer than `most` are in use (tags only). False: there is none, and the task waits
-    /// in the wait queue until `free` names it; or one more of its `workers` does, if it has any that does not.
+    /// in the wait queue until `free` wakes it; or one more of its `workers` does, if it has any that does not.
     pub(super) fn allocate_below(
         &mut self,
         now: Time,
@@ -146,7 +179,7 @@ impl Pool {
     ) -> bool {
         let may = match self.rules.waking {
             Waking::WhenFree(_) => self.allocated < self.rules.requests,
-            Waking::Tags => self.allocated < most.min(self.rules.requests),
+            Waking::Tags(_) => self.allocated < most.min(self.rules.requests),
             Waking::Batching { requests, time_ns } => self.may_batch(now, task, requests, time_ns),
         };
         if !may {
@@ -158,11 +191,10 @@ impl Pool {
         true
     }
 
-    /// The task waits until `free` names it, or one more of its `workers` does, if it has any that does not.
+    /// The task waits until `free` wakes it, or one more of its `workers` does, if it has any that does not.
     pub(super) fn wait(&mut self, task: TaskId, workers: u16) {
-        let waiting = self.waiting.iter().filter(|&&waiting| waiting == task);
-        if waiting.count() < usize::from(workers.max(1)) {
-            self.waiting.push_back(task);
+        if self.waiters.count(task) < usize::from(workers.max(1)) {
+            self.waiters.sleeps(task);
         }
     }
 
@@ -187,29 +219,37 @@ impl Pool {
         }
     }
 
-    /// Gives one back. Returns who is to be woken and try again.
-    pub(super) fn free(&mut self, now: Time) -> Option<TaskId> {
+    /// Gives one back. Appends who is woken, to try again.
+    pub(super) fn free(&mut self, now: Time, woken: &mut Vec<TaskId>) {
         self.give_back();
-        match self.rules.waking {
-            Waking::WhenFree(free) if self.rules.requests - self.allocated < free => None,
-            Waking::WhenFree(_) | Waking::Tags => self.waiting.pop_front(),
-            Waking::Batching { requests, time_ns } => {
+        match (self.rules.waking, &mut self.waiters) {
+            (_, Waiters::OfTags(waiters)) => waiters.freed(woken),
+            (Waking::Batching { requests, time_ns }, Waiters::Line(line)) => {
                 if self.allocated >= self.rules.requests {
-                    return None;
+                    return;
                 }
                 self.full = false;
-                let task = self.waiting.pop_front()?;
-                self.make_batcher(now, task, requests, time_ns);
-                Some(task)
+                if let Some(task) = line.pop_front() {
+                    self.make_batcher(now, task, requests, time_ns);
+                    woken.push(task);
+                }
             }
+            (Waking::WhenFree(free), Waiters::Line(line)) => {
+                if self.rules.requests - self.allocated >= free {
+                    woken.extend(line.pop_front());
+                }
+            }
+            (Waking::Tags(_), Waiters::Line(_)) => unreachable!("tags have waiters of their own"),
         }
     }
 
-    /// Whoever still waits although nothing is in use: tags only. A worker's wake-up may have found its work done.
-    pub(super) fn forgotten(&mut self) -> impl Iterator<Item = TaskId> + '_ {
-        let all = self.allocated == 0 && self.rules.waking == Waking::Tags;
-        let end = if all { self.waiting.len() } else { 0 };
-        self.waiting.drain(..end)
+    /// Appends whoever still waits for a tag although none is in use: who was woken may have done without one.
+    pub(super) fn wake_forgotten(&mut self, woken: &mut Vec<TaskId>) {
+        if let Waiters::OfTags(waiters) = &mut self.waiters
+            && self.allocated == 0
+        {
+            waiters.wake_all(woken);
+        }
     }
 
     fn may_batch(&mut self, now: Time, task: TaskId, requests: u32, time_ns: Time) -> bool {
@@ -218,7 +258,7 @@ impl Pool {
                 // Whoever takes the last one may go on a little.
                 self.full = true;
                 self.make_batcher(now, task, requests, time_ns);
-            } else if !self.is_batcher(now, task) {
+            } else if !self.is_batcher(now, task, requests) {
                 return false;
             }
         }
@@ -235,9 +275,10 @@ impl Pool {
         true
     }
 
-    fn is_batcher(&mut self, now: Time, task: TaskId) -> bool {
+    /// A batch of which nothing is used yet does not expire (`ioc_batching`): whoever is woken late gets a request too.
+    fn is_batcher(&mut self, now: Time, task: TaskId, whole: u32) -> bool {
         self.batchers
-            .retain(|batcher| batcher.left > 0 && now < batcher.until);
+            .retain(|batcher| batcher.left == whole || batcher.left > 0 && now < batcher.until);
         self.batchers.iter().any(|batcher| batcher.task == task)
     }
 
@@ -256,9 +297,20 @@ mod tests {
     use super::*;
 
     fn filled(rules: PoolRules) -> Pool {
-        let mut pool = Pool::new(rules);
+        let mut pool = Pool::new(rules, rules.requests);
         while pool.allocate(0, 1) {}
         pool
+    }
+
+    /// Who is woken when one is given back.
+    fn woken(pool: &mut Pool) -> Vec<TaskId> {
+        let mut woken = Vec::new();
+        pool.free(0, &mut woken);
+        woken
+    }
+
+    fn tags(count: u32) -> Pool {
+        Pool::new(PoolRules::tags(count, TagWaking::Batch), count)
     }
 
     #[test]
@@ -274,15 +326,15 @@ mod tests {
         let mut pool = filled(PoolRules::LINUX_2_4_20);
         assert_eq!(pool.allocated(), 64);
         assert!(!pool.allocate(0, 2));
-        let woken: Vec<Option<TaskId>> = (0..33).map(|_| pool.free(0)).collect();
-        assert_eq!(woken[..31], [None; 31]);
-        assert_eq!(woken[31..], [Some(1), Some(2)]);
+        let woken: Vec<Vec<TaskId>> = (0..33).map(|_| woken(&mut pool)).collect();
+        assert!(woken[..31].iter().all(Vec::is_empty));
+        assert_eq!(woken[31..], [[1], [2]]);
     }
 
     #[test]
     fn in_2_6_35_the_one_that_fills_the_pool_may_go_on_for_32_requests() {
         assert_eq!(filled(PoolRules::LINUX_2_6_35).allocated(), 127 + 32);
-        let mut pool = Pool::new(PoolRules::LINUX_2_6_35);
+        let mut pool = Pool::new(PoolRules::LINUX_2_6_35, 128);
         for _ in 0..128 {
             assert!(pool.allocate(0, 1));
         }
@@ -300,7 +352,7 @@ mod tests {
             pool.allocate(0, task);
         }
         while pool.allocated() > 127 {
-            pool.free(0);
+            woken(&mut pool);
         }
         for task in 2..10 {
             while pool.allocate(0, task) {}
@@ -309,48 +361,84 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_of_which_nothing_is_used_does_not_expire() {
+        let mut pool = filled(PoolRules::LINUX_2_6_35);
+        assert!(!pool.allocate(0, 2));
+        let mut to_be_woken = vec![1, 2];
+        while !to_be_woken.is_empty() {
+            let woken = woken(&mut pool);
+            to_be_woken.retain(|task| !woken.contains(task));
+        }
+        // The class is full again before the task has had a CPU.
+        assert!(pool.allocate(0, 3) && pool.allocate(0, 3));
+        assert!(!pool.allocate(0, 4));
+        assert!(pool.allocate(MILLISECOND * 1000, 2));
+        assert!(!pool.allocate(MILLISECOND * 1000, 2));
+    }
+
+    #[test]
     fn of_tags_some_may_have_fewer_than_others() {
-        let mut pool = Pool::new(PoolRules::tags(8));
+        let mut pool = tags(8);
         let writes = (0..8).filter(|_| pool.allocate_below(0, 1, 6, 0)).count();
         let reads = (0..8).filter(|_| pool.allocate(0, 2)).count();
         assert_eq!((writes, reads), (6, 2));
-        assert_eq!([(); 3].map(|()| pool.free(0)), [Some(1), Some(2), None]);
+        assert_eq!(woken(&mut pool), [1]);
+        assert_eq!(woken(&mut pool), [2]);
+        assert!(woken(&mut pool).is_empty());
+    }
+
+    #[test]
+    fn a_tag_is_kept_for_nobody() {
+        let mut pool = tags(1);
+        assert!(pool.allocate(0, 1));
+        assert!(!pool.allocate(0, 2));
+        assert_eq!(woken(&mut pool), [2]);
+        assert!(pool.allocate(0, 3), "it comes before 2 has a CPU");
+        assert!(!pool.allocate(0, 2));
+        assert_eq!(woken(&mut pool), [2]);
     }
 
     #[test]
     fn of_a_ring_as_many_workers_wait_as_there_are() {
-        let mut pool = Pool::new(PoolRules::tags(1));
+        let mut pool = tags(1);
         assert!(pool.allocate(0, 1));
         (0..9).for_each(|_| assert!(!pool.allocate_below(0, 1, 1, 3)));
         assert!(!pool.allocate(0, 2));
         let woken = [(); 5].map(|()| {
-            let woken = pool.free(0);
+            let woken = woken(&mut pool);
             pool.allocated += 1;
             woken
         });
-        assert_eq!(woken, [Some(1), Some(1), Some(1), Some(2), None]);
+        assert_eq!(woken, [vec![1], vec![1], vec![1], vec![2], vec![]]);
     }
 
     #[test]
     fn a_wake_up_that_finds_nothing_to_do_leaves_nobody_waiting_for_ever() {
-        let mut pool = Pool::new(PoolRules::tags(1));
+        let forgotten = |pool: &mut Pool| {
+            let mut woken = Vec::new();
+            pool.wake_forgotten(&mut woken);
+            woken
+        };
+        let mut pool = tags(1);
         assert!(pool.allocate(0, 1));
         (0..2).for_each(|_| assert!(!pool.allocate_below(0, 2, 1, 2)));
         assert!(!pool.allocate(0, 3));
-        assert_eq!(pool.free(0), Some(2));
-        assert_eq!(pool.forgotten().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(woken(&mut pool), [2]);
+        let mut all = forgotten(&mut pool);
+        all.sort_unstable();
+        assert_eq!(all, [2, 3]);
         assert!(pool.allocate(0, 1));
         assert!(!pool.allocate(0, 3));
-        assert_eq!(pool.forgotten().count(), 0, "a completion is to come");
+        assert!(forgotten(&mut pool).is_empty(), "a completion is to come");
     }
 
     #[test]
     fn congestion_ends_lower_than_it_begins() {
-        let mut pool = Pool::new(PoolRules::LINUX_2_6_35);
+        let mut pool = Pool::new(PoolRules::LINUX_2_6_35, 128);
         let congested_at = (1..=128).find(|_| pool.allocate(0, 1) && pool.is_congested());
         assert_eq!(congested_at, Some(113));
         while pool.is_congested() {
-            pool.free(0);
+            woken(&mut pool);
         }
         assert_eq!(pool.allocated(), 102);
     }

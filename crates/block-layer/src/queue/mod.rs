@@ -56,6 +56,7 @@ impl RequestQueue {
     /// An empty queue with one hardware queue of no limit.
     pub fn new(rules: QueueRules, scheduler: Box<dyn Scheduler>) -> RequestQueue {
         RequestQueue {
+            pools: vec![pool(&rules, scheduler.as_ref()); 2],
             rules,
             scheduler,
             requests: Slab::new(),
@@ -63,7 +64,6 @@ impl RequestQueue {
             ends: BTreeSet::new(),
             last_merge: None,
             in_front: VecDeque::new(),
-            pools: vec![Pool::new(rules.pool); 2],
             plug: Plug::new(rules.plug),
             wbt: None,
             woken: Vec::new(),
@@ -82,7 +82,7 @@ impl RequestQueue {
             true => 1,
             false => usize::from(rules.map.queues()),
         };
-        self.pools = vec![Pool::new(self.rules.pool); sets.max(2)];
+        self.pools = vec![pool(&self.rules, self.scheduler.as_ref()); sets.max(2)];
         self.hardware = HardwareQueues::new(rules);
         self
     }
@@ -119,17 +119,27 @@ impl RequestQueue {
 
     /// Takes a bio in, if there is a request for it.
     pub fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+        self.come(now, bio, true)
+    }
+
+    /// The same of a bio that there was no request for, when its task has been woken.
+    pub fn submit_again(&mut self, now: Time, bio: Bio) -> Submitted {
+        self.come(now, bio, self.rules.pool.merges_after_waiting)
+    }
+
+    fn come(&mut self, now: Time, bio: Bio, merges: bool) -> Submitted {
         self.emit_plug(now, false, None);
         if self.tap.is_on() {
             self.tap.came(now, &bio);
         }
-        let submitted = self.take_in(now, bio);
+        let submitted = self.take_in(now, bio, merges);
         self.emit_messages();
         submitted
     }
 
-    fn take_in(&mut self, now: Time, bio: Bio) -> Submitted {
-        if let Some((request, side)) = self.find_merge(&bio) {
+    fn take_in(&mut self, now: Time, bio: Bio, merges: bool) -> Submitted {
+        let found = merges.then(|| self.find_merge(&bio)).flatten();
+        if let Some((request, side)) = found {
             self.station.enter(now);
             self.counts.bios += 1;
             self.merge(now, request, side, bio);
@@ -174,20 +184,14 @@ impl RequestQueue {
         Some(id)
     }
 
-    /// The device is done with the request: its bios, in ascending order, go into `done`. Returns who may try again to
-    /// get a request.
-    pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) -> Option<TaskId> {
-        self.completed_on(now, id, self.requests[id].cpu, done)
+    /// The device is done with the request: its bios, in ascending order, go into `done`. `take_woken` tells who may try
+    /// again to get a request.
+    pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) {
+        self.completed_on(now, id, self.requests[id].cpu, done);
     }
 
     /// The same, told to have happened on that CPU.
-    pub fn completed_on(
-        &mut self,
-        now: Time,
-        id: RequestId,
-        cpu: u16,
-        done: &mut Vec<Bio>,
-    ) -> Option<TaskId> {
+    pub fn completed_on(&mut self, now: Time, id: RequestId, cpu: u16, done: &mut Vec<Bio>) {
         if self.tap.is_on() {
             self.tap.completed(now, &self.requests[id], cpu);
         }
@@ -196,9 +200,12 @@ impl RequestQueue {
         }
         self.emit_messages();
         let request = self.requests.take(id);
+        let class = self.class_of(request.direction, request.sync, request.cpu);
+        self.pools[class].free(now, &mut self.woken);
         if let Some(wbt) = &mut self.wbt {
             wbt.completed(now, id, &request, &mut self.woken);
         }
+        self.pools[class].wake_forgotten(&mut self.woken);
         self.hardware.give_back(request.cpu);
         self.in_flight -= 1;
         self.counts.completed += 1;
@@ -209,13 +216,9 @@ impl RequestQueue {
             self.station.leave(now, bio.submitted_at);
             done.push(bio);
         }
-        let class = self.class_of(request.direction, request.sync, request.cpu);
-        let next = self.pools[class].free(now);
-        self.woken.extend(self.pools[class].forgotten());
-        next
     }
 
-    /// Appends who, beyond those whom `completed` returned, may try again to get a request.
+    /// Appends who has been woken since the last time, and may try again to get a request.
     pub fn take_woken(&mut self, into: &mut Vec<TaskId>) {
         into.append(&mut self.woken);
     }
@@ -380,11 +383,17 @@ impl RequestQueue {
     #[inline]
     fn class_of(&self, direction: Direction, sync: bool, cpu: u16) -> usize {
         match self.rules.pool.waking {
-            Waking::Tags => self.hardware.tag_set_of(cpu),
+            Waking::Tags(_) => self.hardware.tag_set_of(cpu),
             _ if self.rules.pool_by_sync => usize::from(sync),
             _ => usize::from(direction == Direction::Read),
         }
     }
+}
+
+/// A class of the pool, or a set of tags.
+fn pool(rules: &QueueRules, scheduler: &dyn Scheduler) -> Pool {
+    let fewest = scheduler.fewest_tags(rules.pool.requests);
+    Pool::new(rules.pool, fewest)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub enum Submitted {
     Merged(RequestId, Side),
     /// A new request was made for it.
     Queued(RequestId),
-    /// There is no request for it: its task sleeps until `completed` names it, and submits it again.
+    /// There is no request for it: its task sleeps until `take_woken` names it, and submits it again.
     MustWait,
 }
 

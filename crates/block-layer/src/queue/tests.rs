@@ -1,5 +1,4 @@
 use super::*;
-use crate::QueueMap;
 use crate::plug::PlugRules;
 use crate::pool::PoolRules;
 use crate::scheduler::cfq_round_robin::CfqRoundRobin;
@@ -9,12 +8,13 @@ use crate::scheduler::kyber::Kyber;
 use crate::scheduler::mq_deadline::MqDeadline;
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
+use crate::{QueueMap, TagWaking};
 use Direction::{Read, Write};
 use proptest::prelude::*;
 
 fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {
     let rules = QueueRules {
-        pool: PoolRules::tags(tags),
+        pool: PoolRules::tags(tags, TagWaking::Batch),
         ..invariants::rules()
     };
     RequestQueue::new(rules, scheduler).with_hardware(hardware)
@@ -98,7 +98,10 @@ fn who_has_its_share_of_the_pool_waits_until_something_of_it_is_done() {
     );
     assert_ne!(queue.submit(0, of(2, 900)), Submitted::MustWait);
     let first = queue.dispatch(0).unwrap();
-    assert_eq!(queue.completed(1, first, &mut Vec::new()), Some(1));
+    queue.completed(1, first, &mut Vec::new());
+    let mut woken = Vec::new();
+    queue.take_woken(&mut woken);
+    assert_eq!(woken, [1]);
     assert_ne!(queue.submit(1, of(1, 99_000)), Submitted::MustWait);
 }
 
@@ -148,6 +151,34 @@ fn writers_leave_tags_to_readers() {
         (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != Submitted::MustWait);
     assert_eq!(writes.count(), 6);
     assert_ne!(queue.submit(0, bio(0, Read, 5000)), Submitted::MustWait);
+}
+
+#[test]
+fn who_has_waited_looks_for_a_merge_again_where_the_kernel_goes_back_to_that() {
+    for merges_after_waiting in [true, false] {
+        let pool = PoolRules {
+            requests: 2,
+            merges_after_waiting,
+            ..PoolRules::tags(2, TagWaking::Batch)
+        };
+        let rules = QueueRules {
+            pool,
+            ..invariants::rules()
+        };
+        let mut queue = RequestQueue::new(rules, Box::new(Noop::default()));
+        submit_on(&mut queue, 0, 100);
+        submit_on(&mut queue, 0, 5000);
+        let waits = bio(0, Read, 9000);
+        assert_eq!(queue.submit(0, waits.clone()), Submitted::MustWait);
+        let ids = [(); 2].map(|()| queue.dispatch(0).unwrap());
+        ids.iter()
+            .for_each(|&id| queue.completed(0, id, &mut Vec::new()));
+        // What it would have been merged with, had that been there before.
+        submit_on(&mut queue, 0, 8992);
+        let submitted = queue.submit_again(0, waits);
+        let is_merged = matches!(submitted, Submitted::Merged(..));
+        assert_eq!(is_merged, merges_after_waiting, "{submitted:?}");
+    }
 }
 
 fn behind_flush(start: Sector) -> Bio {

@@ -214,8 +214,12 @@ impl Scheduler for Kyber {
         if bio.sync {
             tags
         } else {
-            (tags * ASYNC_PERCENT / 100).max(1)
+            self.fewest_tags(tags)
         }
+    }
+
+    fn fewest_tags(&self, tags: u32) -> u32 {
+        (tags * ASYNC_PERCENT / 100).max(1)
     }
 
     fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {

@@ -91,6 +91,12 @@ pub trait Scheduler: Send {
         tags
     }
 
+    /// Of a queue's `tags`, as many as those may have who may have the fewest: waiters are woken in batches that fit in
+    /// (`sbitmap_queue_min_shallow_depth`).
+    fn fewest_tags(&self, tags: u32) -> u32 {
+        tags
+    }
+
     /// Whether the bio's task may have another request, however many are free.
     fn lets_queue(&self, _bio: &Bio) -> bool {
         true

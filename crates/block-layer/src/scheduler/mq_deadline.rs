@@ -103,6 +103,11 @@ impl MqDeadline {
         self
     }
 
+    fn async_depth(&self, tags: u32) -> u32 {
+        let default = if self.reserves { 3 * tags / 4 } else { tags };
+        self.tunables.async_depth.unwrap_or(default).max(1)
+    }
+
     /// What has waited so long that its class does not matter any more.
     fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let classes_busy = self.outstanding.iter().filter(|&&count| count > 0).count();
@@ -216,8 +221,15 @@ impl Scheduler for MqDeadline {
         if bio.sync && bio.direction == Direction::Read {
             return tags;
         }
-        let default = if self.reserves { 3 * tags / 4 } else { tags };
-        self.tunables.async_depth.unwrap_or(default).max(1)
+        self.async_depth(tags)
+    }
+
+    /// From 6.10 on it says 1, whatever the limit is (`dd_depth_updated`).
+    fn fewest_tags(&self, tags: u32) -> u32 {
+        match self.reserves {
+            true => self.async_depth(tags),
+            false => 1,
+        }
     }
 
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
@@ -330,12 +342,18 @@ mod tests {
             ..bio(0, Write, 0)
         };
         assert_eq!(scheduler.tags_allowed(&sync, 256), 192);
+        assert_eq!(scheduler.fewest_tags(256), 192);
     }
 
     #[test]
     fn from_6_10_on_they_leave_none() {
         let scheduler = MqDeadline::new(Tunables::default()).without_reserve();
         assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 256);
+        assert_eq!(
+            scheduler.fewest_tags(256),
+            1,
+            "those that wait are woken one by one"
+        );
     }
 
     #[test]

@@ -165,7 +165,8 @@ impl DriveSpec {
                     .queue
                     .hardware(map, device.as_ref(), &scheduler)
                     .map_err(|error| error.within("queue"))?;
-                rules.pool = PoolRules::tags(self.queue.tags(&hardware, &scheduler));
+                let tags = self.queue.tags(&hardware, &scheduler);
+                rules.pool = PoolRules::tags(tags, kernel.tag_waking());
                 Some(hardware)
             }
             false => None,

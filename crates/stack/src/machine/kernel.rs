@@ -8,7 +8,7 @@ use block_layer::completion::CompletionVariant;
 use block_layer::plug::PlugRules;
 use block_layer::pool::PoolRules;
 use block_layer::scheduler::spec::{Version, mm_patch, version};
-use block_layer::{Merges, TaskPlug};
+use block_layer::{Merges, TagWaking, TaskPlug};
 use block_layer::{QueueRules, QueueSpread};
 use filesystems::xfs::Allocation;
 use memory::cache::{CacheVariant, DirtyLimits, FsyncHolds, Lately, ReadAhead};
@@ -79,7 +79,10 @@ impl Kernel {
             pool: match self.version {
                 [2, 4, _] => PoolRules::LINUX_2_4_20,
                 version if version < [2, 6, 0] => PoolRules::LINUX_2_5_59,
-                _ => PoolRules::LINUX_2_6_35,
+                version => PoolRules {
+                    merges_after_waiting: version < [2, 6, 13],
+                    ..PoolRules::LINUX_2_6_35
+                },
             },
             pool_by_sync: self.version >= [2, 6, 30],
             plug: if self.tasks_plug() || self.leaves_unplugged(rotational, queue_depth) {
@@ -89,6 +92,16 @@ impl Kernel {
             } else {
                 PlugRules::EXPLICIT.with_head(leaves_head)
             },
+        }
+    }
+
+    /// Which tasks that wait for a tag of blk-mq are woken.
+    pub(super) fn tag_waking(&self) -> TagWaking {
+        match self.version {
+            version if version < [3, 16, 0] => TagWaking::All,
+            version if version < [4, 18, 0] => TagWaking::AllOfOne,
+            version if version < [6, 2, 0] => TagWaking::BatchOfOne,
+            _ => TagWaking::Batch,
         }
     }
 

@@ -84,3 +84,50 @@ fn a_completion_that_waits_for_a_busy_task_is_not_there_yet() {
         assert!((15.5..=16.0).contains(&under_way), "{engine}: {under_way}");
     }
 }
+
+/// On one CPU, a reader of one request at a time beside a task with eight at once, at a device that serves four, each in
+/// 2 ms: reads of either in a second.
+fn beside_eight(kernel: &str) -> (u64, u64) {
+    let machine = MachineSpec::from_json(json!({
+        "kernel": kernel,
+        "cpus": {
+            "count": 1, "time_slice_ns": 3_000_000, "call_ns": 7000, "completion_ns": 5000, "page_copy_ns": 300,
+            "jitter": 0.0
+        },
+        "drives": [{
+            "device": { "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 2_000_000, "queue_depth": 4 },
+            "scheduler": "none"
+        }]
+    }));
+    let mut model = Model::new(&machine.unwrap()).unwrap();
+    let mut phase = load();
+    for (name, engine, depth) in [("one", "psync", 1), ("eight", "libaio", 8)] {
+        let mut group = phase["groups"][0].clone();
+        group["name"] = json!(name);
+        group["engine"] = json!(engine);
+        let job = &mut group["jobs"][0];
+        job["name"] = json!(name);
+        job["read_share"] = json!(1.0);
+        job["queue_depth"] = json!(depth);
+        job["until"] = json!({ "ops": null, "bytes": null, "duration_ns": 1_000_000_000 });
+        phase["groups"].as_array_mut().unwrap().push(group);
+    }
+    phase["groups"].as_array_mut().unwrap().remove(0);
+    let record = run(&mut model, serde_json::from_value(phase).unwrap());
+    let record = serde_json::to_value(record).unwrap();
+    let reads = |group: usize| {
+        let read = &record["groups"][group]["jobs"][0]["read"];
+        read["count"].as_u64().unwrap()
+    };
+    (reads(0), reads(1))
+}
+
+#[test]
+fn who_has_the_cpu_takes_the_tag_that_its_own_read_gave_back() {
+    for kernel in ["4.9", "4.14", "5.10", "6.1", "6.12"] {
+        let (one, eight) = beside_eight(kernel);
+        // 497 reads of 2.01 ms: it never waits for a tag.
+        assert!((480..=500).contains(&one), "{kernel}: {one}");
+        assert!((1_480..1_510).contains(&eight), "{kernel}: {eight}");
+    }
+}

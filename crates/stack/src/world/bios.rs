@@ -111,7 +111,7 @@ impl World {
         let retried = !may_retry.is_empty();
         for task in may_retry.drain(..) {
             self.retry_worker(now, number, task);
-            self.retry(now, task);
+            self.may_have_request(now, task);
         }
         self.kept.may_retry = may_retry;
         if retried {

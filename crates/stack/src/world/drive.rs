@@ -146,6 +146,14 @@ impl Drive {
         self.queue.submit(now, bio)
     }
 
+    /// The same, perhaps of a bio that has waited for a request.
+    pub(crate) fn submit_after(&mut self, now: Time, bio: Bio, has_waited: bool) -> Submitted {
+        match has_waited {
+            true => self.queue.submit_again(now, bio),
+            false => self.queue.submit(now, bio),
+        }
+    }
+
     /// Somebody waits.
     pub(crate) fn unplug(&mut self) {
         self.queue.unplug();
@@ -251,10 +259,10 @@ impl Drive {
         if let Some(polling) = &mut self.polling {
             polling.completed(now, self.queue.request(request));
         }
-        self.may_retry.extend(match cpu {
+        match cpu {
             Some(cpu) => self.queue.completed_on(now, request, cpu, &mut self.done),
             None => self.queue.completed(now, request, &mut self.done),
-        });
+        }
         self.queue.take_woken(&mut self.may_retry);
     }
 

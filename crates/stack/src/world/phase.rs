@@ -9,7 +9,7 @@ use workload::rng::stream;
 use workload::spec::JobSpec;
 use workload::usage::{Sample, Samples, Usage};
 
-use super::task::{RunningJob, State, Task};
+use super::task::{Again, RunningJob, State, Task};
 use super::{Event, FileLayout, Path, Progress, World};
 use block_layer::{Counts, Priority, TaskId};
 use events::time::Time;
@@ -210,6 +210,7 @@ impl World {
             naps_until: None,
             resumes: false,
             copies: None,
+            again: Again::No,
             action: None,
             completed: VecDeque::new(),
             offered: VecDeque::new(),

@@ -1,8 +1,9 @@
 //! From tasks into the queues of drives: what a call's plug holds back, and what waits for a request.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::World;
+use super::task::{Again, State};
 use block_layer::{Bio, Submitted, TaskId, TaskPlug};
 use events::time::Time;
 
@@ -130,9 +131,13 @@ impl World {
         let Some(waiting) = self.submission.handed_over.get_mut(&(drive, task)) else {
             return;
         };
+        let mut has_waited = true;
         while let Some(mut bio) = waiting.pop_front() {
             bio.submitted_at = now;
-            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+            let queue = &mut self.drives[drive];
+            if queue.submit_after(now, bio.clone(), std::mem::take(&mut has_waited))
+                == Submitted::MustWait
+            {
                 waiting.push_front(bio);
                 return;
             }
@@ -144,23 +149,57 @@ impl World {
         self.submission.handed_over.remove(&(drive, task));
     }
 
-    /// The task may have a request now.
-    pub(super) fn retry(&mut self, now: Time, task: TaskId) {
+    /// The task is woken because there may be a request for it. One of a load tries again when it has a CPU, and whoever
+    /// has one meanwhile may be faster; what others do on CPUs is not told here, so that they try at once.
+    pub(super) fn may_have_request(&mut self, now: Time, task: TaskId) {
+        let state = self.tasks.get(task as usize).map(|task| task.state);
+        let waits = self.submission.waits(task);
+        match state.filter(|_| waits) {
+            Some(State::Asleep) => {
+                self.tasks[task as usize].again = Again::Woken;
+                self.wants_cpu(now, task);
+            }
+            Some(State::Running(_) | State::Ready) => {
+                self.tasks[task as usize].again = Again::Woken;
+            }
+            Some(State::Polling(..) | State::Gone) | None => {
+                self.retry(now, task);
+            }
+        }
+    }
+
+    /// The task has had its time on the CPU since it was woken.
+    pub(super) fn tries_again(&mut self, now: Time, task: TaskId) {
+        for drive in self.retry(now, task) {
+            self.drives[drive].unplug();
+            self.run_drive(now, drive);
+        }
+    }
+
+    /// Puts what has waited into the queues until there is no request again: into which.
+    fn retry(&mut self, now: Time, task: TaskId) -> BTreeSet<usize> {
+        let mut entered = BTreeSet::new();
         let Some(mut waiting) = self.submission.waiting.remove(&task) else {
-            return;
+            return entered;
         };
+        let mut has_waited = true;
         while let Some((drive, mut bio)) = waiting.pop_front() {
             bio.submitted_at = now;
-            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+            let queue = &mut self.drives[drive];
+            if queue.submit_after(now, bio.clone(), std::mem::take(&mut has_waited))
+                == Submitted::MustWait
+            {
                 waiting.push_front((drive, bio));
                 self.submission.waiting.insert(task, waiting);
-                return;
+                return entered;
             }
+            entered.insert(drive);
         }
         if self.cached.cache.is_some() {
             self.with_cache(now, |cache| cache.unblocked(now, task));
         }
         self.wake(now, task);
         self.sorting_granted(now, task);
+        entered
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Task {
     pub(super) resumes: bool,
     /// Its call has so many pages to copy before it goes on.
     pub(super) copies: Option<u64>,
+    /// Whether it is about to try again to get a request.
+    pub(super) again: Again,
     /// What the CPU is doing for it: takes effect when its cost has passed.
     pub(super) action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
@@ -84,6 +86,17 @@ pub(super) enum State {
     /// Until something it waits for happens.
     Asleep,
     Gone,
+}
+
+/// What becomes of a task that found no request: it is woken, has a CPU in its turn, and tries again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Again {
+    #[default]
+    No,
+    /// There may be a request; it has not had a CPU since.
+    Woken,
+    /// It has one, and is about to try.
+    Tries,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use workload::job::{Next, OpKind};
 
 use super::cpus::{Call, Calling, Later, Piece, RunnerNumber, Switch, Turn, Used};
-use super::task::{Action, RunningJob, State, Task, drawn};
+use super::task::{Action, Again, RunningJob, State, Task, drawn};
 use super::{Event, HOUSEKEEPER, Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::{KERNEL_TASKS, TaskId};
@@ -32,6 +32,11 @@ impl World {
         if task.state != State::Asleep || blocked || waits {
             return;
         }
+        self.wants_cpu(now, number);
+    }
+
+    /// The task does not sleep any more.
+    pub(super) fn wants_cpu(&mut self, now: Time, number: TaskId) {
         match self.cpus.wants(now, number) {
             Some(cpu) => self.run_task(now, cpu, number),
             None => self.tasks[number as usize].state = State::Ready,
@@ -52,6 +57,10 @@ impl World {
     pub(super) fn run_task(&mut self, now: Time, cpu: u16, number: TaskId) {
         let task = &mut self.tasks[number as usize];
         task.state = State::Running(cpu);
+        if task.again == Again::Woken {
+            task.again = Again::Tries;
+            return self.spend(now, cpu, number, Call::Resume, None);
+        }
         if task.blocked && task.looks_for_completions() {
             return self.poll(now, cpu, number);
         }
@@ -87,6 +96,11 @@ impl World {
             },
         };
         task.naps_until = None;
+        self.spend(now, cpu, number, call, drive);
+    }
+
+    fn spend(&mut self, now: Time, cpu: u16, number: TaskId, call: Call, drive: Option<usize>) {
+        let task = &mut self.tasks[number as usize];
         let calling = Calling {
             task: number,
             cpu,
@@ -266,16 +280,11 @@ impl World {
         let task = &mut self.tasks[number as usize];
         // The scheduler may have moved it since the call began.
         task.state = State::Running(cpu);
-        match task.action.take().expect("the CPU did something") {
-            Action::Reap(id) => {
-                let operation = self.operations.take(id);
-                task.outstanding -= 1;
-                self.reaped(now, number, operation.job, operation.op);
-                if self.tasks[number as usize].path.is_async() {
-                    self.offers(now - self.phase.start, number);
-                }
-            }
-            Action::Start(job, op) => self.start(now, number, job, op),
+        if task.again == Again::Tries {
+            task.again = Again::No;
+            self.tries_again(now, number);
+        } else {
+            self.take_effect(now, number);
         }
         self.count_use(number);
         let task = &mut self.tasks[number as usize];
@@ -284,7 +293,8 @@ impl World {
         if task.blocked && !waits && task.looks_for_completions() {
             return self.poll(now, cpu, number);
         }
-        if task.blocked || waits {
+        // Woken before it was asleep, it does not go to sleep.
+        if (task.blocked || waits) && task.again == Again::No {
             task.state = State::Asleep;
             self.count_switch(number, Switch::Voluntary);
             self.leave_cpu(now, cpu, number, true);
@@ -296,6 +306,21 @@ impl World {
             self.count_switch(number, Switch::Involuntary);
         }
         self.has_cpu(now, cpu, turn);
+    }
+
+    fn take_effect(&mut self, now: Time, number: TaskId) {
+        let task = &mut self.tasks[number as usize];
+        match task.action.take().expect("the CPU did something") {
+            Action::Reap(id) => {
+                let operation = self.operations.take(id);
+                task.outstanding -= 1;
+                self.reaped(now, number, operation.job, operation.op);
+                if self.tasks[number as usize].path.is_async() {
+                    self.offers(now - self.phase.start, number);
+                }
+            }
+            Action::Start(job, op) => self.start(now, number, job, op),
+        }
     }
 
     pub(super) fn count_switch(&mut self, number: TaskId, switch: Switch) {

@@ -95,6 +95,8 @@ const DEEP_DEVICE: u32 = 3;
 const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
 /// `budgets_given` from which the peak rate is believed: the eleventh budget.
 const BUDGETS_ENOUGH: u64 = 194;
+/// Of the tags: async I/O while a weight is raised.
+const FEWEST_SIXTEENTHS: u32 = 3;
 const DEFAULT_GROUP_WEIGHT: u64 = 100;
 
 impl Bfq {
@@ -235,9 +237,13 @@ impl Scheduler for Bfq {
             (true, false) => 12,
             (true, true) => 6,
             (false, false) => 8,
-            (false, true) => 3,
+            (false, true) => FEWEST_SIXTEENTHS,
         };
         (tags * sixteenths / 16).max(1)
+    }
+
+    fn fewest_tags(&self, tags: u32) -> u32 {
+        (tags * FEWEST_SIXTEENTHS / 16).max(1)
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {

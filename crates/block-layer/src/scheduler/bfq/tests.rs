@@ -216,6 +216,7 @@ fn writes_leave_tags_to_reads_the_more_while_a_weight_is_raised() {
     assert_eq!(allowed(&bench), [64, 48, 32]);
     bench.add_bio(0, &read_of(1, 0, 0));
     assert_eq!(allowed(&bench), [64, 24, 12]);
+    assert_eq!(bench.scheduler.fewest_tags(64), 12);
 }
 
 #[test]

@@ -111,11 +111,15 @@ impl Bench<'_> {
 
     fn complete(&mut self, now: Time, id: RequestId, total_ns: &mut Vec<Time>) {
         let mut done = Vec::new();
-        let woken = self.queue.completed(now, id, &mut done);
+        self.queue.completed(now, id, &mut done);
         let came = |bio: &Bio| self.came[bio.tag as usize].expect("it was submitted");
         total_ns.extend(done.iter().map(|bio| now - came(bio)));
-        if let Some(line) = woken.and_then(|task| self.waiting.remove(&task)) {
-            self.submit_all(now, line);
+        let mut woken = Vec::new();
+        self.queue.take_woken(&mut woken);
+        for task in woken {
+            if let Some(line) = self.waiting.remove(&task) {
+                self.submit_all(now, line);
+            }
         }
     }
 }

@@ -124,6 +124,7 @@ fn async_requests_leave_a_quarter_of_the_tags() {
     let scheduler = Kyber::new(Tunables::default(), QueueMap::SINGLE);
     assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), 64), 64);
     assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 64), 48);
+    assert_eq!(scheduler.fewest_tags(64), 48);
 }
 
 #[test]
