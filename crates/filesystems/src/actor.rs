@@ -11,6 +11,8 @@ pub enum Actor {
     Daemon(u16),
     /// Who writes in place what the log has.
     Pusher,
+    /// Who writes checkpoints of the log.
+    Checkpoints,
 }
 
 /// Who has transactions and calls the allocator.

@@ -311,6 +311,7 @@ impl Mounted {
             changed.extend(self.volume.space_headers(group));
         }
         self.commit_to_log(changed);
+        self.queue_checkpoint_if_due(cpu);
         self.release_spaces(Caller::Flusher(number), cpu);
         self.next_of_file(number)
     }

@@ -159,6 +159,7 @@ impl Mounted {
                 self.allocator_calls += 1;
                 self.volume.count_data_blocks(blocks);
                 self.commit_to_log(self.volume.space_headers(group).to_vec());
+                self.queue_checkpoint_if_due(None);
                 if self.checkpoint_if_due().is_some() {
                     self.fill_buffers(self.pusher.task);
                 }

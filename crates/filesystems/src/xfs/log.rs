@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use super::XfsSpec;
 use super::items::{Items, Taken};
 
 /// Positions are bytes written since the filesystem was made; on the drive the log goes around.
@@ -70,6 +71,11 @@ impl Log {
 
     pub(super) fn pending_bytes(&self) -> u64 {
         self.pending_bytes
+    }
+
+    /// Enough is committed for a checkpoint.
+    pub(super) fn is_checkpoint_due(&self, spec: &XfsSpec) -> bool {
+        self.pending_bytes >= spec.checkpoint_bytes()
     }
 
     /// What is pending becomes a checkpoint: its number. None: nothing is.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::checkpointing::Checkpoints;
 use super::io::Purpose;
 use super::log::LogWrite;
 use super::site::Site;
@@ -22,7 +23,7 @@ pub(super) struct Waits {
     /// For room in the log.
     room: VecDeque<u32>,
     /// For the checkpoint of that number to be in the log's buffers.
-    buffers: Vec<(u64, u32)>,
+    pub(super) buffers: Vec<(u64, BufferWaiter)>,
     /// For it to be on the drive.
     written: Vec<(u64, Waiter)>,
     /// For the one that is being forced; then for one of their own.
@@ -35,6 +36,15 @@ pub(super) struct Waits {
     pub(super) pages: Vec<u32>,
     /// For all that was dirty when they asked.
     pub(super) all: Vec<u32>,
+}
+
+/// Who waits for the log's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BufferWaiter {
+    /// Of those that make files.
+    Thread(u32),
+    /// Who writes checkpoints.
+    Worker,
 }
 
 /// Who waits for the log to be forced.
@@ -81,16 +91,21 @@ impl Mounted {
         }
     }
 
-    /// Enough is committed for a checkpoint, which whoever committed last writes: its number, and the cycles of that.
+    /// Enough is committed for a checkpoint, and no worker writes it: its number, and the cycles of that.
     pub(super) fn checkpoint_if_due(&mut self) -> Option<(u64, u32)> {
-        let bytes = self.log.pending_bytes();
-        if bytes < self.volume.spec().checkpoint_bytes() {
+        let by_worker = self.checkpoint_work.form != Checkpoints::ByCommitter;
+        if by_worker || !self.log.is_checkpoint_due(self.volume.spec()) {
             return None;
         }
-        let blocks = bytes / u64::from(BLOCK_BYTES);
+        let cycles = self.checkpoint_cycles();
+        Some((self.log.begin_checkpoint()?, cycles))
+    }
+
+    /// Of putting what is committed now into the log's buffers.
+    pub(super) fn checkpoint_cycles(&self) -> u32 {
+        let blocks = self.log.pending_bytes() / u64::from(BLOCK_BYTES);
         let cycles = blocks * u64::from(self.volume.spec().cycles.checkpoint_block);
-        let number = self.log.begin_checkpoint()?;
-        Some((number, cycles.min(CHECKPOINT_CYCLES_MAX) as u32))
+        cycles.min(CHECKPOINT_CYCLES_MAX) as u32
     }
 
     /// A thread's checkpoint goes into the log's buffers; while none is free, it sleeps.
@@ -102,7 +117,9 @@ impl Mounted {
         if self.log.is_in_buffers(checkpoint) {
             return Next::Stage(Stage::Over);
         }
-        self.waits.buffers.push((checkpoint, number));
+        self.waits
+            .buffers
+            .push((checkpoint, BufferWaiter::Thread(number)));
         Next::Sleep(Stage::Over, Site::LogBuffers)
     }
 
@@ -227,7 +244,7 @@ impl Mounted {
             .waits
             .buffers
             .extract_if(.., |(number, _)| log.is_in_buffers(*number));
-        let next: Vec<u32> = in_buffers.map(|(_, thread)| thread).collect();
+        let next: Vec<BufferWaiter> = in_buffers.map(|(_, waiter)| waiter).collect();
         let written = self
             .waits
             .written
@@ -238,7 +255,12 @@ impl Mounted {
             true => std::mem::take(&mut self.waits.behind),
             false => Vec::new(),
         };
-        next.into_iter().for_each(|thread| self.go_on(thread, None));
+        for waiter in next {
+            match waiter {
+                BufferWaiter::Thread(thread) => self.go_on(thread, None),
+                BufferWaiter::Worker => self.end_checkpoint_work(None),
+            }
+        }
         forced.into_iter().for_each(|waiter| self.is_forced(waiter));
         for waiter in behind {
             // Somebody else may have had it written meanwhile.

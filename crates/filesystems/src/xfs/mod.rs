@@ -8,6 +8,7 @@
 
 mod allocation;
 mod call;
+mod checkpointing;
 mod data;
 mod deferral;
 mod directory;
@@ -50,6 +51,8 @@ use crate::actor::{Actor, Caller};
 use crate::effect::{BlockIo, Effect, FlushNumber};
 use crate::filesystem::{Progress, Results};
 use crate::switches::SwitchesOptions;
+use checkpointing::CheckpointWork;
+pub use checkpointing::Checkpoints;
 use data::Files;
 use deferral::Item;
 use events::event_queue::EventQueue;
@@ -96,6 +99,7 @@ pub struct Mounted {
     /// Whether `fsync` and the log ask the drive to empty its cache.
     flushes: bool,
     pusher: Pusher,
+    checkpoint_work: CheckpointWork,
     workers: Workers<Item>,
     daemons: Vec<TaskNumber>,
     files: Files,
@@ -236,6 +240,7 @@ impl Mounted {
             waits: logging::Waits::default(),
             flushes: below.flushes && xfs.barrier,
             pusher,
+            checkpoint_work: CheckpointWork::default(),
             workers: Workers::new(cpus, xfs.workers_max),
             daemons,
             files: Files::default(),
@@ -317,6 +322,7 @@ impl Mounted {
             Actor::Caller(caller) => self.caller_goes_on(caller, Some(cpu)),
             Actor::Worker(number) => self.worker_done(number, cpu),
             Actor::Pusher => self.push(),
+            Actor::Checkpoints => self.checkpoint_worker_done(cpu),
             Actor::Daemon(_) => {}
         }
     }

@@ -28,7 +28,7 @@ impl Mounted {
         match self.locks.release(name, transaction) {
             Some(Actor::Caller(next)) => self.caller_goes_on(next, cpu),
             Some(Actor::Worker(next)) => self.worker_got_space(next, cpu),
-            Some(Actor::Daemon(_) | Actor::Pusher) | None => {}
+            Some(Actor::Daemon(_) | Actor::Pusher | Actor::Checkpoints) | None => {}
         }
     }
 }

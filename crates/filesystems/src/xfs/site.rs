@@ -15,6 +15,8 @@ pub(super) enum Site {
     InodesLock,
     SpaceLock,
     WorkerSpaceLock,
+    /// The worker that writes checkpoints waits for a buffer of the log.
+    WorkerLogBuffers,
     DirectoryLock,
     /// A flusher waits for the worker that maps for it, and that worker for a free-space header.
     Mapping,
@@ -37,7 +39,7 @@ pub(super) enum Site {
 }
 
 impl Site {
-    pub(super) const ALL: [Site; 20] = [
+    pub(super) const ALL: [Site; 21] = [
         Site::Begins,
         Site::Ends,
         Site::WorkerIdle,
@@ -45,6 +47,7 @@ impl Site {
         Site::InodesLock,
         Site::SpaceLock,
         Site::WorkerSpaceLock,
+        Site::WorkerLogBuffers,
         Site::DirectoryLock,
         Site::Mapping,
         Site::MappingSpaceLock,
@@ -108,6 +111,10 @@ impl Site {
             Site::PusherIdle => (SLEEPS, &["schedule_timeout", "xfsaild", "kthread"]),
             Site::LogSpace => (SLEEPS, &["xlog_grant_head_wait", "xfs_log_reserve"]),
             Site::LogBuffers => (SLEEPS, &["xlog_state_get_iclog_space", "xlog_write"]),
+            Site::WorkerLogBuffers => (
+                SLEEPS,
+                &["xlog_state_get_iclog_space", "xlog_write", "xlog_cil_push"],
+            ),
             Site::LogForce => (SLEEPS, &["_xfs_log_force_lsn", "xfs_file_fsync"]),
             Site::FileWrites => (
                 SLEEPS,

@@ -32,6 +32,11 @@ impl Comm {
     pub(super) fn kworker(cpu: u16, number: u32) -> Comm {
         Comm(Name::new(format!("kworker/{cpu}:{number}").as_bytes()))
     }
+
+    /// A worker of no CPU.
+    pub(super) fn unbound_kworker() -> Comm {
+        Comm(Name::new(b"kworker/u:0"))
+    }
 }
 
 /// `bdi_forker_thread`.

@@ -202,6 +202,7 @@ impl Mounted {
         self.commit_to_log(changed);
         self.finish_transaction(number);
         self.release_all(number, cpu);
+        self.queue_checkpoint_if_due(cpu);
         let cycles = self.volume.spec().cycles.end;
         match self.checkpoint_if_due() {
             None => Next::Work(Stage::Over, cycles),

@@ -81,7 +81,8 @@ fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<xfs::Mo
         device: name.device,
         flushes: machine.kernel.flushes_caches() && machine.drives[drive].flushes,
     };
-    xfs::Mounted::new(&below, xfs, machine.kernel.xfs_allocation())
+    let mounted = xfs::Mounted::new(&below, xfs, machine.kernel.xfs_allocation())?;
+    Ok(mounted.with_checkpoints(machine.kernel.xfs_checkpoints()))
 }
 
 /// The area lies at the end of its drive. The error names a key of the load.

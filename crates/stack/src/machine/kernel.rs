@@ -10,7 +10,7 @@ use block_layer::pool::PoolRules;
 use block_layer::scheduler::spec::{Version, mm_patch, version};
 use block_layer::{Merges, TagWaking, TaskPlug};
 use block_layer::{QueueRules, QueueSpread};
-use filesystems::xfs::Allocation;
+use filesystems::xfs::{Allocation, Checkpoints};
 use memory::cache::{CacheVariant, DirtyLimits, FsyncHolds, Lately, ReadAhead};
 use memory::swap::ReclaimKind;
 
@@ -385,6 +385,16 @@ impl Kernel {
         }
     }
 
+    /// Who writes XFS' checkpoints: since 4c2d542f (taken as 3.5) a worker of the CPU of whoever committed last, since 5.14 one
+    /// of no CPU.
+    pub fn xfs_checkpoints(&self) -> Checkpoints {
+        match self.version {
+            version if version < [3, 5, 0] => Checkpoints::ByCommitter,
+            version if version < [5, 14, 0] => Checkpoints::ByBoundWorker,
+            _ => Checkpoints::ByWorker,
+        }
+    }
+
     /// ext3 mounts with barriers by default: from 3.1 on (00eacd66).
     pub fn ext3_has_barriers(&self) -> bool {
         self.version >= [3, 1, 0]
@@ -426,6 +436,14 @@ mod tests {
         assert_eq!(variants, [Direct, Workqueue, Workqueue, DataOnly, DataOnly]);
         let variants = ["3.7", "3.8", "3.15", "3.16", "6.1"].map(variant);
         assert_eq!(variants, [Mapping, Mapping, Mapping, Direct, Direct]);
+    }
+
+    #[test]
+    fn a_worker_writes_the_checkpoints_of_xfs_from_3_5_on() {
+        let form = |name| kernel(name).xfs_checkpoints();
+        use Checkpoints::{ByBoundWorker, ByCommitter, ByWorker};
+        let forms = ["3.4", "3.5", "5.13", "5.14"].map(form);
+        assert_eq!(forms, [ByCommitter, ByBoundWorker, ByBoundWorker, ByWorker]);
     }
 
     #[test]

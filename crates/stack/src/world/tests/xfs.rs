@@ -52,6 +52,17 @@ impl Machine {
         spec: &XfsSpec,
         form: Allocation,
     ) -> Machine {
+        let drive = (latency_ns, depth);
+        Machine::with_checkpoints(cpus, drive, spec, form, Checkpoints::ByCommitter)
+    }
+
+    fn with_checkpoints(
+        cpus: Value,
+        (latency_ns, depth): (u64, u32),
+        spec: &XfsSpec,
+        form: Allocation,
+        checkpoints: Checkpoints,
+    ) -> Machine {
         let mut file = json!({
             "kernel": "3.4",
             "cpus": cpus,
@@ -78,7 +89,7 @@ impl Machine {
             ..some_drive()
         };
         let mounted = Mounted::new(&below, spec, form).unwrap();
-        Machine(world.with_xfs(0, mounted))
+        Machine(world.with_xfs(0, mounted.with_checkpoints(checkpoints)))
     }
 
     fn new(cpus: Value, spec: &XfsSpec, form: Allocation) -> Machine {

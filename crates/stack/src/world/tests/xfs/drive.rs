@@ -1,6 +1,9 @@
 //! What goes to the drive: the log, what the log has and is written in place, files' data; and who waits for it.
 
+use std::collections::BTreeMap;
+
 use super::*;
+
 fn syncing(sync: &str, bytes: u64) -> Value {
     json!({ "/job/sync": sync, "/job/file_bytes": bytes, "/job/write_bytes": 16384 })
 }
@@ -25,6 +28,63 @@ fn a_log_that_is_full_makes_creates_as_fast_as_the_drive() {
     };
     let (fast, slow) = (elapsed(1_000), elapsed(40_000_000));
     assert!(slow > 2 * fast, "{slow} and {fast}");
+}
+
+/// A thread that makes 8,000 files, and the log's drive takes 20 ms for each buffer, of which there are 64 in a checkpoint:
+/// the longest create in ns, and switches by site.
+fn creates_beside_a_slow_log(
+    cpus: Value,
+    checkpoints: Checkpoints,
+) -> (u64, BTreeMap<String, u64>) {
+    let spec = XfsSpec {
+        log_blocks: 4096,
+        ..filesystem(4)
+    };
+    let drive = (20_000_000, 32);
+    let form = Allocation::Direct;
+    let mut machine = Machine::with_checkpoints(cpus, drive, &spec, form, checkpoints);
+    let results = run(&mut machine, &phase(1, 8_000, json!({})));
+    let log = machine.blocks_written().log;
+    assert!(log >= 1_000, "two checkpoints: {log}");
+    let thread = results.threads[0].as_ref().unwrap();
+    let sites = results.switches.unwrap().report.sites;
+    let sites = sites.into_iter().map(|site| (site.site, site.switches));
+    (
+        thread.ops[CREATE].latency.max_ns().unwrap(),
+        sites.collect(),
+    )
+}
+
+#[test]
+fn a_worker_waits_for_the_logs_buffers_where_the_committing_thread_does_not() {
+    let longest = |cpus, checkpoints| creates_beside_a_slow_log(cpus, checkpoints).0;
+    for cpus in [processors(4, true), simple(4)] {
+        let by_committer = longest(cpus.clone(), Checkpoints::ByCommitter);
+        assert!(by_committer > 100_000_000, "{by_committer}");
+        for checkpoints in [Checkpoints::ByBoundWorker, Checkpoints::ByWorker] {
+            let by_worker = longest(cpus.clone(), checkpoints);
+            assert!(by_worker < 3_000_000, "{checkpoints:?}: {by_worker}");
+        }
+    }
+    let (_, sites) = creates_beside_a_slow_log(processors(4, true), Checkpoints::ByBoundWorker);
+    assert!(
+        sites.contains_key("xlog_state_get_iclog_space"),
+        "{sites:?}"
+    );
+}
+
+#[test]
+fn a_bound_worker_takes_the_cpu_of_the_committing_thread() {
+    let cycles_of = |checkpoints| {
+        let (longest, _) = creates_beside_a_slow_log(processors(4, true), checkpoints);
+        longest
+    };
+    // 512 blocks of 1,500 cycles at 2 GHz.
+    let (bound, unbound) = (
+        cycles_of(Checkpoints::ByBoundWorker),
+        cycles_of(Checkpoints::ByWorker),
+    );
+    assert!(bound > unbound + 200_000, "{bound} and {unbound}");
 }
 
 #[test]
