@@ -13,6 +13,8 @@ pub(super) struct Servers {
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     ns_per_sector: f64,
+    /// What each piece takes besides.
+    piece_ns: Time,
     free_at: Time,
 }
 
@@ -40,8 +42,14 @@ impl Link {
     pub(super) fn new(bytes_per_s: u64) -> Link {
         Link {
             ns_per_sector: SECTOR_BYTES as f64 * SECOND as f64 / bytes_per_s as f64,
+            piece_ns: 0,
             free_at: 0,
         }
+    }
+
+    /// Each piece takes so long, besides what its data take.
+    pub(super) fn with_pieces_of(self, piece_ns: Time) -> Link {
+        Link { piece_ns, ..self }
     }
 
     /// When data that are ready at `now` have crossed.
@@ -54,7 +62,7 @@ impl Link {
     /// How long they take by themselves.
     #[inline]
     pub(super) fn carry_ns(&self, sectors: u64) -> Time {
-        (sectors as f64 * self.ns_per_sector) as Time
+        self.piece_ns + (sectors as f64 * self.ns_per_sector) as Time
     }
 
     #[inline]

@@ -230,6 +230,11 @@ fn flash_devices_do_what_their_data_sheets_say() {
         let iops = random_iops(name, direction, depth, 2_000);
         let ratio = iops / sheet;
         let what = format!("{name} {direction:?} {depth}: {iops:.0}");
-        assert!((0.8..1.25).contains(&ratio), "{what}");
+        let near = if name == "sata_ssd_2018" {
+            0.9..1.1
+        } else {
+            0.8..1.25
+        };
+        assert!(near.contains(&ratio), "{what}");
     }
 }

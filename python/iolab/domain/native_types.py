@@ -984,6 +984,7 @@ class Firmware(TypedDict):
     filled: bool
     read_first: bool
     unit_bytes: int
+    write_ns: NotRequired[int | None]
 
 
 class Geometry(TypedDict):
@@ -1003,6 +1004,7 @@ class Interface(TypedDict):
 
     bytes_per_s: int
     coalesce: NotRequired[Coalesce | None]
+    command_ns: NotRequired[int | None]
     half_duplex: bool
 
 

@@ -107,7 +107,9 @@ impl Flash {
     pub fn new(spec: &FlashSpec) -> Result<Flash, SpecError> {
         spec.check()?;
         let sizes = spec.sizes();
-        let link = Link::new(spec.interface.bytes_per_s);
+        let interface = spec.interface;
+        let link = Link::new(interface.bytes_per_s)
+            .with_pieces_of(interface.command_ns.unwrap_or_default());
         Ok(Flash {
             sizes,
             unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
@@ -329,7 +331,12 @@ impl Device for Flash {
 
     fn submit(&mut self, now: Time, command: Command) {
         let id = self.inside.enter(now, command);
-        let served_at = self.cores.serve(now, self.spec.firmware.command_ns);
+        let firmware = self.spec.firmware;
+        let work_ns = match command.direction {
+            Direction::Read => firmware.command_ns,
+            Direction::Write => firmware.command_ns + firmware.write_ns.unwrap_or_default(),
+        };
+        let served_at = self.cores.serve(now, work_ns);
         let at = match command.direction {
             Direction::Read => served_at,
             Direction::Write => self.link_in.carry(served_at, u64::from(command.sectors)),

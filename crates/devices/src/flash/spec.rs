@@ -90,6 +90,9 @@ pub struct Firmware {
     /// Processing time of a command.
     #[schemars(range(max = WORK_NS_MAX))]
     pub command_ns: u64,
+    /// What a write takes besides: its data get a place. Absent: nothing.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub write_ns: Option<u64>,
     /// Commands that are worked on at once.
     #[schemars(range(min = 1, max = 1024))]
     pub cores: u32,
@@ -122,6 +125,9 @@ pub struct Interface {
     /// Rate of the link; in each direction, unless it is half-duplex.
     #[schemars(range(min = RATE.0, max = RATE.1))]
     pub bytes_per_s: u64,
+    /// How long the frames of a read or a write hold the link besides its data; absent: not at all.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub command_ns: Option<u64>,
     /// One direction at a time, as SATA.
     pub half_duplex: bool,
     /// Completions wait for others before the host is interrupted; absent: none does.
@@ -161,6 +167,12 @@ impl FlashSpec {
             .check()
             .map_err(|error| error.within("firmware"))?;
         rate("interface.bytes_per_s", self.interface.bytes_per_s)?;
+        within(
+            "interface.command_ns",
+            self.interface.command_ns.unwrap_or_default(),
+            0,
+            WORK_NS_MAX,
+        )?;
         if let Some(coalesce) = self.interface.coalesce {
             coalesce
                 .check()
@@ -306,6 +318,12 @@ impl Timing {
 impl Firmware {
     fn check(&self) -> Result<(), SpecError> {
         within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
+        within(
+            "write_ns",
+            self.write_ns.unwrap_or_default(),
+            0,
+            WORK_NS_MAX,
+        )?;
         within("cores", u64::from(self.cores), 1, 1024)?;
         whole_sectors("unit_bytes", u64::from(self.unit_bytes))?;
         within("buffer_ns_max", self.buffer_ns_max, 0, WORK_NS_MAX)?;

@@ -27,6 +27,7 @@ fn spec() -> FlashSpec {
         },
         firmware: Firmware {
             command_ns: 5_000,
+            write_ns: None,
             cores: 2,
             unit_bytes: 4096,
             buffer_bytes: 1 << 20,
@@ -38,6 +39,7 @@ fn spec() -> FlashSpec {
         },
         interface: Interface {
             bytes_per_s: 1_000_000_000,
+            command_ns: None,
             half_duplex: false,
             coalesce: None,
         },
@@ -63,6 +65,38 @@ fn a_read_takes_firmware_and_flash_and_channel_and_interface() {
     );
     // 5 + 75 + 12.3 + 4.1 us.
     assert!(run.latencies().all(|latency| latency.abs_diff(96_396) < 10));
+}
+
+#[test]
+fn frames_of_a_command_hold_the_link_and_a_write_needs_more_firmware_than_a_read() {
+    let latency = |direction, change: fn(&mut FlashSpec)| {
+        let commands = random(direction, 50, sectors());
+        run(&mut with(change), &commands, 1).latencies().max()
+    };
+    let frames = |spec: &mut FlashSpec| spec.interface.command_ns = Some(1_270);
+    let place = |spec: &mut FlashSpec| spec.firmware.write_ns = Some(900);
+    for direction in [Direction::Read, Direction::Write] {
+        let plain = latency(direction, |_| ()).unwrap();
+        assert_eq!(latency(direction, frames), Some(plain + 1_270));
+        let further = if direction == Direction::Write {
+            900
+        } else {
+            0
+        };
+        assert_eq!(latency(direction, place), Some(plain + further));
+    }
+    // Both directions of a half-duplex link wait for one another's frames.
+    let both = (0..400u64).map(|n| ((n % 2) as u8, n * 7919, 8));
+    let both = mixture(&both.collect::<Vec<_>>(), sectors());
+    let rate = |half_duplex| {
+        let mut flash = with(|spec| {
+            spec.interface.half_duplex = half_duplex;
+            spec.interface.command_ns = Some(20_000);
+        });
+        run(&mut flash, &both, 32).iops()
+    };
+    assert!(rate(true) < 50_000.0, "{}", rate(true));
+    assert!(rate(false) > 50_000.0, "{}", rate(false));
 }
 
 #[test]
