@@ -127,9 +127,11 @@ fn slow_thinker(version: Version, step: Sector) -> (Bench<Anticipatory>, Time) {
 
 #[test]
 fn a_slow_thinker_is_not_waited_for() {
-    let (mut bench, now) = slow_thinker(Version::Linux2_6_32, 8);
-    bench.add_bio(now, &read_of(2, now, 100_000_000));
-    assert_eq!(bench.dispatched(now, 1), [100_000_000]);
+    for version in LEARNING {
+        let (mut bench, now) = slow_thinker(version, 8);
+        bench.add_bio(now, &read_of(2, now, 100_000_000));
+        assert_eq!(bench.dispatched(now, 1), [100_000_000], "{version:?}");
+    }
 }
 
 #[test]
