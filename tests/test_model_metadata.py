@@ -144,10 +144,13 @@ def test_files_are_made_on_one_disk_with_ext4_and_its_journal_can_be_set() -> No
     assert rates["nobarrier"] > 2 * rates["barrier"] > 20
 
 
-def test_a_load_reads_no_key_of_the_journal() -> None:
-    text = 'machine = "model:one_disk"\n[workloads.reads]\nduration = "1s"\n[settings.a.machine]\n'
+def test_a_load_reads_no_key_of_the_journal_unless_its_files_are_laid_out() -> None:
+    text = 'machine = "model:one_disk"\n[workloads.reads]\nduration = "1s"\n'
+    barrier = "[settings.a.machine]\ndrives.0.metadata.barrier = false\n"
+    with pytest.raises(InputError, match="only phases that are not measured, such as laying out files, read it"):
+        experiment(text + barrier)
     with pytest.raises(InputError, match="nothing in this machine reads it"):
-        experiment(text + '"drives.0.metadata.barrier" = false\n')
+        experiment(text + barrier + "drives.0.filesystem.kind = 'ext2'\n")
 
 
 @pytest.mark.parametrize(("kind", "is_read"), [("ext2", False), ("ext3", True)])
