@@ -69,6 +69,12 @@ impl World {
         }
     }
 
+    /// The drive was told something: it is to look at it, or to be called later.
+    pub(super) fn call_drive(&mut self, now: Time, number: usize) {
+        let event = Event::Drive(number as u16);
+        self.drives[number].call_back(now, event, &mut self.events);
+    }
+
     /// Collects what the drive has completed and sends it what may go.
     pub(super) fn run_drive(&mut self, now: Time, number: usize) {
         self.run_drive_after(now, number, None);
@@ -86,8 +92,8 @@ impl World {
             drive.completed(now, tag, Some(cpu));
         }
         drive.advance(now);
-        drive.call_back(now, Event::Drive(number as u16), &mut self.events);
-        let mut effects = drive.effects();
+        self.call_drive(now, number);
+        let mut effects = self.drives[number].effects();
         let mut may_retry = std::mem::take(&mut self.kept.may_retry);
         for effect in effects.drain(..) {
             match effect {
@@ -143,8 +149,8 @@ impl World {
                 // Who is about to sleep until a queue is less full lets all queues run first (`blk_congestion_wait`,
                 // 2.5.67): what a plug holds back would never be done otherwise.
                 if is && direction == Direction::Write {
-                    self.drives[number].unplug();
-                    self.events.put(now, Event::Drive(number as u16));
+                    self.drives[number].unplug(now);
+                    self.call_drive(now, number);
                 }
             }
         }

@@ -103,8 +103,8 @@ impl World {
 
     fn unplug_all(&mut self, now: Time) {
         for number in 0..self.drives.len() {
-            self.drives[number].unplug();
-            self.events.put(now, Event::Drive(number as u16));
+            self.drives[number].unplug(now);
+            self.call_drive(now, number);
         }
     }
 
@@ -149,7 +149,7 @@ impl World {
         }
         self.kept.found = found;
         self.update_congestion(now, drive);
-        self.events.put(now, Event::Drive(drive as u16));
+        self.call_drive(now, drive);
         if self.cached.io.get(&io.tag) == Some(&0) {
             self.cache_io_done(now, io.tag);
         }

@@ -19,7 +19,7 @@ impl World {
                 Finished::Entered { drive, mut bio } => {
                     bio.submitted_at = now;
                     self.enter(now, drive, bio);
-                    self.drives[drive].unplug();
+                    self.drives[drive].unplug(now);
                     self.run_drive(now, drive);
                 }
                 Finished::Completed { drive, tag, cpu } => {

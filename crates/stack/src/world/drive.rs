@@ -17,6 +17,8 @@ use filesystems::allocator::Allocator;
 /// A component of the machine: it is told of bios (`submit`) and of requests that CPUs have completed (`completed`).
 pub struct Drive {
     number: usize,
+    /// When it was told something that it has not looked at yet.
+    told_at: Option<Time>,
     queue: RequestQueue,
     device: Box<dyn Device>,
     /// Requests at the device, by tag.
@@ -73,7 +75,7 @@ impl Component for Drive {
         // With every tag taken, only the device can change anything, but for what is taken ahead.
         let may_dispatch = !self.free_tags.is_empty() || self.peek && self.taken_ahead.is_none();
         let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
-        [device, queue, self.queue.next_look()]
+        [self.told_at, device, queue, self.queue.next_look()]
             .into_iter()
             .flatten()
             .min()
@@ -81,6 +83,7 @@ impl Component for Drive {
 
     /// Collects what the device has done, wakes queue and scheduler, and sends the device what may go.
     fn advance(&mut self, now: Time) {
+        self.told_at = None;
         self.collect(now);
         let wanted = [self.queue.next_wakeup(), self.queue.next_look()];
         if wanted.into_iter().flatten().any(|at| at <= now) {
@@ -118,6 +121,7 @@ impl Drive {
         let bio_sectors_max = BIO_SECTORS_MAX.min(parts.queue.bio_sectors_max());
         Drive {
             number,
+            told_at: None,
             queue: parts.queue,
             device: parts.device,
             sent: vec![None; depth as usize],
@@ -143,6 +147,7 @@ impl Drive {
     }
 
     pub(crate) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+        self.told_at = Some(now);
         self.queue.submit(now, bio)
     }
 
@@ -155,7 +160,8 @@ impl Drive {
     }
 
     /// Somebody waits.
-    pub(crate) fn unplug(&mut self) {
+    pub(crate) fn unplug(&mut self, now: Time) {
+        self.told_at = Some(now);
         self.queue.unplug();
     }
 
@@ -252,6 +258,7 @@ impl Drive {
 
     /// The request with that tag is completed, by that CPU if those are detailed.
     pub(super) fn completed(&mut self, now: Time, tag: u32, cpu: Option<u16>) {
+        self.told_at = Some(now);
         let request = self.sent[tag as usize]
             .take()
             .expect("a device completes what it was sent");
@@ -303,6 +310,7 @@ impl Drive {
 
     /// The task submits nothing any more.
     pub(super) fn exited(&mut self, now: Time, task: TaskId) {
+        self.told_at = Some(now);
         self.queue.exited(now, task);
     }
 

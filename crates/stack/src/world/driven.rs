@@ -35,10 +35,12 @@ impl<C: Component> Driven<C> {
     /// Puts an event for what the component does next, unless one comes no later.
     #[inline]
     pub(super) fn call_back(&mut self, now: Time, event: Event, events: &mut EventQueue<Event>) {
-        if let Some(at) = self.component.next_event()
-            && self.called_at.is_none_or(|called| at < called)
-        {
-            self.called_at = Some(at.max(now));
+        let Some(at) = self.component.next_event() else {
+            return;
+        };
+        let at = at.max(now);
+        if self.called_at.is_none_or(|called| at < called) {
+            self.called_at = Some(at);
             events.put(at, event);
         }
     }

@@ -140,8 +140,8 @@ impl World {
             self.submit(now, drive, bio);
         }
         self.flush_task_plug(now);
-        self.drives[drive].unplug();
-        self.events.put(now, Event::Drive(drive as u16));
+        self.drives[drive].unplug(now);
+        self.call_drive(now, drive);
     }
 
     /// A bio of the journal has ended.
@@ -178,8 +178,9 @@ impl World {
                     return self.write_journal(now, drive, places);
                 }
                 Some(_) => {
-                    self.events.put(now, Event::Drive(drive as u16));
-                    if self.drives[drive].flush_for(now, FLUSHES) {
+                    let waits = self.drives[drive].flush_for(now, FLUSHES);
+                    self.call_drive(now, drive);
+                    if waits {
                         return;
                     }
                 }

@@ -392,14 +392,15 @@ impl World {
                 Effect::Exit(task) => {
                     let task = RUNNERS + self.filesystems[&drive].runners[task as usize];
                     self.drives[drive].exited(now, task);
+                    self.call_drive(now, drive);
                 }
             }
         }
         self.filesystem(drive).filesystem.give_back(effects);
         if goes_to_drive {
             self.flush_task_plug(now);
-            self.drives[drive].unplug();
-            self.events.put(now, Event::Drive(drive as u16));
+            self.drives[drive].unplug(now);
+            self.call_drive(now, drive);
         }
         for number in empty {
             self.with_filesystem(now, drive, |xfs| xfs.flushed(now, number));

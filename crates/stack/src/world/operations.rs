@@ -61,7 +61,7 @@ impl World {
         }
         task.blocked = true;
         task.action = Some(Action::Start(job, op));
-        self.events.put(now, Event::Drive(drive as u16));
+        self.call_drive(now, drive);
     }
 
     fn start_direct(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
@@ -119,7 +119,7 @@ impl World {
             }
             self.flush_task_plug(now);
             // io_submit(2) and who waits for direct I/O kick the queue (`blk_run_address_space`, `fs/aio.c`).
-            self.drives[drive].unplug();
+            self.drives[drive].unplug(now);
             self.run_drive(now, drive);
         }
         self.kept.found = found;
@@ -179,7 +179,7 @@ impl World {
                 {
                     self.drives[drive].queue_mut().held_a_writer(now);
                 }
-                self.drives[drive].unplug();
+                self.drives[drive].unplug(now);
                 self.run_drive(now, drive);
             }
         }
@@ -219,7 +219,7 @@ impl World {
         let task = &mut self.tasks[number as usize];
         task.blocked = true;
         task.resumes_with(Action::Start(job, op));
-        self.events.put(now, Event::Drive(drive as u16));
+        self.call_drive(now, drive);
     }
 
     /// Who waits to write to the file may.

@@ -228,18 +228,19 @@ impl World {
                 }
                 Effect::Unplug => {
                     goes_to_drive = true;
-                    self.drives[drive].unplug();
+                    self.drives[drive].unplug(now);
                 }
                 Effect::Exit(task) => {
                     let task = RUNNERS + self.swap_mut().runners[task as usize];
                     self.drives[drive].exited(now, task);
+                    self.call_drive(now, drive);
                 }
             }
         }
         self.swap_mut().sorting.give_back(effects);
         if goes_to_drive {
             self.flush_task_plug(now);
-            self.events.put(now, Event::Drive(drive as u16));
+            self.call_drive(now, drive);
         }
         submitted.dedup();
         for task in submitted {

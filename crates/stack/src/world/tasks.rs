@@ -228,8 +228,9 @@ impl World {
         if task.jobs.iter().all(|job| job.done) {
             task.state = State::Gone;
             self.phase.tasks_left -= 1;
-            for drive in &mut self.drives {
-                drive.exited(now, number);
+            for drive in 0..self.drives.len() {
+                self.drives[drive].exited(now, number);
+                self.call_drive(now, drive);
             }
         } else {
             task.state = State::Asleep;

@@ -114,20 +114,13 @@ impl World {
             .drives
             .iter_mut()
             .map(|one| hold_contract(&mut **one, now));
-        // What a mount has done by itself it is asked for later.
-        let mounts = self.mounts.iter_mut().filter(|one| !one.has_effects());
-        let mounts = mounts.map(|one| hold_contract(&mut **one, now));
+        // Mounts go ahead by themselves.
         let filesystems = self.filesystems.values_mut();
         let filesystems = filesystems.map(|one| one.hold_contract(now));
         let cache = self.cached.cache.iter_mut();
         let cache = cache.map(|one| hold_contract(&mut **one, now));
         let swapping = self.swapping.iter_mut().map(|one| one.hold_contract(now));
-        for held in drives
-            .chain(mounts)
-            .chain(filesystems)
-            .chain(cache)
-            .chain(swapping)
-        {
+        for held in drives.chain(filesystems).chain(cache).chain(swapping) {
             held.expect("the contract holds");
         }
     }
