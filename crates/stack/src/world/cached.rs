@@ -82,6 +82,11 @@ impl World {
             }
         }
         self.flush_task_plug(now);
+        for effect in &effects {
+            if let Effect::Io(io) = effect {
+                self.call_drive(now, self.files[io.file as usize].drive);
+            }
+        }
         if unplugs {
             self.unplug_all(now);
         }
@@ -149,7 +154,6 @@ impl World {
         }
         self.kept.found = found;
         self.update_congestion(now, drive);
-        self.call_drive(now, drive);
         if self.cached.io.get(&io.tag) == Some(&0) {
             self.cache_io_done(now, io.tag);
         }

@@ -147,12 +147,12 @@ impl Drive {
     }
 
     pub(crate) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
-        self.told_at = Some(now);
-        self.queue.submit(now, bio)
+        self.submit_after(now, bio, false)
     }
 
     /// The same, perhaps of a bio that has waited for a request.
     pub(crate) fn submit_after(&mut self, now: Time, bio: Bio, has_waited: bool) -> Submitted {
+        self.told_at = Some(now);
         match has_waited {
             true => self.queue.submit_again(now, bio),
             false => self.queue.submit(now, bio),

@@ -171,7 +171,7 @@ impl World {
     /// The task has had its time on the CPU since it was woken.
     pub(super) fn tries_again(&mut self, now: Time, task: TaskId) {
         for drive in self.retry(now, task) {
-            self.drives[drive].unplug();
+            self.drives[drive].unplug(now);
             self.run_drive(now, drive);
         }
     }
