@@ -300,7 +300,8 @@ impl SchedulerSpec {
             }
             Tunables::Bfq(tunables) => {
                 let bfq = Bfq::new(*tunables, around.rotational, around.group_weights);
-                Box::new(bfq.with_queue_merging(self.version() != "5.10"))
+                let bfq = bfq.with_queue_merging(self.version() != "5.10");
+                Box::new(bfq.with_root_counted(self.version() == "6.2"))
             }
             Tunables::Kyber(tunables) => {
                 let kyber = Kyber::new(*tunables, around.queue_map.clone());

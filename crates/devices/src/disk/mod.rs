@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::completing::Completing;
-use crate::server::Link;
+use crate::server::{Link, Servers};
 use crate::{Command, Completion, Device};
 use block_layer::{Direction, Sector};
 use choice::Aging;
@@ -44,6 +44,8 @@ pub struct Disk {
     /// The same for all disks of an array.
     mechanics: Arc<Mechanics>,
     aging: Aging,
+    /// What answers commands from the cache, one at a time.
+    controller: Servers,
     interface: Link,
     arm: Arm,
     turnaround: Turnaround,
@@ -88,6 +90,7 @@ impl Disk {
         Ok(Disk {
             aging: Aging::new(mechanics.positioning_ns_max(), spec.queue.age_limit_ns),
             mechanics: Arc::new(mechanics),
+            controller: Servers::new(1),
             interface: Link::new(spec.interface_bytes_per_s),
             arm: Arm::default(),
             turnaround: Turnaround::default(),
@@ -104,38 +107,48 @@ impl Disk {
 
     fn submit_read(&mut self, now: Time, command: Command) {
         if self.write_cache.holds(command.start, command.sectors) {
-            return self.over_interface(now + self.spec.hit_read_ns, &command);
+            return self.answer_read(now, &command);
         }
-        if !self.answer_from_read_ahead(now, now + self.spec.hit_read_ns, &command) {
+        if !self.answer_from_read_ahead(now, &command) {
             self.wait_for_mechanism(now, command);
         }
     }
 
-    /// Answers from what was read, no earlier than `ready_at`, or from what is being read ahead; but as long as others
-    /// wait for the arm, the latter only in turn.
-    fn answer_from_read_ahead(&mut self, now: Time, ready_at: Time, command: &Command) -> bool {
-        let (start, sectors) = (command.start, command.sectors);
-        if self.read_cache.holds(&self.mechanics, now, start, sectors) {
-            self.over_interface(ready_at, command);
-            return true;
-        }
-        self.waiting.is_empty() && self.follow_read_ahead(now, ready_at, command)
+    /// The command's data are in the cache.
+    fn answer_read(&mut self, now: Time, command: &Command) {
+        let ready_at = self.controller.serve(now, self.spec.hit_read_ns);
+        self.over_interface(ready_at, command);
     }
 
-    /// The disk is reading ahead, and goes on until it has what the command wants.
-    fn follow_read_ahead(&mut self, now: Time, ready_at: Time, command: &Command) -> bool {
-        let Some(read_at) =
-            self.read_cache
-                .follow(&self.mechanics, now, command.start, command.sectors)
-        else {
+    /// Answers from what was read, or from what is being read ahead; but as long as others wait for the arm, the latter
+    /// only in turn.
+    fn answer_from_read_ahead(&mut self, now: Time, command: &Command) -> bool {
+        let (start, sectors) = (command.start, command.sectors);
+        if self.read_cache.holds(&self.mechanics, now, start, sectors) {
+            self.answer_read(now, command);
+            return true;
+        }
+        if !self.waiting.is_empty() {
+            return false;
+        }
+        let Some(read_at) = self.follow_read_ahead(now, command) else {
             return false;
         };
+        let ready_at = self.controller.serve(now, self.spec.hit_read_ns);
         self.over_interface(ready_at.max(read_at), command);
+        true
+    }
+
+    /// The disk is reading ahead, and goes on until it has what the command wants: when it has that.
+    fn follow_read_ahead(&mut self, now: Time, command: &Command) -> Option<Time> {
+        let read_at =
+            self.read_cache
+                .follow(&self.mechanics, now, command.start, command.sectors)?;
         self.work = Some(Work {
             ends_at: self.work.map_or(read_at, |work| work.ends_at.max(read_at)),
             of: WorkOf::ReadAhead,
         });
-        true
+        Some(read_at)
     }
 
     fn submit_write(&mut self, now: Time, command: Command) {
@@ -156,7 +169,8 @@ impl Disk {
     fn take_into_cache(&mut self, now: Time, command: Command) {
         self.write_cache
             .put(&self.mechanics, now, command.start, command.sectors);
-        self.over_interface(now + self.spec.hit_write_ns, &command);
+        let ready_at = self.controller.serve(now, self.spec.hit_write_ns);
+        self.over_interface(ready_at, &command);
     }
 
     fn wait_for_mechanism(&mut self, now: Time, command: Command) {
@@ -243,8 +257,8 @@ impl Disk {
             {
                 return self.over_interface(ready_at, &command);
             }
-            if self.follow_read_ahead(now, ready_at, &command) {
-                return;
+            if let Some(read_at) = self.follow_read_ahead(now, &command) {
+                return self.over_interface(ready_at.max(read_at), &command);
             }
         }
         let ready_at = self.turnaround.ready_at(command.start, ready_at);

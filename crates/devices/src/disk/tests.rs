@@ -2,7 +2,7 @@ use super::*;
 use crate::trial::{
     command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
 };
-use events::time::{MILLISECOND, SECOND};
+use events::time::{MICROSECOND, MILLISECOND, SECOND};
 use proptest::prelude::*;
 
 fn with(change: impl FnOnce(&mut DiskSpec)) -> Disk {
@@ -92,6 +92,20 @@ fn a_write_cache_acknowledges_at_once_until_it_is_full() {
     assert!((50..500).contains(&quick), "{quick}");
     assert!(disk.dirty_sectors() > 0);
     run_until_idle(&mut disk);
+}
+
+#[test]
+fn hits_take_turns_however_many_commands_the_disk_has() {
+    let took_ns = |depth| {
+        let mut disk = with(|spec| {
+            spec.cache.write_back = true;
+            spec.hit_write_ns = 100 * MICROSECOND;
+        });
+        run(&mut disk, &sequential(Direction::Write, 0, 20, 1), depth).took
+    };
+    let alone = took_ns(1);
+    assert!(took_ns(16) * 10 > alone * 9, "{} {alone}", took_ns(16));
+    assert!(alone >= 20 * 100 * MICROSECOND, "{alone}");
 }
 
 #[test]

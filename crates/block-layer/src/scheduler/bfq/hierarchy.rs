@@ -9,7 +9,7 @@ pub(super) type GroupId = usize;
 /// The idle class gets a turn when it has had none for this long.
 const IDLE_CLASS_AFTER_NS: Time = 200 * MILLISECOND;
 const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
-const ROOT: GroupId = 0;
+pub(super) const ROOT: GroupId = 0;
 
 #[derive(Clone, Debug)]
 pub(super) struct Hierarchy {

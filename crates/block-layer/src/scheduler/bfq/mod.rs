@@ -68,6 +68,8 @@ pub struct Bfq {
     /// Counted queues by weight, and by group.
     weights: BTreeMap<u64, u32>,
     counted_in_groups: BTreeMap<GroupId, u32>,
+    /// The root's group is one of those that may differ: from 6.2 on.
+    counts_root: bool,
     depth: DeviceDepth,
     measuring: Measuring,
     /// Queues that come soon after one another become one: from 5.13 on.
@@ -129,6 +131,7 @@ impl Bfq {
             raised_busy: 0,
             weights: BTreeMap::new(),
             counted_in_groups: BTreeMap::new(),
+            counts_root: true,
             depth: DeviceDepth::default(),
             measuring: Measuring::default(),
             merges_queues: false,
@@ -143,6 +146,13 @@ impl Bfq {
     /// Whether queues that come soon after one another become one: those of kernels from 5.13 on do.
     pub fn with_queue_merging(mut self, merges: bool) -> Bfq {
         self.merges_queues = merges;
+        self
+    }
+
+    /// Whether the root's group counts as one of several groups: it does from 6.2 on. Until then any other counts as a
+    /// second one.
+    pub fn with_root_counted(mut self, counts: bool) -> Bfq {
+        self.counts_root = counts;
         self
     }
 

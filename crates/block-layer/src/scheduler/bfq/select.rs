@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::scheduler::bfq::hierarchy::ROOT;
 use crate::scheduler::bfq::queue::QueueId;
 use crate::scheduler::bfq::{BUDGETS_ENOUGH, Bfq, DEFAULT_MAX_BUDGET};
 use crate::{RequestId, Requests};
@@ -97,12 +98,17 @@ impl Bfq {
     }
 
     /// Queues differ in weight, and this one is not of the smallest; or they differ in class or in group: only idling keeps
-    /// the queue's share (`bfq_asymmetric_scenario` of 6.2).
+    /// the queue's share (`bfq_asymmetric_scenario` of 6.2). Until then one group was enough that is not the root's, which was
+    /// never counted (the cover letter of "support concurrent sync io for bfq on a specail occasion", Yu Kuai, 2022).
     pub(super) fn is_asymmetric(&self, id: QueueId) -> bool {
         let classes = self.busy.iter().filter(|&&count| count > 0).count();
         let smallest = self.weights.first_key_value().map(|(&weight, _)| weight);
         let varied = self.weights.len() > 1 && self.queues[id].counted != smallest;
-        varied || classes > 1 || self.counted_in_groups.len() > 1
+        let groups = match self.counts_root {
+            true => self.counted_in_groups.len() > 1,
+            false => self.counted_in_groups.keys().any(|&group| group != ROOT),
+        };
+        varied || classes > 1 || groups
     }
 
     pub(super) fn must_idle(&self, id: QueueId) -> bool {

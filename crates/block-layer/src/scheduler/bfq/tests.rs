@@ -584,6 +584,37 @@ fn without_seeks_and_with_a_command_queue_it_idles_only_for_weights() {
     }
 }
 
+/// Whether it idles for one of two tasks of that group, on a device without seeks that queues commands.
+fn idles_for_one_of_two_in(group: u16, counts_root: bool) -> bool {
+    let bfq = Bfq::new(plain(), false, &[1000, 100]).with_root_counted(counts_root);
+    let mut bench = Bench::new(bfq);
+    for task in 1..=2 {
+        let start = u64::from(task) * 1000;
+        bench.add_bio(
+            0,
+            &Bio {
+                group,
+                ..read_of(task, 0, start)
+            },
+        );
+    }
+    let first = bench
+        .scheduler
+        .dispatch(0, &bench.requests)
+        .expect("two wait");
+    bench.scheduler.completed(0, &bench.requests, first);
+    bench.scheduler.dispatch(0, &bench.requests);
+    bench.scheduler.idle_timer.is_some()
+}
+
+#[test]
+fn until_6_2_a_group_alone_that_is_not_the_roots_counts_as_one_of_several() {
+    assert!(!idles_for_one_of_two_in(0, false));
+    assert!(!idles_for_one_of_two_in(0, true));
+    assert!(idles_for_one_of_two_in(1, false));
+    assert!(!idles_for_one_of_two_in(1, true));
+}
+
 #[test]
 fn the_idle_class_gets_a_turn_after_200_ms() {
     let mut bench = bench_of(Tunables {

@@ -67,6 +67,7 @@ fn each_kernel_has_its_own_form() {
         ("mq-deadline", "6.x", "6.10"),
         ("bfq", "5.10", "5.10"),
         ("bfq", "6.1.0", "5.13"),
+        ("bfq", "6.2", "6.2"),
         ("kyber", "4.14", "4.12"),
         ("kyber", "6.x", "5.10"),
         ("none", "6.x", "blk-mq"),

@@ -97,10 +97,11 @@ const VARIANTS: [SchedulerVariant; 30] = [
     multi("kyber", "4.12", [4, 12, 0], [4, 20, 0]),
     multi("kyber", "5.10", [4, 20, 0], EVER),
 ];
-/// BFQ with and without merging of queues that come soon after one another.
-const BFQ: [SchedulerVariant; 2] = [
+/// BFQ without and with merging of queues that come soon after one another, and counting the root's group among groups.
+const BFQ: [SchedulerVariant; 3] = [
     multi("bfq", "5.10", [4, 12, 0], [5, 13, 0]),
-    multi("bfq", "5.13", [5, 13, 0], EVER),
+    multi("bfq", "5.13", [5, 13, 0], [6, 2, 0]),
+    multi("bfq", "6.2", [6, 2, 0], EVER),
 ];
 
 /// Every scheduler as some kernels had it.
