@@ -6,7 +6,7 @@ use crate::array::layout::Piece;
 use crate::disk::Disk;
 use crate::soonest::Soonest;
 use crate::{Command, Completion, Device};
-use block_layer::Direction;
+use block_layer::{Direction, Sector};
 use events::slab::{Id, Slab};
 use events::station::{Station, Violation};
 use events::time::Time;
@@ -17,6 +17,8 @@ pub(super) struct BackEnd {
     /// What each disk has no room for.
     waiting: Vec<VecDeque<Command>>,
     inside: Vec<u32>,
+    /// By disk: where what was sent to it last ends.
+    sent_to: Vec<Sector>,
     soonest: Soonest,
     accesses: Slab<Access>,
     /// The access behind each number that a disk gets as a tag.
@@ -38,6 +40,7 @@ impl BackEnd {
             disks: vec![disk.clone(); count],
             waiting: vec![VecDeque::new(); count],
             inside: vec![0; count],
+            sent_to: vec![0; count],
             soonest: Soonest::new(count),
             accesses: Slab::new(),
             tags: Vec::new(),
@@ -63,6 +66,7 @@ impl BackEnd {
             force_unit_access: false,
         };
         let number = piece.disk as usize;
+        self.sent_to[number] = piece.start + Sector::from(piece.sectors);
         if self.inside[number] == self.disks[number].queue_depth() {
             self.waiting[number].push_back(command);
             return;
@@ -72,8 +76,19 @@ impl BackEnd {
         self.soonest.set(number, self.disks[number].next_event());
     }
 
+    /// Which of two copies of the same sectors is read: of the disk on which that continues what was sent last, else of one
+    /// that has nothing to do, else of the one whose last access ends nearest (`read_balance` of `drivers/md/raid1.c`; that
+    /// controllers do the same is inferred).
+    pub(super) fn reads_sooner(&self, one: &Piece, other: &Piece) -> bool {
+        let rank = |piece: &Piece| {
+            let way = self.sent_to[piece.disk as usize].abs_diff(piece.start);
+            (way > 0, self.load(piece.disk) > 0, way)
+        };
+        rank(one) < rank(other)
+    }
+
     /// Commands that a disk has or that wait for it.
-    pub(super) fn load(&self, disk: u32) -> usize {
+    fn load(&self, disk: u32) -> usize {
         self.inside[disk as usize] as usize + self.waiting[disk as usize].len()
     }
 

@@ -61,13 +61,13 @@ impl Layout {
         self.data * self.chunk
     }
 
-    /// What to read for consecutive sectors. `busier` says of two disks whether the first has more to do; pieces of a
-    /// disk that only parity lies between become one.
+    /// What to read for consecutive sectors. `takes_copy` says of two copies whether the second is read; pieces of a disk
+    /// that only parity lies between become one.
     pub(super) fn read(
         &self,
         start: Sector,
         sectors: u64,
-        busier: impl Fn(u32, u32) -> bool,
+        takes_copy: impl Fn(&Piece, &Piece) -> bool,
         pieces: &mut Vec<Piece>,
     ) {
         let end = start + sectors;
@@ -78,7 +78,7 @@ impl Layout {
             let mut piece = self.data_piece(stripe, inside..inside + here, 0);
             if self.level == Level::Raid1 {
                 let copy = self.data_piece(stripe, inside..inside + here, 1);
-                if busier(piece.disk, copy.disk) {
+                if takes_copy(&piece, &copy) {
                     piece = copy;
                 }
             }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_to_raid_1_goes_to_both_and_a_read_to_the_less_busy() {
+    fn a_write_to_raid_1_goes_to_both_and_a_read_to_one() {
         let layout = layout(Level::Raid1, 4, 1, 2, 1);
         let (reads, writes) = written(&layout, 0..4);
         assert_eq!((reads.len(), writes.len()), (0, 2));

@@ -1,7 +1,7 @@
 //! Reads: from the cache, or fetched from the disks, or ahead of what is asked for.
 
 use crate::array::jobs::Step;
-use crate::array::layout::Range;
+use crate::array::layout::{Piece, Range};
 use crate::array::{Array, Event};
 use crate::inside::CommandId;
 use crate::line_cache::Presence;
@@ -92,8 +92,9 @@ impl Array {
             self.lines.expect(line, job);
         }
         let mut pieces = std::mem::take(&mut self.reads);
-        let busier = |one, other| self.back_end.load(one) > self.back_end.load(other);
-        self.layout.read(start, sectors, busier, &mut pieces);
+        let back_end = &self.back_end;
+        let takes_copy = |one: &Piece, copy: &Piece| back_end.reads_sooner(copy, one);
+        self.layout.read(start, sectors, takes_copy, &mut pieces);
         self.send(now, Direction::Read, &pieces, job);
         pieces.clear();
         self.reads = pieces;

@@ -181,6 +181,24 @@ fn more_streams_than_it_recognises_are_slower() {
 }
 
 #[test]
+fn two_streams_on_raid_1_have_a_disk_each() {
+    let rate = |count: usize| {
+        let mut array = with(|spec| {
+            spec.layout.level = Level::Raid1;
+            (spec.layout.disks, spec.layout.stripe_disks) = (2, 2);
+            spec.cache.read_bytes = 0;
+            spec.cache.prefetch_bytes = 0;
+        });
+        let stream = |number: u64| sequential(Direction::Read, number * 4_000, 50, 64);
+        let streams: Vec<Vec<Command>> = (0..count as u64).map(stream).collect();
+        let streams: Vec<&[Command]> = streams.iter().map(Vec::as_slice).collect();
+        run_streams(&mut array, &streams, 1).rate_bytes_per_s()
+    };
+    let (one, two) = (rate(1), rate(2));
+    assert!(two > 1.8 * one, "{two} {one}");
+}
+
+#[test]
 fn mirroring_costs_its_link() {
     let mirror = Some(MirrorSpec {
         latency_ns: 30_000,

@@ -3,10 +3,10 @@
 //! Descriptor and changed blocks go to the journal in a row, then with barriers a flush, the record of the commit, and a flush
 //! again. Who syncs while one commits shares the next. Commits that nobody waits for write no blocks here.
 
+use super::World;
 use super::files::Piece;
 use super::on_drive::OF_FILESYSTEM;
 use super::syncs::ToCommit;
-use super::{Event, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::time::Time;

@@ -3,7 +3,7 @@
 use workload::job::{Op, OpKind};
 
 use super::task::{Action, ENOSPC, OpId, Operation, State};
-use super::{Event, FileLayout, Path, World};
+use super::{FileLayout, Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, SECTOR_BYTES, TaskId};
 use events::time::Time;
