@@ -25,7 +25,7 @@ seed = 1
 [workloads.reads]
 pattern = "sequential"
 direct = false
-file_size = "16MiB"
+file_size = "128MiB"
 duration = "1s"
 
 [compare]
