@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from iolab.adapters.system import lock
+from support import workers
 from support.command_line import CommandLine, wait_until
 from support.devices import command
 from support.leftovers import look
@@ -278,9 +279,8 @@ def test_a_killed_run_is_taken_back_and_resumes(iolab: CommandLine, kind: str, w
 @pytest.mark.parametrize("kind", ["iostest", "qsbench"])
 def test_a_killed_worker_fails_its_trial_only(iolab: CommandLine, kind: str) -> None:
     with start(iolab, LONG[kind]) as process:
-        for line in look(iolab.cwd, iolab.state_dir).processes:
-            if "iolab.adapters.worker" in line:
-                os.kill(int(line.split()[0]), signal.SIGKILL)
+        (worker,) = workers.of(iolab.state_dir)
+        os.kill(worker, signal.SIGKILL)
         process.communicate(timeout=60)
     assert statuses(iolab.cwd / "run") == ["failed"]
 

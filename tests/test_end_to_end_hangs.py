@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 from iolab.adapters.system import life
+from support import workers
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, mounted, sparse_file
 from support.experiments import experiment, reads_for
-from support.leftovers import look
 from support.runs import events, faults, statuses
 
 pytestmark = pytest.mark.root
@@ -82,7 +82,7 @@ def start(iolab: CommandLine, target: str, *options: str, writes: bool = True) -
 
     def at_work() -> bool:
         assert process.poll() is None, process.communicate()
-        names = {task.name for task in life.tasks_of(int(line.split()[0]) for line in workers(iolab))}
+        names = {task.name for task in life.tasks_of(workers.of(iolab.state_dir))}
         return THREAD_OF_THE_ENGINE in names if writes else bool(events(iolab.cwd / "run", "trial_started"))
 
     wait_until(at_work, "the trial to start")
@@ -90,13 +90,9 @@ def start(iolab: CommandLine, target: str, *options: str, writes: bool = True) -
     return process
 
 
-def workers(iolab: CommandLine) -> list[str]:
-    return [line for line in look(iolab.cwd, iolab.state_dir).processes if "iolab.adapters.worker" in line]
-
-
 def check_all_is_put_back(iolab: CommandLine) -> None:
     """Once the target answers again: by the trial's own process, and what that could not, by restore."""
-    wait_until(lambda: not workers(iolab), "the trial's process to end")
+    wait_until(lambda: not workers.of(iolab.state_dir), "the trial's process to end")
     iolab("restore")
     assert iolab("restore").stdout == "Nothing to restore.\n"
 

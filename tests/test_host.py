@@ -27,6 +27,7 @@ from iolab.base.errors import InputError, MachineError
 from iolab.domain.executor import Progress
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from support import workers
 from support.devices import MIB, attach, command, detach, queue_attribute, sparse_file
 from support.trials import io_trial, scratch_target
 
@@ -265,18 +266,12 @@ def test_a_child_s_error_is_raised_again_here(tmp_path: Path, state_dir: Path) -
     assert "lsblk" in (caught.value.remedy or "")
 
 
-def worker_of_this_process() -> int:
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    mine = [pid for pid in children if b"iolab.adapters.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    return int(mine[0])
-
-
 @pytest.mark.root
 @pytest.mark.parametrize("doing", ["preparing", "laying out", "running"])
 def test_a_killed_child_is_a_failed_trial_and_everything_is_restored(doing: str, leftovers: None) -> None:
     def kill(progress: Progress) -> None:
         if progress.doing == doing:
-            os.kill(worker_of_this_process(), signal.SIGKILL)
+            os.kill(workers.of_this_process(), signal.SIGKILL)
 
     controls = {"scheduler": {"name": "bfq"}}
     trial = io_trial(scratch_target(), controls=controls, duration_ns=10_000_000_000, file_bytes=32 * MIB)
@@ -291,7 +286,7 @@ def test_a_killed_child_is_a_failed_trial_and_everything_is_restored(doing: str,
 def test_a_terminated_child_restores_by_itself(leftovers: None) -> None:
     def terminate(progress: Progress) -> None:
         if progress.doing == "running":
-            os.kill(worker_of_this_process(), signal.SIGTERM)
+            os.kill(workers.of_this_process(), signal.SIGTERM)
 
     with LocalProcess() as executor:
         record = executor.run(io_trial(scratch_target(), duration_ns=60_000_000_000), terminate, lambda: False)
@@ -336,7 +331,7 @@ def test_a_child_that_hangs_is_killed_and_everything_is_restored(
 
     def hang(progress: Progress) -> None:
         if progress.doing == "running" and not hanging.is_set():
-            os.kill(worker_of_this_process(), signal.SIGSTOP)
+            os.kill(workers.of_this_process(), signal.SIGSTOP)
             hanging.set()
 
     with LocalProcess() as executor:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("state_dir")
 BROKEN = """\
 import os, sys
 from iolab.adapters.host import host
-from iolab.adapters import worker
+from iolab.adapters import fork_server, worker
 
 def execute(trial, **_):
     {what}

@@ -61,7 +61,7 @@ def look(directory: Path, state_dir: Path) -> Leftovers:
         trace_instances=frozenset(map(str, trace_instances(state_dir))),
         dm_devices=frozenset(_read(path) for path in Path("/sys/block").glob("dm-*/dm/name")),
         tunables=frozenset(_tunables_of_free_loops()),
-        processes=frozenset(_processes_with(state_dir)),
+        processes=frozenset(f"{pid} {command}" for pid, command in processes_with(state_dir).items()),
     )
 
 
@@ -85,9 +85,9 @@ def difference_after(
 
 
 def kill_processes(state_dir: Path) -> None:
-    for entry in _processes_with(state_dir):
+    for pid in processes_with(state_dir):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(int(entry.split()[0]), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
 
 
 def trace_instances(state_dir: Path) -> set[Path]:
@@ -113,7 +113,7 @@ def _mounts(directory: Path, loops: frozenset[str]) -> list[str]:
 
 def _cgroups(state_dir: Path) -> list[str]:
     """Less those with processes of another test's iolab in them."""
-    ours = {entry.split()[0] for entry in _processes_with(state_dir)}
+    ours = {str(pid) for pid in processes_with(state_dir)}
     found = []
     # Not by glob, which fails when a group goes while it looks.
     for path, _, _ in os.walk("/sys/fs/cgroup"):
@@ -137,14 +137,15 @@ def _tunables_of_free_loops() -> list[tuple[str, str]]:
     ]
 
 
-def _processes_with(state_dir: Path) -> list[str]:
+def processes_with(state_dir: Path) -> dict[int, str]:
+    """The command lines, by number, of the processes that were started with this state directory."""
     wanted = f"IOLAB_STATE_DIR={state_dir}".encode()
-    found = []
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if wanted in (process / "environ").read_bytes().split(b"\0") and process.name != str(os.getpid()):
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found.append(f"{process.name} {command}")
+                found[int(process.name)] = command
     return found
 
 

@@ -3,7 +3,7 @@
 //! `cargo run --release -p iolab-workload --example cost`
 #![allow(clippy::disallowed_types, reason = "a benchmark needs a clock")]
 
-#[path = "../tests/fixture/mod.rs"]
+#[path = "../tests/suite/fixture/mod.rs"]
 mod fixture;
 
 use std::hint::black_box;

@@ -5,7 +5,8 @@ Each line of standard input is a trial; standard output gets JSON lines: {"progr
 to; the answer is {"admitted": [what each is known by]}. When standard input closes (the parent stopped it or died), or
 on SIGTERM, SIGINT or SIGHUP, the trial is stopped, everything is restored and the process ends.
 
-The argument, if there is one, says for how many seconds undoing a change may show no sign of life.
+The argument, if there is one, says for how many seconds undoing a change may show no sign of life. With `--serve FD`
+after it, the process only forks workers, for whoever asks on that socket: fork_server.py.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from iolab.adapters import fork_server
 from iolab.adapters.guest import guest
 from iolab.adapters.host import host
 from iolab.adapters.host.watched import watch
@@ -148,6 +150,8 @@ def _say(message: Answer, stop: threading.Event) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[2:3] == ["--serve"]:
+        fork_server.serve(int(sys.argv[3]))
     try:
         status = main()
     except BaseException:

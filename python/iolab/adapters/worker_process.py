@@ -1,4 +1,5 @@
-"""The process that runs trials: `python -P -m iolab.adapters.worker`, one after the other while its input is open."""
+"""The process that runs trials, one after the other while its input is open: `python -P -m iolab.adapters.worker`, or a
+fork of one that has imported it."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from iolab.adapters.fork_server import Forked, ForkServer
 from iolab.adapters.system import life, stall
 from iolab.adapters.system.undo import restore_abandoned, what_stays
 from iolab.base import child_process
@@ -26,6 +28,9 @@ from iolab.domain.trial import DeviceIdentity
 if TYPE_CHECKING:
     from iolab.domain.record import Record
     from iolab.domain.trial import DeviceIdentity, Trial
+
+WORKER = "iolab.adapters.worker"
+Process = subprocess.Popen[bytes] | Forked
 
 POLL_S = 0.1
 STOP_PATIENCE_S = 2.5
@@ -43,18 +48,36 @@ TAIL_BYTES = 4096
 class WorkerProcess:
     """A worker. It stops, restores everything and ends when its standard input closes."""
 
-    def __init__(self, *, pass_fds: Sequence[int] = (), patience_s: float = stall.PATIENCE_S) -> None:
-        """`patience_s`: how long a trial, or a step of undoing it, may get nowhere."""
+    def __init__(
+        self, *, pass_fds: Sequence[int] = (), patience_s: float = stall.PATIENCE_S, server: ForkServer | None = None
+    ) -> None:
+        """
+        Args:
+            pass_fds: descriptors that it holds open as long as it lives.
+            patience_s: how long a trial, or a step of undoing it, may get nowhere.
+            server: forks it; None: a new Python.
+        """
         self._patience_s = patience_s
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (until `end`)
-        self._process = subprocess.Popen(
-            [*child_process.python("iolab.adapters.worker"), str(patience_s)],
-            env=child_process.python_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            pass_fds=pass_fds,
-        )
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        self._stdin, self._stdout = os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb")
+        self._process: Process
+        try:
+            if server is not None:
+                self._process = server.fork(theirs_in, theirs_out, self._stderr.fileno(), pass_fds)
+            else:
+                self._process = subprocess.Popen(
+                    [*child_process.python(WORKER), str(patience_s)],
+                    env=child_process.python_environment(),
+                    stdin=theirs_in,
+                    stdout=theirs_out,
+                    stderr=self._stderr,
+                    pass_fds=pass_fds,
+                )
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
         self.ended = False
         self._stopping = False
         self._killed_after_stop = False
@@ -129,8 +152,7 @@ class WorkerProcess:
                 break
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(POLL_S)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._stdout.close()
         self._said = _tail(self._stderr)
         self._stderr.close()
         self.ended = True
@@ -160,15 +182,13 @@ class WorkerProcess:
         return None
 
     def _send(self, line: str) -> None:
-        assert self._process.stdin is not None
         with suppress(BrokenPipeError):
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
+            self._stdin.write(line.encode() + b"\n")
+            self._stdin.flush()
 
     def _messages(self, should_stop: ShouldStop) -> Iterator[Answer | None]:
         """The worker's lines as they come, None when there was none for a while."""
-        assert self._process.stdout is not None
-        fd = self._process.stdout.fileno()
+        fd = self._stdout.fileno()
         begun: list[bytes] = []
         with selectors.DefaultSelector() as selector:
             selector.register(fd, selectors.EVENT_READ)
@@ -198,11 +218,10 @@ class WorkerProcess:
                     yield message
 
     def _stop(self) -> None:
-        assert self._process.stdin is not None
         if self._stop_deadline == float("inf"):
             self._stop_deadline = time.monotonic() + STOP_PATIENCE_S
         with suppress(BrokenPipeError):
-            self._process.stdin.close()
+            self._stdin.close()
 
     def _leave_or_kill(self) -> None:
         """A worker that moves, or whose threads no signal reaches, is left: it restores by itself as soon as it can."""

@@ -30,7 +30,7 @@ pub mod spec;
 mod task_queues;
 mod turns;
 
-#[cfg(any(test, feature = "invariants"))]
+#[doc(hidden)]
 pub mod invariants;
 
 use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};

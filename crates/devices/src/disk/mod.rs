@@ -11,7 +11,6 @@ mod queue;
 mod read_cache;
 mod seek;
 mod spec;
-#[cfg(any(test, feature = "test-disk"))]
 mod test_disk;
 #[cfg(test)]
 mod tests;
@@ -32,7 +31,7 @@ use mechanics::{Arm, Mechanics, PhysicalSector};
 use queue::{CommandQueue, Waiting};
 use read_cache::ReadCache;
 pub use spec::{Cache, DiskSpec, Order, Queue, Seek, Zone};
-#[cfg(any(test, feature = "test-disk"))]
+#[doc(hidden)]
 pub use test_disk::test_disk;
 use turnaround::Turnaround;
 use write_cache::{Extent, WriteCache};

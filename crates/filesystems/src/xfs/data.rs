@@ -273,7 +273,6 @@ impl Files {
     }
 }
 
-#[cfg(any(test, feature = "inside"))]
 impl Files {
     pub(super) fn with_inodes(&self) -> impl Iterator<Item = (u64, &File)> {
         self.files.iter().map(|(&inode, file)| (inode, file))

@@ -17,7 +17,6 @@ mod flusher;
 mod free_list;
 mod free_space;
 mod group;
-#[cfg(any(test, feature = "inside"))]
 mod inside;
 mod io;
 mod items;
@@ -61,7 +60,7 @@ use events::station::Violation;
 use events::time::{SECOND, Time};
 use events::{Component, SpecError};
 use flusher::Flusher;
-#[cfg(any(test, feature = "inside"))]
+#[doc(hidden)]
 pub use inside::{FileInside, small_filesystem, some_drive};
 use io::Io;
 pub use io::Written;

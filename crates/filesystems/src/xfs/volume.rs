@@ -381,7 +381,6 @@ impl Volume {
     }
 }
 
-#[cfg(any(test, feature = "inside"))]
 impl Volume {
     /// Takes every other one of so many blocks at the first free place of each group, as if something else had them.
     pub(super) fn break_up(&mut self, blocks: u32) {

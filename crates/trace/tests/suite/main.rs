@@ -2,6 +2,7 @@
 
 mod blktrace;
 mod block;
+mod block_cpus;
 mod format;
 mod ftrace;
 mod fuzz;

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
+from iolab.adapters.fork_server import ForkServer
 from iolab.adapters.system import lock, stall
 from iolab.adapters.system.lock import Lock
-from iolab.adapters.worker_process import WorkerProcess
+from iolab.adapters.worker_process import WORKER, WorkerProcess
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceIdentity, Target, Trial
 
 
 class LocalProcess:
-    """Runs each trial in a child, `python -P -m iolab.adapters.worker`: a crash in it costs one trial, not the run.
+    """Runs each trial in a child, which `ForkServer` forks: a crash in it costs one trial, not the run.
 
     The target stays locked for this run until `close`. Use as a context, or leave it to the end of the process.
     """
@@ -29,13 +30,14 @@ class LocalProcess:
         self._locks: dict[str, Lock] = {}
         self._held = tuple(held)
         self._patience_s = patience_s or stall.PATIENCE_S
+        self._server: ForkServer | None = None
 
     def expect(self, trials: Iterable[Trial]) -> None:
         """One trial at a time: what runs beside another would be measured with it."""
 
     def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
         """See `Executor.admit`. In a child too: reading from a device can take for ever."""
-        child = WorkerProcess(pass_fds=self._fds(trial.target))
+        child = self._child(trial)
         try:
             return child.admit(trial, should_stop)
         finally:
@@ -44,7 +46,7 @@ class LocalProcess:
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """See `Executor.run`. A child that dies yields a record with status `failed` that names the signal."""
         # The child inherits the lock: if this process is killed, nobody gets the target before the child is done.
-        child = WorkerProcess(pass_fds=self._fds(trial.target), patience_s=self._patience_s)
+        child = self._child(trial)
         try:
             return child.run(trial, on_progress, should_stop)
         finally:
@@ -52,6 +54,9 @@ class LocalProcess:
 
     def close(self) -> None:
         """Releases the locks on the targets, so that other runs may use them."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
         for held in self._locks.values():
             held.release()
         self._locks = {}
@@ -61,6 +66,12 @@ class LocalProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
+
+    def _child(self, trial: Trial) -> WorkerProcess:
+        fds = self._fds(trial.target)
+        if self._server is None or not self._server.is_alive:
+            self._server = ForkServer(WORKER, [str(self._patience_s)])
+        return WorkerProcess(pass_fds=fds, patience_s=self._patience_s, server=self._server)
 
     def _fds(self, target: Target) -> tuple[int, ...]:
         return (*self._held, *self._lock(target).fds)

@@ -3,8 +3,6 @@
 pub mod bench;
 pub mod tapped;
 
-use proptest::prelude::*;
-
 use crate::plug::PlugRules;
 use crate::pool::PoolRules;
 use crate::scheduler::Scheduler;
@@ -12,6 +10,9 @@ use crate::{
     Bio, Direction, IoClass, Merges, Priority, QueueRules, RequestId, RequestQueue, Submitted,
 };
 use events::time::{MILLISECOND, Time};
+
+/// Of a random load: the longest time between two bios.
+pub const AFTER_NS_MAX: Time = 20 * MILLISECOND;
 
 /// One bio of a random load.
 #[derive(Clone, Copy, Debug)]
@@ -31,28 +32,38 @@ pub struct Arrival {
 }
 
 /// Random loads of so many tasks.
-pub fn arrivals(tasks: u32) -> impl Strategy<Value = Vec<Arrival>> {
-    let one = (
-        0..20 * MILLISECOND,
+#[cfg(test)]
+pub fn arrivals(tasks: u32) -> impl proptest::strategy::Strategy<Value = Vec<Arrival>> {
+    use proptest::prelude::*;
+    let drawn = (
+        0..AFTER_NS_MAX,
         any::<bool>(),
         any::<bool>(),
         0..200u64,
         1..5u32,
         0..tasks,
     );
-    let arrival = one.prop_map(|(after_ns, read, sync, block, blocks, task)| Arrival {
-        after_ns: if after_ns % 3 == 0 { after_ns } else { 0 },
-        direction: if read {
-            Direction::Read
-        } else {
-            Direction::Write
-        },
-        sync: read || sync,
-        block,
-        blocks,
-        task,
-    });
-    prop::collection::vec(arrival, 1..120)
+    prop::collection::vec(drawn.prop_map(Arrival::of), 1..120)
+}
+
+impl Arrival {
+    /// Of what was drawn; two of three come at once.
+    pub fn of(
+        (after_ns, read, sync, block, blocks, task): (Time, bool, bool, u64, u32, u32),
+    ) -> Arrival {
+        Arrival {
+            after_ns: if after_ns % 3 == 0 { after_ns } else { 0 },
+            direction: if read {
+                Direction::Read
+            } else {
+                Direction::Write
+            },
+            sync: read || sync,
+            block,
+            blocks,
+            task,
+        }
+    }
 }
 
 /// A queue with enough requests for any of these loads, without plugs.

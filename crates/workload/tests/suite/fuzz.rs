@@ -3,11 +3,11 @@
 
 use proptest::prelude::*;
 
-#[path = "../../../fuzz/changed_seeds.rs"]
+#[path = "../../../../fuzz/changed_seeds.rs"]
 mod changed_seeds;
-#[path = "../../../fuzz/properties/job_spec.rs"]
+#[path = "../../../../fuzz/properties/job_spec.rs"]
 mod job_spec;
-#[path = "../../../fuzz/properties/units.rs"]
+#[path = "../../../../fuzz/properties/units.rs"]
 mod units;
 
 use changed_seeds::{changed_seed, seeds};

@@ -1,5 +1,6 @@
 //! What the engine's tests share: phases in a few words, and places to run them.
-#![allow(dead_code)]
+
+pub mod devices;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

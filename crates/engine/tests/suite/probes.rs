@@ -1,9 +1,5 @@
 //! Probes see what the engine did, count what they missed, and leave nothing behind.
 
-mod common;
-#[path = "common/devices.rs"]
-mod devices;
-
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -11,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::*;
-use devices::LoopDevice;
+use crate::common::devices::LoopDevice;
+use crate::common::*;
 use engine::probe::{Observed, Probes, Spec, TracefsPaths};
 use serde_json::{Value, json};
 use workload::phase::EngineKind;

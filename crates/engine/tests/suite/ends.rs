@@ -1,8 +1,6 @@
 //! Where the measured part of a phase ends, and what the files look like then.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use engine::start;
 use std::sync::Arc;
 use workload::phase::{EngineKind, GroupSpec, Phase, StopsWith};

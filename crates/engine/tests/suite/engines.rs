@@ -1,11 +1,9 @@
 //! Every engine moves the right bytes to the right place and counts them.
 
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use engine::{Handle, Memory, start};
 use workload::phase::{EngineKind, GroupSpec, Phase, VerifyPattern};
 use workload::spec::{BlockSize, FileOrder, JobSpec, Pattern, Sync, SyncKind, Until};

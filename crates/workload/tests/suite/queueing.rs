@@ -1,10 +1,7 @@
 //! Jobs against the laws of queueing, and their statistics against what was asked for.
 
-mod fixture;
-mod simulator;
-
-use fixture::uniform_reads;
-use simulator::{Served, run};
+use crate::fixture::uniform_reads;
+use crate::simulator::{Served, run};
 use workload::job::{Job, OpKind};
 use workload::spec::{
     Arrival, BlockSize, DepthSearch, FileOrder, JobSpec, Pattern, Spacing, Until, WriteBlocks,

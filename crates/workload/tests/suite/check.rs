@@ -1,8 +1,6 @@
 //! What makes a specification impossible, and how it is said.
 
-mod fixture;
-
-use fixture::uniform_reads;
+use crate::fixture::uniform_reads;
 use workload::check::check;
 use workload::spec::{Arrival, JobSpec, Pattern, Spacing};
 

@@ -1,11 +1,8 @@
 //! What must hold of every job, on every specification: properties over a simulated device.
 
-mod fixture;
-mod simulator;
-
-use fixture::uniform_reads;
+use crate::fixture::uniform_reads;
+use crate::simulator::{Served, run};
 use proptest::prelude::*;
-use simulator::{Served, run};
 use workload::job::{Job, Next, Op, OpKind};
 use workload::spec::{
     Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind, Until, WriteBlocks,

@@ -1,5 +1,4 @@
 //! Loop devices and mounts that go away again, for tests that are root.
-#![allow(dead_code)]
 
 use super::{ScratchDirectory, sh};
 

@@ -4,11 +4,11 @@
 use engine::probe::perf::record::{Period, Record, Records};
 use proptest::prelude::*;
 
-#[path = "../../../fuzz/changed_seeds.rs"]
+#[path = "../../../../fuzz/changed_seeds.rs"]
 mod changed_seeds;
-#[path = "../../../fuzz/properties/perf_ring.rs"]
+#[path = "../../../../fuzz/properties/perf_ring.rs"]
 mod perf_ring;
-#[path = "../../../fuzz/properties/proc_text.rs"]
+#[path = "../../../../fuzz/properties/proc_text.rs"]
 mod proc_text;
 
 use changed_seeds::{changed_seed, seeds};

@@ -1,11 +1,9 @@
 //! Metadata loads on the kernel: what they leave, what they count, and how they end early.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use common::ScratchDirectory;
+use crate::common::ScratchDirectory;
 use engine::StartError;
 use engine::metadata::{MetadataPhase, MetadataRecord, PathForm, ThreadRecord, ThreadSpec, start};
 use workload::metadata::{MetadataSpec, NameSpec, NextDirectory, SyncMethod, WalkSpec};

@@ -3,17 +3,17 @@
 
 use proptest::prelude::*;
 
-#[path = "../../../fuzz/changed_seeds.rs"]
+#[path = "../../../../fuzz/changed_seeds.rs"]
 mod changed_seeds;
-#[path = "../../../fuzz/properties/filesystem_spec.rs"]
+#[path = "../../../../fuzz/properties/filesystem_spec.rs"]
 mod filesystem_spec;
-#[path = "../../../fuzz/properties/machine_file.rs"]
+#[path = "../../../../fuzz/properties/machine_file.rs"]
 mod machine_file;
-#[path = "../../../fuzz/properties/nfs_spec.rs"]
+#[path = "../../../../fuzz/properties/nfs_spec.rs"]
 mod nfs_spec;
-#[path = "../../../fuzz/properties/scheduler_spec.rs"]
+#[path = "../../../../fuzz/properties/scheduler_spec.rs"]
 mod scheduler_spec;
-#[path = "../../../fuzz/properties/xfs_spec.rs"]
+#[path = "../../../../fuzz/properties/xfs_spec.rs"]
 mod xfs_spec;
 
 use changed_seeds::{changed_seed, seeds};

@@ -1,13 +1,9 @@
 //! What goes wrong is counted and named, and ends what can't go on; nothing hangs and nothing dies.
 
-mod common;
-#[path = "common/devices.rs"]
-mod devices;
-
 use std::sync::Arc;
 
-use common::*;
-use devices::{LoopDevice, Mount};
+use crate::common::devices::{LoopDevice, Mount};
+use crate::common::*;
 use engine::{StartError, start};
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{BlockSize, JobSpec};

@@ -1,14 +1,10 @@
 //! A stop ends everything soon, whatever the device does.
 
-mod common;
-#[path = "common/devices.rs"]
-mod devices;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::*;
-use devices::Mount;
+use crate::common::devices::Mount;
+use crate::common::*;
 use engine::start;
 use workload::phase::{EngineKind, Phase};
 use workload::record::PhaseRecord;

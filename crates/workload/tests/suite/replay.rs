@@ -1,12 +1,10 @@
 //! A replay on devices that a test makes up: as fast as the traced one, faster, or stuck.
 
-mod fixture;
-
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
-use fixture::uniform_reads;
+use crate::fixture::uniform_reads;
 use proptest::prelude::*;
 use workload::job::{Job, Next, Op, OpKind};
 use workload::replay::ReplayRecord;

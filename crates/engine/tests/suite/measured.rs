@@ -1,8 +1,6 @@
 //! What is measured, over which window, and that all figures agree with one another.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::record::{JobRecord, OpRecord};
 use workload::spec::{Arrival, DepthSearch, JobSpec, Spacing, Until};

@@ -1,0 +1,11 @@
+//! One program for all tests of the crate that need more than a function.
+
+mod common;
+mod ends;
+mod engines;
+mod faults;
+mod fuzz;
+mod measured;
+mod metadata;
+mod probes;
+mod stops;

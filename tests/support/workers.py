@@ -1,0 +1,55 @@
+"""The processes that run trials, told from the server that forks them (iolab/adapters/fork_server.py)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from support.leftovers import processes_with
+
+WORKER = b"iolab.adapters.worker"
+
+
+def of_this_process() -> int:
+    """The only one that this process started, or that its server forked."""
+    below = [child for mine in _children(os.getpid()) for child in (mine, *_children(mine))]
+    (found,) = [pid for pid in below if _is_worker(pid)]
+    return found
+
+
+def of(state_dir: Path) -> list[int]:
+    """Those that carry this state directory."""
+    return [pid for pid in processes_with(state_dir) if _is_worker(pid)]
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in _read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def _is_worker(pid: int) -> bool:
+    """A fork has its server's command line, and its server for a parent."""
+    return WORKER in _command(pid) and (not _serves(pid) or _serves(_parent(pid)) or not _is_parent_alive(pid))
+
+
+def _serves(pid: int) -> bool:
+    return WORKER in _command(pid) and b"--serve" in _command(pid)
+
+
+def _parent(pid: int) -> int:
+    status = _read(f"/proc/{pid}/status").decode()
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:")), 0)
+
+
+def _is_parent_alive(pid: int) -> bool:
+    return _parent(pid) > 1
+
+
+def _command(pid: int) -> list[bytes]:
+    return _read(f"/proc/{pid}/cmdline").split(b"\0")
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
