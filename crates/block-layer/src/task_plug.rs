@@ -25,7 +25,7 @@ impl TaskPlug {
         }
     }
 
-    /// True: it is full, and has to be flushed now.
+    /// `attempt_plug_merge` and `BLK_MAX_REQUEST_COUNT` in `blk_queue_bio`. True: it is full, and has to be flushed now.
     pub fn hold(&mut self, queue: usize, bio: Bio) -> bool {
         let touches = |(other_queue, other): &(usize, Bio)| {
             *other_queue == queue
@@ -45,8 +45,8 @@ impl TaskPlug {
         self.held.is_empty()
     }
 
-    /// What is held, queue by queue and each queue's in the order in which it came. Also to be called when the task
-    /// sleeps.
+    /// What is held, queue by queue and each queue's in the order in which it came (`blk_flush_plug_list`). Also to be
+    /// called when the task sleeps.
     pub fn flush(&mut self) -> impl Iterator<Item = (usize, Bio)> + '_ {
         self.requests = 0;
         self.held.sort_by_key(|&(queue, _)| queue);

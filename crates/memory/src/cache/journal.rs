@@ -30,6 +30,7 @@ impl Journal {
         }
     }
 
+    /// `journal_dirty_data`.
     pub(super) fn dirtied(&mut self, now: Time, file: FileId, page: u64) {
         self.order.push(file, page, now);
         if self.commit_at.is_none() {
@@ -41,6 +42,7 @@ impl Journal {
         self.order.tidy(dirty, is_dirty);
     }
 
+    /// The data of `journal_commit_transaction`.
     pub(super) fn pop(
         &mut self,
         most: u64,

@@ -3,7 +3,8 @@
 use crate::allocator::Full;
 use crate::allocator::space::{GROUP_BLOCKS, Space};
 
-/// A free block for the goal: itself; else one in its group from it on; else in the groups after it, cyclically.
+/// A free block for the goal (`ext2_new_block`, `ext3_new_block`): itself; else one in its group from it on; else in the
+/// groups after it, cyclically.
 pub(super) fn find(space: &Space, goal: u64) -> Result<u64, Full> {
     let goal = if goal < space.blocks() { goal } else { 0 };
     let home = goal / GROUP_BLOCKS;

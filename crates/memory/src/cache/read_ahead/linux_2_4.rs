@@ -34,6 +34,7 @@ impl Stream {
         self.limit = self.limit.min(most);
     }
 
+    /// `generic_file_readahead`.
     pub(super) fn next(&mut self, found: Found, most: u64) -> Option<Window> {
         let page = found.page;
         let from = if !found.present {

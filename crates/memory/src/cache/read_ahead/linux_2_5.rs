@@ -18,6 +18,7 @@ pub(in crate::cache) struct Stream {
 }
 
 impl Stream {
+    /// `page_cache_readahead`.
     pub(super) fn next(&mut self, found: Found, most: u64) -> Option<Window> {
         let page = found.page;
         if most == 0 || (page == self.previous && self.next_size != 0) {
