@@ -1,6 +1,6 @@
 //! Plugging: holding requests back for a moment so that more of them merge and sort.
 //!
-//! Source: note on merging and plugging, section D.
+//! Source: docs/model/sources/plugging.md#plugging.
 
 use events::time::{MILLISECOND, Time};
 

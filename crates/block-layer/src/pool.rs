@@ -1,6 +1,7 @@
 //! The pool of requests: how many a queue may have, who waits for one, and when it calls itself congested.
 //!
-//! Source: note on merging and plugging, section C (2.4.20, 2.5.59, 2.6.35 `ll_rw_blk.c` and `blk-core.c`).
+//! Source: `drivers/block/ll_rw_blk.c` of 2.4.20 and 2.5.59, `block/blk-core.c` of 2.6.35
+//! (docs/model/sources/plugging.md#request-pool).
 
 use std::collections::VecDeque;
 

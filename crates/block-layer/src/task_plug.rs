@@ -1,6 +1,6 @@
 //! A task's own plug, from 2.6.39 on: what it submits is held back until there is enough of it, or the task sleeps.
 //!
-//! Source: note on merging and plugging, section D (`block/blk-core.c`, 3.4).
+//! Source: `block/blk-core.c` of 3.4 (docs/model/sources/plugging.md#plugging).
 
 use crate::Bio;
 

@@ -1,6 +1,7 @@
 //! One device's request queue: bios in, requests out. It merges, plugs and counts; the scheduler orders.
 //!
-//! Source: note on merging and plugging, section A (2.6.35 `elevator.c`, `blk-core.c`, `blk-merge.c`).
+//! Source: `block/elevator.c`, `block/blk-core.c` and `block/blk-merge.c` of 2.6.35
+//! (docs/model/sources/plugging.md#merging).
 
 mod merging;
 mod outcome;

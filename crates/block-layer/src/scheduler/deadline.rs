@@ -1,6 +1,7 @@
 //! The deadline scheduler of 2.5.58 to 2.6.24 (B) and of 2.6.35 and later, also mq-deadline's before priorities (C).
 //!
-//! Source: note on deadline and batch expiry. DeadlineVariant A and the timed batches of -mm have files of their own.
+//! Source: `deadline-iosched.c` of 2.5.58 to 2.5.61, 2.6.24 and 2.6.35 (docs/model/sources/deadline.md#variants-b-and-c).
+//! Variant A and the timed batches of -mm have files of their own.
 
 use serde::Deserialize;
 

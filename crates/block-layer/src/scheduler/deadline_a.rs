@@ -1,6 +1,6 @@
 //! The deadline scheduler of 2.5.39 to 2.5.57: batches by cost, writes without a deadline, no memory of where it was.
 //!
-//! Source: note on deadline and batch expiry, variant A.
+//! Source: `drivers/block/deadline-iosched.c` of 2.5.51 to 2.5.57 (docs/model/sources/deadline.md#variant-a).
 
 use std::collections::VecDeque;
 

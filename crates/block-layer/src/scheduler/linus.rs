@@ -1,6 +1,6 @@
 //! The elevator of 2.4: one list for both directions, sorted as far as each request's patience allows.
 //!
-//! Source: note on merging and plugging, section E (2.4.20 `drivers/block/elevator.c`).
+//! Source: `drivers/block/elevator.c` of 2.4.20 (docs/model/sources/plugging.md#the-elevator-of-24).
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! mq-deadline with priority classes, from 5.14 on. Before that it is variant C of `deadline`.
 //!
-//! Source: note on BFQ, mq-deadline and kyber (`block/mq-deadline.c`, 5.10 with the code of 5.14), and 6.17. From 6.5 on a
-//! batch goes on at the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes
-//! may have all tags unless `async_depth` says otherwise (`dd_depth_updated`). Where the two changed is inferred.
+//! Source: `block/mq-deadline.c` of 5.14 and 6.17 (docs/model/sources/deadline.md#mq-deadline). From 6.5 on a batch goes on at
+//! the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes may have all
+//! tags unless `async_depth` says otherwise (`dd_depth_updated`). Where the two changed is inferred.
 
 use serde::Deserialize;
 

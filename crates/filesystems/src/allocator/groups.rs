@@ -1,4 +1,4 @@
-//! Which group a new file belongs to (2.5.59 `find_group_other`; note on allocators).
+//! Which group a new file belongs to (`find_group_other` of 2.5.59; docs/model/sources/allocators.md#groups-of-files).
 
 use crate::allocator::space::Space;
 

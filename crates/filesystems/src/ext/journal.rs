@@ -1,5 +1,5 @@
-//! The journal in ordered mode (`fs/jbd/commit.c`, `fs/jbd/checkpoint.c`; `fs/jbd2`): a transaction's data are on the drive
-//! before its blocks are in the journal, these before its commit record, and that before anything is written in place.
+//! The journal in ordered mode (docs/model/sources/allocators.md#the-journal): a transaction's data are on the drive before its
+//! blocks are in the journal, these before its commit record, and that before anything is written in place.
 
 use std::collections::{BTreeSet, VecDeque};
 

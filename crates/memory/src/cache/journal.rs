@@ -1,5 +1,5 @@
 //! A journal in ordered mode: before a transaction commits, the data that it is about is written, in the order of dirtying
-//! (2.5.59 `fs/jbd/commit.c`; note on allocators). The journal's own blocks are left out.
+//! (`fs/jbd/commit.c` of 2.5.59; docs/model/sources/page-cache.md#commits). The journal's own blocks are left out.
 
 use crate::cache::FileId;
 use crate::cache::dirty_order::DirtyOrder;

@@ -1,7 +1,8 @@
 //! The anticipatory scheduler: deadline with batches of time, which after a read waits a moment for the reader's next
 //! one instead of seeking away.
 //!
-//! Source: `as-iosched.c` of 2.6.0, 2.6.11, 2.6.12-rc2, 2.6.18, 2.6.20, 2.6.24, 2.6.27 and 2.6.32.
+//! Source: `as-iosched.c` of 2.6.0, 2.6.11, 2.6.12-rc2, 2.6.18, 2.6.20, 2.6.24, 2.6.27 and 2.6.32
+//! (docs/model/sources/anticipatory.md).
 
 mod anticipate;
 mod batch;

@@ -1,8 +1,8 @@
 //! BFQ: a queue for each task, each served for a budget of sectors, shared by weight with B-WF2Q+, idling where the
 //! shares or the throughput need it.
 //!
-//! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: merging queues by where their
-//! requests are. In order: requests come in (`enqueue`), a queue is chosen and goes again
+//! Source: `block/bfq-iosched.c` and `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md#budgets-and-idling). Left out:
+//! merging queues by where their requests are. In order: requests come in (`enqueue`), a queue is chosen and goes again
 //! (`select`), requests go out and come back (`service`).
 
 mod enqueue;

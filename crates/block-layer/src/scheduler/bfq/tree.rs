@@ -2,7 +2,7 @@
 //!
 //! An entity's stay runs from virtual time S, when it should begin, to F = S + budget / weight, when it should be done.
 //! Of those that should have begun (S <= V) the one with the smallest F is served. V moves with the service given to all,
-//! over the sum of weights. Source: note on BFQ (`block/bfq-wf2q.c` of 5.10).
+//! over the sum of weights. Source: `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md).
 
 use crate::scheduler::sorted::Sorted;
 

@@ -1,8 +1,8 @@
 //! CFQ: a queue for each task, queues in groups, one served at a time for a slice, idling in hope of its next request.
 //!
-//! Source: note on CFQ of 2.6.35 and group_idle (`block/cfq-iosched.c` of 2.6.35.3, the V2 patches' base, and of
-//! 2.6.37). In order: requests come in (`enqueue`), a queue is chosen (`select`), requests go out and come back
-//! (`service`).
+//! Source: `block/cfq-iosched.c` of 2.6.35.3, the base of the V2 patches, and of 2.6.37
+//! (docs/model/sources/cfq.md#2635-and-group_idle). In order: requests come in (`enqueue`), a queue is chosen (`select`),
+//! requests go out and come back (`service`).
 
 mod enqueue;
 mod group;

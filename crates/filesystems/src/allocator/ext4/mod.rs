@@ -1,4 +1,5 @@
-//! ext4: delayed allocation, and more at once than is asked for (5.4.291 `fs/ext4/mballoc.c`; the note is brief here).
+//! ext4: delayed allocation, and more at once than is asked for (a brief reading of
+//! `fs/ext4/mballoc.c` of 5.4.291; docs/model/sources/allocators.md#ext4).
 //!
 //! What is set aside beyond a request belongs to the file until its last writer closes it; small files share what a
 //! locality group has. The kernel has such a group per CPU; writeback, which is what allocates, has one here.

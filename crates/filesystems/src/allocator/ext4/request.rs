@@ -1,4 +1,4 @@
-//! How much ext4 allocates for what is asked (5.4.291 `fs/ext4/mballoc.c`; note on allocators, in brief).
+//! How much ext4 allocates for what is asked (`fs/ext4/mballoc.c` of 5.4.291; docs/model/sources/allocators.md#ext4).
 
 use crate::allocator::BLOCK_BYTES;
 

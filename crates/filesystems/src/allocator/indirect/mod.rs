@@ -1,7 +1,8 @@
 //! ext2 and ext3: block by block in write(2), towards a goal, with indirect blocks on the same path.
 //!
-//! Source: note on allocators (2.5.59 `fs/ext2/{balloc,inode,ialloc}.c`, `fs/ext3/{balloc,inode}.c`; windows as of
-//! 2.6.11-rc5). Left out: that ext3 gives a freed block out again only after the commit that frees it.
+//! Source: `fs/ext2/{balloc,inode,ialloc}.c` and `fs/ext3/{balloc,inode}.c` of 2.5.59, for windows of 2.6.11-rc5
+//! (docs/model/sources/allocators.md). Left out: that ext3 gives a freed block out again only after the commit that frees
+//! it.
 
 mod preallocation;
 mod search;

@@ -1,4 +1,5 @@
-//! The order in which ext2 and ext3 look at bitmaps (2.5.59 `fs/ext2/balloc.c`, `fs/ext3/balloc.c`; note on allocators).
+//! The order in which ext2 and ext3 look at bitmaps (`fs/ext2/balloc.c` and `fs/ext3/balloc.c` of
+//! 2.5.59; docs/model/sources/allocators.md#ext2-and-ext3).
 
 use crate::allocator::Full;
 use crate::allocator::space::{GROUP_BLOCKS, Space};

@@ -1,4 +1,5 @@
-//! Read-ahead of 2.5 and early 2.6: a current window and one ahead (2.5.59 `mm/readahead.c`; not in the notes).
+//! Read-ahead of 2.5 as it is generally known: a current window and one ahead (`mm/readahead.c` of 2.5.59, not read:
+//! inferred).
 //!
 //! Hits lengthen the next window by two pages, misses shorten it by a quarter. The first read of a file at its start is
 //! taken for one of all of it: half the largest window at once.
