@@ -83,7 +83,7 @@ impl Indirect {
 }
 
 impl Disk {
-    /// The indirect blocks that are missing on the way, then the block itself.
+    /// The indirect blocks that are missing on the way, then the block itself (`ext2_alloc_branch`).
     fn branch(
         &mut self,
         task: TaskId,
@@ -109,6 +109,7 @@ impl Disk {
         Ok(())
     }
 
+    /// `ext2_find_goal`.
     fn goal(
         &self,
         task: TaskId,
@@ -154,7 +155,7 @@ impl Disk {
 
 impl Inode {
     /// The nearest earlier pointer in the block of pointers (its own number, not the one behind it), else the number of
-    /// that block.
+    /// that block (`ext2_find_near`).
     fn near(&self, logical: u64, tables: &[Table], present: usize) -> Option<u64> {
         let parent = present.checked_sub(1).map(|last| tables[last]);
         match (parent, tables.get(present)) {
