@@ -43,7 +43,7 @@ test-rust: $(VENV)/runtime.stamp
 test-python: $(VENV)/extension.stamp $(VENV)/dev.stamp
 	$(TEST_PYTHON)
 
-check: check-rust check-python check-built ## format, lints, types, stubs, golden tables (make -j3 check is quicker)
+check: check-rust check-python check-built ## format, lints, types, stubs, citations, golden tables (make -j3 check is quicker)
 
 check-rust: $(VENV)/runtime.stamp
 	cargo fmt --all --check
@@ -53,6 +53,7 @@ check-python: $(VENV)/dev.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	PYTHONPATH=python $(BIN)/lint-imports
+	$(PYTHON) -m pytest --noconftest --quiet tests/test_citations.py
 	$(BIN)/mypy
 	$(BIN)/mypy benches tools
 	MYPYPATH=tests:attack:tools $(BIN)/mypy attack/*.py

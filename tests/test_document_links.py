@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
+from support.links import FENCED, leads_somewhere, links
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-_FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.M | re.S)
-_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.S)
-_LINK = re.compile(r"\]\(\s*<?([^()\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
-_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:")
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$", re.M)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -29,7 +23,7 @@ def test_links_lead_somewhere(document: Path) -> None:
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_prose_is_a_hundred_columns_wide(document: Path) -> None:
-    outside = _FENCED.sub("", document.read_text()).splitlines()
+    outside = FENCED.sub("", document.read_text()).splitlines()
     wide = [line for line in outside if len(line) > 100 and not line.startswith("|")]
     assert not wide, f"{document.relative_to(ROOT)}: {wide[0]}"
 
@@ -44,29 +38,3 @@ def test_a_link_to_nothing_and_an_anchor_of_no_heading_are_found(tmp_path: Path)
         "gone.md",
         "page.md#no-heading",
     ]
-
-
-def links(text: str) -> list[str]:
-    """The relative links outside of code, in the order of the page."""
-    prose = _CODE.sub("`code`", _FENCED.sub("", text))
-    return [link for link in _LINK.findall(prose) if not _ELSEWHERE.match(link)]
-
-
-def leads_somewhere(link: str, document: Path) -> bool:
-    path, _, anchor = link.partition("#")
-    target = document.parent / path if path else document
-    if not target.exists():
-        return False
-    return not anchor or (target.suffix == ".md" and anchor in anchors(target.read_text()))
-
-
-def anchors(text: str) -> set[str]:
-    """What forges make of headings: lower case, punctuation dropped, blanks as hyphens, a number from the second on."""
-    seen: dict[str, int] = {}
-    found = set()
-    for heading in _HEADING.findall(_FENCED.sub("", text)):
-        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
-        name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        found.add(f"{name}-{seen[name]}" if name in seen else name)
-        seen[name] = seen.get(name, 0) + 1
-    return found

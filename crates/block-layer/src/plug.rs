@@ -1,6 +1,6 @@
 //! Plugging: holding requests back for a moment so that more of them merge and sort.
 //!
-//! Source: note on merging and plugging, section D.
+//! Source: docs/model/sources/plugging.md#plugging.
 
 use events::time::{MILLISECOND, Time};
 
@@ -76,8 +76,8 @@ impl Plug {
         self.plugged
     }
 
-    /// A request comes into the queue; `was_empty`: nothing waited in it; `waiting`: with this one, those not at the
-    /// device.
+    /// A request comes into the queue (`blk_plug_device`, and `unplug_thresh` in `elv_insert`); `was_empty`: nothing waited
+    /// in it; `waiting`: with this one, those not at the device.
     pub(super) fn inserted(&mut self, now: Time, was_empty: bool, waiting: u32) {
         if was_empty && self.rules.plugs && !self.plugged {
             self.plugged = true;
@@ -88,7 +88,7 @@ impl Plug {
         }
     }
 
-    /// Somebody waits, or has no request left to fill.
+    /// Somebody waits, or has no request left to fill (`generic_unplug_device`).
     pub(super) fn unplug(&mut self) {
         self.plugged = false;
         self.unplug_at = None;
@@ -99,7 +99,7 @@ impl Plug {
         self.unplug_at
     }
 
-    /// Unplugs if the timer has expired.
+    /// Unplugs if the timer has expired (`blk_unplug_timeout`).
     pub(super) fn wake(&mut self, now: Time) {
         if self.unplug_at.is_some_and(|at| at <= now) {
             self.unplug();

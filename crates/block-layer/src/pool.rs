@@ -1,6 +1,7 @@
 //! The pool of requests: how many a queue may have, who waits for one, and when it calls itself congested.
 //!
-//! Source: note on merging and plugging, section C (2.4.20, 2.5.59, 2.6.35 `ll_rw_blk.c` and `blk-core.c`).
+//! Source: `drivers/block/ll_rw_blk.c` of 2.4.20 and 2.5.59, `block/blk-core.c` of 2.6.35
+//! (docs/model/sources/plugging.md#request-pool).
 
 use std::collections::VecDeque;
 
@@ -168,8 +169,9 @@ impl Pool {
         self.rules.requests
     }
 
-    /// Takes a request for the task if fewer than `most` are in use (tags only). False: there is none, and the task waits
-    /// in the wait queue until `free` wakes it; or one more of its `workers` does, if it has any that does not.
+    /// Takes a request for the task if fewer than `most` are in use (tags only) (`get_request`). False: there is none, and
+    /// the task waits in the wait queue until `free` wakes it; or one more of its `workers` does, if it has any that does
+    /// not.
     pub(super) fn allocate_below(
         &mut self,
         now: Time,
@@ -191,7 +193,8 @@ impl Pool {
         true
     }
 
-    /// The task waits until `free` wakes it, or one more of its `workers` does, if it has any that does not.
+    /// The task waits until `free` wakes it, or one more of its `workers` does, if it has any that does not
+    /// (`get_request_wait`).
     pub(super) fn wait(&mut self, task: TaskId, workers: u16) {
         if self.waiters.count(task) < usize::from(workers.max(1)) {
             self.waiters.sleeps(task);
@@ -204,14 +207,15 @@ impl Pool {
         self.allocate_below(now, task, self.rules.requests, 0)
     }
 
-    /// Takes one although there is none left, for whom the scheduler waits. False: even that has its limit.
+    /// Takes one although there is none left, for whom the scheduler waits (`ELV_MQUEUE_MUST` in `get_request`). False:
+    /// even that has its limit.
     pub(super) fn allocate_beyond(&mut self) -> bool {
         let may = self.allocated < self.rules.requests * 3 / 2;
         self.allocated += u32::from(may);
         may
     }
 
-    /// Gives one back without waking anybody.
+    /// Gives one back without waking anybody (`__freed_request`).
     pub(super) fn give_back(&mut self) {
         self.allocated -= 1;
         if self.allocated < self.rules.uncongested_below {
@@ -219,7 +223,7 @@ impl Pool {
         }
     }
 
-    /// Gives one back. Appends who is woken, to try again.
+    /// Gives one back (`freed_request`). Appends who is woken, to try again.
     pub(super) fn free(&mut self, now: Time, woken: &mut Vec<TaskId>) {
         self.give_back();
         match (self.rules.waking, &mut self.waiters) {
@@ -252,6 +256,7 @@ impl Pool {
         }
     }
 
+    /// The part of `get_request` for a pool that is full or about to be.
     fn may_batch(&mut self, now: Time, task: TaskId, requests: u32, time_ns: Time) -> bool {
         if self.allocated + 1 >= self.rules.requests {
             if !self.full {
@@ -282,6 +287,7 @@ impl Pool {
         self.batchers.iter().any(|batcher| batcher.task == task)
     }
 
+    /// `ioc_set_batching`.
     fn make_batcher(&mut self, now: Time, task: TaskId, left: u32, time_ns: Time) {
         self.batchers.retain(|batcher| batcher.task != task);
         self.batchers.push(Batcher {

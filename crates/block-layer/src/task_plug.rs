@@ -1,6 +1,6 @@
 //! A task's own plug, from 2.6.39 on: what it submits is held back until there is enough of it, or the task sleeps.
 //!
-//! Source: note on merging and plugging, section D (`block/blk-core.c`, 3.4).
+//! Source: `block/blk-core.c` of 3.4 (docs/model/sources/plugging.md#plugging).
 
 use crate::Bio;
 
@@ -25,7 +25,7 @@ impl TaskPlug {
         }
     }
 
-    /// True: it is full, and has to be flushed now.
+    /// `attempt_plug_merge` and `BLK_MAX_REQUEST_COUNT` in `blk_queue_bio`. True: it is full, and has to be flushed now.
     pub fn hold(&mut self, queue: usize, bio: Bio) -> bool {
         let touches = |(other_queue, other): &(usize, Bio)| {
             *other_queue == queue
@@ -45,8 +45,8 @@ impl TaskPlug {
         self.held.is_empty()
     }
 
-    /// What is held, queue by queue and each queue's in the order in which it came. Also to be called when the task
-    /// sleeps.
+    /// What is held, queue by queue and each queue's in the order in which it came (`blk_flush_plug_list`). Also to be
+    /// called when the task sleeps.
     pub fn flush(&mut self) -> impl Iterator<Item = (usize, Bio)> + '_ {
         self.requests = 0;
         self.held.sort_by_key(|&(queue, _)| queue);

@@ -98,8 +98,8 @@ impl Wbt {
         wbt
     }
 
-    /// Whether writeback may have another request now. False: the task waits until `completed` or `look` names it.
-    /// `sync`: somebody waits for what is written (fsync).
+    /// Whether writeback may have another request now (`wbt_wait`). False: the task waits until `completed` or `look` names
+    /// it. `sync`: somebody waits for what is written (fsync).
     pub(super) fn allows(&mut self, now: Time, task: TaskId, sync: bool) -> bool {
         let may = self.waiting.is_empty() && self.in_use < self.limit(now, sync);
         if !may && !self.waiting.contains(&task) {
@@ -116,14 +116,14 @@ impl Wbt {
         }
     }
 
-    /// The request has gone to the device.
+    /// The request has gone to the device (`wbt_issue`).
     pub(super) fn issued(&mut self, now: Time, id: RequestId, request: &Request) {
         if request.direction == Direction::Read && self.waited_read.is_none() {
             self.waited_read = Some((id, now));
         }
     }
 
-    /// The device has completed the request: who may try again is appended.
+    /// The device has completed the request (`wbt_done`): who may try again is appended.
     pub(super) fn completed(
         &mut self,
         now: Time,
@@ -149,6 +149,7 @@ impl Wbt {
         self.in_use -= 1;
     }
 
+    /// `wbt_rqw_done`.
     fn gave_back(&mut self, now: Time, may_retry: &mut Vec<TaskId>) {
         self.in_use -= 1;
         // A volatile cache takes a few writes at once and then is slow: it gets time to write.
@@ -172,7 +173,7 @@ impl Wbt {
         self.window_ends
     }
 
-    /// The window has ended: who may try again is appended.
+    /// The window has ended (`wb_timer_fn`): who may try again is appended.
     pub(super) fn look(&mut self, now: Time, may_retry: &mut Vec<TaskId>) {
         let before = self.step;
         match self.finding(now) {
@@ -196,6 +197,7 @@ impl Wbt {
         }
     }
 
+    /// `latency_exceeded`.
     fn finding(&self, now: Time) -> Finding {
         let waits_ns = self.waited_read.map_or(0, |(_, since)| now - since);
         let target_ns = self.rules.target_ns;
@@ -213,6 +215,7 @@ impl Wbt {
         }
     }
 
+    /// `scale_up`.
     fn scale_up(&mut self) {
         if self.is_at_most {
             return;
@@ -222,7 +225,7 @@ impl Wbt {
         self.unknown = 0;
     }
 
-    /// `hard`: from what only writes were allowed, at once to the centre.
+    /// `scale_down`. `hard`: from what only writes were allowed, at once to the centre.
     fn scale_down(&mut self, hard: bool) {
         if self.depth == 1 {
             return;
@@ -261,6 +264,7 @@ impl Wbt {
         };
     }
 
+    /// `get_limit`.
     fn limit(&self, now: Time, sync: bool) -> u32 {
         match sync || self.was_held(now) {
             true => self.depth,
@@ -273,6 +277,7 @@ impl Wbt {
         self.last_held.is_some_and(|since| now < since + HELD_NS)
     }
 
+    /// `rwb_arm_timer`.
     fn begin_window(&mut self, now: Time) {
         // 16.16 to the root of 256 times the steps: 1 / sqrt(step + 1).
         self.window_ns = match u64::try_from(self.step) {

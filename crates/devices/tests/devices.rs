@@ -125,7 +125,7 @@ fn eva_many_streams_reach_the_port() {
     }
 }
 
-/// Outer raw rate of the note's table, less the switches between tracks.
+/// Outer raw rate of the disk (docs/model/sources/disks.md#disks), less the switches between tracks.
 #[test]
 fn disks_stream_at_the_rates_of_their_data_sheets() {
     for (name, outer) in [

@@ -218,7 +218,7 @@ impl Mount {
         }
     }
 
-    /// The reply is handled or the Send unmapped: the last of both wakes the task.
+    /// The reply is handled or the Send unmapped (`rpcrdma_complete_rqst`): the last of both wakes the task.
     pub(super) fn complete_if_both(&mut self, now: Time, task: TaskId) {
         if !self.tasks.of(task).halves.are_both() {
             return;
@@ -240,6 +240,7 @@ impl Mount {
         }
     }
 
+    /// `call_encode`.
     fn encode(&mut self, now: Time, task: TaskId, slot: u16) {
         self.tasks.enter(now, task, Stage::Encode);
         let state = self.tasks.of_mut(task);

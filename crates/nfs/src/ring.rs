@@ -42,6 +42,7 @@ impl SendRing {
         self.after(self.head) != self.tail
     }
 
+    /// `rpcrdma_sendctx_get_locked`.
     #[inline]
     pub(super) fn take(&mut self, mapped: Option<(TaskId, u16)>) -> u16 {
         debug_assert!(self.has_room());
@@ -72,7 +73,7 @@ impl SendRing {
         self.tail != last
     }
 
-    /// The oldest one comes back.
+    /// The oldest one comes back (`rpcrdma_sendctx_put_locked`).
     #[inline]
     pub(super) fn release_oldest(&mut self) -> SendContext {
         self.tail = self.after(self.tail);

@@ -28,7 +28,7 @@ impl Slots {
         }
     }
 
-    /// None: it waits in the backlog.
+    /// `xprt_rdma_alloc_slot`. None: it waits in the backlog.
     #[inline]
     pub(super) fn reserve(&mut self, task: TaskId) -> Option<u16> {
         let slot = self.free.pop();
@@ -38,7 +38,7 @@ impl Slots {
         slot
     }
 
-    /// Who has the slot next, if anybody waits.
+    /// Who has the slot next, if anybody waits (`xprt_rdma_free_slot`).
     #[inline]
     pub(super) fn release(&mut self, slot: u16) -> Option<TaskId> {
         let next = self.backlog.pop_front();
@@ -48,7 +48,8 @@ impl Slots {
         next
     }
 
-    /// Makes room for what the encoder asks for; a buffer never shrinks. How many bytes were allocated.
+    /// Makes room for what the encoder asks for (`rpcrdma_regbuf_realloc`); a buffer never shrinks. How many bytes were
+    /// allocated.
     #[inline]
     pub(super) fn grow(&mut self, slot: u16, bytes: u32) -> u32 {
         let buffer = &mut self.send_buffer_bytes[usize::from(slot)];
@@ -83,6 +84,7 @@ impl Credits {
         self.used < self.window
     }
 
+    /// `xprt_request_get_cong`.
     #[inline]
     pub(super) fn take(&mut self) {
         self.used += 1;

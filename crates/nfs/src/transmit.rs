@@ -10,7 +10,7 @@ use events::time::{SECOND, Time};
 const REGIONS: u64 = 16;
 
 impl Mount {
-    /// The write lock's holder goes on, if there is a call, a credit and a Send context.
+    /// The write lock's holder goes on, if there is a call, a credit and a Send context (`xprt_transmit`).
     pub(super) fn transmit_next(&mut self, now: Time) {
         if self.transmitter.next().is_none() {
             return;
@@ -87,7 +87,7 @@ impl Mount {
         }
     }
 
-    /// Copies, maps or registers.
+    /// Copies, maps or registers (`rpcrdma_marshal_req`).
     fn marshal(&mut self, call: &Call, placement: Placement) -> Demand {
         let mut demand = Demand::default();
         match placement {
@@ -114,6 +114,7 @@ impl Mount {
         demand
     }
 
+    /// `frwr_map`.
     fn register(&mut self, pages: u16) -> Demand {
         if self.free_regions == 0 {
             self.free_regions = REGIONS;

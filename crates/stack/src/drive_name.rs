@@ -1,7 +1,7 @@
 //! What a kernel calls a drive, and the number that it has: each driver counts its own.
 //!
-//! Sources: Documentation/admin-guide/devices.txt; `sd_format_disk_name`, `sd_major` and `sd_probe` of sd.c;
-//! `include/linux/major.h` for IDE; `register_blkdev` of block/genhd.c.
+//! Sources, all of 6.1: Documentation/admin-guide/devices.txt; `sd_format_disk_name`, `sd_major` and `sd_probe` of
+//! `drivers/scsi/sd.c`; `include/uapi/linux/major.h` for IDE; `register_blkdev` of `block/genhd.c`.
 
 use trace::event::Device;
 

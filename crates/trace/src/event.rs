@@ -231,8 +231,8 @@ impl fmt::Display for Device {
 }
 
 impl Op {
-    /// `rwbs`, ended by a NUL, as kernel/trace/blktrace.c fills it: an F first for a flush before the data, then the operation, then
-    /// letters that qualify it (FUA, read-ahead, synchronous, metadata).
+    /// `rwbs`, ended by a NUL, as `blk_fill_rwbs` fills it (`kernel/trace/blktrace.c` of 6.1): an F first for a flush before
+    /// the data, then the operation, then letters that qualify it (FUA, read-ahead, synchronous, metadata).
     #[inline]
     pub fn of_rwbs(rwbs: &[u8]) -> Op {
         let (first, second) = (rwbs.first(), rwbs.get(1));

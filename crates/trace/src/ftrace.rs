@@ -1,7 +1,7 @@
 //! Block events as the text that tracefs shows (`trace`), which trace-cmd, perf and scripts for either read.
 //!
-//! Source: note on block-trace formats (`include/trace/events/block.h`). Requests are told without their I/O priority, as
-//! until Linux 6.10. Times are rounded to microseconds, as tracefs does.
+//! Source: `include/trace/events/block.h` of 5.x and 6.x (docs/model/sources/traces.md#ftrace). Requests are written without
+//! their I/O priority, as until Linux 6.10. Times are rounded to microseconds, as tracefs does.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

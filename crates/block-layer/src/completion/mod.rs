@@ -354,7 +354,7 @@ impl Completions {
         }
     }
 
-    /// Onto the list of this CPU, whose softirq is raised if it was empty.
+    /// Onto the list of this CPU, whose softirq is raised if it was empty (the local half of `__blk_complete_request`).
     fn put_on_list<T: Copy + From<Step>>(
         &mut self,
         smp: &mut Processors<T>,
@@ -371,6 +371,7 @@ impl Completions {
         }
     }
 
+    /// `raise_blk_irq`.
     fn hand_over<T: Copy + From<Step>>(
         &mut self,
         smp: &mut Processors<T>,
@@ -414,6 +415,7 @@ impl Completions {
         }
     }
 
+    /// `trigger_softirq`.
     fn arrived<T: Copy + From<Step>>(
         &mut self,
         smp: &mut Processors<T>,

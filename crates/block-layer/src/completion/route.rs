@@ -3,7 +3,8 @@
 use super::spec::{Affinity, CompletionSpec, CompletionVariant, RequestAffinity};
 use events::smp::{Distance, Topology};
 
-/// Where a request goes that was submitted on one CPU and whose interrupt landed `here`; None: here.
+/// Where a request goes that was submitted on one CPU and whose interrupt landed `here` (`__blk_complete_request`, in
+/// blk-mq `blk_mq_complete_need_ipi`); None: here.
 pub(super) fn target(
     spec: &CompletionSpec,
     topology: &Topology,

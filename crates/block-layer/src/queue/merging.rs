@@ -7,7 +7,7 @@ use crate::{Bio, EventKind, RequestId, Side};
 use events::time::Time;
 
 impl RequestQueue {
-    /// The request that the bio can join, and at which end.
+    /// The request that the bio can join, and at which end (`elv_merge`).
     pub(super) fn find_merge(&mut self, bio: &Bio) -> Option<(RequestId, Side)> {
         let never = self.rules.merges == Merges::Never || bio.behind_flush;
         if never || self.scheduler.queued() == 0 {
@@ -48,7 +48,8 @@ impl RequestQueue {
         self.may_merge(id, bio).then_some((id, Side::Front))
     }
 
-    /// Whether the bio may join the request; one that has become too large is not asked again.
+    /// Whether the bio may join the request (`elv_rq_merge_ok`, `ll_back_merge_fn`, `ll_front_merge_fn`); one that has
+    /// become too large is not asked again.
     fn may_merge(&mut self, id: RequestId, bio: &Bio) -> bool {
         let request = &self.requests[id];
         if request.direction != bio.direction
@@ -104,7 +105,7 @@ impl RequestQueue {
         self.fuse(now, id, side);
     }
 
-    /// After a request has enlarged it may touch its neighbour: then the two become one.
+    /// After a request has enlarged it may touch its neighbour (`attempt_merge`): then the two become one.
     fn fuse(&mut self, now: Time, enlarged: RequestId, side: Side) {
         let Some(neighbour) = self.scheduler.neighbour(&self.requests, enlarged, side) else {
             return;
@@ -141,6 +142,7 @@ impl RequestQueue {
         self.pools[class].give_back();
     }
 
+    /// `ll_merge_requests_fn`.
     fn may_fuse(&self, survivor: RequestId, merged: RequestId) -> bool {
         let (front, back) = (&self.requests[survivor], &self.requests[merged]);
         front.end() == back.start
@@ -152,6 +154,7 @@ impl RequestQueue {
             && front.segments + back.segments <= self.rules.request_segments_max
     }
 
+    /// `elv_rqhash_del`.
     pub(super) fn no_more_merges(&mut self, id: RequestId) {
         self.ends.remove(&(self.requests[id].end(), id));
         if self.last_merge == Some(id) {

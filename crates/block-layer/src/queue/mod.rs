@@ -1,6 +1,7 @@
 //! One device's request queue: bios in, requests out. It merges, plugs and counts; the scheduler orders.
 //!
-//! Source: note on merging and plugging, section A (2.6.35 `elevator.c`, `blk-core.c`, `blk-merge.c`).
+//! Source: `block/elevator.c`, `block/blk-core.c` and `block/blk-merge.c` of 2.6.35
+//! (docs/model/sources/plugging.md#merging).
 
 mod merging;
 mod outcome;
@@ -137,6 +138,7 @@ impl RequestQueue {
         submitted
     }
 
+    /// `__make_request`.
     fn take_in(&mut self, now: Time, bio: Bio, merges: bool) -> Submitted {
         let found = merges.then(|| self.find_merge(&bio)).flatten();
         if let Some((request, side)) = found {
@@ -162,7 +164,7 @@ impl RequestQueue {
         Submitted::Queued(request)
     }
 
-    /// The next request for the device.
+    /// The next request for the device (`blk_peek_request`).
     pub fn dispatch(&mut self, now: Time) -> Option<RequestId> {
         self.emit_plug(now, false, None);
         if self.plug.is_plugged() {
@@ -190,7 +192,7 @@ impl RequestQueue {
         self.completed_on(now, id, self.requests[id].cpu, done);
     }
 
-    /// The same, told to have happened on that CPU.
+    /// The same, told to have happened on that CPU (`elv_completed_request`).
     pub fn completed_on(&mut self, now: Time, id: RequestId, cpu: u16, done: &mut Vec<Bio>) {
         if self.tap.is_on() {
             self.tap.completed(now, &self.requests[id], cpu);
@@ -327,7 +329,7 @@ impl RequestQueue {
         None
     }
 
-    /// Whether the throttling of writeback lets the bio have a request.
+    /// Whether the throttling of writeback lets the bio have a request (`wbt_wait`).
     fn is_let_in(&mut self, now: Time, bio: &Bio) -> bool {
         match &mut self.wbt {
             Some(wbt) if bio.writeback => wbt.allows(now, bio.task, bio.sync),
@@ -352,6 +354,7 @@ impl RequestQueue {
         self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond()
     }
 
+    /// `elv_insert`.
     fn add_request(&mut self, now: Time, bio: Bio) -> RequestId {
         let head_is_there = self.rules.plug.head_stays && self.in_flight > 0;
         let was_empty = self.scheduler.queued() == 0 && !head_is_there;

@@ -11,7 +11,7 @@ pub struct Backwards {
 }
 
 impl Backwards {
-    /// Sync before async, metadata before data, then the nearer.
+    /// Sync before async, metadata before data, then the nearer (`cfq_choose_req`, `bfq_choose_req`).
     pub fn better(
         self,
         requests: &Requests,
@@ -30,6 +30,7 @@ impl Backwards {
         }
     }
 
+    /// `as_choose_req`.
     pub fn nearer(
         self,
         requests: &Requests,

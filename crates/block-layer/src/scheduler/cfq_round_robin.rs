@@ -64,6 +64,7 @@ impl CfqRoundRobin {
         }
     }
 
+    /// `cfq_get_queue`.
     fn queue_for(&mut self, task: TaskId) -> QueueId {
         let queued = &mut self.queued;
         *self.queue_of.get_or_insert_with(task, || {
@@ -72,7 +73,8 @@ impl CfqRoundRobin {
         })
     }
 
-    /// One request of each busy queue, the lowest by sector, until the round has as many as it may.
+    /// One request of each busy queue, the lowest by sector, until the round has as many as it may
+    /// (`cfq_dispatch_requests`).
     fn round(&mut self, requests: &Requests) {
         let mut count = 0;
         while count < self.tunables.quantum && !self.busy.is_empty() {
@@ -96,8 +98,8 @@ impl CfqRoundRobin {
         self.leaving.insert(place, id);
     }
 
-    /// As the kernel looks for it: what is below the first comes before the last, and the rest before the last that is not
-    /// below it. That is in order only while requests come in ascending order.
+    /// As the kernel looks for it (`cfq_dispatch_sort`): what is below the first comes before the last, and the rest before
+    /// the last that is not below it. That is in order only while requests come in ascending order.
     fn place(&self, requests: &Requests, start: Sector) -> usize {
         let len = self.leaving.len();
         let first = self.leaving.iter().next();
@@ -110,7 +112,7 @@ impl CfqRoundRobin {
 }
 
 impl Scheduler for CfqRoundRobin {
-    /// A process's own requests only; at the back, anybody's.
+    /// A process's own requests only (`cfq_find_rq_rb`); at the back, anybody's.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let queue = *self.queue_of.get(bio.task)?;
         self.fifos.front_merge(requests, queue, bio)
@@ -128,6 +130,7 @@ impl Scheduler for CfqRoundRobin {
         self.fifos.merged_bio(requests, id, side, was);
     }
 
+    /// `cfq_merged_requests`.
     fn merged_requests(
         &mut self,
         _: Time,
@@ -140,7 +143,7 @@ impl Scheduler for CfqRoundRobin {
         self.fifos.merged_requests(requests, survivor, merged);
     }
 
-    /// No more than a process's share of the pool.
+    /// No more than a process's share of the pool (`cfq_may_queue`).
     fn lets_queue(&self, bio: &Bio) -> bool {
         let Some(&queue) = self.queue_of.get(bio.task) else {
             return true;
@@ -153,6 +156,7 @@ impl Scheduler for CfqRoundRobin {
         self.queued[queue][bio.direction as usize] <= share
     }
 
+    /// `cfq_enqueue`.
     fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {
         let queue = self.queue_for(requests[id].task);
         if self.fifos.is_empty(queue) {
@@ -163,6 +167,7 @@ impl Scheduler for CfqRoundRobin {
         self.leaving.came(id);
     }
 
+    /// `cfq_next_request`.
     fn dispatch(&mut self, _: Time, requests: &Requests) -> Option<RequestId> {
         if self.leaving.is_empty() {
             self.round(requests);

@@ -1,6 +1,7 @@
 //! The deadline scheduler of 2.5.58 to 2.6.24 (B) and of 2.6.35 and later, also mq-deadline's before priorities (C).
 //!
-//! Source: note on deadline and batch expiry. DeadlineVariant A and the timed batches of -mm have files of their own.
+//! Source: `deadline-iosched.c` of 2.5.58 to 2.5.61, 2.6.24 and 2.6.35 (docs/model/sources/deadline.md#variants-b-and-c).
+//! Variant A and the timed batches of -mm have files of their own.
 
 use serde::Deserialize;
 
@@ -80,7 +81,7 @@ impl Deadline {
         }
     }
 
-    /// The next of the batch, while it lasts.
+    /// The next of the batch, while it lasts (the beginning of `deadline_dispatch_requests`).
     fn next_of_batch(&mut self, requests: &Requests) -> Option<RequestId> {
         let next = self.next?;
         if self.variant == DeadlineVariant::B && requests[next].start != self.last_sector {
@@ -89,13 +90,14 @@ impl Deadline {
         (self.batching < self.tunables.fifo_batch).then_some(next)
     }
 
+    /// The middle of `deadline_dispatch_requests`.
     fn choose_direction(&mut self) -> Option<Direction> {
         let waits = |direction| !self.fifos.is_empty(direction as usize);
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
         self.turns.next(reads, writes, self.tunables.writes_starved)
     }
 
-    /// Where a batch of that direction begins.
+    /// Where a batch of that direction begins (the end of `deadline_dispatch_requests`, and `deadline_check_fifo`).
     fn begin(&mut self, now: Time, requests: &Requests, direction: Direction) -> Option<RequestId> {
         let fifo = direction as usize;
         let next = self
@@ -113,6 +115,7 @@ impl Deadline {
         expired.or(next).or(otherwise)
     }
 
+    /// `deadline_move_request`.
     fn take(&mut self, requests: &Requests, id: RequestId) -> RequestId {
         self.next = self.fifos.after(requests, id);
         self.last_sector = requests[id].end();
@@ -123,6 +126,7 @@ impl Deadline {
 }
 
 impl Scheduler for Deadline {
+    /// `deadline_merge`.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         if !self.tunables.front_merges {
             return None;
@@ -135,10 +139,12 @@ impl Scheduler for Deadline {
         self.fifos.neighbour(requests, id, side)
     }
 
+    /// `deadline_merged_request`.
     fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
         self.fifos.merged_bio(requests, id, side, was);
     }
 
+    /// `deadline_merged_requests`.
     fn merged_requests(
         &mut self,
         _: Time,
@@ -152,12 +158,14 @@ impl Scheduler for Deadline {
         self.fifos.merged_requests(requests, survivor, merged);
     }
 
+    /// `deadline_add_request`.
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let direction = requests[id].direction as usize;
         let deadline = now + self.expire_ns[direction];
         self.fifos.add(requests, id, direction, deadline);
     }
 
+    /// `deadline_dispatch_requests`.
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let id = match self.next_of_batch(requests) {
             Some(next) => next,

@@ -1,6 +1,6 @@
 //! The deadline scheduler of 2.5.39 to 2.5.57: batches by cost, writes without a deadline, no memory of where it was.
 //!
-//! Source: note on deadline and batch expiry, variant A.
+//! Source: `drivers/block/deadline-iosched.c` of 2.5.51 to 2.5.57 (docs/model/sources/deadline.md#variant-a).
 
 use std::collections::VecDeque;
 
@@ -61,7 +61,7 @@ impl DeadlineA {
         }
     }
 
-    /// Where the next batch begins.
+    /// Where the next batch begins (`deadline_next_request`).
     fn choose(&mut self, now: Time) -> Option<RequestId> {
         let lowest_write = self.fifos.lowest(Direction::Write as usize);
         let reads = Direction::Read as usize;
@@ -82,7 +82,7 @@ impl DeadlineA {
             .or_else(|| self.fifos.lowest(reads))
     }
 
-    /// Moves a batch from there on, in sector order.
+    /// Moves a batch from there on, in sector order (`deadline_move_requests`).
     fn begin_batch(&mut self, requests: &Requests, first: RequestId) {
         let mut budget = i64::from(self.tunables.fifo_batch);
         let mut end = self.last_sector;
@@ -133,6 +133,7 @@ impl Scheduler for DeadlineA {
         self.fifos.merged_requests(requests, survivor, merged);
     }
 
+    /// `deadline_add_request`.
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let direction = requests[id].direction;
         let deadline = match direction {

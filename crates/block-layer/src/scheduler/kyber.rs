@@ -1,7 +1,7 @@
 //! Kyber: no sorting; each kind of request has so many tokens, and gets fewer while another kind is too slow.
 //!
-//! Source: note on BFQ, mq-deadline and kyber (`block/kyber-iosched.c` of 5.10), and the file of 4.14. Domains of which the
-//! model has no requests are left out: of discards, and from 4.20 on of others.
+//! Source: `block/kyber-iosched.c` of 5.10 and of 4.14 (docs/model/sources/kyber.md). Domains of which the model has no
+//! requests are left out: of discards, and from 4.20 on of others.
 
 mod latency;
 mod means;
@@ -112,6 +112,7 @@ impl Kyber {
         [self.depth[0], self.depth[1]]
     }
 
+    /// `kyber_sched_domain`.
     fn domain_of(&self, direction: Direction, sync: bool) -> usize {
         match (&self.judges, direction) {
             (Judges::Means(_), Direction::Write) if !sync => OTHERS,
@@ -119,6 +120,7 @@ impl Kyber {
         }
     }
 
+    /// `kyber_dispatch_request`.
     fn dispatch_to(&mut self, queue: usize) -> Option<RequestId> {
         let HardwareQueue {
             domain, batching, ..
@@ -137,6 +139,7 @@ impl Kyber {
         })
     }
 
+    /// `kyber_dispatch_cur_domain`, `kyber_get_domain_token`.
     fn take(&mut self, queue: usize, domain: usize) -> Option<RequestId> {
         if self.queues[queue].lists[domain].is_empty() {
             self.flush_lines(queue, domain);
@@ -151,7 +154,7 @@ impl Kyber {
         Some(id)
     }
 
-    /// What the queue's CPUs have queued becomes visible to it, and takes no more merges.
+    /// What the queue's CPUs have queued becomes visible to it, and takes no more merges (`kyber_flush_busy_kcqs`).
     fn flush_lines(&mut self, queue: usize, domain: usize) {
         let list = &mut self.queues[queue].lists[domain];
         for (cpu, fifo) in (0..).zip(&mut self.fifos[domain]) {
@@ -161,6 +164,7 @@ impl Kyber {
         }
     }
 
+    /// `kyber_timer_fn`, `kyber_stat_timer_fn`.
     fn adjust(&mut self, now: Time) {
         match &mut self.judges {
             Judges::Means(means) => {
@@ -173,7 +177,8 @@ impl Kyber {
         }
     }
 
-    /// Congestion in any domain makes all that are better off give tokens up; those that suffer get more.
+    /// Congestion in any domain makes all that are better off give tokens up (`kyber_timer_fn`); those that suffer get
+    /// more.
     fn adjust_by_percentiles(&mut self, now: Time) {
         let Judges::Percentiles { latencies, .. } = &mut self.judges else {
             return;
@@ -198,6 +203,7 @@ fn latencies_of(request: &Request, now: Time) -> (Time, Time) {
 }
 
 impl Scheduler for Kyber {
+    /// `kyber_bio_merge`.
     fn own_merge(&mut self, requests: &Requests, bio: &Bio) -> OwnMerge {
         let domain = self.domain_of(bio.direction, bio.sync);
         match self.fifos[domain].get(usize::from(bio.cpu)) {
@@ -210,6 +216,7 @@ impl Scheduler for Kyber {
         unreachable!("requests in fifo are not fused");
     }
 
+    /// `kyber_limit_depth`.
     fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
         if bio.sync {
             tags
@@ -222,6 +229,7 @@ impl Scheduler for Kyber {
         (tags * ASYNC_PERCENT / 100).max(1)
     }
 
+    /// `kyber_insert_requests`.
     fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let domain = self.domain_of(request.direction, request.sync);
@@ -242,6 +250,7 @@ impl Scheduler for Kyber {
         Some(id)
     }
 
+    /// `kyber_completed_request`.
     fn completed(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let domain = self.domain_of(request.direction, request.sync);

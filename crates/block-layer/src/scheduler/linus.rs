@@ -1,6 +1,6 @@
 //! The elevator of 2.4: one list for both directions, sorted as far as each request's patience allows.
 //!
-//! Source: note on merging and plugging, section E (2.4.20 `drivers/block/elevator.c`).
+//! Source: `drivers/block/elevator.c` of 2.4.20 (docs/model/sources/plugging.md#the-elevator-of-24).
 
 use std::collections::VecDeque;
 
@@ -74,8 +74,8 @@ impl Linus {
         }
     }
 
-    /// Whether the bio belongs between the request at `position` and the one behind it. The list rises and may fall
-    /// once, where the elevator turns back.
+    /// Whether the bio belongs between the request at `position` and the one behind it (`bh_rq_in_between`). The list rises
+    /// and may fall once, where the elevator turns back.
     fn is_between(&self, requests: &Requests, position: usize, bio: &Bio) -> bool {
         let Some(&next) = self.list.get(position + 1) else {
             return false;
@@ -94,7 +94,7 @@ impl Linus {
 }
 
 impl Scheduler for Linus {
-    /// The walk from the tail, for a bio that comes in.
+    /// The walk from the tail, for a bio that comes in (`elevator_linus_merge`).
     fn own_merge(&mut self, requests: &Requests, bio: &Bio) -> OwnMerge {
         self.insert_after = None;
         for position in (0..self.list.len()).rev() {
@@ -132,6 +132,7 @@ impl Scheduler for Linus {
         }
     }
 
+    /// `elevator_linus_merge_req`.
     fn merged_requests(&mut self, _: Time, _: &Requests, survivor: RequestId, merged: RequestId) {
         let left = self.patience[merged.number() as usize];
         let patience = &mut self.patience[survivor.number() as usize];

@@ -1,8 +1,8 @@
 //! mq-deadline with priority classes, from 5.14 on. Before that it is variant C of `deadline`.
 //!
-//! Source: note on BFQ, mq-deadline and kyber (`block/mq-deadline.c`, 5.10 with the code of 5.14), and 6.17. From 6.5 on a
-//! batch goes on at the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes
-//! may have all tags unless `async_depth` says otherwise (`dd_depth_updated`). Where the two changed is inferred.
+//! Source: `block/mq-deadline.c` of 5.14 and 6.17 (docs/model/sources/deadline.md#mq-deadline). From 6.5 on a batch goes on at
+//! the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes may have all
+//! tags unless `async_depth` says otherwise (`dd_depth_updated`). Where the two changed is inferred.
 
 use serde::Deserialize;
 
@@ -108,7 +108,7 @@ impl MqDeadline {
         self.tunables.async_depth.unwrap_or(default).max(1)
     }
 
-    /// What has waited so long that its class does not matter any more.
+    /// What has waited so long that its class does not matter any more (`dd_dispatch_prio_aged_requests`).
     fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let classes_busy = self.outstanding.iter().filter(|&&count| count > 0).count();
         let started_by = now.checked_sub(self.tunables.prio_aging_expire_ns)?;
@@ -120,7 +120,7 @@ impl MqDeadline {
             .find_map(|class| self.dispatch_class(now, requests, class, started_by))
     }
 
-    /// The next of a class, if it arrived by then.
+    /// The next of a class, if it arrived by then (`__dd_dispatch_request`).
     fn dispatch_class(
         &mut self,
         now: Time,
@@ -157,13 +157,14 @@ impl MqDeadline {
         self.turns.next(reads, writes, self.tunables.writes_starved)
     }
 
-    /// Where a batch begins: at the oldest request if it has expired or nothing follows the last one, else there.
+    /// Where a batch begins (`deadline_check_fifo`, `deadline_fifo_request`): at the oldest request if it has expired or
+    /// nothing follows the last one, else there.
     fn first_of_batch(&self, fifo: FifoId, now: Time) -> Option<RequestId> {
         let expired = self.fifos.due(fifo, now);
         expired.or(self.next_of(fifo)).or(self.fifos.oldest(fifo))
     }
 
-    /// What follows in sector order.
+    /// What follows in sector order (`deadline_next_request`, from 6.5 on `deadline_from_pos`).
     fn next_of(&self, fifo: FifoId) -> Option<RequestId> {
         match &self.position {
             Some(position) => self.fifos.at_or_after(fifo, position[fifo]),
@@ -171,6 +172,7 @@ impl MqDeadline {
         }
     }
 
+    /// `started_after`.
     fn arrived_at(&self, request: &Request, id: RequestId) -> Time {
         self.fifos.deadline(id) - self.expire_ns[request.direction as usize]
     }
@@ -181,6 +183,7 @@ fn fifo_of(class: IoClass, direction: Direction) -> FifoId {
 }
 
 impl Scheduler for MqDeadline {
+    /// `dd_request_merge`.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         if !self.tunables.front_merges {
             return None;
@@ -197,10 +200,12 @@ impl Scheduler for MqDeadline {
         self.fifos.neighbour(requests, id, side)
     }
 
+    /// `dd_request_merged`.
     fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
         self.fifos.merged_bio(requests, id, side, was);
     }
 
+    /// `dd_merged_requests`.
     fn merged_requests(
         &mut self,
         _: Time,
@@ -216,7 +221,7 @@ impl Scheduler for MqDeadline {
         self.fifos.merged_requests(requests, survivor, merged);
     }
 
-    /// All but sync reads leave a part of the tags to these.
+    /// All but sync reads leave a part of the tags to these (`dd_limit_depth`).
     fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
         if bio.sync && bio.direction == Direction::Read {
             return tags;
@@ -232,6 +237,7 @@ impl Scheduler for MqDeadline {
         }
     }
 
+    /// `dd_insert_request`.
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let class = request.priority.class;
@@ -241,6 +247,7 @@ impl Scheduler for MqDeadline {
         self.fifos.add(requests, id, fifo, deadline);
     }
 
+    /// `dd_dispatch_request`.
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         if let Some(aged) = self.dispatch_aged(now, requests) {
             return Some(aged);
@@ -251,6 +258,7 @@ impl Scheduler for MqDeadline {
         self.dispatch_class(now, requests, class, now)
     }
 
+    /// `dd_finish_request`.
     fn completed(&mut self, _: Time, requests: &Requests, request: RequestId) {
         self.outstanding[requests[request].priority.class as usize] -= 1;
     }

@@ -18,6 +18,7 @@ pub struct NoScheduler {
 }
 
 impl Scheduler for NoScheduler {
+    /// `blk_mq_sched_bio_merge`.
     fn own_merge(&mut self, requests: &Requests, bio: &Bio) -> OwnMerge {
         match self.fifos.get(usize::from(bio.cpu)) {
             Some(fifo) => merge_near_end(fifo, requests, bio),
@@ -34,6 +35,7 @@ impl Scheduler for NoScheduler {
         self.queued += 1;
     }
 
+    /// `blk_mq_do_dispatch_ctx`.
     fn dispatch(&mut self, _: Time, _: &Requests) -> Option<RequestId> {
         let count = self.fifos.len();
         let (fifo, id) = (0..count).find_map(|after| {
@@ -65,7 +67,7 @@ pub(super) fn fifo_of<'a>(
 /// How far back from the end of a FIFO a bio looks for a request to join.
 const LOOKS_BACK: usize = 8;
 
-/// A request among the last few queued that the bio continues or precedes.
+/// A request among the last few queued that the bio continues or precedes (`blk_bio_list_merge`).
 pub(super) fn merge_near_end(
     fifo: &VecDeque<RequestId>,
     requests: &Requests,

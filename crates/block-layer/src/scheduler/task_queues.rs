@@ -55,7 +55,8 @@ impl<Q> TaskQueues<Q> {
         }
     }
 
-    /// The queue in that slot of the task's. If it has none, that of its priority where it is shared, else a new one.
+    /// The queue in that slot of the task's (`cfq_get_queue`). If it has none, that of its priority where it is shared,
+    /// else a new one.
     pub(super) fn of_task(
         &mut self,
         task: TaskId,
@@ -152,7 +153,8 @@ impl IoContext {
     }
 
     /// How long the task thought before this request, at most twice as long as anybody idles, and how far it went, of which
-    /// long steps count as shorter ones so that one does not hide many.
+    /// long steps count as shorter ones so that one does not hide many (`cfq_update_io_thinktime`,
+    /// `cfq_update_io_seektime`).
     pub(super) fn learn(&mut self, request: &Request, jiffies: u64, slice_idle: u64) {
         let think = jiffies.saturating_sub(self.last_end).min(2 * slice_idle);
         self.think.add(7, think);

@@ -77,8 +77,8 @@ impl BackEnd {
     }
 
     /// Which of two copies of the same sectors is read: of the disk on which that continues what was sent last, else of one
-    /// that has nothing to do, else of the one whose last access ends nearest (`read_balance` of `drivers/md/raid1.c`; that
-    /// controllers do the same is inferred).
+    /// that has nothing to do, else of the one whose last access ends nearest (`read_balance` in `drivers/md/raid1.c` of
+    /// 6.1; that controllers do the same is inferred).
     pub(super) fn reads_sooner(&self, one: &Piece, other: &Piece) -> bool {
         let rank = |piece: &Piece| {
             let way = self.sent_to[piece.disk as usize].abs_diff(piece.start);

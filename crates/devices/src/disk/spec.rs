@@ -20,7 +20,7 @@ pub struct DiskSpec {
     /// From the outer edge inwards.
     pub zones: Vec<Zone>,
     /// Points of the seek curve in rising order of distance; between them it is interpolated in the logarithm of the
-    /// distance (note on disk models), beyond the last it stays level.
+    /// distance (docs/model/sources/disks.md#disks), beyond the last it stays level.
     pub seeks: Vec<Seek>,
     /// To another surface of the same cylinder.
     #[schemars(range(max = MOVE_NS_MAX))]

@@ -3,7 +3,7 @@ use crate::trial::{command, mixture, random, run, run_from, run_until_idle, sequ
 use events::time::{MICROSECOND, MILLISECOND};
 use proptest::prelude::*;
 
-/// As the note has it: 2 Gb/s, 256 MB, 70 to 120 us at depth 1.
+/// 2 Gb/s, 256 MB, 70 to 120 us at depth 1 (docs/model/sources/disks.md#cached-lun).
 fn spec() -> LunSpec {
     LunSpec {
         capacity_bytes: 64 << 30,

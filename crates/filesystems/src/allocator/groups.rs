@@ -1,4 +1,4 @@
-//! Which group a new file belongs to (2.5.59 `find_group_other`; note on allocators).
+//! Which group a new file belongs to (`find_group_other` of 2.5.59; docs/model/sources/allocators.md#groups-of-files).
 
 use crate::allocator::space::Space;
 
@@ -31,6 +31,7 @@ impl Inodes {
         self.free[group as usize] += 1;
     }
 
+    /// `find_group_other`.
     fn choose(&self, space: &Space, parent: u64, number: u64) -> u64 {
         let groups = self.free.len() as u64;
         let has_room = |group: u64| self.free[group as usize] > 0 && space.free_in_group(group) > 0;

@@ -1,5 +1,5 @@
-//! The journal in ordered mode (`fs/jbd/commit.c`, `fs/jbd/checkpoint.c`; `fs/jbd2`): a transaction's data are on the drive
-//! before its blocks are in the journal, these before its commit record, and that before anything is written in place.
+//! The journal in ordered mode (docs/model/sources/allocators.md#the-journal): a transaction's data are on the drive before its
+//! blocks are in the journal, these before its commit record, and that before anything is written in place.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -82,7 +82,7 @@ impl Journal {
         self.running.blocks.insert(block);
     }
 
-    /// Its data are on the drive before the running transaction is committed.
+    /// Its data are on the drive before the running transaction is committed (`journal_dirty_data`).
     pub(super) fn orders(&mut self, inode: u64) {
         self.running.files.insert(inode);
     }
@@ -100,7 +100,7 @@ impl Journal {
         self.running.blocks.len() as u32 >= self.blocks / 4
     }
 
-    /// Whether another handle fits: what runs and what commits has its room, and a transaction more.
+    /// Whether another handle fits (`__log_space_left`): what runs and what commits has its room, and a transaction more.
     pub(super) fn has_room(&self) -> bool {
         let running = log_blocks(self.running.blocks.len() as u32);
         let committing = self.committing.as_ref();
@@ -129,7 +129,7 @@ impl Journal {
         }
     }
 
-    /// The thread waits for the commit of the transaction. False: it is committed.
+    /// The thread waits for the commit of the transaction (`log_wait_commit`). False: it is committed.
     pub(super) fn wait_for(&mut self, number: u64, thread: u32) -> bool {
         let is_running = number == self.running.number && self.has_changes();
         let commits = self
@@ -143,11 +143,13 @@ impl Journal {
         is_running || commits
     }
 
+    /// `log_start_commit`.
     pub(super) fn want_commit(&mut self) {
         self.is_wanted |= self.has_changes();
     }
 
-    /// The running transaction begins to commit, if it is wanted and none does; its files are still to be looked at.
+    /// The running transaction begins to commit, if it is wanted and none does (the beginning of
+    /// `journal_commit_transaction`); its files are still to be looked at.
     pub(super) fn begin_commit(&mut self) -> Option<Vec<u64>> {
         if !self.is_wanted || self.committing.is_some() {
             return None;
@@ -239,6 +241,7 @@ impl Journal {
         self.free_oldest();
     }
 
+    /// `cleanup_journal_tail`.
     fn free_oldest(&mut self) {
         while let Some(oldest) = self.checkpoints.front()
             && oldest.blocks.is_empty()
@@ -248,7 +251,7 @@ impl Journal {
         }
     }
 
-    /// Blocks of the oldest transaction that has some to be written in place.
+    /// Blocks of the oldest transaction that has some to be written in place (`log_do_checkpoint`).
     pub(super) fn oldest(&self) -> Vec<u64> {
         let oldest = self.checkpoints.front();
         oldest.map_or(Vec::new(), |oldest| oldest.blocks.iter().copied().collect())

@@ -2,7 +2,7 @@
 //! all that goes to the drive.
 //!
 //! Blocks come from the drive's own allocator, so that files of loads and files that are made here share its space. Sources:
-//! `fs/ext2`, `fs/ext3`, `fs/jbd` and `fs/ext4`; docs/model/ext.md has mechanisms, parameters and limits.
+//! docs/model/sources/allocators.md; docs/model/ext.md has mechanisms, parameters and limits.
 
 mod call;
 mod directory;

@@ -1,7 +1,8 @@
 //! How a directory grows: where its entries lie, and when it needs another block.
 //!
-//! `fs/xfs/xfs_dir2*.c` of 3.4 with 4 KiB blocks and version 2 directories (note on XFS; the sizes of the short and the block
-//! format, and that splits halve a leaf's range of hashes, are inferred from the same files' structures).
+//! Source: `fs/xfs/xfs_dir2*.c` of 3.4 with 4 KiB blocks and version 2 directories (docs/model/sources/xfs.md#directories).
+//! The sizes of the short and the block format, and that splits halve a leaf's range of hashes, are inferred from the same
+//! files' structures.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,8 @@ impl FreeSpace {
         self.by_start.len() as u64
     }
 
-    /// So many blocks of the smallest extent that has them, else all of the longest: first block and blocks.
+    /// So many blocks of the smallest extent that has them, else all of the longest (`xfs_alloc_ag_vextent_size`): first
+    /// block and blocks.
     pub(super) fn take_by_length(&mut self, blocks: u32) -> Option<(u32, u32)> {
         let fits = self.by_length.range((blocks, 0)..).next();
         let &(length, start) = fits.or_else(|| self.by_length.last())?;
@@ -35,7 +36,7 @@ impl FreeSpace {
         Some((start, taken))
     }
 
-    /// Gives blocks back, joined with their neighbours.
+    /// Gives blocks back, joined with their neighbours (`xfs_free_ag_extent`).
     pub(super) fn put(&mut self, start: u32, length: u32) {
         let (mut start, mut length, added) = (start, length, u64::from(length));
         if let Some((&before, &blocks)) = self.by_start.range(..start).next_back()
@@ -52,7 +53,7 @@ impl FreeSpace {
         self.free += added;
     }
 
-    /// Exactly there; false: not all of it is free.
+    /// Exactly there (`xfs_alloc_ag_vextent_exact`); false: not all of it is free.
     pub(super) fn take_at(&mut self, start: u32, length: u32) -> bool {
         let Some((&first, &blocks)) = self.by_start.range(..=start).next_back() else {
             return false;
@@ -72,7 +73,8 @@ impl FreeSpace {
         true
     }
 
-    /// As near to a target as there is room, at a multiple of `align`; where both sides are as near, to the right.
+    /// As near to a target as there is room, at a multiple of `align` (`xfs_alloc_ag_vextent_near`); where both sides are
+    /// as near, to the right.
     pub(super) fn take_near(&mut self, target: u32, length: u32, align: u32) -> Option<u32> {
         if self.longest() < length {
             return None;

@@ -64,6 +64,7 @@ impl Group {
         self.list.missing(&self.space)
     }
 
+    /// `xfs_alloc_ag_vextent`.
     pub(super) fn allocate(&mut self, place: BlockTarget, blocks: u32, align: u32) -> Option<u32> {
         self.list.fix(&mut self.space);
         let block = match place {
@@ -74,6 +75,7 @@ impl Group {
         block
     }
 
+    /// `xfs_free_ag_extent`.
     pub(super) fn give_back(&mut self, start: u32, blocks: u32) {
         self.list.fix(&mut self.space);
         self.space.put(start, blocks);
@@ -115,7 +117,8 @@ impl Group {
         self.newest = Some(block);
     }
 
-    /// A free inode near another: of its chunk, of the nearest of ten records left and right, of the newest chunk, else any.
+    /// A free inode near another (`xfs_dialloc`): of its chunk, of the nearest of ten records left and right, of the newest
+    /// chunk, else any.
     pub(super) fn take_inode(&mut self, near: u32) -> Option<u32> {
         let chunk = self.choose(near / self.inodes_per_block)?;
         let free = self
@@ -131,7 +134,7 @@ impl Group {
         Some(chunk * self.inodes_per_block + index)
     }
 
-    /// False: it was free.
+    /// `xfs_difree`. False: it was free.
     pub(super) fn put_inode(&mut self, inode: u32) -> bool {
         let found = self
             .chunks

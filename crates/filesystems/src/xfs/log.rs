@@ -63,7 +63,7 @@ impl Log {
         }
     }
 
-    /// A transaction's changes of these blocks of the volume are in memory.
+    /// A transaction's changes of these blocks of the volume are in memory (`xfs_log_commit_cil`).
     pub(super) fn commit(&mut self, bytes: u32, blocks: impl IntoIterator<Item = u64>) {
         self.pending_bytes += u64::from(bytes);
         self.pending.extend(blocks);
@@ -78,7 +78,7 @@ impl Log {
         self.pending_bytes >= spec.checkpoint_bytes()
     }
 
-    /// What is pending becomes a checkpoint: its number. None: nothing is.
+    /// What is pending becomes a checkpoint (`xlog_cil_push`): its number. None: nothing is.
     pub(super) fn begin_checkpoint(&mut self) -> Option<u64> {
         if self.pending_bytes == 0 {
             return None;
@@ -114,7 +114,7 @@ impl Log {
             .is_none_or(|oldest| oldest.number > number)
     }
 
-    /// The next buffer to write; None: none is free, or nothing is left.
+    /// The next buffer to write (`xlog_state_get_iclog_space`); None: none is free, or nothing is left.
     pub(super) fn next_write(&mut self) -> Option<LogWrite> {
         let checkpoint = self
             .checkpoints
@@ -137,7 +137,7 @@ impl Log {
         })
     }
 
-    /// The buffer is on the drive. Checkpoints end in their order.
+    /// The buffer is on the drive (`xlog_state_done_syncing`). Checkpoints end in their order.
     pub(super) fn written(&mut self, buffer: u32) {
         let number = self.in_flight[buffer as usize]
             .take()

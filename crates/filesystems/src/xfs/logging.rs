@@ -61,7 +61,7 @@ const SYNC_NS: Time = 30 * SECOND;
 const CHECKPOINT_CYCLES_MAX: u64 = 1_000_000_000;
 
 impl Mounted {
-    /// Room in the log for a transaction of the thread; None: it has it.
+    /// Room in the log for a transaction of the thread (`xfs_log_reserve`); None: it has it.
     pub(super) fn reserve_log(&mut self, number: u32) -> Option<Next> {
         let transactions = self.waits.transactions;
         if let Some(target) = self.log.push_target(transactions) {
@@ -129,7 +129,7 @@ impl Mounted {
         waits.then_some(Next::Sleep(Stage::Forced, Site::LogForce))
     }
 
-    /// The same for anybody; whether it has to wait.
+    /// The same for anybody (`_xfs_log_force`); whether it has to wait.
     pub(super) fn force_for(&mut self, waiter: Waiter) -> bool {
         let is_forcing = self
             .waits
@@ -160,6 +160,7 @@ impl Mounted {
         }
     }
 
+    /// `xfs_sync_worker`.
     pub(super) fn sync_log(&mut self) {
         self.armed.sync = false;
         self.force_for_nobody();

@@ -4,7 +4,8 @@
 //! A component of the machine: it is told what has happened (`worked`, `completed`, `flushed`) and hands over what is to be done
 //! as `Effect`s, in their order.
 //!
-//! Sources: the note on XFS (`fs/xfs` of c999a223, 3.4.113 and 3.6.0). docs/model/xfs.md has equations, parameters and limits.
+//! Sources: `fs/xfs` of c999a223, 3.4.113 and 3.6.0 (docs/model/sources/xfs.md). docs/model/xfs.md has equations, parameters
+//! and limits.
 
 mod allocation;
 mod call;

@@ -42,7 +42,7 @@ impl Mounted {
         self.give_pusher(by, LOOK_CYCLES);
     }
 
-    /// The next batch; each block in a row with its neighbours.
+    /// The next batch (`xfsaild_push`); each block in a row with its neighbours.
     pub(super) fn push(&mut self) {
         let Some(target) = self.pusher.target else {
             self.pusher.is_busy = false;

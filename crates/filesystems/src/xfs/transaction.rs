@@ -167,7 +167,7 @@ impl Mounted {
         Next::Stage(Stage::HasInode)
     }
 
-    /// The entry, with all the blocks that it takes; then the commit.
+    /// The entry, with all the blocks that it takes (`xfs_dir_createname`); then the commit.
     pub(super) fn enters(&mut self, number: u32) -> Next {
         let spec = *self.volume.spec();
         let thread = &mut self.threads[number as usize];

@@ -154,7 +154,7 @@ impl Volume {
         group
     }
 
-    /// The first group from that one on, around, that can have an inode.
+    /// The first group from that one on, around, that can have an inode (`xfs_ialloc_ag_select`).
     pub(super) fn group_for_inode(&self, from: u32) -> Option<u32> {
         self.around(from)
             .find(|&group| self.groups[group as usize].takes_inodes())
@@ -174,7 +174,7 @@ impl Volume {
         self.groups.iter().map(Group::free).sum()
     }
 
-    /// Near the inode of the directory if that lies in the group.
+    /// Near the inode of the directory if that lies in the group (`xfs_dialloc`).
     pub(super) fn take_inode(&mut self, group: u32, directory: Option<usize>) -> Option<u64> {
         let near = directory.map_or(0, |number| self.directories[number].inode);
         let near = if (near >> GROUP_SHIFT) as u32 == group {
@@ -194,7 +194,7 @@ impl Volume {
         self.inodes_taken -= 1;
     }
 
-    /// The calls that a new chunk takes, until one succeeds.
+    /// The calls that a new chunk takes, until one succeeds (`xfs_ialloc_ag_alloc`).
     pub(super) fn chunk_request(&self, group: u32, attempt: u32) -> Option<Request> {
         let state = &self.groups[group as usize];
         let blocks = state.chunk_blocks();
@@ -218,7 +218,7 @@ impl Volume {
         self.groups[group as usize].add_chunk(block);
     }
 
-    /// A block of a directory: behind its last one, or near its inode.
+    /// A block of a directory (`xfs_da_grow_inode_int`): behind its last one, or near its inode.
     pub(super) fn block_request(&self, directory: usize) -> Request {
         let directory = &self.directories[directory];
         let inode_block = directory.inode as u32 / self.spec.inodes_per_block();
@@ -286,7 +286,7 @@ impl Volume {
         self.groups[group as usize].allocate(place, request.blocks, request.align)
     }
 
-    /// CPU time of that, in cycles: the reserve list is filled by an allocation of its own.
+    /// CPU time of that, in cycles (`xfs_alloc_fix_freelist`): the reserve list is filled by an allocation of its own.
     pub(super) fn allocate_cycles(&self, group: u32) -> u32 {
         let fills = u32::from(self.groups[group as usize].lacks() > 0);
         self.spec.cycles.allocate * (1 + fills)

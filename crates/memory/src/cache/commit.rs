@@ -24,7 +24,7 @@ impl PageCache {
         }
     }
 
-    /// One commits at a time on a drive; the next transaction's begins when that is over.
+    /// One commits at a time on a drive (`journal_commit_transaction`); the next transaction's begins when that is over.
     fn commit_if_due(&mut self, device: DeviceId) {
         let Some(journal) = &mut self.devices[device].journal else {
             return;
@@ -40,7 +40,8 @@ impl PageCache {
             .start(Purpose::Commit, task, device, u64::MAX, u64::MAX);
     }
 
-    /// The task waits for the running transaction, or if that is empty for the one that commits. False: there is neither.
+    /// The task waits for the running transaction, or if that is empty for the one that commits (`log_start_commit`,
+    /// `log_wait_commit`). False: there is neither.
     pub(super) fn commit_for(&mut self, task: TaskId, device: DeviceId) -> bool {
         let Some(journal) = &mut self.devices[device].journal else {
             return false;

@@ -61,7 +61,7 @@ const ONE: i64 = 1024;
 const CHUNK_PAGES_MIN: u64 = 1024;
 
 impl Level {
-    /// Below it nobody is held.
+    /// Below it nobody is held (`dirty_freerun_ceiling`).
     pub(super) fn free_run(&self) -> u64 {
         (self.background + self.limit) / 2
     }
@@ -70,7 +70,8 @@ impl Level {
         (self.free_run() + self.limit) / 2
     }
 
-    /// How much faster or slower than the balanced rate, of `ONE`, with a drive that writes so many pages a second.
+    /// How much faster or slower than the balanced rate, of `ONE`, with a drive that writes so many pages a second
+    /// (`bdi_position_ratio`).
     fn control(&self, write_rate: u64) -> u64 {
         if self.dirty >= self.limit {
             return 0;
@@ -78,7 +79,7 @@ impl Level {
         self.control_of_drive(self.control_of_all(), write_rate)
     }
 
-    /// A cubic curve through 1 at the set point and 0 at the limit.
+    /// A cubic curve through 1 at the set point and 0 at the limit (the first half of `bdi_position_ratio`).
     fn control_of_all(&self) -> u64 {
         let set_point = self.set_point() as i64;
         let x = (set_point - self.dirty as i64) * ONE / (self.limit as i64 - set_point + 1);
@@ -86,8 +87,8 @@ impl Level {
         (cubed + ONE).clamp(0, 2 * ONE) as u64
     }
 
-    /// A line through 1 at the drive's part of the set point; it is the steeper, the smaller its part. A drive that would soon
-    /// have nothing to write is let go faster.
+    /// A line through 1 at the drive's part of the set point (the second half of `bdi_position_ratio`); it is the steeper,
+    /// the smaller its part. A drive that would soon have nothing to write is let go faster.
     fn control_of_drive(&self, control: u64, write_rate: u64) -> u64 {
         let device_limit = self.device_limit.min(self.limit);
         let device_limit = device_limit.max((self.limit - self.dirty) / 8);
@@ -128,13 +129,13 @@ impl DirtyRate {
         self.written += pages;
     }
 
-    /// What the flusher writes of one inode before the next: half a second's worth.
+    /// What the flusher writes of one inode before the next (`writeback_chunk_size`): half a second's worth.
     pub(super) fn chunk_pages(&self, limit: u64) -> u64 {
         let pages = (self.average_write_rate / 2).min(limit / 8);
         (pages + CHUNK_PAGES_MIN) / CHUNK_PAGES_MIN * CHUNK_PAGES_MIN
     }
 
-    /// The task has dirtied so many pages; for how long it sleeps.
+    /// The task has dirtied so many pages (`balance_dirty_pages`); for how long it sleeps.
     pub(super) fn holds(
         &mut self,
         now: Time,
@@ -189,7 +190,8 @@ impl DirtyRate {
         PAUSE_NS_MAX
     }
 
-    /// A sleep is longer the more writers there are, and no longer than an eighth of the time that what is dirty on the drive lasts.
+    /// A sleep is longer the more writers there are, and no longer than an eighth of the time that what is dirty on the
+    /// drive lasts (`bdi_max_pause`).
     fn pause_ns_max(&self, level: Level) -> Time {
         let (high, low) = (self.average_write_rate.max(1), self.limit.max(1));
         let more = u64::from(high.ilog2().saturating_sub(low.ilog2()));
@@ -212,7 +214,7 @@ impl DirtyRate {
         }
     }
 
-    /// Five times a second: what the device has written, and with it what a writer may dirty.
+    /// Five times a second (`bdi_update_bandwidth`): what the device has written, and with it what a writer may dirty.
     fn update(&mut self, now: Time, level: Level) {
         let (since, written, dirtied) = self.updated;
         let elapsed = now - since;
@@ -243,7 +245,8 @@ impl DirtyRate {
         }
     }
 
-    /// Towards the rate at which all writers together dirty as much as is written, in steps that get smaller near it.
+    /// Towards the rate at which all writers together dirty as much as is written, in steps that get smaller near it
+    /// (`bdi_update_dirty_ratelimit`).
     fn update_dirty_rate(&mut self, dirtied: u64, level: Level) {
         let control = level.control(self.average_write_rate);
         let task_limit = self.limit * control / ONE as u64 + 1;
@@ -272,7 +275,7 @@ impl DirtyRate {
     }
 }
 
-/// The nearer to the limit, the sooner a writer looks again.
+/// The nearer to the limit, the sooner a writer looks again (`dirty_poll_interval`).
 fn poll_interval(level: Level) -> u64 {
     match level.limit.checked_sub(level.dirty) {
         Some(left) if left > 0 => 1 << (left.ilog2() / 2),

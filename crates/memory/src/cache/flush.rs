@@ -13,7 +13,7 @@ use block_layer::TaskId;
 use events::time::Time;
 
 impl PageCache {
-    /// The file's inode is dirty: at the end of the line, unless it is there or with a flusher.
+    /// The file's inode is dirty (`__mark_inode_dirty`): at the end of the line, unless it is there or with a flusher.
     pub(super) fn queue_inode(&mut self, file: FileId) {
         let now = self.now;
         let of = self.file(file);
@@ -90,6 +90,7 @@ impl PageCache {
         self.wait(of, self.last_write, Then::Synced(task));
     }
 
+    /// `wb_kupdate`.
     fn look_for_old_data(&mut self) {
         let now = self.now;
         if self.flushers.look_at.is_none_or(|at| now < at) {
@@ -246,6 +247,7 @@ impl PageCache {
         }
     }
 
+    /// `sync_sb_inodes`.
     pub(super) fn next_of_inodes(
         &mut self,
         flusher: &mut Flusher,

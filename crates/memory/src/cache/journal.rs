@@ -1,5 +1,5 @@
 //! A journal in ordered mode: before a transaction commits, the data that it is about is written, in the order of dirtying
-//! (2.5.59 `fs/jbd/commit.c`; note on allocators). The journal's own blocks are left out.
+//! (`fs/jbd/commit.c` of 2.5.59; docs/model/sources/page-cache.md#commits). The journal's own blocks are left out.
 
 use crate::cache::FileId;
 use crate::cache::dirty_order::DirtyOrder;
@@ -30,6 +30,7 @@ impl Journal {
         }
     }
 
+    /// `journal_dirty_data`.
     pub(super) fn dirtied(&mut self, now: Time, file: FileId, page: u64) {
         self.order.push(file, page, now);
         if self.commit_at.is_none() {
@@ -41,6 +42,7 @@ impl Journal {
         self.order.tidy(dirty, is_dirty);
     }
 
+    /// The data of `journal_commit_transaction`.
     pub(super) fn pop(
         &mut self,
         most: u64,

@@ -12,8 +12,8 @@ use crate::cache::{FileId, Outcome};
 use block_layer::TaskId;
 
 impl PageCache {
-    /// Looks at the thresholds now and then, each CPU for itself; may keep the writer. Writers that dirty pages in turn on
-    /// CPUs of their own are thus made to wait together, and go on together.
+    /// Looks at the thresholds now and then, each CPU for itself (`balance_dirty_pages_ratelimited`); may keep the writer.
+    /// Writers that dirty pages in turn on CPUs of their own are thus made to wait together, and go on together.
     pub(super) fn balance(&mut self, task: TaskId, file: FileId) -> Outcome {
         let device = self.device_of(file);
         if self.devices[device].rate.is_some() {
@@ -51,8 +51,8 @@ impl PageCache {
         Outcome::Wait
     }
 
-    /// Whether so much is dirty that who writes to the drive has to wait. Where drives have limits of their own, only if all
-    /// together are beyond the middle of both thresholds.
+    /// Whether so much is dirty that who writes to the drive has to wait (`balance_dirty_pages`). Where drives have limits
+    /// of their own, only if all together are beyond the middle of both thresholds.
     pub(super) fn must_wait(&self, task: TaskId, device: DeviceId) -> bool {
         let all = self.pages.dirty() + self.pages.writing();
         match (&self.written, self.rules.variant) {
@@ -66,7 +66,7 @@ impl PageCache {
         }
     }
 
-    /// Of the limit, what the drive may have.
+    /// Of the limit, what the drive may have (`bdi_dirty_limit`).
     pub(super) fn device_limit(&self, device: DeviceId, of: u64) -> u64 {
         match &self.written {
             None => of,
@@ -74,7 +74,8 @@ impl PageCache {
         }
     }
 
-    /// The drive's limit for one task: no more than is left, and less by up to an eighth the more of all it has dirtied lately.
+    /// The drive's limit for one task (`task_dirty_limit`): no more than is left, and less by up to an eighth the more of
+    /// all it has dirtied lately.
     pub(super) fn task_limit(&self, task: TaskId, device: DeviceId) -> u64 {
         let all = self.pages.dirty() + self.pages.writing();
         let left = self.rules.foreground.saturating_sub(all);
@@ -88,7 +89,7 @@ impl PageCache {
         limit - less
     }
 
-    /// The task has dirtied so many pages.
+    /// The task has dirtied so many pages (`task_dirty_inc`).
     pub(super) fn count_dirtier(&mut self, task: TaskId, pages: u64) {
         if let Some(dirtiers) = &mut self.dirtiers
             && pages > 0
@@ -109,7 +110,8 @@ impl PageCache {
         }
     }
 
-    /// From 3.2 on: the writer sleeps for as long as its pages take at the rate that it may have.
+    /// From 3.2 on (`balance_dirty_pages` of 3.2): the writer sleeps for as long as its pages take at the rate that it may
+    /// have.
     fn hold_to_rate(&mut self, task: TaskId, device: DeviceId) -> Outcome {
         let pages = std::mem::take(&mut self.dirtied[usize::from(self.cpu)]);
         let (now, level) = (self.now, self.level(device));

@@ -68,7 +68,7 @@ impl Default for Pdflush {
 }
 
 impl Pdflush {
-    /// Gives work to the one that has gone to sleep last.
+    /// Gives work to the one that has gone to sleep last (`pdflush_operation`).
     fn take(&mut self, now: Time) -> Option<TaskId> {
         let asleep = self.asleep().rev().max_by_key(|&(_, since)| since);
         let (number, _) = asleep?;
@@ -79,7 +79,7 @@ impl Pdflush {
         Some(task_of(FLUSHER, number))
     }
 
-    /// It has done its work.
+    /// It has done its work (the end of the loop of `__pdflush`).
     fn finished(&mut self, now: Time, task: TaskId) {
         let of_task = |number: &usize| task_of(FLUSHER, *number) == task;
         let number = (0..THREADS_MAX).find(of_task).expect("one of them");
@@ -122,7 +122,7 @@ impl PageCache {
         }
     }
 
-    /// It is time to look for old data. When to do so again.
+    /// It is time to look for old data (`wb_timer_fn`, `wb_kupdate`). When to do so again.
     pub(super) fn pdflush_old_data(&mut self, before: Time) -> Time {
         let is_under_way = self
             .pdflush_at_work()
@@ -172,7 +172,7 @@ impl PageCache {
         all.filter(|flusher| flusher.walk.is_some())
     }
 
-    /// False: there is none that could do it.
+    /// `pdflush_operation`. False: there is none that could do it.
     fn give_pdflush(&mut self, purpose: Purpose) -> bool {
         let Some(task) = self.flushers.pdflush.take(self.now) else {
             return false;
@@ -185,7 +185,7 @@ impl PageCache {
         true
     }
 
-    /// False: enough has been written.
+    /// `background_writeout`. False: enough has been written.
     fn starts_round(&mut self, flusher: &mut Flusher) -> bool {
         let goes_on = flusher.purpose != Purpose::Background || self.goes_on(flusher.of);
         flusher.turn = self.rules.turn;
@@ -193,7 +193,8 @@ impl PageCache {
         goes_on
     }
 
-    /// To where there is something for it to write; it may be there. False: the round has come to its end.
+    /// To where there is something for it to write (`writeback_inodes`); it may be there. False: the round has come to its
+    /// end.
     fn walks_to_drive(&mut self, flusher: &mut Flusher) -> bool {
         let mut walk = flusher.walk.expect("it walks");
         while walk.drives > 0 {

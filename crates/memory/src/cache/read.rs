@@ -15,7 +15,8 @@ pub(super) struct Resumed {
 }
 
 impl PageCache {
-    /// Reads a range of a file up to the first page that is not in memory. After a wait the same call goes on from there.
+    /// Reads a range of a file up to the first page that is not in memory (`do_generic_mapping_read`, before and after 2.6
+    /// `do_generic_file_read`). After a wait the same call goes on from there.
     pub fn read(
         &mut self,
         now: Time,

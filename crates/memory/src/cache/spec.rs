@@ -226,7 +226,7 @@ pub(super) struct Rules {
     pub(super) commit_interval: Option<Time>,
 }
 
-/// A commit hands its buffers over so many at a time (2.5.59 `fs/jbd/commit.c`; not in the notes).
+/// A commit hands its buffers over so many at a time (`fs/jbd/commit.c` of 2.5.59, as generally known: inferred).
 pub(super) const COMMIT_BATCH: u64 = 64;
 /// How long who finds nothing to write waits, unless the queue's congestion ends before.
 pub(super) const CONGESTION_WAIT: Time = 100 * MILLISECOND;

@@ -1,7 +1,7 @@
 //! Kernels by version: what of the block layer, the page cache and the filesystems follows from it.
 //!
-//! Sources: the notes on merging and plugging (sections C and D), on the schedulers and on the allocators, which name the
-//! versions that were read. Where a change lies between two of them, the version given here is inferred.
+//! Sources: the pages of docs/model/sources/README.md, which name the versions that were read. If a change lies between two of
+//! them, the version given here is inferred.
 
 use crate::world::{FileReads, SyncWrites};
 use block_layer::completion::CompletionVariant;
@@ -66,7 +66,7 @@ impl Kernel {
         }
     }
 
-    /// What its request queues allow by default: sizes, merges, pool and plug (note on merging and plugging, sections C, D).
+    /// What its request queues allow by default: sizes, merges, pool and plug (docs/model/sources/plugging.md).
     pub(super) fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
         let self_unplugs =
             self.version >= [2, 5, 60] || self.mm.is_some() && self.version >= [2, 5, 51];
@@ -330,8 +330,8 @@ impl Kernel {
     }
 
     /// The largest bio in which files are written back. Buffer by buffer in 2.4; in 2.5 ext3 in ordered mode page by page,
-    /// and what has no journal 16 pages at once (note on allocators: `fs/mpage.c`, no multi-page writing in ext3). What
-    /// follows is as general knowledge has it: ext4, from 2.6.19 on, submits what it has.
+    /// and what has no journal 16 pages at once (docs/model/sources/page-cache.md#writeback). What follows is as general
+    /// knowledge has it: ext4, from 2.6.19 on, submits what it has.
     pub fn write_bio_sectors_max(&self, journaled: bool) -> u32 {
         const PAGE: u32 = 8;
         match self.version {

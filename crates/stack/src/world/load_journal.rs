@@ -1,4 +1,5 @@
-//! The journal of ext3 and ext4 under a load: what an fsync has it write (`fs/jbd2/commit.c`, `fs/ext4/fsync.c`).
+//! The journal of ext3 and ext4 under a load: what an fsync has it write (`fs/jbd2/commit.c` and
+//! `fs/ext4/fsync.c` of 6.1).
 //!
 //! Descriptor and changed blocks go to the journal in a row, then with barriers a flush, the record of the commit, and a flush
 //! again. Who syncs while one commits shares the next. Commits that nobody waits for write no blocks here.

@@ -118,7 +118,7 @@ impl World {
                 self.submit(now, drive, bio);
             }
             self.flush_task_plug(now);
-            // io_submit(2) and who waits for direct I/O kick the queue (`blk_run_address_space`, `fs/aio.c`).
+            // io_submit(2) and who waits for direct I/O kick the queue (`blk_run_address_space` in `fs/aio.c` of 2.6.35).
             self.drives[drive].unplug(now);
             self.run_drive(now, drive);
         }

@@ -1,6 +1,6 @@
 //! One record of blktrace, version 7: 48 bytes and its payload.
 //!
-//! Source: note on block-trace formats (`include/uapi/linux/blktrace_api.h`, blktrace 1.2.0).
+//! Source: `include/uapi/linux/blktrace_api.h` of 6.x and blktrace 1.2.0 (docs/model/sources/traces.md#blktrace).
 
 use crate::event::Device;
 

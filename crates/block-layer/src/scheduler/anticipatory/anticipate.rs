@@ -25,7 +25,7 @@ const CLOSE_MAX_MS: u64 = 20;
 const HALF: u64 = 128;
 
 impl Anticipatory {
-    /// Whether to hold back what is best now (`candidate`) for what the target may send next.
+    /// Whether to hold back what is best now (`candidate`) for what the target may send next (`as_can_anticipate`).
     pub(super) fn can_anticipate(
         &mut self,
         requests: &Requests,
@@ -36,6 +36,7 @@ impl Anticipatory {
             && !self.can_break(requests, candidate)
     }
 
+    /// `as_antic_waitreq`, `as_antic_waitnext`.
     pub(super) fn wait(&mut self) {
         if self.target_finished {
             self.waiting = Waiting::ForRequest;
@@ -45,13 +46,14 @@ impl Anticipatory {
         }
     }
 
+    /// `as_antic_stop`.
     pub(super) fn stop_waiting(&mut self) {
         self.waiting = Waiting::Finished;
         self.timer = None;
         self.kick();
     }
 
-    /// The timer has run out: the target is slower than was thought, or gone.
+    /// The timer has run out (`as_antic_timeout`): the target is slower than was thought, or gone.
     pub(super) fn waited_in_vain(&mut self) {
         let io_context = self.target.and_then(|task| self.io_contexts.get(task));
         let (unknown, exited) = io_context.map_or((true, true), |io_context| {
@@ -104,6 +106,7 @@ impl Anticipatory {
         }
     }
 
+    /// `as_antic_expired`.
     fn antic_expired(&self) -> bool {
         let waited = self.jiffies().saturating_sub(self.waiting_since);
         self.target_finished && waited >= self.antic_expire

@@ -5,7 +5,7 @@ use crate::scheduler::anticipatory::{Anticipatory, Class, Version};
 use crate::{RequestId, Requests};
 
 impl Anticipatory {
-    /// A new batch: of the other class where it has anything, else of the same.
+    /// A new batch (the second half of `as_dispatch_request`): of the other class where it has anything, else of the same.
     pub(super) fn begin_batch(
         &mut self,
         requests: &Requests,
@@ -49,6 +49,7 @@ impl Anticipatory {
         self.first_in_line(class)
     }
 
+    /// `as_batch_expired`.
     pub(super) fn batch_expired(&self) -> bool {
         if self.changed_batch || self.new_batch {
             return false;
@@ -57,6 +58,7 @@ impl Anticipatory {
         over || (self.class == Class::Async && self.write_count_left == 0)
     }
 
+    /// `as_completed_request`.
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let now = self.jiffies();
@@ -88,7 +90,7 @@ impl Anticipatory {
         }
     }
 
-    /// How many writes the next batch of them may have, so that it takes about its time.
+    /// How many writes the next batch of them may have, so that it takes about its time (`update_write_batch`).
     fn retune_writes(&mut self) {
         if self.version == Version::Draft {
             return;

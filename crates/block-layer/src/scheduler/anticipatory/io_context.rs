@@ -19,8 +19,8 @@ pub(super) struct IoContext {
 }
 
 impl IoContext {
-    /// A sync request of the task, or one that does as well as its own: how long it thought, in ticks up to `cap`, and
-    /// how far it went.
+    /// A sync request of the task, or one that does as well as its own (`as_update_thinktime`, `as_update_seekdist`): how
+    /// long it thought, in ticks up to `cap`, and how far it went.
     pub(super) fn learn(
         &mut self,
         request: &Request,

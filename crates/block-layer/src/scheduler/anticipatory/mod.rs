@@ -1,7 +1,8 @@
 //! The anticipatory scheduler: deadline with batches of time, which after a read waits a moment for the reader's next
 //! one instead of seeking away.
 //!
-//! Source: `as-iosched.c` of 2.6.0, 2.6.11, 2.6.12-rc2, 2.6.18, 2.6.20, 2.6.24, 2.6.27 and 2.6.32.
+//! Source: `as-iosched.c` of 2.6.0, 2.6.11, 2.6.12-rc2, 2.6.18, 2.6.20, 2.6.24, 2.6.27 and 2.6.32
+//! (docs/model/sources/anticipatory.md).
 
 mod anticipate;
 mod batch;
@@ -137,6 +138,7 @@ impl Anticipatory {
         !self.fifos.is_empty(class as usize)
     }
 
+    /// `as_dispatch_request`.
     fn dispatch_one(&mut self, requests: &Requests) -> Option<RequestId> {
         let (sync, writes) = (self.has(Class::Sync), self.has(Class::Async));
         if self.class == Class::Async && !sync && (self.write_count_left == 0 || !writes) {
@@ -167,6 +169,7 @@ impl Anticipatory {
         self.begin_batch(requests, sync, writes)
     }
 
+    /// `as_move_to_dispatch`.
     fn send(&mut self, requests: &Requests, id: RequestId) -> RequestId {
         let request = &requests[id];
         self.waiting = Waiting::Off;
@@ -186,19 +189,20 @@ impl Anticipatory {
         id
     }
 
+    /// `as_remove_queued_request`.
     fn take_out(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         self.fifos.remove(requests, id);
         self.io_context_of(request.task).queued -= 1;
     }
 
-    /// What is best in its class once a request has gone: one of its neighbours, or the first of all.
+    /// What is best in its class once a request has gone (`as_find_next_rq`): one of its neighbours, or the first of all.
     fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let (before, after) = self.fifos.around_cyclically(requests, id);
         self.better(requests, self.class_of(&requests[id]), after, before)
     }
 
-    /// The nearer of two of a class: backwards counts twice, and far back is after all that lies ahead.
+    /// The nearer of two of a class (`as_choose_req`): backwards counts twice, and far back is after all that lies ahead.
     fn better(
         &self,
         requests: &Requests,
@@ -213,7 +217,8 @@ impl Anticipatory {
         self.fifos.oldest(class as usize)
     }
 
-    /// The class's oldest request if it has waited too long; looked at once in the time that requests have.
+    /// The class's oldest request if it has waited too long (`as_fifo_expired`); looked at once in the time that requests
+    /// have.
     fn expired(&mut self, class: Class) -> Option<RequestId> {
         let (now, expire) = (self.jiffies(), self.expire[class as usize]);
         let of = &mut self.of[class as usize];
@@ -231,6 +236,7 @@ impl Anticipatory {
         }
     }
 
+    /// `as_add_request`.
     fn enqueue(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let class = self.class_of(request);
@@ -263,7 +269,7 @@ impl Anticipatory {
         }
     }
 
-    /// The request counts as the task's, which thinks no longer than a fiftieth of a second.
+    /// The request counts as the task's, which thinks no longer than a fiftieth of a second (`as_update_iohist`).
     fn learn(&mut self, task: TaskId, request: &Request) {
         if !self.version.learns() {
             return;
@@ -306,12 +312,13 @@ impl Anticipatory {
 }
 
 impl Scheduler for Anticipatory {
+    /// `as_merge`.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let class = self.class_for(bio.direction, bio.sync);
         self.fifos.front_merge(requests, class as usize, bio)
     }
 
-    /// The task that is waited for.
+    /// The task that is waited for (`as_may_queue`).
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
         self.is_anticipating() && self.target == Some(bio.task)
     }
@@ -320,6 +327,7 @@ impl Scheduler for Anticipatory {
         self.fifos.neighbour(requests, id, side)
     }
 
+    /// `as_merged_request`.
     fn merged_bio(
         &mut self,
         now: Time,
@@ -332,6 +340,7 @@ impl Scheduler for Anticipatory {
         self.fifos.merged_bio(requests, id, side, was);
     }
 
+    /// `as_merged_requests`.
     fn merged_requests(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! The anticipatory scheduler's tunables and versions. Source: note on the anticipatory scheduler.
+//! The anticipatory scheduler's tunables and versions. Source: docs/model/sources/anticipatory.md#tunables.
 
 use serde::Deserialize;
 

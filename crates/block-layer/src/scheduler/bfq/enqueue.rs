@@ -6,6 +6,7 @@ use crate::scheduler::bfq::{Bfq, DEFAULT_GROUP_WEIGHT};
 use crate::{Priority, Request, RequestId, Requests, TaskId};
 
 impl Bfq {
+    /// `__bfq_insert_request`, `bfq_add_request`, `bfq_rq_enqueued`.
     pub(super) fn enqueue(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let queue_id = self.queue_for(request);
@@ -42,6 +43,7 @@ impl Bfq {
         }
     }
 
+    /// `bfq_requests_merged`.
     pub(super) fn merge_requests(
         &mut self,
         requests: &Requests,
@@ -71,6 +73,7 @@ impl Bfq {
         self.async_queues.get(&key).copied()
     }
 
+    /// `bfq_get_queue`, `bfq_init_bfqq`.
     fn queue_for(&mut self, request: &Request) -> QueueId {
         let (sync, priority) = (request.sync, request.priority);
         if let Some(known) = self.known_queue(request.task, request.group, sync, priority) {
@@ -103,6 +106,7 @@ impl Bfq {
         id
     }
 
+    /// `bfq_update_io_thinktime`, `bfq_update_has_short_ttime`, `bfq_update_io_seektime`.
     fn learn(&mut self, request: &Request, queue_id: QueueId) {
         let (now, slice_idle) = (self.now, self.tunables.slice_idle_ns);
         let rotational = self.rotational;
@@ -118,7 +122,8 @@ impl Bfq {
         queue.note_seek(request, rotational);
     }
 
-    /// It may go on with what it had left of its budget, if it went only to wait and is back soon.
+    /// It may go on with what it had left of its budget, if it went only to wait and is back soon
+    /// (`bfq_bfqq_handle_idle_busy_switch`, `bfq_bfqq_update_budg_for_activation`).
     fn becomes_busy(&mut self, requests: &Requests, queue_id: QueueId) {
         let soon = self.now <= self.queues[queue_id].last_end + 3 * self.tunables.slice_idle_ns;
         let needs = self.charge_of_next(requests, queue_id);

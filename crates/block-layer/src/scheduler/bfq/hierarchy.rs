@@ -79,7 +79,7 @@ impl Hierarchy {
         self.entities[id].service = 0;
     }
 
-    /// The queue has something to do, with that budget. `in_time`: see `Tree::activate`.
+    /// The queue has something to do, with that budget (`bfq_activate_requeue_entity`). `in_time`: see `Tree::activate`.
     pub(super) fn activate(&mut self, id: EntityId, in_time: bool) {
         let mut next = Some(id);
         while let Some(id) = next {
@@ -96,7 +96,7 @@ impl Hierarchy {
         }
     }
 
-    /// The queue to serve, all the way down.
+    /// The queue to serve, all the way down (`bfq_get_next_queue`).
     pub(super) fn serve_next(&mut self, now: Time) -> Option<EntityId> {
         let mut group = ROOT;
         loop {
@@ -146,12 +146,13 @@ impl Hierarchy {
         }
     }
 
-    /// Whether another than the queue in service, or than its group, is next at the root.
+    /// Whether another than the queue in service, or than its group, is next at the root (`next_queue_may_preempt`).
     pub(super) fn another_is_next(&self) -> bool {
         self.groups[ROOT].trees.iter().any(Tree::has_active)
     }
 
-    /// The weight by which two queues compare: their own within a group, else those of their groups.
+    /// The weight by which two queues compare (`bfq_bfqq_higher_class_or_weight`): their own within a group, else those of
+    /// their groups.
     pub(super) fn weights_against(&self, one: EntityId, other: EntityId) -> [u64; 2] {
         let parents = [one, other].map(|id| self.nodes[id].parent);
         if parents[0] == parents[1] {
@@ -163,7 +164,7 @@ impl Hierarchy {
         })
     }
 
-    /// The queue in service has got so much, and with it its groups.
+    /// The queue in service has got so much, and with it its groups (`bfq_bfqq_served`).
     pub(super) fn served(&mut self, id: EntityId, sectors: u64) {
         let mut next = Some(id);
         while let Some(id) = next {
@@ -220,7 +221,7 @@ impl Hierarchy {
         self.entities.len() - 1
     }
 
-    /// A group's budget is that of the queue in it that is next.
+    /// A group's budget is that of the queue in it that is next (`bfq_update_parent_budget`).
     fn take_budget_of_next(&mut self, id: EntityId, group: GroupId) {
         let budget = self.budget_of_next(group);
         if self.entities[id].budget == budget {
@@ -238,6 +239,7 @@ impl Hierarchy {
         next.map_or(0, |id| self.entities[id].budget)
     }
 
+    /// `bfq_lookup_next_entity`.
     fn class_to_serve(&mut self, group: GroupId, now: Time) -> Option<IoClass> {
         let has = |class: &IoClass| self.groups[group].trees[*class as usize].has_active();
         if now >= self.idle_class_served_at + IDLE_CLASS_AFTER_NS {

@@ -41,7 +41,7 @@ const THINK_AFTER_NS: Time = 100 * MILLISECOND;
 const LARGE_SECTORS: u32 = 2 * 32;
 
 impl Queue {
-    /// Nothing is known of what it bears: a queue that thinks for long bears one.
+    /// Nothing is known of what it bears (`bfq_reset_inject_limit`): a queue that thinks for long bears one.
     pub(super) fn forget_injection(&mut self, now: Time) {
         self.injection = Injection {
             limit: u32::from(!self.short_think),
@@ -60,7 +60,7 @@ impl Queue {
 }
 
 impl Bfq {
-    /// The queue's task sends a request while it has no other.
+    /// The queue's task sends a request while it has no other (`bfq_add_request`).
     pub(super) fn begin_measuring(&mut self, id: QueueId) {
         let now = self.now;
         let queue = &mut self.queues[id];
@@ -86,7 +86,8 @@ impl Bfq {
         }
     }
 
-    /// A request has completed and still counts as at the device: the limit of its queue follows from how long it took.
+    /// A request has completed and still counts as at the device (`bfq_update_inject_limit`): the limit of its queue
+    /// follows from how long it took.
     pub(super) fn measure_completion(&mut self, id: RequestId, queue: QueueId) {
         if self.measuring.request != Some(id) {
             return;
@@ -123,7 +124,8 @@ impl Bfq {
         self.measuring = Measuring::default();
     }
 
-    /// While the active queue is idled for: the queue of which a request may be sent meanwhile.
+    /// While the active queue is idled for (`bfq_choose_bfqq_for_injection`): the queue of which a request may be sent
+    /// meanwhile.
     pub(super) fn choose_for_injection(&mut self, requests: &Requests) -> Option<QueueId> {
         let active = self.active.expect("one is idled for");
         let queue = &self.queues[active];

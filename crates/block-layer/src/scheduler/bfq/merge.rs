@@ -20,7 +20,7 @@ const TOGETHER_NS: Time = 180 * MILLISECOND;
 const LATE_NS: Time = 600 * MILLISECOND;
 
 impl Bfq {
-    /// A sync queue has been made for the task: the queue that it goes to.
+    /// A sync queue has been made for the task (`bfq_do_or_sched_stable_merge`): the queue that it goes to.
     pub(super) fn merge_if_soon(&mut self, id: QueueId, task: TaskId) -> QueueId {
         if !self.merges_queues {
             return id;
@@ -41,7 +41,7 @@ impl Bfq {
         id
     }
 
-    /// A task sends a request: its queue is merged now if that was put off.
+    /// A task sends a request (`bfq_setup_stable_merge`): its queue is merged now if that was put off.
     pub(super) fn merge_late(&mut self, id: QueueId, task: TaskId) -> QueueId {
         let queue = &self.queues[id];
         let Some(first) = queue.merges_into else {
@@ -70,7 +70,7 @@ impl Bfq {
         (is_first && !queue.exited && queue.priority == priority).then_some(first)
     }
 
-    /// From now on the task's requests go to the other queue; what the one has is still served.
+    /// From now on the task's requests go to the other queue (`bfq_merge_bfqqs`); what the one has is still served.
     fn merge(&mut self, from: QueueId, into: QueueId, task: TaskId) {
         *self.sync_queues.get_or_insert_with(task, || into) = into;
         self.queues[from].exited = true;

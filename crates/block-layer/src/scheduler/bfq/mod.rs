@@ -1,8 +1,8 @@
 //! BFQ: a queue for each task, each served for a budget of sectors, shared by weight with B-WF2Q+, idling where the
 //! shares or the throughput need it.
 //!
-//! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: merging queues by where their
-//! requests are. In order: requests come in (`enqueue`), a queue is chosen and goes again
+//! Source: `block/bfq-iosched.c` and `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md#budgets-and-idling). Left out:
+//! merging queues by where their requests are. In order: requests come in (`enqueue`), a queue is chosen and goes again
 //! (`select`), requests go out and come back (`service`).
 
 mod enqueue;
@@ -178,7 +178,7 @@ impl Bfq {
         }
     }
 
-    /// The largest budget of all.
+    /// The largest budget of all (`bfq_max_budget`).
     fn max_budget(&self) -> u64 {
         if self.tunables.max_budget > 0 {
             self.tunables.max_budget
@@ -189,18 +189,20 @@ impl Bfq {
         }
     }
 
+    /// `bfq_schedule_dispatch`.
     fn kick(&mut self) {
         self.kicked = Some(self.now);
     }
 }
 
 impl Scheduler for Bfq {
+    /// `bfq_find_rq_fmerge`.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority)?;
         self.fifos.front_merge(requests, queue, bio)
     }
 
-    /// Only in the queue to which the bio would go.
+    /// Only in the queue to which the bio would go (`bfq_allow_bio_merge`).
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
         let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority);
         bio.sync == requests[request].sync && queue == Some(self.fifos.fifo_of(request))
@@ -210,6 +212,7 @@ impl Scheduler for Bfq {
         self.fifos.neighbour(requests, id, side)
     }
 
+    /// `bfq_request_merged`.
     fn merged_bio(
         &mut self,
         now: Time,
@@ -289,6 +292,7 @@ impl Scheduler for Bfq {
         }
     }
 
+    /// `bfq_exit_bfqq`.
     fn exited(&mut self, _: Time, task: TaskId) {
         let Some(id) = self.sync_queues.remove(task) else {
             return;

@@ -126,15 +126,17 @@ impl Queue {
         self.priority.class == IoClass::Idle
     }
 
+    /// `BFQQ_SEEKY`.
     pub(super) fn is_seeky(&self) -> bool {
         self.seeks.count_ones() > SEEKS_MAX
     }
 
-    /// Each of the last 32 requests was far from the one before.
+    /// Each of the last 32 requests was far from the one before (`BFQQ_TOTALLY_SEEKY`).
     pub(super) fn is_totally_seeky(&self) -> bool {
         self.seeks == u32::MAX
     }
 
+    /// `bfq_update_io_seektime`.
     pub(super) fn note_seek(&mut self, request: &Request, rotational: bool) {
         let far = self.last_position.abs_diff(request.start) > SEEK_SECTORS;
         let seek = far && (rotational || request.sectors < SMALL_SECTORS);
@@ -142,13 +144,14 @@ impl Queue {
         self.last_position = request.end();
     }
 
-    /// From its last completion to a request that finds it with nothing to do: at most twice as long as anybody would
-    /// idle for it.
+    /// From its last completion to a request that finds it with nothing to do (`bfq_update_io_thinktime`): at most twice as
+    /// long as anybody would idle for it.
     pub(super) fn note_think(&mut self, now: Time, slice_idle: Time) {
         let think = (now - self.last_end).min(2 * slice_idle);
         self.think.add(7, think);
     }
 
+    /// `bfq_update_has_short_ttime`.
     pub(super) fn judge_think(&mut self, slice_idle: Time) {
         if self.sync && !self.is_idle_class() {
             let usual = self.think.get().filter(|_| self.think.samples() > 80);
@@ -174,7 +177,7 @@ impl Queue {
     }
 }
 
-/// 40 at the default level.
+/// 40 at the default level (`bfq_ioprio_to_weight`).
 pub(super) fn weight_of(priority: Priority) -> u64 {
     (8 - u64::from(priority.level.min(7))) * 10
 }

@@ -71,7 +71,7 @@ impl Queue {
 }
 
 impl Bfq {
-    /// A queue has been made.
+    /// A queue has been made (`bfq_handle_burst`, `bfq_add_to_burst`).
     pub(super) fn note_burst(&mut self, id: QueueId) {
         if !self.tunables.low_latency || self.orders_by_itself() {
             return;
@@ -92,7 +92,7 @@ impl Bfq {
         }
     }
 
-    /// The queue has something to do again.
+    /// The queue has something to do again (`bfq_update_bfqq_wr_on_rq_arrival`).
     pub(super) fn raise_if_interactive(&mut self, id: QueueId) {
         let lasts_ns = self.peak_rate.raise_ns(self.rotational);
         let now = self.now;
@@ -131,13 +131,14 @@ impl Bfq {
         self.raised_busy += u32::from(queue.busy && !was_raised);
     }
 
+    /// `bfq_bfqq_end_wr`.
     pub(super) fn lower(&mut self, id: QueueId) {
         let queue = &mut self.queues[id];
         let was_raised = queue.raised.take().is_some();
         self.raised_busy -= u32::from(queue.busy && was_raised);
     }
 
-    /// The queue is served: its time as a raised one may be over. That counts from its next turn on.
+    /// The queue is served (`bfq_update_wr_data`): its time as a raised one may be over. That counts from its next turn on.
     pub(super) fn lower_if_due(&mut self, id: QueueId) {
         let now = self.now;
         let queue = &self.queues[id];
@@ -153,7 +154,7 @@ impl Bfq {
         }
     }
 
-    /// Whoever was taken for interactive before is so again, for the rest of that time.
+    /// Whoever was taken for interactive before is so again, for the rest of that time (`switch_back_to_interactive_wr`).
     pub(super) fn end_raise(&mut self, id: QueueId, raised: Raised) {
         let lasts_ns = self.peak_rate.raise_ns(self.rotational);
         let before = match raised.kind {
@@ -172,7 +173,7 @@ impl Bfq {
         }
     }
 
-    /// Its share is by the weight that it has now.
+    /// Its share is by the weight that it has now (`__bfq_entity_update_weight_prio`).
     pub(super) fn settle_weight(&mut self, id: QueueId) {
         let queue = &self.queues[id];
         let (entity, weight) = (queue.entity, queue.weight_in_use());

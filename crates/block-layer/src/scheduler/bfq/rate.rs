@@ -57,7 +57,7 @@ impl PeakRate {
         self.last_completion = now;
     }
 
-    /// `in_driver`: requests at the device before this one.
+    /// `bfq_update_peak_rate`. `in_driver`: requests at the device before this one.
     pub(super) fn dispatched(&mut self, now: Time, start: u64, sectors: u32, in_driver: u32) {
         if self.samples == 0 {
             self.begin(now, start, sectors);
@@ -80,6 +80,7 @@ impl PeakRate {
         }
     }
 
+    /// `bfq_reset_rate_computation`.
     fn begin(&mut self, now: Time, start: u64, sectors: u32) {
         self.first_dispatch = now;
         self.last_dispatch = now;
@@ -89,8 +90,8 @@ impl PeakRate {
         self.sectors = u64::from(sectors);
     }
 
-    /// Lets the interval count, the more the longer and the more sequential it was. Intervals that were not mostly
-    /// sequential count only where they were faster.
+    /// Lets the interval count, the more the longer and the more sequential it was (`bfq_update_rate_reset`). Intervals
+    /// that were not mostly sequential count only where they were faster.
     fn judge(&mut self) {
         let took_us = self.last_dispatch.max(self.last_completion) - self.first_dispatch;
         let took_us = took_us / 1000;

@@ -28,7 +28,7 @@ const LONG_TURN_NS: Time = 20 * MILLISECOND;
 const MEASURABLE_TURN_NS: Time = MILLISECOND;
 
 impl Bfq {
-    /// The queue to dispatch from now; None: nothing is there, or what is there has to wait.
+    /// The queue to dispatch from now (`bfq_select_queue`); None: nothing is there, or what is there has to wait.
     pub(super) fn select(&mut self, requests: &Requests) -> Option<QueueId> {
         loop {
             let Some(active) = self.active else {
@@ -55,6 +55,7 @@ impl Bfq {
         }
     }
 
+    /// `bfq_set_in_service_queue`.
     fn set_active(&mut self) -> Option<QueueId> {
         let entity = self.hierarchy.serve_next(self.now)?;
         let id = self.queue_of_entity[entity].expect("entities that are served are queues");
@@ -66,17 +67,19 @@ impl Bfq {
         Some(id)
     }
 
+    /// `bfq_bfqq_budget_timeout`.
     pub(super) fn has_timed_out(&self) -> bool {
         self.now >= self.times_out_at
     }
 
-    /// A queue that is waited for, and has had most of its budget, keeps its turn.
+    /// A queue that is waited for, and has had most of its budget, keeps its turn (`bfq_may_expire_for_budg_timeout`).
     pub(super) fn may_time_out(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         let much_left = self.budget_left(id) >= self.hierarchy.entity(queue.entity).budget / 3;
         self.has_timed_out() && (!queue.waits_for_request || much_left)
     }
 
+    /// `bfq_bfqq_budget_left`.
     pub(super) fn budget_left(&self, id: QueueId) -> u64 {
         self.hierarchy.entity(self.queues[id].entity).budget_left()
     }
@@ -87,6 +90,7 @@ impl Bfq {
         next.map_or(0, |next| self.charge(requests, next, id))
     }
 
+    /// `bfq_serv_to_charge`.
     pub(super) fn charge(&self, requests: &Requests, id: RequestId, queue: QueueId) -> u64 {
         let request = &requests[id];
         let sectors = u64::from(request.sectors);
@@ -111,10 +115,12 @@ impl Bfq {
         varied || classes > 1 || groups
     }
 
+    /// `bfq_bfqq_must_idle`.
     pub(super) fn must_idle(&self, id: QueueId) -> bool {
         self.queues[id].is_empty() && self.better_to_idle(id)
     }
 
+    /// `bfq_better_to_idle`.
     pub(super) fn better_to_idle(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         if self.tunables.strict_guarantees {
@@ -147,7 +153,7 @@ impl Bfq {
         boosts && !queue.exited && self.raised_busy == 0
     }
 
-    /// Ends the active queue's turn.
+    /// Ends the active queue's turn (`bfq_bfqq_expire`, `__bfq_bfqq_expire`).
     pub(super) fn expire(&mut self, requests: &Requests, reason: Reason) {
         let id = self.active.take().expect("a queue is in service");
         self.idle_timer = None;
@@ -179,7 +185,7 @@ impl Bfq {
         }
     }
 
-    /// The queue has nothing more to do.
+    /// The queue has nothing more to do (`bfq_del_bfqq_busy`).
     pub(super) fn went_idle(&mut self, id: QueueId) {
         self.set_busy(id, false);
         let queue = &mut self.queues[id];
@@ -212,7 +218,8 @@ impl Bfq {
         }
     }
 
-    /// Slow queues pay for the time that they took, as if they had been served for all of it.
+    /// Slow queues pay for the time that they took, as if they had been served for all of it (`bfq_bfqq_is_slow`,
+    /// `bfq_bfqq_charge_time`).
     fn charge_time(&mut self, id: QueueId, reason: Reason) {
         let until = if reason == Reason::TooIdle {
             self.idling_since
@@ -238,7 +245,8 @@ impl Bfq {
         self.hierarchy.served(queue.entity, more);
     }
 
-    /// By how the queue used its last budget; the point is that queues which go on get large ones.
+    /// By how the queue used its last budget (`__bfq_bfqq_recalc_budget`); the point is that queues which go on get large
+    /// ones.
     pub(super) fn deserved_budget(&self, id: QueueId, reason: Reason, service: u64) -> u64 {
         let (max, queue) = (self.max_budget(), &self.queues[id]);
         let min = max / 32;
@@ -263,7 +271,8 @@ impl Bfq {
         deserved.min(if is_known { max } else { DEFAULT_MAX_BUDGET })
     }
 
-    /// Whether the queue is among those by which symmetry is judged: it has requests, here or at the device.
+    /// Whether the queue is among those by which symmetry is judged (`bfq_weights_tree_add`, `bfq_weights_tree_remove`): it
+    /// has requests, here or at the device.
     pub(super) fn count(&mut self, id: QueueId) {
         let queue = &mut self.queues[id];
         let counts = queue.busy || queue.dispatched > 0;

@@ -13,7 +13,8 @@ const SEEKY_IDLE_NS: Time = 2 * MILLISECOND;
 const RAISED_IDLE_NS: Time = 20 * MILLISECOND;
 
 impl Bfq {
-    /// Sends the queue's next request. Another queue than the active one is served out of turn.
+    /// Sends the queue's next request (`bfq_dispatch_rq_from_bfqq`, `bfq_dispatch_remove`). Another queue than the active
+    /// one is served out of turn.
     pub(super) fn serve(&mut self, requests: &Requests, queue_id: QueueId) -> RequestId {
         if self.queues[queue_id].waits_for_request {
             self.queues[queue_id].waits_for_request = false;
@@ -64,7 +65,7 @@ impl Bfq {
         id
     }
 
-    /// The one that has waited too long, looked at once a turn; else the next in order.
+    /// The one that has waited too long, looked at once a turn (`bfq_check_fifo`); else the next in order.
     fn next_of(&mut self, queue_id: QueueId) -> RequestId {
         let now = self.now;
         let queue = &mut self.queues[queue_id];
@@ -76,13 +77,14 @@ impl Bfq {
         queue.next.expect("a queue that is chosen has requests")
     }
 
-    /// What is best in its queue once a request has gone, seen from where that starts.
+    /// What is best in its queue once a request has gone, seen from where that starts (`bfq_find_next_rq`).
     fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let (before, after) = self.fifos.around_cyclically(requests, id);
         let from = requests[id].start;
         self.backwards.better(requests, from, after, before)
     }
 
+    /// `bfq_completed_request`.
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
         let queue_id = self.fifos.fifo_of(id);
         self.measure_completion(id, queue_id);
@@ -113,7 +115,7 @@ impl Bfq {
         }
     }
 
-    /// Nobody else is served until the queue's task sends its next request, or the time is over.
+    /// Nobody else is served until the queue's task sends its next request, or the time is over (`bfq_arm_slice_timer`).
     fn wait_for_more(&mut self, id: QueueId) {
         let full = self.tunables.slice_idle_ns;
         let queue = &mut self.queues[id];
@@ -130,7 +132,7 @@ impl Bfq {
         self.idle_timer = Some(self.now + idle_ns);
     }
 
-    /// The idle timer has run out.
+    /// The idle timer has run out (`bfq_idle_slice_timer`).
     pub(super) fn idled_long_enough(&mut self, requests: &Requests) {
         if let Some(id) = self.active {
             self.queues[id].waits_for_request = false;
@@ -143,7 +145,8 @@ impl Bfq {
         self.kick();
     }
 
-    /// Whether the device takes several requests at once, judged by what it has been given when there was plenty.
+    /// Whether the device takes several requests at once, judged by what it has been given when there was plenty
+    /// (`bfq_update_hw_tag`).
     fn learn_depth(&mut self) {
         self.depth.peak = self.depth.peak.max(self.in_driver);
         if self.depth.known == Some(true) || self.in_driver + self.queued <= DEEP_DEVICE {

@@ -2,7 +2,7 @@
 //!
 //! An entity's stay runs from virtual time S, when it should begin, to F = S + budget / weight, when it should be done.
 //! Of those that should have begun (S <= V) the one with the smallest F is served. V moves with the service given to all,
-//! over the sum of weights. Source: note on BFQ (`block/bfq-wf2q.c` of 5.10).
+//! over the sum of weights. Source: `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md).
 
 use crate::scheduler::sorted::Sorted;
 
@@ -13,6 +13,7 @@ pub(super) type Virtual = u64;
 
 const FRACTION_BITS: u32 = 22;
 
+/// `bfq_delta`.
 pub(super) fn delta(sectors: u64, weight: u64) -> Virtual {
     (sectors << FRACTION_BITS) / weight
 }
@@ -56,6 +57,7 @@ impl Entity {
         }
     }
 
+    /// `bfq_calc_finish`.
     pub(super) fn finish_after(&self, sectors: u64) -> Virtual {
         self.start + delta(sectors, self.weight)
     }
@@ -94,7 +96,8 @@ impl Tree {
         !self.eligible.is_empty() || !self.waiting.is_empty()
     }
 
-    /// The entity has something to do again. `in_time`: it was gone only to wait for what it was served before.
+    /// The entity has something to do again (`__bfq_activate_entity`, `bfq_update_fin_time_enqueue`). `in_time`: it was
+    /// gone only to wait for what it was served before.
     pub(super) fn activate(&mut self, entities: &mut [Entity], id: EntityId, in_time: bool) {
         let entity = &mut entities[id];
         let shifted = in_time && self.now > entity.finish;
@@ -116,7 +119,8 @@ impl Tree {
         self.insert(entity, id);
     }
 
-    /// It has been served and has more to do: a new stay of its budget, which begins where the service that it had ends.
+    /// It has been served and has more to do (`__bfq_requeue_entity`): a new stay of its budget, which begins where the
+    /// service that it had ends.
     pub(super) fn requeue(&mut self, entities: &mut [Entity], id: EntityId) {
         let entity = &mut entities[id];
         entity.start = entity.finish_after(entity.service);
@@ -133,7 +137,7 @@ impl Tree {
         self.insert(entity, id);
     }
 
-    /// The weight of an entity has changed.
+    /// The weight of an entity has changed (`__bfq_entity_update_weight_prio`).
     pub(super) fn reweight(&mut self, entities: &mut [Entity], id: EntityId, weight: u64) {
         let is_active = entities[id].is_active();
         if is_active {
@@ -150,7 +154,8 @@ impl Tree {
         }
     }
 
-    /// The one in service has nothing more to do. What it has had is kept in mind while it is ahead of the others.
+    /// The one in service has nothing more to do (`__bfq_deactivate_entity`). What it has had is kept in mind while it is
+    /// ahead of the others.
     pub(super) fn deactivate(&mut self, entities: &mut [Entity], id: EntityId) {
         let entity = &mut entities[id];
         entity.finish = entity.finish_after(entity.service);
@@ -176,7 +181,7 @@ impl Tree {
         eligible.or_else(|| self.waiting.first().map(|(.., id)| id))
     }
 
-    /// Takes out the one to be served next.
+    /// Takes out the one to be served next (`bfq_first_active_entity`, `bfq_calc_vtime_jump`).
     pub(super) fn serve_next(&mut self, entities: &mut [Entity]) -> Option<EntityId> {
         if self.eligible.is_empty() {
             let (start, ..) = self.waiting.first()?;
@@ -193,6 +198,7 @@ impl Tree {
         self.advance_to(entities, self.now + delta(sectors, self.weights));
     }
 
+    /// `bfq_update_vtime`, `bfq_forget_idle`.
     fn advance_to(&mut self, entities: &mut [Entity], now: Virtual) {
         self.now = now;
         while let Some((start, finish, id)) = self.waiting.first()
@@ -211,6 +217,7 @@ impl Tree {
         }
     }
 
+    /// `bfq_active_insert`.
     fn insert(&mut self, entity: &mut Entity, id: EntityId) {
         if entity.start <= self.now {
             entity.place = EntityState::Eligible;
@@ -221,6 +228,7 @@ impl Tree {
         }
     }
 
+    /// `bfq_active_extract`.
     fn remove(&mut self, entity: &Entity, id: EntityId) {
         let was_there = match entity.place {
             EntityState::Eligible => self.eligible.remove(&(entity.finish, id)),

@@ -1,4 +1,4 @@
-//! BFQ's tunables. Source: note on BFQ (`block/bfq-iosched.c` of 5.10).
+//! BFQ's tunables. Source: `block/bfq-iosched.c` of 5.10 (docs/model/sources/bfq.md).
 
 use serde::Deserialize;
 

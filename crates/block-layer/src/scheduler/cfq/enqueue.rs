@@ -9,6 +9,7 @@ use crate::{IoClass, Request, RequestId, Requests, TaskId};
 const PAGE_SECTORS: u32 = 8;
 
 impl Cfq {
+    /// `cfq_insert_request`.
     pub(super) fn enqueue(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let queue_id = self.queue_for(requests, id);
@@ -36,6 +37,7 @@ impl Cfq {
         self.notice(requests, id, queue_id);
     }
 
+    /// `cfq_merged_requests`.
     pub(super) fn merge_requests(
         &mut self,
         requests: &Requests,
@@ -51,14 +53,14 @@ impl Cfq {
         self.settle_place(requests, own);
     }
 
-    /// What is best in its queue once a request has gone, seen from where that starts.
+    /// What is best in its queue once a request has gone, seen from where that starts (`cfq_find_next_rq`).
     pub(super) fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let (before, after) = self.fifos.around_cyclically(requests, id);
         let from = requests[id].start;
         self.backwards.better(requests, from, after, before)
     }
 
-    /// The request has left its FIFO.
+    /// The request has left its FIFO (`cfq_remove_request`).
     pub(super) fn count_out(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let queue = &mut self.queues[queue_id];
         queue.queued -= 1;
@@ -66,7 +68,7 @@ impl Cfq {
         self.queued -= 1;
     }
 
-    /// The queue for a request's task; tasks that read close to each other share one for a while.
+    /// The queue for a request's task (`cfq_set_request`); tasks that read close to each other share one for a while.
     fn queue_for(&mut self, requests: &Requests, id: RequestId) -> QueueId {
         let request = &requests[id];
         let (task, sync) = (request.task, request.sync);
@@ -90,6 +92,7 @@ impl Cfq {
         queue
     }
 
+    /// `cfq_get_queue`.
     fn queue_to_get(&mut self, request: &Request) -> QueueId {
         let priority = request.priority;
         if request.sync {
@@ -106,7 +109,7 @@ impl Cfq {
         queue
     }
 
-    /// None: the task is to leave a shared queue that has become seeky. The last one in it keeps it.
+    /// `split_cfqq`. None: the task is to leave a shared queue that has become seeky. The last one in it keeps it.
     fn still_its_own(&mut self, id: QueueId) -> Option<QueueId> {
         let queue = &mut self.queues[id];
         if !(queue.shared && queue.to_split) {
@@ -121,7 +124,7 @@ impl Cfq {
         None
     }
 
-    /// Where the task's I/O goes now: into the queue that its own is merged into.
+    /// Where the task's I/O goes now (`cfq_merge_cfqqs`): into the queue that its own is merged into.
     fn followed(&mut self, task: TaskId, id: QueueId, sync: bool) -> QueueId {
         let Some(other) = self.queues[id].merges_into else {
             return id;
@@ -151,6 +154,7 @@ impl Cfq {
         }
     }
 
+    /// `cfq_exit_cfqq`.
     pub(super) fn task_exited(&mut self, task: TaskId) {
         let Some(io_context) = self.io_contexts.get_mut(task) else {
             return;
@@ -175,7 +179,7 @@ impl Cfq {
         }
     }
 
-    /// Async queues stay: they are everybody's.
+    /// Async queues stay (`cfq_put_queue`): they are everybody's.
     pub(super) fn release_if_over(&mut self, id: QueueId) {
         let queue = &mut self.queues[id];
         if queue.sync && queue.is_over() && self.active != Some(id) && !queue.is_free {
@@ -184,6 +188,7 @@ impl Cfq {
         }
     }
 
+    /// The first half of `cfq_rq_enqueued`.
     fn learn(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let request = &requests[id];
         let now = self.jiffies();
@@ -198,6 +203,7 @@ impl Cfq {
         self.queues[queue_id].last_position = request.end();
     }
 
+    /// `cfq_update_idle_window`.
     fn update_idle_window(&mut self, requests: &Requests, queue_id: QueueId, task: u32) {
         let io_context = self.io_contexts.get(task).expect("it has a queue");
         let queue = &mut self.queues[queue_id];
@@ -220,7 +226,7 @@ impl Cfq {
         }
     }
 
-    /// What a new request means for who is being served.
+    /// What a new request means for who is being served (the second half of `cfq_rq_enqueued`, and `cfq_preempt_queue`).
     fn notice(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         if self.active == Some(queue_id) {
             if self.queues[queue_id].waits_for_request {
@@ -243,6 +249,7 @@ impl Cfq {
         }
     }
 
+    /// `cfq_should_preempt`.
     fn should_preempt(&self, requests: &Requests, id: RequestId, new_id: QueueId) -> bool {
         let Some(active_id) = self.active else {
             return false;
@@ -290,14 +297,14 @@ impl Cfq {
         self.last_position.abs_diff(request.start) <= CLOSE_SECTORS
     }
 
-    /// The queue has something to do from now on.
+    /// The queue has something to do from now on (`cfq_add_cfqq_rr`).
     fn begin_standing(&mut self, id: QueueId) {
         self.say(id, Event::JoinedLine);
         self.busy_queues += 1;
         self.stand(id, false);
     }
 
-    /// Puts the queue into its service tree, or moves it to its new place there.
+    /// Puts the queue into its service tree, or moves it to its new place there (`cfq_service_tree_add`).
     pub(super) fn stand(&mut self, id: QueueId, at_front: bool) {
         let has_moved = self.settle_group(id);
         let is_new = self.queues[id].standing.is_none();
@@ -340,7 +347,8 @@ impl Cfq {
         }
     }
 
-    /// Without isolation, a queue that is not idled upon stands in the root group. True: it was in another before.
+    /// Without isolation, a queue that is not idled upon stands in the root group (the beginning of
+    /// `cfq_service_tree_add`). True: it was in another before.
     fn settle_group(&mut self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         let group = if queue.workload() == Workload::SyncNoIdle && !self.tunables.group_isolation {
@@ -369,6 +377,7 @@ impl Cfq {
                 - self.slice_of_level(queue.sync, queue.priority.level) as i64)
     }
 
+    /// `cfq_schedule_dispatch`.
     pub(super) fn kick(&mut self) {
         self.kicked = Some(self.now);
     }

@@ -64,7 +64,7 @@ impl Group {
         self.tree_mut(at).remove(&(at.key, at.sequence, queue));
     }
 
-    /// Queues with something to do of that class.
+    /// Queues with something to do of that class (`cfq_group_busy_queues_wl`).
     pub(super) fn busy(&self, class: IoClass) -> u64 {
         if class == IoClass::Idle {
             return self.idle_tree.len() as u64;
@@ -75,19 +75,20 @@ impl Group {
             .sum()
     }
 
-    /// Queues that somebody waits for, those of the idle class aside.
+    /// Queues that somebody waits for, those of the idle class aside (`nr_sync` of `cfq_group_served`).
     pub(super) fn busy_sync(&self) -> u64 {
         u64::from(self.queues)
             .saturating_sub(self.busy_async())
             .saturating_sub(self.idle_tree.len() as u64)
     }
 
+    /// `cfqg_busy_async_queues`.
     pub(super) fn busy_async(&self) -> u64 {
         let of = |class| self.tree(class, Workload::Async).len() as u64;
         of(IoClass::RealTime) + of(IoClass::BestEffort)
     }
 
-    /// The class that comes first among those that have something to do.
+    /// The class that comes first among those that have something to do (`choose_service_tree`).
     pub(super) fn class_to_serve(&self) -> IoClass {
         [IoClass::RealTime, IoClass::BestEffort]
             .into_iter()
@@ -95,7 +96,7 @@ impl Group {
             .unwrap_or(IoClass::Idle)
     }
 
-    /// The workload whose first queue has waited longest.
+    /// The workload whose first queue has waited longest (`cfq_choose_wl`).
     pub(super) fn workload_to_serve(&self, class: IoClass) -> Workload {
         WORKLOADS
             .into_iter()
@@ -107,7 +108,7 @@ impl Group {
             .map_or(Workload::SyncNoIdle, |(_, workload)| workload)
     }
 
-    /// A slowly falling count of busy queues: (3 max + min + 2) / 4 of what it was and is.
+    /// A slowly falling count of busy queues (`cfq_group_get_avg_queues`): (3 max + min + 2) / 4 of what it was and is.
     pub(super) fn update_busy_mean(&mut self, class: IoClass) -> u64 {
         let busy = self.busy(class);
         let mean = &mut self.busy_mean[usize::from(class == IoClass::RealTime)];
@@ -176,8 +177,8 @@ impl Groups {
         &mut self.groups[id]
     }
 
-    /// One more queue of the group has something to do. A group that joins does so a little behind the last one, as if
-    /// it had slept through the turns it missed.
+    /// One more queue of the group has something to do (`cfq_group_service_tree_add`). A group that joins does so a little
+    /// behind the last one, as if it had slept through the turns it missed.
     pub(super) fn queue_joins(&mut self, id: GroupId, join_delay: u64) {
         let last = self.waiting.last().map(|(served, ..)| served);
         let served_min = self.served_min;
@@ -192,6 +193,7 @@ impl Groups {
         self.enter(id);
     }
 
+    /// `cfq_group_service_tree_del`.
     pub(super) fn queue_leaves(&mut self, id: GroupId) {
         let group = &mut self.groups[id];
         group.queues -= 1;
@@ -204,6 +206,7 @@ impl Groups {
         self.waiting.remove(&(group.served, self.sequences[id], id));
     }
 
+    /// `cfq_scale_slice`, as `cfq_group_served` uses it.
     pub(super) fn charge(&mut self, id: GroupId, ticks: u64) {
         let group = &mut self.groups[id];
         let was_there = self.waiting.remove(&(group.served, self.sequences[id], id));
@@ -213,13 +216,14 @@ impl Groups {
         }
     }
 
-    /// The group that has had least.
+    /// The group that has had least (`cfq_get_next_cfqg`).
     pub(super) fn next(&mut self) -> Option<GroupId> {
         let (served, _, id) = self.waiting.first()?;
         self.served_min = self.served_min.max(served);
         Some(id)
     }
 
+    /// `__cfq_group_service_tree_add`.
     fn enter(&mut self, id: GroupId) {
         self.sequences[id] = self.next_sequence;
         self.next_sequence += 1;

@@ -1,8 +1,8 @@
 //! CFQ: a queue for each task, queues in groups, one served at a time for a slice, idling in hope of its next request.
 //!
-//! Source: note on CFQ of 2.6.35 and group_idle (`block/cfq-iosched.c` of 2.6.35.3, the V2 patches' base, and of
-//! 2.6.37). In order: requests come in (`enqueue`), a queue is chosen (`select`), requests go out and come back
-//! (`service`).
+//! Source: `block/cfq-iosched.c` of 2.6.35.3, the base of the V2 patches, and of 2.6.37
+//! (docs/model/sources/cfq.md#2635-and-group_idle). In order: requests come in (`enqueue`), a queue is chosen (`select`),
+//! requests go out and come back (`service`).
 
 mod enqueue;
 mod group;
@@ -179,12 +179,13 @@ impl Cfq {
 }
 
 impl Scheduler for Cfq {
+    /// `cfq_find_rq_fmerge`.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let queue = self.io_contexts.get(bio.task)?.queues[usize::from(bio.sync)]?;
         self.fifos.front_merge(requests, queue, bio)
     }
 
-    /// The request must be in the queue to which the bio would go; sync I/O never waits behind async.
+    /// The request must be in the queue to which the bio would go (`cfq_allow_merge`); sync I/O never waits behind async.
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
         if bio.sync && !requests[request].sync {
             return false;
@@ -200,6 +201,7 @@ impl Scheduler for Cfq {
         self.fifos.neighbour(requests, id, side)
     }
 
+    /// `cfq_merged_request`.
     fn merged_bio(
         &mut self,
         now: Time,
@@ -269,7 +271,7 @@ impl Scheduler for Cfq {
         self.task_exited(task);
     }
 
-    /// The task that is idled for, once a slice.
+    /// The task that is idled for, once a slice (`cfq_may_queue`).
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
         let queue = self.io_contexts.get(bio.task);
         let Some(queue) = queue.and_then(|io_context| io_context.queues[usize::from(bio.sync)])

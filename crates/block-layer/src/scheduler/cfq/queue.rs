@@ -140,6 +140,7 @@ impl Queue {
         self.priority.class == IoClass::Idle
     }
 
+    /// `cfqq_type`.
     pub(super) fn workload(&self) -> Workload {
         match (self.sync, self.idle_window) {
             (false, _) => Workload::Async,
@@ -148,16 +149,17 @@ impl Queue {
         }
     }
 
-    /// Whether the time of its slice is over; one that has not begun is not.
+    /// Whether the time of its slice is over (`cfq_slice_used`); one that has not begun is not.
     pub(super) fn slice_used(&self, now: u64) -> bool {
         !self.slice_new && now >= self.slice_end
     }
 
-    /// More than 4 of its last 32 requests were seeks.
+    /// More than 4 of its last 32 requests were seeks (`CFQQ_SEEKY`).
     pub(super) fn is_seeky(&self) -> bool {
         self.seeks.count_ones() > 32 / 8
     }
 
+    /// `cfq_update_io_seektime`.
     pub(super) fn note_seek(&mut self, request: &Request, flash: bool) {
         let distance = match self.last_position {
             0 => 0,
@@ -171,7 +173,7 @@ impl Queue {
         self.seeks = self.seeks << 1 | u32::from(seek);
     }
 
-    /// A new slice; its time begins with the first completion.
+    /// A new slice (`__cfq_set_active_queue`); its time begins with the first completion.
     pub(super) fn activate(&mut self, now: u64) {
         self.slice_start = None;
         self.slice_end = 0;
@@ -208,13 +210,13 @@ impl IoContext {
         }
     }
 
-    /// Between its last completion and now, at most twice as long as anybody would idle for it.
+    /// Between its last completion and now, at most twice as long as anybody would idle for it (`cfq_update_io_thinktime`).
     pub(super) fn note_think(&mut self, now: u64, slice_idle: u64) {
         let think = now.saturating_sub(self.last_end).min(2 * slice_idle);
         self.think.add(7, think);
     }
 
-    /// Its usual think time; None: too little has been seen to judge by, fewer than three samples.
+    /// Its usual think time (`sample_valid`); None: too little has been seen to judge by, fewer than three samples.
     pub(super) fn usual_think(&self) -> Option<u64> {
         self.think.get().filter(|_| self.think.samples() > 80)
     }

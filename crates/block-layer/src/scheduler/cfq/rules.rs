@@ -1,4 +1,4 @@
-//! What the note says of depth, turns and charges, by example.
+//! Depth, turns and charges of 2.6.35 and group_idle, by example (docs/model/sources/cfq.md#2635-and-group_idle).
 
 use super::*;
 use crate::Direction::{Read, Write};

@@ -10,7 +10,7 @@ use crate::{IoClass, Requests};
 const TURN_TICKS_MIN: u64 = 2;
 
 impl Cfq {
-    /// The queue to dispatch from now; None: nothing is there, or what is there has to wait.
+    /// The queue to dispatch from now (`cfq_select_queue`); None: nothing is there, or what is there has to wait.
     pub(super) fn select(&mut self) -> Option<QueueId> {
         let Some(active) = self.active else {
             return self.choose(None);
@@ -49,7 +49,8 @@ impl Cfq {
         self.turn_to_next(None)
     }
 
-    /// group_idle: the group's only queue is kept until its requests have come back from the device.
+    /// The label `check_group_idle` of `cfq_select_queue`. group_idle: the group's only queue is kept until its requests
+    /// have come back from the device.
     fn holds_for_group(&self, active: QueueId) -> bool {
         let group = self.groups.get(self.queues[active].group);
         self.ticks.group_idle > 0 && group.queues == 1 && group.dispatched > 0
@@ -60,6 +61,7 @@ impl Cfq {
         self.choose(chosen)
     }
 
+    /// `cfq_set_active_queue`.
     fn choose(&mut self, chosen: Option<QueueId>) -> Option<QueueId> {
         let queue = match chosen {
             Some(queue) => queue,
@@ -79,6 +81,7 @@ impl Cfq {
         Some(queue)
     }
 
+    /// `cfq_get_next_queue`.
     fn first_in_line(&self) -> Option<QueueId> {
         if self.queued == 0 {
             return None;
@@ -88,6 +91,7 @@ impl Cfq {
         tree.first().map(|(.., queue)| queue)
     }
 
+    /// `cfq_choose_cfqg`.
     fn choose_group(&mut self) {
         let now = self.jiffies() as i64;
         self.serving_group = self.groups.next();
@@ -107,6 +111,7 @@ impl Cfq {
         self.choose_workload(group);
     }
 
+    /// `choose_service_tree`.
     fn choose_workload(&mut self, id: usize) {
         let now = self.jiffies() as i64;
         let group = self.groups.get(id);
@@ -136,12 +141,12 @@ impl Cfq {
         self.no_idle_tree_requires_idle = false;
     }
 
-    /// A group's share of everybody's turn.
+    /// A group's share of everybody's turn (`cfq_group_slice`).
     pub(super) fn group_slice(&self, id: usize) -> u64 {
         self.ticks.target_latency * self.groups.get(id).weight / self.groups.total_weight.max(1)
     }
 
-    /// Whether the queue is worth waiting for.
+    /// Whether the queue is worth waiting for (`cfq_should_idle`).
     pub(super) fn should_idle(&self, id: QueueId) -> bool {
         if self.version.has_group_idle() && self.ticks.slice_idle == 0 {
             return false;
@@ -159,7 +164,8 @@ impl Cfq {
         last_in_tree && queue.sync
     }
 
-    /// Ends the active queue's slice. `timed_out`: what was left of it, or overdrawn, counts next time.
+    /// Ends the active queue's slice (`__cfq_slice_expired`). `timed_out`: what was left of it, or overdrawn, counts next
+    /// time.
     pub(super) fn expire_active(&mut self, timed_out: bool) {
         let Some(id) = self.active else {
             return;
@@ -191,6 +197,7 @@ impl Cfq {
         self.release_if_over(id);
     }
 
+    /// `cfq_del_cfqq_rr`.
     fn leave_line(&mut self, id: QueueId) {
         if let Some(old) = self.queues[id].standing.take() {
             self.groups.get_mut(old.group).leave(id, old);
@@ -200,6 +207,7 @@ impl Cfq {
         }
     }
 
+    /// `cfq_group_served`.
     fn charge_group(&mut self, id: QueueId) {
         let used = self.slice_usage(id);
         let queue = &self.queues[id];
@@ -234,7 +242,7 @@ impl Cfq {
         });
     }
 
-    /// What the slice used, in ticks; in group idle V2, in requests where time says nothing.
+    /// What the slice used, in ticks (`cfq_cfqq_slice_usage`); in group idle V2, in requests where time says nothing.
     fn slice_usage(&self, id: QueueId) -> u64 {
         let queue = &self.queues[id];
         let now = self.jiffies();
@@ -249,8 +257,8 @@ impl Cfq {
         (now - queue.dispatch_start).max(1)
     }
 
-    /// A queue of the same group whose next request is close to where the device is: the two may be readers of one
-    /// stream. Only the one that is nearest of all is looked at: where it won't do, no other is tried.
+    /// A queue of the same group whose next request is close to where the device is (`cfq_close_cooperator`): the two may
+    /// be readers of one stream. Only the one that is nearest of all is looked at: where it won't do, no other is tried.
     pub(super) fn close_cooperator(&self, id: QueueId) -> Option<QueueId> {
         let queue = &self.queues[id];
         if queue.is_idle_class() || !queue.sync || queue.is_seeky() {
@@ -268,7 +276,8 @@ impl Cfq {
         (close != id && suits).then_some(close)
     }
 
-    /// Of the queues of that level, the one whose next request is nearest to where the device is, if that is close.
+    /// Of the queues of that level, the one whose next request is nearest to where the device is, if that is close
+    /// (`cfqq_close`).
     fn nearest(&self, level: u8) -> Option<QueueId> {
         let here = self.last_position;
         let places = &self.places[usize::from(level)];
@@ -283,7 +292,7 @@ impl Cfq {
             .map(|(_, queue)| queue)
     }
 
-    /// The queue's next request has changed, or moved.
+    /// The queue's next request has changed, or moved (`cfq_prio_tree_add`).
     pub(super) fn settle_place(&mut self, requests: &Requests, id: QueueId) {
         let queue = &mut self.queues[id];
         let start = queue.next.map(|next| requests[next].start);
@@ -301,7 +310,7 @@ impl Cfq {
         queue.place = place;
     }
 
-    /// The queue of fewer tasks is to become part of the other.
+    /// The queue of fewer tasks is to become part of the other (`cfq_setup_merge`).
     fn set_up_merge(&mut self, id: QueueId, close: QueueId) {
         if self.queues[id].merges_into.is_some() {
             return;

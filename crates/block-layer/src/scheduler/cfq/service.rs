@@ -9,6 +9,7 @@ use crate::{IoClass, RequestId, Requests};
 const LEVELS: u32 = 8;
 
 impl Cfq {
+    /// `cfq_dispatch_requests`.
     pub(super) fn dispatch_one(&mut self, requests: &Requests) -> Option<RequestId> {
         let queue_id = self.select()?;
         if !self.may_dispatch(queue_id) {
@@ -32,7 +33,7 @@ impl Cfq {
         Some(id)
     }
 
-    /// The one that has waited too long, looked at once a slice; else the next in order.
+    /// The one that has waited too long, looked at once a slice (`cfq_check_fifo`); else the next in order.
     fn next_of(&mut self, queue_id: QueueId) -> RequestId {
         let now = self.jiffies();
         let queue = &mut self.queues[queue_id];
@@ -45,6 +46,7 @@ impl Cfq {
         queue.next.expect("a queue that is chosen has requests")
     }
 
+    /// `cfq_dispatch_insert`.
     fn send(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let request = &requests[id];
         self.say(queue_id, Event::SentToDevice);
@@ -65,6 +67,7 @@ impl Cfq {
         }
     }
 
+    /// `cfq_may_dispatch`.
     fn may_dispatch(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         if self.should_idle(id) && self.in_flight[0] > 0 {
@@ -100,13 +103,14 @@ impl Cfq {
         queue.dispatched < limit
     }
 
-    /// Whether what is at the device already will take the rest of the slice.
+    /// Whether what is at the device already will take the rest of the slice (`cfq_slice_used_soon`).
     fn slice_used_soon(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         let needed = self.ticks.slice_idle * u64::from(queue.dispatched);
         queue.slice_new || self.jiffies() + needed > queue.slice_end
     }
 
+    /// `cfq_completed_request`.
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let number = id.number() as usize;
@@ -137,6 +141,7 @@ impl Cfq {
         }
     }
 
+    /// The part of `cfq_completed_request` for the active queue.
     fn active_completed(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let now = self.jiffies();
         if self.queues[queue_id].slice_new {
@@ -169,7 +174,7 @@ impl Cfq {
         }
     }
 
-    /// The time of a slice begins with its first completion.
+    /// The time of a slice begins with its first completion (the end of `cfq_set_prio_slice`).
     fn begin_slice(&mut self, id: QueueId) {
         let now = self.jiffies();
         let slice = self.slice_of(id);
@@ -181,7 +186,8 @@ impl Cfq {
         self.say(id, Event::SliceBegun { ticks: slice });
     }
 
-    /// A slice in ticks; with low latency, shorter when the group's queues would take more than its share of a turn.
+    /// A slice in ticks (`cfq_set_prio_slice`); with low latency, shorter when the group's queues would take more than its
+    /// share of a turn.
     pub(super) fn slice_of(&mut self, id: QueueId) -> u64 {
         let queue = &self.queues[id];
         let (group, class) = (queue.group, queue.priority.class);
@@ -204,12 +210,14 @@ impl Cfq {
         (slice * group_slice / expected).max(least)
     }
 
+    /// `cfq_prio_slice`.
     pub(super) fn slice_of_level(&self, sync: bool, level: u8) -> u64 {
         let base = self.ticks.slice[usize::from(sync)] as i64;
         (base + base / 5 * (4 - i64::from(level))) as u64
     }
 
-    /// The slice of the group's only queue is all but over: give it time to come back before the group loses its turn.
+    /// The slice of the group's only queue is all but over (`cfq_should_wait_busy`): give it time to come back before the
+    /// group loses its turn.
     fn should_wait_busy(&self, id: QueueId) -> bool {
         let now = self.jiffies();
         let queue = &self.queues[id];
@@ -228,7 +236,8 @@ impl Cfq {
         self.io_contexts.get(self.active_task?)?.usual_think()
     }
 
-    /// Arms the idle timer: nobody else is served until the queue's task sends its next request, or the time is over.
+    /// Arms the idle timer (`cfq_arm_slice_timer`): nobody else is served until the queue's task sends its next request, or
+    /// the time is over.
     fn wait_for_more(&mut self, id: QueueId) {
         if self.is_fast_device() {
             return;
@@ -277,7 +286,7 @@ impl Cfq {
         );
     }
 
-    /// The idle timer has run out.
+    /// The idle timer has run out (`cfq_idle_slice_timer`).
     pub(super) fn idled_long_enough(&mut self) {
         let now = self.jiffies();
         if let Some(messages) = &mut self.messages {
@@ -305,7 +314,8 @@ impl Cfq {
         self.kick();
     }
 
-    /// Whether the device takes several requests at once, judged by what it has been given when there was plenty.
+    /// Whether the device takes several requests at once, judged by what it has been given when there was plenty
+    /// (`cfq_update_hw_tag`).
     fn learn_depth(&mut self) {
         self.depth.peak = self.depth.peak.max(self.in_driver);
         if self.depth.known == Some(true) {

@@ -1,4 +1,4 @@
-//! CFQ's tunables and versions. Source: note on CFQ of 2.6.35 and group_idle.
+//! CFQ's tunables and versions. Source: `block/cfq-iosched.c` of 2.6.35.3 and 2.6.37 (docs/model/sources/cfq.md).
 
 use serde::Deserialize;
 

@@ -143,6 +143,7 @@ impl CfqByService {
         }
     }
 
+    /// `__cfq_get_queue`.
     fn queue_for(&mut self, task: TaskId) -> QueueId {
         let queues = &mut self.queues;
         *self.queue_of.get_or_insert_with(task, || {
@@ -153,7 +154,8 @@ impl CfqByService {
 
     // The line.
 
-    /// Puts the queue into the line, or to its new place there if its neighbours had more or less service.
+    /// Puts the queue into the line, or to its new place there if its neighbours had more or less service
+    /// (`cfq_sort_rr_list`).
     fn stand(&mut self, id: QueueId) {
         let key = |id: QueueId| (self.queues[id].service, self.queues[id].in_flight);
         if let Some(place) = self.line.iter().position(|&other| other == id) {
@@ -178,7 +180,7 @@ impl CfqByService {
 }
 
 impl Scheduler for CfqByService {
-    /// A process's own requests only; at the back, anybody's.
+    /// A process's own requests only (`cfq_find_rq_rb`); at the back, anybody's.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let queue = *self.queue_of.get(bio.task)?;
         self.fifos.front_merge(requests, queue, bio)
@@ -203,6 +205,7 @@ impl Scheduler for CfqByService {
         }
     }
 
+    /// `cfq_merged_requests`.
     fn merged_requests(
         &mut self,
         _: Time,
@@ -220,7 +223,7 @@ impl Scheduler for CfqByService {
         self.count_out(queue);
     }
 
-    /// A process has its share of the pool.
+    /// A process has its share of the pool (`cfq_may_queue`).
     fn lets_queue(&self, bio: &Bio) -> bool {
         let Some(&queue) = self.queue_of.get(bio.task) else {
             return true;
@@ -233,13 +236,14 @@ impl Scheduler for CfqByService {
         self.queues[queue].allocated[bio.direction as usize] < limit
     }
 
-    /// Every process gets a few.
+    /// Every process gets a few (`ELV_MQUEUE_MUST` of `cfq_may_queue`).
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
         self.queue_of.get(bio.task).is_some_and(|&queue| {
             self.queues[queue].allocated[bio.direction as usize] < self.tunables.queued
         })
     }
 
+    /// `cfq_enqueue`.
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let now = self.tick.count(now);
         let request = &requests[id];
@@ -269,6 +273,7 @@ impl Scheduler for CfqByService {
         }
     }
 
+    /// `cfq_next_request`.
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let now = self.tick.count(now);
         if self.leaving.is_empty() && !self.line.is_empty() {
@@ -279,6 +284,7 @@ impl Scheduler for CfqByService {
         Some(id)
     }
 
+    /// `cfq_account_completion`.
     fn completed(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let now = self.tick.count(now);
         let queue_id = self.fifos.fifo_of(id);

@@ -4,7 +4,7 @@ use super::{CfqByService, DEEP_DEVICE, QueueId};
 use crate::{RequestId, Requests};
 
 impl CfqByService {
-    /// One request of each queue, in a first pass only of those that have nothing under way.
+    /// One request of each queue, in a first pass only of those that have nothing under way (`cfq_dispatch_requests`).
     pub(super) fn round(&mut self, requests: &Requests, now: u64) {
         let (mut count, mut first_pass) = (0, true);
         loop {
@@ -24,6 +24,7 @@ impl CfqByService {
         }
     }
 
+    /// `cfq_dispatch_request`.
     fn send_one(&mut self, requests: &Requests, queue: QueueId, now: u64) {
         let best = match self.tunables.find_best {
             true => self.queues[queue].next,
@@ -46,7 +47,7 @@ impl CfqByService {
         self.leaving.insert(place, id);
     }
 
-    /// The oldest that has waited too long, async ones first; one in a while.
+    /// The oldest that has waited too long, async ones first (`cfq_check_fifo`); one in a while.
     fn expired(&mut self, queue: QueueId, now: u64) -> Option<RequestId> {
         if now < self.queues[queue].expired_at + self.ticks.batch_expire {
             return None;
@@ -57,8 +58,8 @@ impl CfqByService {
         Some(id)
     }
 
-    /// The kernel's walk from the end: it stops at what lies before the request, and also at what lies beyond it, from where
-    /// the next search then starts.
+    /// The kernel's walk from the end (`cfq_dispatch_sort`): it stops at what lies before the request, and also at what
+    /// lies beyond it, from where the next search then starts.
     fn place(&mut self, requests: &Requests, id: RequestId) -> usize {
         let start = requests[id].start;
         let (mut place, mut last) = (0, self.last_position);
@@ -78,6 +79,7 @@ impl CfqByService {
         place
     }
 
+    /// `cfq_del_crq_rb`.
     pub(super) fn count_out(&mut self, queue: QueueId) {
         self.queues[queue].queued -= 1;
         if self.queues[queue].queued == 0 {
@@ -85,7 +87,7 @@ impl CfqByService {
         }
     }
 
-    /// The driver takes it.
+    /// The driver takes it (`cfq_account_dispatch`).
     pub(super) fn took(&mut self, id: RequestId, now: u64) {
         let queue_id = self.fifos.fifo_of(id);
         let is_new_second = self.is_new_second(queue_id, now);

@@ -166,6 +166,7 @@ impl CfqLists {
         self.backwards.better(requests, 0, one, other)
     }
 
+    /// `cfq_insert_request`.
     fn enqueue(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let queue_id = self.queue_for(request.task, request.sync, request.priority);
@@ -202,6 +203,7 @@ impl CfqLists {
         }
     }
 
+    /// `cfq_get_queue`.
     fn queue_for(&mut self, task: TaskId, sync: bool, priority: Priority) -> QueueId {
         self.queues.forget_if_exited(task, self.jiffies);
         let shared_by = (!sync).then_some(priority);
@@ -358,7 +360,7 @@ impl Scheduler for CfqLists {
         }
     }
 
-    /// The task that is idled for, once a slice.
+    /// The task that is idled for, once a slice (`cfq_may_queue`).
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
         let known = self.queues.io_context(bio.task);
         let Some(id) = known.and_then(|known| known.queues[self.slot(bio.sync)]) else {

@@ -135,7 +135,8 @@ impl Lists {
         self.current.iter().copied()
     }
 
-    /// Levels have their turns in sweeps that each go one further: 0, then 0 and 1, then 0 to 2, up to all eight.
+    /// Levels have their turns in sweeps that each go one further (`cfq_get_next_prio_level`): 0, then 0 and 1, then 0 to
+    /// 2, up to all eight.
     fn turn(&mut self, moved: &mut Vec<QueueId>) {
         let mut has_wrapped = false;
         let level = loop {

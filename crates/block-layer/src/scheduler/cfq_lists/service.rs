@@ -10,7 +10,7 @@ const TICKS_FOR_SEEKERS: u64 = 2;
 const SEEK_SECTORS: u64 = 131_072;
 
 impl CfqLists {
-    /// The queue to dispatch from; None: what is there has to wait.
+    /// The queue to dispatch from (`cfq_select_queue`); None: what is there has to wait.
     fn select(&mut self) -> Option<QueueId> {
         if let Some(active) = self.active {
             let queue = &self.queues[active];
@@ -27,6 +27,7 @@ impl CfqLists {
         self.activate_next()
     }
 
+    /// `cfq_set_active_queue`.
     fn activate_next(&mut self) -> Option<QueueId> {
         let mut moved = Vec::new();
         let mut next = self.lists.next(&mut moved);
@@ -52,6 +53,7 @@ impl CfqLists {
         next
     }
 
+    /// `__cfq_set_active_queue`.
     fn activate(&mut self, id: QueueId) {
         self.idle_class_timer = None;
         let queue = &mut self.queues[id];
@@ -61,7 +63,7 @@ impl CfqLists {
         self.active = Some(id);
     }
 
-    /// The queue's slice is over, or interrupted.
+    /// The queue's slice is over, or interrupted (`__cfq_slice_expired`).
     pub(super) fn expire(&mut self, id: QueueId, interrupted: bool) {
         if self.queues[id].waits_for_request {
             self.idle_timer = None;
@@ -85,8 +87,9 @@ impl CfqLists {
         self.release_if_over(id);
     }
 
-    /// Puts the queue into its list, or moves it there: at the front if its turn was interrupted, else behind those that were
-    /// served before it. One with requests under way has to wait for them, unless it is of another class.
+    /// Puts the queue into its list, or moves it there (`cfq_resort_rr_list`): at the front if its turn was interrupted,
+    /// else behind those that were served before it. One with requests under way has to wait for them, unless it is of
+    /// another class.
     pub(super) fn stand(&mut self, id: QueueId, at_front: bool) {
         if let Some(old) = self.queues[id].list {
             self.lists.remove(old, id);
@@ -114,13 +117,14 @@ impl CfqLists {
         self.queues[id].list = Some(list);
     }
 
+    /// `cfq_prio_to_slice`.
     fn slice_of(&self, id: QueueId) -> u64 {
         let queue = &self.queues[id];
         let base = self.ticks.slice[usize::from(queue.is_sync())] as i64;
         (base + base / 5 * (4 - i64::from(queue.priority.level))).max(0) as u64
     }
 
-    /// Arms the idle timer; false: the queue's task is not waited for.
+    /// Arms the idle timer (`cfq_arm_slice_timer`); false: the queue's task is not waited for.
     fn wait_for_more(&mut self, id: QueueId) -> bool {
         let task = self
             .active_task
@@ -145,6 +149,7 @@ impl CfqLists {
         true
     }
 
+    /// `cfq_idle_slice_timer`.
     pub(super) fn idled_long_enough(&mut self) {
         if let Some(id) = self.active {
             let queue = &mut self.queues[id];
@@ -163,7 +168,8 @@ impl CfqLists {
         self.kick();
     }
 
-    /// A sync request has come: its queue was waited for, or has its turn at once if nobody else has one.
+    /// A sync request has come (`cfq_crq_enqueued`): its queue was waited for, or has its turn at once if nobody else has
+    /// one.
     pub(super) fn notice(&mut self, id: QueueId) {
         if self.active == Some(id) {
             if self.queues[id].waits_for_request {
@@ -188,7 +194,7 @@ impl CfqLists {
 
     // Requests go out.
 
-    /// Moves up to a quantum of one queue's requests to those that leave.
+    /// Moves up to a quantum of one queue's requests to those that leave (`__cfq_dispatch_requests`).
     pub(super) fn dispatch_round(&mut self, requests: &Requests) {
         let Some(id) = self.select() else {
             return;
@@ -227,7 +233,7 @@ impl CfqLists {
         }
     }
 
-    /// The one that has waited too long, once a slice; else the next in order.
+    /// The one that has waited too long, once a slice (`cfq_check_fifo`); else the next in order.
     fn next_of(&mut self, id: QueueId) -> RequestId {
         let queue = &mut self.queues[id];
         let expired = self
@@ -240,6 +246,7 @@ impl CfqLists {
             .expect("a queue that is chosen has requests")
     }
 
+    /// `cfq_dispatch_insert`.
     fn leave(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let (before, after) = self.fifos.around_cyclically(requests, id);
         self.queues[queue_id].next = self.better(requests, after, before);
@@ -253,6 +260,7 @@ impl CfqLists {
 
     // Requests come back.
 
+    /// `cfq_completed_request`.
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let queue_id = self.fifos.fifo_of(id);

@@ -141,7 +141,7 @@ impl CfqSlices {
 
     // Who is served.
 
-    /// The queue to dispatch from; None: nothing is there, or what is there has to wait.
+    /// The queue to dispatch from (`cfq_select_queue`); None: nothing is there, or what is there has to wait.
     fn select(&mut self) -> Option<QueueId> {
         let Some(active) = self.active else {
             return self.activate_first();
@@ -161,6 +161,7 @@ impl CfqSlices {
         self.activate_first()
     }
 
+    /// `cfq_set_active_queue`.
     fn activate_first(&mut self) -> Option<QueueId> {
         let id = self.line.first()?.queue;
         self.queues[id].activate();
@@ -174,7 +175,8 @@ impl CfqSlices {
             .is_some_and(|first| first.class == IoClass::RealTime)
     }
 
-    /// The slice of the queue being served is over; what is left of it counts if it idled, timed out or was interrupted.
+    /// The slice of the queue being served is over (`__cfq_slice_expired`); what is left of it counts if it idled, timed
+    /// out or was interrupted.
     fn expire_active(&mut self, timed_out: bool) {
         let Some(id) = self.active.take() else {
             return;
@@ -194,7 +196,7 @@ impl CfqSlices {
         self.release_if_over(id);
     }
 
-    /// Puts the queue into the line, or moves it to its new place there.
+    /// Puts the queue into the line, or moves it to its new place there (`cfq_service_tree_add`).
     fn stand(&mut self, id: QueueId, at_front: bool) {
         if let Some(old) = self.queues[id].place.take() {
             self.line.remove(&old);
@@ -230,6 +232,7 @@ impl CfqSlices {
         self.queues[id].place = Some(place);
     }
 
+    /// `cfq_prio_slice`.
     fn slice_of(&self, sync: bool, level: u8) -> u64 {
         let base = self.ticks.slice[usize::from(sync)] as i64;
         (base + base / 5 * (4 - i64::from(level))).max(0) as u64
@@ -237,6 +240,7 @@ impl CfqSlices {
 
     // Requests come in.
 
+    /// `cfq_insert_request`.
     fn enqueue(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let queue_id = self.queue_for(request.task, request.sync, request.priority);
@@ -258,6 +262,7 @@ impl CfqSlices {
         self.notice(requests, id, queue_id);
     }
 
+    /// `cfq_get_queue`.
     fn queue_for(&mut self, task: TaskId, sync: bool, priority: crate::Priority) -> QueueId {
         if sync {
             self.queues.forget_if_exited(task, self.jiffies);
@@ -268,6 +273,7 @@ impl CfqSlices {
             .of_task(task, usize::from(sync), shared_by, self.jiffies, new)
     }
 
+    /// The first half of `cfq_rq_enqueued`, with `cfq_update_idle_window`.
     fn learn(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let request = &requests[id];
         let slice_idle = self.ticks.slice_idle;
@@ -290,7 +296,7 @@ impl CfqSlices {
         }
     }
 
-    /// What a new request means for who is being served.
+    /// What a new request means for who is being served (the second half of `cfq_rq_enqueued`, and `cfq_preempt_queue`).
     fn notice(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         if self.active == Some(queue_id) {
             if self.queues[queue_id].waits_for_request {
@@ -307,6 +313,7 @@ impl CfqSlices {
         }
     }
 
+    /// `cfq_should_preempt`.
     fn should_preempt(&self, requests: &Requests, id: RequestId, new: QueueId) -> bool {
         let Some(active) = self.active else {
             return false;
@@ -335,7 +342,7 @@ impl CfqSlices {
 
     // Requests go out.
 
-    /// Moves requests of one queue, or of several that nobody idles on, to those that leave.
+    /// Moves requests of one queue, or of several that nobody idles on, to those that leave (`cfq_dispatch_requests`).
     fn dispatch_round(&mut self, requests: &Requests) {
         while let Some(id) = self.select() {
             let queue = &mut self.queues[id];
@@ -353,6 +360,7 @@ impl CfqSlices {
         }
     }
 
+    /// `__cfq_dispatch_requests`.
     fn dispatch_from(&mut self, requests: &Requests, id: QueueId, most: u32) {
         let mut count = 0;
         loop {
@@ -375,7 +383,7 @@ impl CfqSlices {
         }
     }
 
-    /// The one that has waited too long, looked at once a slice; else the next in order.
+    /// The one that has waited too long, looked at once a slice (`cfq_check_fifo`); else the next in order.
     fn next_of(&mut self, id: QueueId) -> RequestId {
         let queue = &mut self.queues[id];
         let expired = match std::mem::replace(&mut queue.fifo_looked_at, true) {
@@ -385,6 +393,7 @@ impl CfqSlices {
         expired.unwrap_or_else(|| queue.next.expect("a queue that is chosen has requests"))
     }
 
+    /// `cfq_dispatch_insert`.
     fn leave(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         if self.queues[queue_id].next == Some(id) {
             let (before, after) = self.fifos.around_cyclically(requests, id);
@@ -402,7 +411,7 @@ impl CfqSlices {
         self.leaving.insert(place, id);
     }
 
-    /// The request has left its queue.
+    /// The request has left its queue (`cfq_remove_request`).
     fn count_out(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         self.queued -= 1;
         let queue = &mut self.queues[queue_id];
@@ -417,6 +426,7 @@ impl CfqSlices {
 
     // Requests come back.
 
+    /// `cfq_completed_request`.
     fn complete(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let queue_id = self.fifos.fifo_of(id);
@@ -452,7 +462,8 @@ impl CfqSlices {
         }
     }
 
-    /// Arms the idle timer: nobody else is served until the queue's task sends its next request, or the time is over.
+    /// Arms the idle timer (`cfq_arm_slice_timer`): nobody else is served until the queue's task sends its next request, or
+    /// the time is over.
     fn wait_for_more(&mut self, id: QueueId) {
         let task = self
             .active_task
@@ -475,6 +486,7 @@ impl CfqSlices {
         self.idle_timer = Some(self.jiffies + ticks);
     }
 
+    /// `cfq_idle_slice_timer`.
     fn idled_long_enough(&mut self) {
         if let Some(id) = self.active {
             let queue = &self.queues[id];
@@ -489,7 +501,7 @@ impl CfqSlices {
         self.kick();
     }
 
-    /// Judged by what the device has been given when there was plenty.
+    /// Judged by what the device has been given when there was plenty (`cfq_update_hw_tag`).
     fn learn_depth(&mut self) {
         self.depth.peak = self.depth.peak.max(self.in_driver);
         if self.queued <= DEEP_DEVICE && self.in_driver <= DEEP_DEVICE {
@@ -521,7 +533,7 @@ impl Scheduler for CfqSlices {
         self.fifos.front_merge(requests, queue, bio)
     }
 
-    /// The request must be in the queue to which the bio would go; sync I/O never waits behind async.
+    /// The request must be in the queue to which the bio would go (`cfq_allow_merge`); sync I/O never waits behind async.
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
         if bio.sync && !requests[request].sync || self.leaving.has(request) {
             return false;
@@ -623,7 +635,7 @@ impl Scheduler for CfqSlices {
         }
     }
 
-    /// The task that is idled for, once a slice.
+    /// The task that is idled for, once a slice (`cfq_may_queue`).
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
         let io_context = self.queues.io_context(bio.task);
         let Some(id) = io_context.and_then(|known| known.queues[usize::from(bio.sync)]) else {

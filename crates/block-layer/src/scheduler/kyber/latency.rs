@@ -24,6 +24,7 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
+    /// `add_latency_sample`.
     pub(super) fn record(&mut self, total_ns: Time, device_ns: Time, target_ns: Time) {
         self.total[bucket(total_ns, target_ns)] += 1;
         self.device[bucket(device_ns, target_ns)] += 1;
@@ -56,7 +57,7 @@ fn bucket(latency_ns: Time, target_ns: Time) -> usize {
     (latency_ns.saturating_sub(1) / quarter).min(BUCKETS as u64 - 1) as usize
 }
 
-/// The bucket of that percentile, once there is enough to tell; the histogram then starts anew.
+/// The bucket of that percentile, once there is enough to tell (`calculate_percentile`); the histogram then starts anew.
 fn percentile(
     histogram: &mut Histogram,
     judged_at: &mut Option<Time>,

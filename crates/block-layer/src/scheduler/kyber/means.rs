@@ -52,7 +52,7 @@ impl Means {
         }
     }
 
-    /// The time is over: the tokens from now on, of reads, sync writes and others.
+    /// The time is over (`kyber_stat_timer_fn`): the tokens from now on, of reads, sync writes and others.
     pub(super) fn adjust(
         &mut self,
         now: Time,
@@ -80,7 +80,7 @@ impl Means {
 }
 
 impl Sum {
-    /// None: no request of the domain has completed.
+    /// `kyber_lat_status`. None: no request of the domain has completed.
     fn status(self, target_ns: Time) -> Option<Status> {
         let mean_ns = self.total_ns.checked_div(self.samples)?;
         Some(if mean_ns >= 2 * target_ns {
@@ -95,7 +95,7 @@ impl Sum {
     }
 }
 
-/// Reads and sync writes: whoever does well gives tokens up if the other does not.
+/// Reads and sync writes (`kyber_adjust_rw_depth`): whoever does well gives tokens up if the other does not.
 fn between(depth: u32, this: Option<Status>, other: Option<Status>) -> u32 {
     use Status::{Awful, Bad, Good, Great};
     let less = |part: u32| depth - (depth / part).max(1);
@@ -112,7 +112,7 @@ fn between(depth: u32, this: Option<Status>, other: Option<Status>) -> u32 {
     }
 }
 
-/// Others are held back only if neither reads nor sync writes do well.
+/// Others are held back only if neither reads nor sync writes do well (`kyber_adjust_other_depth`).
 fn of_others(depth: u32, read: Option<Status>, write: Option<Status>, has_samples: bool) -> u32 {
     match read.max(write) {
         None => depth + 2,

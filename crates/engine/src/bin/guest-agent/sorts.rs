@@ -23,7 +23,7 @@ pub const WORD: &str = "sort";
 const PROGRAM: &str = "/init";
 const READY: &str = "ready";
 const VMSTAT: &str = "/proc/vmstat";
-/// What pswpin and pswpout count (mm/page_io.c), on this architecture.
+/// What pswpin and pswpout count (`mm/page_io.c` of 6.1), on this architecture.
 const PAGE_BYTES: u64 = 4096;
 /// How often the group's swap is looked at, as on a host.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

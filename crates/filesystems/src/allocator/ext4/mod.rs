@@ -1,4 +1,5 @@
-//! ext4: delayed allocation, and more at once than is asked for (5.4.291 `fs/ext4/mballoc.c`; the note is brief here).
+//! ext4: delayed allocation, and more at once than is asked for (a brief reading of
+//! `fs/ext4/mballoc.c` of 5.4.291; docs/model/sources/allocators.md#ext4).
 //!
 //! What is set aside beyond a request belongs to the file until its last writer closes it; small files share what a
 //! locality group has. The kernel has such a group per CPU; writeback, which is what allocates, has one here.
@@ -74,6 +75,7 @@ impl Ext4 {
         Ok(found)
     }
 
+    /// `ext4_mb_use_group_pa`.
     fn take_of_locality_group(
         &mut self,
         inode: &Inode,
@@ -113,7 +115,7 @@ impl Ext4 {
 }
 
 impl Inode {
-    /// Maps what is set aside for these blocks of the file, from the first on.
+    /// Maps what is set aside for these blocks of the file, from the first on (`ext4_mb_use_inode_pa`).
     fn use_set_aside(&mut self, block: u64, blocks: u64) -> Option<u64> {
         let (&start, &(at, length)) = self.set_aside.range(..=block).next_back()?;
         let inside = block - start;
@@ -165,6 +167,7 @@ impl Inode {
         }
     }
 
+    /// `ext4_discard_preallocations`.
     fn discard(&mut self, space: &mut Space) {
         for (_, (at, length)) in std::mem::take(&mut self.set_aside) {
             space.give_back_run(at, length);

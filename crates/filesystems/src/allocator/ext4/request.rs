@@ -1,4 +1,4 @@
-//! How much ext4 allocates for what is asked (5.4.291 `fs/ext4/mballoc.c`; note on allocators, in brief).
+//! How much ext4 allocates for what is asked (`fs/ext4/mballoc.c` of 5.4.291; docs/model/sources/allocators.md#ext4).
 
 use crate::allocator::BLOCK_BYTES;
 
@@ -15,9 +15,9 @@ pub(super) struct Wanted {
     pub(super) blocks: u64,
 }
 
-/// By the size that the file is expected to have, which is where the request or the file ends: up to 1 MiB the next power
-/// of two from 16 KiB on, from the file's start; below 4 MiB chunks of 2 MiB; below 8 MiB of 4; then of 8, aligned in the
-/// file; a longer request is as it is.
+/// By the size that the file is expected to have, which is where the request or the file ends
+/// (`ext4_mb_normalize_request`): up to 1 MiB the next power of two from 16 KiB on, from the file's start; below 4 MiB
+/// chunks of 2 MiB; below 8 MiB of 4; then of 8, aligned in the file; a longer request is as it is.
 pub(super) fn normalize(block: u64, blocks: u64, file_end: u64) -> Wanted {
     let end = file_end.max(block + blocks);
     let bytes = end * BLOCK_BYTES;

@@ -8,20 +8,21 @@ use crate::allocator::space::{GROUP_BLOCKS, Space};
 const SCAN_MIN: u32 = 10;
 const SCAN_MAX: u32 = 200;
 
-/// A free run, its start and length up to `blocks`; None: nothing is free.
+/// A free run, its start and length up to `blocks` (`ext4_mb_regular_allocator`); None: nothing is free.
 pub(super) fn find(space: &Space, goal: u64, blocks: u64) -> Option<(u64, u64)> {
     at_goal(space, goal, blocks)
         .or_else(|| aligned(space, goal, blocks))
         .or_else(|| best(space, goal, blocks))
 }
 
-/// All of it must be free there.
+/// All of it must be free there (`ext4_mb_find_by_goal`).
 fn at_goal(space: &Space, goal: u64, blocks: u64) -> Option<(u64, u64)> {
     let end = goal + blocks;
     let free = end <= space.blocks() && space.next_used(goal, end) == end;
     free.then_some((goal, blocks))
 }
 
+/// `ext4_mb_simple_scan_group`.
 fn aligned(space: &Space, goal: u64, blocks: u64) -> Option<(u64, u64)> {
     if !blocks.is_power_of_two() || blocks > GROUP_BLOCKS {
         return None;
@@ -42,7 +43,8 @@ fn aligned(space: &Space, goal: u64, blocks: u64) -> Option<(u64, u64)> {
     })
 }
 
-/// The shortest that is long enough, of at least 10 that are looked at; with none, the longest of up to 200.
+/// The shortest that is long enough, of at least 10 that are looked at (`ext4_mb_complex_scan_group`); with none, the
+/// longest of up to 200.
 fn best(space: &Space, goal: u64, blocks: u64) -> Option<(u64, u64)> {
     let (mut fitting, mut longest) = (None, None);
     let mut seen = 0;

@@ -1,7 +1,8 @@
 //! ext2 and ext3: block by block in write(2), towards a goal, with indirect blocks on the same path.
 //!
-//! Source: note on allocators (2.5.59 `fs/ext2/{balloc,inode,ialloc}.c`, `fs/ext3/{balloc,inode}.c`; windows as of
-//! 2.6.11-rc5). Left out: that ext3 gives a freed block out again only after the commit that frees it.
+//! Source: `fs/ext2/{balloc,inode,ialloc}.c` and `fs/ext3/{balloc,inode}.c` of 2.5.59, for windows of 2.6.11-rc5
+//! (docs/model/sources/allocators.md). Left out: that ext3 gives a freed block out again only after the commit that frees
+//! it.
 
 mod preallocation;
 mod search;
@@ -82,7 +83,7 @@ impl Indirect {
 }
 
 impl Disk {
-    /// The indirect blocks that are missing on the way, then the block itself.
+    /// The indirect blocks that are missing on the way, then the block itself (`ext2_alloc_branch`).
     fn branch(
         &mut self,
         task: TaskId,
@@ -108,6 +109,7 @@ impl Disk {
         Ok(())
     }
 
+    /// `ext2_find_goal`.
     fn goal(
         &self,
         task: TaskId,
@@ -153,7 +155,7 @@ impl Disk {
 
 impl Inode {
     /// The nearest earlier pointer in the block of pointers (its own number, not the one behind it), else the number of
-    /// that block.
+    /// that block (`ext2_find_near`).
     fn near(&self, logical: u64, tables: &[Table], present: usize) -> Option<u64> {
         let parent = present.checked_sub(1).map(|last| tables[last]);
         match (parent, tables.get(present)) {

@@ -11,7 +11,8 @@ pub(super) struct Preallocation {
 }
 
 impl Preallocation {
-    /// One block: of what is set aside if the goal is there or just before, else a new one with those that follow it.
+    /// One block (`ext2_alloc_block`): of what is set aside if the goal is there or just before, else a new one with those
+    /// that follow it.
     pub(super) fn take(&mut self, space: &mut Space, goal: u64, at_once: u32) -> Result<u64, Full> {
         if self.blocks > 0 && (goal == self.start || goal + 1 == self.start) {
             self.start += 1;
@@ -32,7 +33,7 @@ impl Preallocation {
         Ok(block)
     }
 
-    /// Returns what is left.
+    /// Returns what is left (`ext2_discard_prealloc`).
     pub(super) fn give_back(&mut self, space: &mut Space) {
         space.give_back_run(self.start, self.blocks);
         self.blocks = 0;

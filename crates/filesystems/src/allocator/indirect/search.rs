@@ -1,9 +1,11 @@
-//! The order in which ext2 and ext3 look at bitmaps (2.5.59 `fs/ext2/balloc.c`, `fs/ext3/balloc.c`; note on allocators).
+//! The order in which ext2 and ext3 look at bitmaps (`fs/ext2/balloc.c` and `fs/ext3/balloc.c` of
+//! 2.5.59; docs/model/sources/allocators.md#ext2-and-ext3).
 
 use crate::allocator::Full;
 use crate::allocator::space::{GROUP_BLOCKS, Space};
 
-/// A free block for the goal: itself; else one in its group from it on; else in the groups after it, cyclically.
+/// A free block for the goal (`ext2_new_block`, `ext3_new_block`): itself; else one in its group from it on; else in the
+/// groups after it, cyclically.
 pub(super) fn find(space: &Space, goal: u64) -> Result<u64, Full> {
     let goal = if goal < space.blocks() { goal } else { 0 };
     let home = goal / GROUP_BLOCKS;

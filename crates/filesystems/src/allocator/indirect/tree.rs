@@ -6,7 +6,7 @@ pub(super) type Table = (u8, u64);
 pub(super) const DIRECT: u64 = 12;
 pub(super) const POINTERS: u64 = 1024;
 
-/// The indirect blocks from the inode to a block of the file, in the order in which they are read.
+/// The indirect blocks from the inode to a block of the file, in the order in which they are read (`ext2_block_to_path`).
 pub(super) fn path(logical: u64) -> ([Table; 3], usize) {
     const NONE: Table = (0, 0);
     if logical < DIRECT {

@@ -36,6 +36,7 @@ impl Default for Reservation {
 }
 
 impl Windows {
+    /// `ext3_try_to_allocate_with_rsv`.
     pub(super) fn take(
         &mut self,
         space: &mut Space,
@@ -59,6 +60,7 @@ impl Windows {
         Ok(block)
     }
 
+    /// `ext3_discard_reservation`.
     pub(super) fn discard(&mut self, own: &mut Reservation) {
         if let Some((first, _)) = own.window.take() {
             self.by_start.remove(&first);
@@ -66,7 +68,7 @@ impl Windows {
         *own = Reservation::default();
     }
 
-    /// A new window from the goal on, else in the groups after it; its first free block.
+    /// A new window from the goal on, else in the groups after it (`alloc_new_reservation`); its first free block.
     fn renew(
         &mut self,
         space: &Space,
@@ -97,7 +99,8 @@ impl Windows {
         Some(free)
     }
 
-    /// The first gap between windows that begins in `from..end`, has that size and a free block: its start, and the block.
+    /// The first gap between windows that begins in `from..end`, has that size and a free block
+    /// (`find_next_reservable_window`): its start, and the block.
     fn gap(&self, space: &Space, from: u64, end: u64, size: u64) -> Option<(u64, u64)> {
         let mut at = from;
         while at < end {

@@ -1,4 +1,4 @@
-//! Read-ahead of 2.4 (2.4.20 `mm/filemap.c`, `generic_file_readahead`; not in the notes).
+//! Read-ahead of 2.4 as it is generally known (`generic_file_readahead` in `mm/filemap.c` of 2.4.20, not read: inferred).
 //!
 //! The limit doubles with each window. While a window is in use the next is asked for as soon as a page of the last request
 //! is found ready.
@@ -34,6 +34,7 @@ impl Stream {
         self.limit = self.limit.min(most);
     }
 
+    /// `generic_file_readahead`.
     pub(super) fn next(&mut self, found: Found, most: u64) -> Option<Window> {
         let page = found.page;
         let from = if !found.present {

@@ -1,4 +1,5 @@
-//! Read-ahead of 2.5 and early 2.6: a current window and one ahead (2.5.59 `mm/readahead.c`; not in the notes).
+//! Read-ahead of 2.5 as it is generally known: a current window and one ahead (`mm/readahead.c` of 2.5.59, not read:
+//! inferred).
 //!
 //! Hits lengthen the next window by two pages, misses shorten it by a quarter. The first read of a file at its start is
 //! taken for one of all of it: half the largest window at once.
@@ -18,6 +19,7 @@ pub(in crate::cache) struct Stream {
 }
 
 impl Stream {
+    /// `page_cache_readahead`.
     pub(super) fn next(&mut self, found: Found, most: u64) -> Option<Window> {
         let page = found.page;
         if most == 0 || (page == self.previous && self.next_size != 0) {

@@ -152,6 +152,7 @@ impl Stream {
         self.is_of_use(window, is_there).then_some(window)
     }
 
+    /// `get_init_ra_size`.
     fn initial(&self, request: u64, most: u64) -> u64 {
         if self.kernel >= ReadAhead::Linux2_6_17 {
             return on_demand::initial(request, most);
@@ -166,6 +167,7 @@ impl Stream {
         }
     }
 
+    /// `get_next_ra_size`.
     fn following(&mut self, most: u64) -> u64 {
         let size = self.windows.size;
         let next = if std::mem::take(&mut self.has_missed) {

@@ -60,6 +60,7 @@ impl Stream {
         Windows { first, second }
     }
 
+    /// `ondemand_readahead`.
     fn window_for(
         &mut self,
         page: u64,
@@ -174,6 +175,7 @@ impl Stream {
     }
 }
 
+/// `get_init_ra_size`.
 pub(super) fn initial(request: u64, most: u64) -> u64 {
     let size = request.next_power_of_two();
     if size <= most / 32 {
@@ -185,6 +187,7 @@ pub(super) fn initial(request: u64, most: u64) -> u64 {
     }
 }
 
+/// `get_next_ra_size`.
 fn following(size: u64, most: u64) -> u64 {
     let next = if size < most / 16 { 4 * size } else { 2 * size };
     next.min(most)

@@ -112,7 +112,7 @@ impl VirtualScan {
         self.turn = (self.turn + 1) % self.tables.len();
     }
 
-    /// Walks on in the page table of the process. Returns how many entries it has looked at.
+    /// Walks on in the page table of the process (`swap_out_mm`). Returns how many entries it has looked at.
     fn walk(&mut self, memory: &mut Memory, process: usize, left: &mut u64) -> u64 {
         let table = self.tables[process].clone();
         let begin = self.hands[process].unwrap_or(table.end);
