@@ -28,30 +28,43 @@ os.environ.pop("COLUMNS", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # In front, so that where several processes share the tests, one gets all that would wait for one another.
-    items.sort(key=lambda item: not _needs_the_machine(item))
+    # Those that have the machine for themselves come first and those that share it last: several processes take the tests
+    # from several places of the list, so that few of the second wait for the first.
+    items.sort(key=_order)
     if os.geteuid() != 0:
         for item in items:
             if item.get_closest_marker("root"):
                 item.add_marker(pytest.mark.skip(reason=NEEDS_ROOT))
 
 
+def _order(item: pytest.Item) -> int:
+    if _is_alone(item):
+        return 0
+    return 2 if _shares_the_machine(item) else 1
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    with _the_machine() if _needs_the_machine(item) else nullcontext():
+    kind = fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH if _shares_the_machine(item) else None
+    with nullcontext() if kind is None else _the_machine(kind):
         return (yield)
 
 
-def _needs_the_machine(item: pytest.Item) -> bool:
-    """Whether it may change what is nobody's own, and answers for it: no two such at a time."""
-    return any(item.get_closest_marker(name) for name in ("root", "machine"))
+def _is_alone(item: pytest.Item) -> bool:
+    """Whether it changes what no test has for itself: a sysctl, control groups, tracing. No two such at a time."""
+    return item.get_closest_marker("machine") is not None
+
+
+def _shares_the_machine(item: pytest.Item) -> bool:
+    """Whether it changes only devices, mounts and directories that it made itself: beside others of its kind."""
+    return item.get_closest_marker("root") is not None
 
 
 @contextmanager
-def _the_machine() -> Iterator[None]:
+def _the_machine(kind: int) -> Iterator[None]:
     lock = os.open(Path(__file__).parent, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, kind)
         yield
     finally:
         os.close(lock)
@@ -96,7 +109,7 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def own_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test beside the others takes no lock that one of them could be refused."""
-    if not _needs_the_machine(request.node):
+    if not _is_alone(request.node) and not _shares_the_machine(request.node):
         from iolab.adapters.system import state
 
         where = request.getfixturevalue("tmp_path_factory").getbasetemp() / "locks"
@@ -119,7 +132,7 @@ def kernel_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def leftovers(request: pytest.FixtureRequest, tmp_path: Path, state_dir: Path) -> Iterator[None]:
     """Fails the test if the machine is not as it was before."""
-    alone = _needs_the_machine(request.node)
+    alone = _is_alone(request.node)
     before = _leftovers.look(tmp_path, state_dir)
     yield
     difference = _leftovers.difference_after(before, tmp_path, state_dir, alone=alone)

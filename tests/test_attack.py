@@ -37,6 +37,7 @@ def test_damaged_stores_and_changed_inputs() -> None:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_kills_devices_plants_and_hangs() -> None:
     counts = attack("planted", "devices", "hung", "kills")
     assert counts["kills"][0] >= 5

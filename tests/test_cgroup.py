@@ -56,6 +56,7 @@ def test_version_2_counts_only_with_the_controller(mounted: Callable[..., Path])
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_version_2_controllers_are_enabled_and_disabled_again(mounted: Callable[..., Path], state_dir: Path) -> None:
     root = mounted("cgroup2", "rw")
     (root / "cgroup.controllers").write_text("io memory pids\n")
@@ -118,6 +119,7 @@ def test_what_is_missing_is_said(
 
 
 @pytest.mark.root
+@pytest.mark.machine
 @pytest.mark.parametrize(
     ("filesystem", "scheduler", "file"),
     [
@@ -202,6 +204,7 @@ def test_buffered_writes_are_a_group_s_own_only_with_both_controllers(tmp_path: 
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_dead_run_s_group_goes_with_what_is_left_in_it(state_dir: Path, leftovers: None) -> None:
     hierarchy = cgroup.find("memory", "memory")
     if hierarchy is None:
@@ -219,6 +222,7 @@ def test_a_dead_run_s_group_goes_with_what_is_left_in_it(state_dir: Path, leftov
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_dead_run_s_swap_is_taken_off(state_dir: Path, loop_device: Path, leftovers: None) -> None:
     undo = UndoJournal.open()
     undo.before(SwapOff(str(loop_device)))
@@ -233,6 +237,7 @@ def test_a_dead_run_s_swap_is_taken_off(state_dir: Path, loop_device: Path, left
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_swap_that_the_kernel_refuses_is_one_line(tmp_path: Path, state_dir: Path) -> None:
     holes = tmp_path / "holes"
     with holes.open("wb") as file:

@@ -115,6 +115,7 @@ def test_another_engine_cannot_queue_elsewhere(placed: dict[str, control.Applied
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_loop_device_s_threads_are_its_interrupt_and_are_let_go(loop_device: Path, state_dir: Path) -> None:
     from iolab.adapters.system import interrupt
 

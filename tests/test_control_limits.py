@@ -118,6 +118,7 @@ def groups_that_a_run_leaves(iolab: CommandLine) -> list[Path]:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_command_runs_beside_the_load_and_ends_with_the_trial(iolab: CommandLine) -> None:
     seen, marker = iolab.cwd / "seen", f"beside-{os.getpid()}"
     command = f"echo $TARGET $DEVICE $PWD > {seen}; : {marker}; sleep 1000 & while :; do sleep 1000; done"
@@ -130,6 +131,7 @@ def test_a_command_runs_beside_the_load_and_ends_with_the_trial(iolab: CommandLi
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_command_that_ended_too_early_is_noted(iolab: CommandLine) -> None:
     text = with_settings('background = "echo no such luck; exit 3"', READS.replace("60", "2000"))
     iolab.write("e.toml", text)
@@ -139,6 +141,7 @@ def test_a_command_that_ended_too_early_is_noted(iolab: CommandLine) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_operations_are_limited(iolab: CommandLine) -> None:
     iolab.write("e.toml", with_settings("io_max = { read_iops = 20 }"))
     assert groups_that_a_run_leaves(iolab) == []
@@ -147,6 +150,7 @@ def test_operations_are_limited(iolab: CommandLine) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_cpu_time_is_limited(iolab: CommandLine) -> None:
     workload = '[workloads.w]\nengine = "null"\nfile_size = "4MiB"\nduration = "1s"\nqueue_depth = 8\n'
     iolab.write("e.toml", with_settings('cpu_quota = "10%"\nio_max = { read_iops = 1000000 }', workload))
@@ -158,6 +162,7 @@ def test_cpu_time_is_limited(iolab: CommandLine) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_kill_leaves_neither_command_nor_group(iolab: CommandLine) -> None:
     seen, marker = iolab.cwd / "seen", f"killed-{os.getpid()}"
     command = f": {marker}; while :; do date > {seen}; sleep 0.1; done"

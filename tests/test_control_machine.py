@@ -116,12 +116,14 @@ def test_an_interrupt_that_the_kernel_manages_says_so(
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_loop_device_has_no_interrupts(loop_device: Path, undo: UndoJournal) -> None:
     with pytest.raises(MachineError, match=r"no interrupts of its own.*workqueue_cpus"):
         control.apply({"irq_cpus": [0]}, Context("loop", device_at(loop_device), undo))
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_the_kernel_s_threads_are_kept_on_a_cpu_and_let_go(state_dir: Path) -> None:
     before = interrupt.workqueue_mask().read_text()
     last = max(os.sched_getaffinity(0))
@@ -139,6 +141,7 @@ def test_threads_cannot_be_kept_on_a_cpu_that_is_not_there(tree: Path, undo: Und
 
 
 @pytest.mark.root
+@pytest.mark.machine
 @pytest.mark.parametrize(
     ("controls", "other", "other_value"),
     [
@@ -171,6 +174,7 @@ def test_of_a_pair_of_thresholds_the_one_in_force_comes_back(
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_the_flusher_s_times_have_units(state_dir: Path) -> None:
     files = [writeback.VM / f"dirty_{name}_centisecs" for name in ("expire", "writeback")]
     before = [shown(path) for path in files]
@@ -210,6 +214,7 @@ def test_nonsense_is_refused(name: str, value: Any) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_disk_s_share_of_dirty_pages_is_set_and_put_back(loop_device: Path, state_dir: Path) -> None:
     device = device_at(loop_device)
     values = {"bdi_min_ratio": 3, "bdi_max_ratio": 30, "bdi_strict_limit": 1}
@@ -222,6 +227,7 @@ def test_a_disk_s_share_of_dirty_pages_is_set_and_put_back(loop_device: Path, st
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_priorities_are_inherited_by_what_the_trial_starts_and_given_back(undo: UndoJournal) -> None:
     before = [CONTROLS[name].read(Context("any", None, undo)) for name in ("io_priority", "nice")]
     with ExitStack() as until_end:
@@ -360,6 +366,7 @@ SCHEDULERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.root
+@pytest.mark.machine
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_each_tunable_takes_its_unit_and_is_put_back(loop_device: Path, state_dir: Path, name: str) -> None:
     device = device_at(loop_device)

@@ -32,7 +32,7 @@ nice = 5
 """
 IN_MEMORY = f'{SCRATCH}\nbacking = "/dev/shm"'.replace('"ext4"', '"none"')
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.machine]
 
 
 def in_force() -> list[str]:

@@ -15,7 +15,7 @@ from support.devices import command
 from support.leftovers import look
 from support.runs import events, faults, statuses
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.machine]
 
 IOSTEST = """\
 rounds = 1

@@ -41,6 +41,7 @@ def traced(iolab: CommandLine, state_dir: Path) -> set[Path]:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_restore_removes_what_a_killed_run_traced_with(iolab: CommandLine, traced: set[Path]) -> None:
     told = iolab("restore").stdout
     for instance in traced:
@@ -49,6 +50,7 @@ def test_restore_removes_what_a_killed_run_traced_with(iolab: CommandLine, trace
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_the_next_run_removes_what_a_killed_one_traced_with(iolab: CommandLine, traced: set[Path]) -> None:
     iolab("run", "--resume", "run")
     assert not [instance for instance in traced if instance.exists()]

@@ -58,6 +58,7 @@ def test_nothing_is_undone_that_others_could_have_planted(iolab: CommandLine, tm
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_another_user_s_journal_is_named_and_left_alone(iolab: CommandLine, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.touch()
@@ -125,6 +126,7 @@ def test_a_damaged_line_is_told_by_every_command_that_meets_it(iolab: CommandLin
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_lock_of_another_user_s_on_the_undo_directory_blocks_nobody(iolab: CommandLine) -> None:
     """It could be read by all once, and so be locked by all."""
     undo = iolab.state_dir / "undo"
@@ -154,6 +156,7 @@ def test_who_still_has_something_to_undo_is_named(iolab: CommandLine) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 @pytest.mark.parametrize("filled", ["while it runs", "and it is killed"])
 def test_a_state_filesystem_that_fills_up_costs_nothing(iolab: CommandLine, tmp_path: Path, filled: str) -> None:
     """The scratch file lies elsewhere: only the journal is on the full filesystem."""
@@ -182,6 +185,7 @@ def test_a_state_filesystem_that_fills_up_costs_nothing(iolab: CommandLine, tmp_
 
 
 @pytest.mark.root
+@pytest.mark.machine
 @pytest.mark.parametrize(
     ("in_force", "value", "control", "killed"),
     [
@@ -208,6 +212,7 @@ def test_of_two_thresholds_the_one_that_was_in_force_is_put_back_also_when_it_wa
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_two_runs_with_different_state_directories_do_not_change_the_machine_at_once(
     iolab: CommandLine, tmp_path: Path
 ) -> None:
@@ -237,6 +242,7 @@ def test_two_runs_with_different_state_directories_do_not_change_the_machine_at_
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_what_is_mounted_in_another_mount_namespace_is_kept_and_told(iolab: CommandLine, tmp_path: Path) -> None:
     iolab.write("experiment.toml", experiment(SCRATCH, workload=reads_for("60s")))
     inside = replace(iolab, prefix=(*UNSHARE, "sh", "-c", '"$@" & wait; sleep 60', "sh"))
@@ -260,6 +266,7 @@ def test_what_is_mounted_in_another_mount_namespace_is_kept_and_told(iolab: Comm
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_tracing_instance_is_kept_in_the_journal_while_tracefs_is_not_mounted(iolab: CommandLine) -> None:
     """In a mount namespace that has tracefs, as the run had; `restore` is run where there is none."""
     if tracefs.root() is not None:

@@ -11,7 +11,7 @@ from iolab.adapters.system import tracefs
 from iolab.adapters.system.action import RemoveTraceInstance
 from iolab.adapters.system.undo import UndoJournal, abandoned, restore_abandoned
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.machine]
 
 
 @pytest.fixture

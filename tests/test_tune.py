@@ -380,6 +380,7 @@ def test_the_blocks_of_the_first_points_come_first() -> None:
 
 
 @pytest.mark.root
+@pytest.mark.machine
 def test_a_killed_search_leaves_no_tunable_changed(iolab: CommandLine, tmp_path: Path) -> None:
     text = """
 [target]
