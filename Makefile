@@ -4,48 +4,62 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 BIN    := $(VENV)/bin
 
-# Programs below know nothing of this make's jobs.
+# What does not wait for one another is made side by side. Programs below know nothing of this make's jobs.
+MAKEFLAGS += --jobs=2
 unexport MAKEFLAGS MFLAGS
 # Tests start the command line a thousand times: where the environment says so, each time compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 # One interpreter for every build, so that checks, tests and the extension share what cargo has compiled.
 export PYO3_PYTHON := $(abspath $(PYTHON))
 # The bindings hold no logic and link only into Python; they are tested from there. No examples, which `make check`
-# compiles, and no documentation tests, which there are none of.
+# compiles, and no documentation tests, which there are none of. In the same profile as the extension, of which it then
+# uses all that cargo has compiled.
 TEST_RUST = cargo test --quiet --no-fail-fast --workspace --exclude iolab-bindings --lib --tests
-# On all cores, though tests that change the machine still run one at a time: tests/conftest.py.
-TEST_PYTHON = $(PYTHON) -m pytest -n auto --dist worksteal $(ARGS)
+# More processes than CPUs: many tests wait for devices and programs. tests/conftest.py says which are alone.
+TEST_PYTHON = $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal --durations=40 $(ARGS)
+TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 2 )))
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 COUNTER_SOURCES := $(wildcard python/iolab/adapters/guest/counter/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python check check-rust check-python check-built bench reproduce golden attack wheel clean
+.PHONY: help demo test test-all test-rust test-python test-both programs-demo programs-test check check-rust check-python \
+        check-built bench reproduce golden attack wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/extension.stamp ## a one-minute A/B on this machine: table, verdicts, report
-	@tools/setup.sh programs demo
+demo: $(VENV)/extension.stamp $(VENV)/runtime.stamp programs-demo ## a one-minute A/B on this machine: table, verdicts, report
 	@$(BIN)/iolab demo $(ARGS)
 
-test: $(VENV)/extension.stamp $(VENV)/dev.stamp ## all tests, Rust then Python (ARGS="-k name" goes to pytest)
-	@tools/setup.sh programs test
-	@# Both, whatever the first says: one run tells everything.
+test: ARGS += -m "not long"
+test: test-both ## tests, Rust and Python, in ten minutes (ARGS="-k name" goes to pytest)
+
+test-all: test-both ## all tests: also attacks, clusters, kernels booted and built, stored reproductions, browsers
+
+# Both, whatever the first says: one run reports everything. Rust is compiled and tested beside Python's tests, which wait
+# more than they compute, and reports at the end.
+test-both: $(VENV)/extension.stamp $(VENV)/dev.stamp programs-test
 	@status=0; \
-	$(TEST_RUST) || status=1; \
+	nice -n 5 $(TEST_RUST) >target/rust-tests.txt 2>&1 & rust=$$!; \
 	$(TEST_PYTHON) || status=1; \
+	wait $$rust || status=1; \
+	grep -E '^(test result|error|failures|---- |thread )|panicked' target/rust-tests.txt; \
+	[ $$status = 0 ] || echo "details of Rust's tests: target/rust-tests.txt"; \
 	exit $$status
 
-test-rust: $(VENV)/runtime.stamp
+test-rust: $(VENV)/made.stamp
 	$(TEST_RUST)
 
-test-python: $(VENV)/extension.stamp $(VENV)/dev.stamp
+test-python: $(VENV)/extension.stamp $(VENV)/dev.stamp programs-test
 	$(TEST_PYTHON)
 
-check: check-rust check-python check-built ## format, lints, types, stubs, citations, golden tables (make -j3 check is quicker)
+programs-demo programs-test: programs-%:
+	@tools/setup.sh programs $*
 
-check-rust: $(VENV)/runtime.stamp
+check: check-rust check-python check-built ## format, lints, types, stubs, citations, golden tables
+
+check-rust: $(VENV)/made.stamp
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 
@@ -62,39 +76,45 @@ check-built: $(VENV)/extension.stamp $(VENV)/dev.stamp
 	$(PYTHON) -m mypy.stubtest iolab._native
 	$(PYTHON) tools/golden.py --check
 
-bench: $(VENV)/extension.stamp $(VENV)/dev.stamp ## measure against the peers, write docs/reference/benchmarks.* (ONLY=name for one)
+bench: $(VENV)/dev.stamp ## measure against the peers, write docs/reference/benchmarks.* (ONLY=name for one)
 	@tools/setup.sh programs bench
+	@tools/setup.sh extension release
+	@rm -f $(VENV)/extension.stamp
 	$(PYTHON) benches/run.py $(ONLY)
 
-reproduce: $(VENV)/extension.stamp ## ask the published figures of the model again, write published/results (ONLY=name for one)
+reproduce: $(VENV)/extension.stamp $(VENV)/runtime.stamp ## ask the published figures of the model again, write published/results (ONLY=name for one)
 	$(PYTHON) tools/reproduce.py $(ONLY)
 	$(PYTHON) tools/golden.py
 
-golden: $(VENV)/extension.stamp ## rewrite the deterministic tables (docs, tests/golden)
+golden: $(VENV)/extension.stamp $(VENV)/runtime.stamp ## rewrite the deterministic tables (docs, tests/golden)
 	$(PYTHON) tools/golden.py
 
 attack: $(VENV)/extension.stamp $(VENV)/dev.stamp ## kill, damage, plant, hang and count what is wrong (ONLY=kills COUNT=50 SEED=1 CASE=7)
 	@tools/setup.sh programs test
 	$(PYTHON) attack/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) $(ARGS) $(ONLY)
 
-wheel: $(VENV)/wheel.stamp ## wheels for x86-64 and arm64 in target/wheels, tried in an empty environment (ONLY=aarch64 for one)
+wheel: $(VENV)/wheel.stamp $(VENV)/extension.stamp ## wheels for x86-64 and arm64 in target/wheels, tried in an empty environment (ONLY=aarch64 for one)
 	$(PYTHON) tools/build_wheels.py $(ONLY)
 
 clean: ## remove what was built
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(VENV)/runtime.stamp: requirements.txt
+$(VENV)/made.stamp:
+	@tools/setup.sh python
+	@touch $@
+
+$(VENV)/runtime.stamp: requirements.txt $(VENV)/made.stamp
 	@tools/setup.sh environment $<
 	@touch $@
 
-$(VENV)/dev.stamp: requirements-dev.txt $(VENV)/runtime.stamp
+$(VENV)/dev.stamp: requirements-dev.txt $(VENV)/made.stamp
 	@tools/setup.sh environment $<
-	@touch $@
+	@touch $@ $(VENV)/runtime.stamp
 
 $(VENV)/wheel.stamp: requirements-wheel.txt $(VENV)/runtime.stamp
 	@tools/setup.sh environment $<
 	@touch $@
 
-$(VENV)/extension.stamp: $(VENV)/runtime.stamp $(RUST_SOURCES) $(COUNTER_SOURCES)
-	@tools/setup.sh extension
+$(VENV)/extension.stamp: $(VENV)/made.stamp $(RUST_SOURCES) $(COUNTER_SOURCES)
+	@tools/setup.sh extension dev
 	@touch $@

@@ -28,8 +28,8 @@ os.environ.pop("COLUMNS", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Those that have the machine for themselves come first and those that share it last: several processes take the tests
-    # from several places of the list, so that few of the second wait for the first.
+    # Those that have the machine for themselves come first and those that share it last: processes take the tests from
+    # several places of the list, so that few of the second wait for the first.
     items.sort(key=_order)
     if os.geteuid() != 0:
         for item in items:

@@ -29,6 +29,7 @@ def attack(*arguments: str) -> dict[str, tuple[int, int]]:
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.machine
 def test_damaged_stores_and_changed_inputs() -> None:
     counts = attack("stores", "inputs")
@@ -36,6 +37,7 @@ def test_damaged_stores_and_changed_inputs() -> None:
     assert counts["inputs"][0] >= 200
 
 
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.machine
 def test_kills_devices_plants_and_hangs() -> None:

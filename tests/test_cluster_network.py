@@ -28,6 +28,7 @@ from support.guests import kernel_or_skip
 from support.runs import times_finished
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'iolab[ray]'"),
     pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="needs grpcio: pip install 'iolab[ray]'"),
 ]

@@ -24,7 +24,10 @@ from ray_nodes import RayNodes, processes_of
 from support.runs import times_finished
 from typing_extensions import override
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'iolab[ray]'")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'iolab[ray]'"),
+]
 EXPERIMENT = """\
 [workloads.reads]
 file_size = "16MiB"

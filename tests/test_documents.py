@@ -5,34 +5,37 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from support import prepared
-from support.examples import Example, examples
+from support.examples import Example, chains, examples
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TIME_LIMIT_S = 600
 
 
-def case(document: Path) -> pytest.ParameterSet:
-    alone = any(example.needs_the_machine for example in examples(document, ROOT))
-    marks = [pytest.mark.machine] if alone else []
-    return pytest.param(document, id=str(document.relative_to(ROOT)), marks=marks)
+def cases(document: Path) -> Iterator[ParameterSet]:
+    """A test for each chain of examples."""
+    for chain in chains([example for example in examples(document, ROOT) if example.is_run]):
+        alone = any(example.needs_the_machine for example in chain)
+        yield pytest.param(chain, id=chain[0].where, marks=[pytest.mark.machine] if alone else [])
 
 
-@pytest.mark.parametrize("document", [case(document) for document in DOCUMENTS])
-def test_examples_work(document: Path, tmp_path: Path, leftovers: None) -> None:
+@pytest.mark.parametrize("chain", [case for document in DOCUMENTS for case in cases(document)])
+def test_examples_work(chain: list[Example], tmp_path: Path, leftovers: None) -> None:
     for name in ("experiments", "docs", "machines"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "programs").mkdir()
     prepared.write_program(tmp_path / "programs" / "iolab")
     left_out = []
-    for example in examples(document, ROOT):
+    for example in chain:
         if example.needs_root and os.geteuid() != 0:
             left_out.append(example.where)
-        elif example.is_run:
+        else:
             TRY[example.language](example, tmp_path)
     if left_out:
         pytest.skip(f"needs root: {', '.join(left_out)}")

@@ -156,7 +156,6 @@ def test_an_ordinary_user_measures_in_a_directory(iolab_as_nobody: CommandLine) 
     iolab_as_nobody("doctor")
 
 
-@pytest.mark.slow
 @pytest.mark.machine
 def test_the_demo_ends_with_a_verdict_and_a_report(iolab: CommandLine) -> None:
     output = iolab("demo", "--quick").stdout

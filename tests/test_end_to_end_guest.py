@@ -61,6 +61,7 @@ def test_a_guest_counts_its_load_and_tells_why_it_ended(iolab: CommandLine, kern
     assert "plain;reads;main;null_blk;" in iolab("show", "run", "--as", "folded").stdout
 
 
+@pytest.mark.long
 def test_a_guest_ends_for_want_of_memory_and_at_the_limit_of_its_own_time(iolab: CommandLine, kernel_name: str) -> None:
     written = 'duration = "100s"\nread_percent = 0\npattern = "sequential"\n'
     text = experiment(kernel_name).replace('operations = 2000\npattern = "random"\n', written)
@@ -79,6 +80,7 @@ def test_a_guest_ends_for_want_of_memory_and_at_the_limit_of_its_own_time(iolab:
     assert "did not end within 1 s of its own time" in records["endless"].faults[0].what
 
 
+@pytest.mark.long
 def test_processes_of_a_guest_sort_more_than_they_may_have_and_swap(iolab: CommandLine, kernel_name: str) -> None:
     text = experiment(kernel_name).split("[workloads.reads]")[0].replace('filesystem = "none"\n', "")
     sorting = '[workloads.sort]\nkind = "qsbench"\nprocesses = 2\nshare = 65\nmemory_limit = "16MiB"\n'
@@ -97,11 +99,13 @@ def test_processes_of_a_guest_sort_more_than_they_may_have_and_swap(iolab: Comma
     assert "swap_writepage" in " ".join(found["symbols"]) or "swap_readpage" in " ".join(found["symbols"])
 
 
+@pytest.mark.long
 def test_a_command_runs_in_the_kernel_of_that_name(iolab: CommandLine, kernel_name: str) -> None:
     assert iolab("guest", kernel_name, "--", "uname", "-r").stdout.split()[-1].startswith(kernel_name)
     iolab("guest", "no/such/kernel", status=2).assert_one_clear_line(2, "no such kernel image")
 
 
+@pytest.mark.long
 def test_a_killed_iolab_leaves_no_emulator(iolab: CommandLine, kernel_name: str) -> None:
     iolab.write("guest.toml", experiment(kernel_name))
     process = iolab.start("run", "guest.toml", "--out", "run")

@@ -20,7 +20,7 @@ import paced_device  # noqa: E402
 pytestmark = [
     pytest.mark.root,
     pytest.mark.machine,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="needs root and /dev/fuse"),
 ]
 ARM = ROOT / "machines" / "devices" / "paced_arm.toml"

@@ -553,6 +553,7 @@ QUICK = {
 """Of each experiment, what takes a few seconds."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in QUICK if (RESULTS / f"{name}.json").exists()])
 def test_stored_results_are_those_of_this_model(name: str, tmp_path: Path, state_dir: Path) -> None:
     """If this fails after a change of the model: `make reproduce`, and read the difference."""

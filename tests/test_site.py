@@ -303,6 +303,7 @@ def test_pages_load_without_an_error_hostile_names_are_inert_and_axe_is_content(
     assert browser.said == []
 
 
+@pytest.mark.long
 def test_a_plot_is_drawn_and_a_legend_moves_no_colour(browser: Browser, collection: Collection) -> None:
     browser.open(benchmark_of(collection))
     browser.page.click("#s-metrics ~ .table tbody th a")
@@ -317,6 +318,7 @@ def test_a_plot_is_drawn_and_a_legend_moves_no_colour(browser: Browser, collecti
     assert browser.said == []
 
 
+@pytest.mark.long
 def test_tables_sort_filter_and_keep_it_in_the_address(browser: Browser, collection: Collection) -> None:
     browser.open("runs")
     names = "all => all.map((one) => one.textContent)"
@@ -343,6 +345,7 @@ def test_tables_sort_filter_and_keep_it_in_the_address(browser: Browser, collect
     assert browser.said == []
 
 
+@pytest.mark.long
 def test_the_keyboard_is_enough(browser: Browser) -> None:
     browser.page.goto("about:blank")
     browser.open("runs")
@@ -365,6 +368,7 @@ def test_the_keyboard_is_enough(browser: Browser) -> None:
     assert browser.said == []
 
 
+@pytest.mark.long
 def test_it_is_dark_where_the_reader_s_machine_is(browser: Browser) -> None:
     light = {}
     for scheme in ("light", "dark"):
@@ -376,6 +380,7 @@ def test_it_is_dark_where_the_reader_s_machine_is(browser: Browser) -> None:
     assert light["dark"] < 64 < 192 < light["light"]
 
 
+@pytest.mark.long
 def test_unlike_machines_are_compared_only_when_the_reader_asks(browser: Browser, collection: Collection) -> None:
     browser.open(f"c/{id_of(collection, 'night-0')}/{id_of(collection, 'elsewhere')}")
     assert browser.page.locator("[role=alert]").count() == 1
@@ -412,6 +417,7 @@ def test_a_run_in_progress_is_followed_until_it_ends(browser: Browser, collectio
     assert browser.said == []
 
 
+@pytest.mark.long
 def test_another_margin_gives_the_verdicts_that_iolab_would(browser: Browser) -> None:
     browser.open("")
     cases, expected = [], []
@@ -428,6 +434,7 @@ def test_another_margin_gives_the_verdicts_that_iolab_would(browser: Browser) ->
     assert found == expected
 
 
+@pytest.mark.long
 def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection: Collection) -> None:
     browser.page.set_viewport_size({"width": 390, "height": 800})
     try:

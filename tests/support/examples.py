@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BLOCK = re.compile(r"(?:^<!-- (?P<mark>[^\n]*?) -->\n+)?^```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S)
+_MADE = re.compile(r"(?:--out|--output|-o|>)[ =]\s*([\w./-]+)")
+_WORD = re.compile(r"[\w./-]+")
 _FILE_NAME = re.compile(r"# ([\w.-]+\.toml)\n")
 
 
@@ -61,6 +63,28 @@ class Example:
             assert found
             pairs.append((found[1], found[2]))
         return pairs
+
+    @property
+    def makes(self) -> set[str]:
+        """The files and directories that it leaves for later examples."""
+        return ({self.file_name} if self.file_name else set()) | set(_MADE.findall(self.text))
+
+    def needs(self, other: Example) -> bool:
+        """Whether it names something that the other makes, or makes it again."""
+        words = self.makes | {word.split("/")[0] for word in _WORD.findall(self.text)} | set(_WORD.findall(self.text))
+        return bool(words & other.makes)
+
+
+def chains(found: list[Example]) -> list[list[Example]]:
+    """Examples that need one another, in the order of the document: what one leaves is there for the next."""
+    made: list[list[Example]] = []
+    for example in found:
+        needed = [
+            chain for chain in made if any(example.needs(other) or other.makes & example.makes for other in chain)
+        ]
+        made = [chain for chain in made if chain not in needed]
+        made.append([*(each for chain in needed for each in chain), example])
+    return [sorted(chain, key=found.index) for chain in made]
 
 
 def examples(document: Path, root: Path) -> list[Example]:

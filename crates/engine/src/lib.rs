@@ -42,9 +42,6 @@ pub use memory::Memory;
 pub use simulation::Simulation;
 pub use sorter::{Sort, SortSpec};
 
-/// How this library was compiled: numbers from a debug build mean nothing.
-pub const BUILD_PROFILE: &str = if cfg!(debug_assertions) {
-    "debug"
-} else {
-    "release"
-};
+/// How this library was compiled: `release`, `checked` (optimised, with assertions and overflow checks: what a checkout
+/// builds), or `debug`, whose numbers mean nothing.
+pub const BUILD_PROFILE: &str = env!("IOLAB_BUILD_PROFILE");

@@ -13,13 +13,17 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
 from iolab.base import child_process
+from iolab.base.errors import MachineError
 
 FDS_MAX = 32
 """Descriptors that one request may carry: a connection, three standard streams, locks."""
+OF_THE_GROUP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that a terminal sends to all: the parent and the workers act on them, and the server is needed meanwhile."""
 STATUS = struct.Struct("=q")
 STATUS_LOST = 255
 """The exit status of a worker whose server died before it."""
@@ -62,12 +66,15 @@ class Forked:
 
 
 class ForkServer:
-    """Its parent's side. `close` it when no more workers are wanted."""
+    """Its parent's side, for any thread. `close` it when no more workers are wanted."""
 
     def __init__(self, module: str, arguments: Sequence[str]) -> None:
         """Starts `python -P -m MODULE ARGUMENTS... --serve FD`, which has to call `serve`."""
+        self._lock = threading.Lock()
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        # Blocked also in the server, until it ignores them.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, OF_THE_GROUP)
+        try:
             self._process = subprocess.Popen(
                 [*child_process.python(module), *arguments, "--serve", str(theirs.fileno())],
                 env=child_process.python_environment(),
@@ -75,6 +82,9 @@ class ForkServer:
                 stdout=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
             )
+        finally:
+            theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     @property
     def is_alive(self) -> bool:
@@ -85,16 +95,16 @@ class ForkServer:
         """A worker with these standard streams, which holds the descriptors `held` open as long as it lives.
 
         Raises:
-            OSError: the server is gone.
+            MachineError: the server has ended.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            socket.send_fds(self._channel, [b"fork"], [theirs.fileno(), stdin, stdout, stderr, *held])
         try:
+            with theirs, self._lock:
+                socket.send_fds(self._channel, [b"fork"], [theirs.fileno(), stdin, stdout, stderr, *held])
             return Forked(ours)
-        except (ValueError, struct.error) as error:  # it ended before it answered
+        except (OSError, ValueError, struct.error) as error:  # it ended before it answered
             ours.close()
-            raise ConnectionResetError("the server of worker processes is gone") from error
+            raise MachineError("the process that forks workers has ended", remedy="run it again") from error
 
     def close(self) -> None:
         """Ends the server; its workers go on."""
@@ -105,8 +115,9 @@ class ForkServer:
 def serve(number: int) -> None:
     """The server's side, on the channel with this descriptor: returns in each forked worker, and nowhere else."""
     channel = socket.socket(fileno=number)
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, signal.SIG_IGN)  # sent to the whole group: the parent and its workers act on it
+    for each in OF_THE_GROUP:
+        signal.signal(each, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, OF_THE_GROUP)
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake)

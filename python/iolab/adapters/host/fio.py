@@ -124,9 +124,12 @@ def _given(phase: FioPhase, names: Sequence[str], group: native.GroupSpec, job: 
 
 def _report(tool: str, phase: FioPhase, text: str, fds: list[int], around: Surroundings) -> tuple[Report, bool]:
     """fio's JSON, and whether it was stopped."""
+    # Files in memory, not pipes: one who dies while it is written to ends nobody else, and none waits for the other.
+    jobs_fd = os.memfd_create("fio-jobs", 0)
     report_fd = os.memfd_create("fio-report", 0)
     said_fd = os.memfd_create("fio-messages", 0)
     try:
+        os.pwrite(jobs_fd, text.encode(), 0)
         process = subprocess.Popen(
             [
                 tool,
@@ -136,7 +139,7 @@ def _report(tool: str, phase: FioPhase, text: str, fds: list[int], around: Surro
                 "--eta=never",
                 *([] if phase.writes else ["--readonly"]),
             ],
-            stdin=subprocess.PIPE,
+            stdin=jobs_fd,
             stdout=said_fd,
             stderr=said_fd,
             pass_fds=[report_fd, *fds],
@@ -144,17 +147,14 @@ def _report(tool: str, phase: FioPhase, text: str, fds: list[int], around: Surro
             start_new_session=True,
             preexec_fn=command.die_with_parent,
         )
-        assert process.stdin is not None
-        process.stdin.write(text.encode())
-        process.stdin.close()
         stopped = _follow(process, phase, around)
         found = list(documents(_contents(report_fd), "fio's report"))
         if not found:
             raise _without_report(process.returncode, _words(_contents(said_fd)), f"phase {phase.name}")
         return found[-1].content, stopped
     finally:
-        os.close(report_fd)
-        os.close(said_fd)
+        for fd in (jobs_fd, report_fd, said_fd):
+            os.close(fd)
 
 
 def _without_report(exit_status: int, said: str, where: str) -> MachineError:

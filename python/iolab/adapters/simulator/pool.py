@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from iolab.adapters.worker_process import WorkerProcess
+from iolab.adapters.fork_server import ForkServer
+from iolab.adapters.system import stall
+from iolab.adapters.worker_process import WORKER, WorkerProcess
 from iolab.domain.executor import OnProgress, ShouldStop
 
 if TYPE_CHECKING:
@@ -48,13 +51,15 @@ class Workers:
 
     def __init__(self) -> None:
         self._idle: deque[WorkerProcess] = deque()
+        self._lock = threading.Lock()
+        self._server: ForkServer | None = None
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """The trial's record, by a worker that is idle or a new one. Raises what `WorkerProcess.run` raises."""
         try:
             worker = self._idle.pop()
         except IndexError:
-            worker = WorkerProcess()
+            worker = WorkerProcess(server=self._forker())
         try:
             return worker.run(trial, on_progress, should_stop)
         finally:
@@ -65,3 +70,11 @@ class Workers:
         """Ends those that are idle."""
         for worker in self._idle:
             worker.end()
+        if self._server is not None:
+            self._server.close()
+
+    def _forker(self) -> ForkServer:
+        with self._lock:
+            if self._server is None or not self._server.is_alive:
+                self._server = ForkServer(WORKER, [str(stall.PATIENCE_S)])
+            return self._server

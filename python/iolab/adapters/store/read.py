@@ -80,8 +80,9 @@ class RunData:
 
     @property
     def build_profile(self) -> str:
-        """`release`, or `debug` if any session ran a debug build: then no number is fit to be reported."""
-        return "debug" if any(session.get("build_profile") == "debug" for session in self.state.sessions) else "release"
+        """The build to trust least of the sessions: `debug` (no number is fit for a report), `checked`, `release`."""
+        used = {session.get("build_profile") for session in self.state.sessions}
+        return next((profile for profile in ("debug", "checked") if profile in used), "release")
 
     @cached_property
     def experiment_text(self) -> str:
