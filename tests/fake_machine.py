@@ -191,6 +191,7 @@ def _interval_record(index: int, reads: int, writes: int) -> dict[str, Any]:
         "latency_ns_p50": 100_351,
         "latency_ns_p99": 401_407,
         "latency_ns_max": 410_000,
+        "latency_counts": [],
     }
 
 
