@@ -103,7 +103,7 @@ def record_of(trial: Trial, *, status: str = "ok", speed: float = 1.0) -> Record
     )
 
 
-def _phase_record(trial: Trial, name: str, load: dict[str, Any], speed: float) -> dict[str, Any]:
+def _phase_record(trial: Trial, name: str, load: Any, speed: float) -> dict[str, Any]:
     draw = random.Random(f"{trial.seed} {trial.setting} {name}")
     return {
         "phase": name,

@@ -455,6 +455,16 @@ def test_kernels_sort_as_people_do() -> None:
     ]
 
 
+def test_the_initramfs_is_named_in_its_directory_where_qemu_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a Multiboot kernel, QEMU takes what follows a comma for a further file, and a blank for its name's end."""
+    monkeypatch.setattr("iolab.adapters.guest.programs.qemu", lambda: "qemu")
+    place = tmp_path / "x,/etc/passwd x" / "initramfs"
+    arguments = qemu.Board(tmp_path, place, 1, 2**30).arguments(tmp_path / "console")
+    assert arguments[arguments.index("-initrd") + 1] == "initramfs"
+
+
 def test_a_comma_in_a_path_stays_in_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("iolab.adapters.guest.programs.qemu", lambda: "qemu")
     drive = qemu.Drive(tmp_path / "a,readonly=on", "nvme", {"serial": "x,y"})

@@ -226,6 +226,12 @@ def test_the_limit_of_wall_time_holds_while_symbols_are_learnt(tmp_path: Path) -
     assert fault.what == f"guest {tmp_path}/kernel: the guest did not end within 0.3 s, and said nothing"
 
 
+def test_a_trial_that_is_stopped_while_symbols_are_learnt_is_interrupted(tmp_path: Path) -> None:
+    emulator(tmp_path / "qemu", "exec tail -f /dev/null")
+    record = guest.execute(trial_of(tmp_path, counts=True), lambda _: None, lambda: True)
+    assert record.status == "interrupted"
+
+
 def test_it_holds_for_what_comes_before_the_machine(tmp_path: Path) -> None:
     emulator(tmp_path / "qemu", "exec tail -f /dev/null")
     (fault,) = run(trial_of(tmp_path, limit_s=1e-9)).faults

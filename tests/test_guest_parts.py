@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import lzma
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -96,12 +97,15 @@ def test_a_directory_without_end_is_not_walked_to_it(tmp_path: Path, monkeypatch
 
 
 def test_directories_may_lie_deeper_than_python_recurses(tmp_path: Path) -> None:
-    place = tmp_path
+    place = top = tmp_path / "top"
     for _ in range(1500):
-        place /= "d"
         place.mkdir()
-    module(place, "a")
-    assert [name for name, _ in Modules(tmp_path).needed(["a"])] == ["a"]
+        place /= "d"
+    module(place.parent, "a")
+    try:
+        assert [name for name, _ in Modules(top).needed(["a"])] == ["a"]
+    finally:
+        subprocess.run(["rm", "-r", top], check=True)
 
 
 def test_a_missing_module_is_the_machines(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_the_emulator_can_write_the_machines_own_files_only(tmp_path: Path) -> N
         wait_until(lambda: [fd for pid in emulators(tmp_path) for fd in opened(pid) if fd.endswith("/drive")], "QEMU")
         (pid,) = emulators(tmp_path)
         assert {Path(path).name for path in opened(pid)} == {"drive", "console", "qemu"}
+        assert Path(f"/proc/{pid}/cwd").readlink() == tmp_path
         status = Path(f"/proc/{pid}/status").read_text()
         assert "Seccomp:\t2" in status
         assert not [line for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines() if of(pid, line)]

@@ -81,6 +81,7 @@ def measured(name: str, seed: int, writes: int) -> Iterator[tuple[int, Instructi
     plan.add("symbols", all=False)
     deadline = Deadline.after(LIMIT_S)
     functions = guest.learn(found, deadline)
+    assert functions is not None, "nobody stops it"
     with made_directory(None) as directory:
         (directory / "initramfs").write_bytes(plan.packed())
         (directory / "functions").write_text(symbols.parse(functions).watched(chains=False))

@@ -25,7 +25,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
-from iolab.domain.record import Fault, Record, impossible
+from iolab.domain.record import Fault, Record, impossible, interrupted
 from iolab.domain.trial import GuestMachine, ScratchTarget, SortPhase, Trial
 
 LEARNING_LIMIT_S = 300.0
@@ -63,7 +63,10 @@ def _in_time(
     source = _source(trial, found, deadline)
     amended = control.amend(trial)
     made = plan.make(amended, Modules(found.modules))
-    functions = learn(found, deadline, should_stop) if INSTRUCTIONS in trial.probes else None
+    counts = INSTRUCTIONS in trial.probes
+    functions = learn(found, deadline, should_stop) if counts else None
+    if counts and functions is None:
+        return interrupted(trial)
     with _directory(amended) as directory:
         machine = _Machine(amended, made, directory, functions, source, deadline, should_stop, on_progress)
         return machine.record(trial, machine.run(found), started_unix_ns)
@@ -232,9 +235,13 @@ class _Machine:
         self.on_progress(Progress(phase=phase.name, doing=doing, elapsed_ns=elapsed_ns))
 
 
-def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bool] = lambda: False) -> bytes:
-    """The kernel's functions outside of its modules, read in a guest unless they are known. MachineError if it does not
-    tell them."""
+def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bool] = lambda: False) -> bytes | None:
+    """The kernel's functions outside of its modules, read in a guest unless they are known; None if it was stopped.
+
+    Raises:
+        Ended: it did not get to its end.
+        MachineError: it does not tell them.
+    """
     identity = found.identity()
     text = symbols.known(identity)
     if text is not None:
@@ -253,8 +260,10 @@ def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bo
             should_stop=should_stop,
             on_look=lambda _: None,
         )
+    if not told.is_over:
+        return None
     of_kernel = symbols.of_kernel(told.symbols or b"")
-    if not told.ended or not of_kernel:
+    if not of_kernel:
         raise MachineError("the kernel does not tell its symbols (KALLSYMS)", where=found.label)
     symbols.keep(identity, of_kernel)
     return of_kernel

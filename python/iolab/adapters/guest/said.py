@@ -334,7 +334,8 @@ def _reason(error: ValueError) -> str:
         return f"{error.error_count()} mistakes"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     key = ".".join(str(part) for part in first["loc"])
-    return one_line(f"{key}: {first['msg']}" if key else first["msg"], QUOTED_MAX * 2)
+    what = first["msg"].removeprefix("Value error, ")
+    return one_line(f"{key}: {what}" if key else what, QUOTED_MAX * 2)
 
 
 @cache
