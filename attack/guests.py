@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import random
 import shlex
 import shutil
@@ -73,6 +74,8 @@ class Cases:
 
         self.seed = seed
         self.case = directory / "case"
+        self.cache = directory / "cache"
+        os.environ["XDG_CACHE_HOME"] = str(self.cache)
         self.kernel = directory / "kernel"
         self.kernel.write_bytes(b"a kernel")
         self.real_qemu = shutil.which(programs.QEMU)
@@ -118,7 +121,7 @@ class Cases:
         where = 'for word; do case "$word" in *,out=*) out=${word#*,out=}; out=${out%%,*};; esac; done'
         learn = f'[ -n "$out" ] || exec cat {self.case}/learnt; cp {self.case}/counts $out'
         self._speaks(rng, said, f"{where}\n{learn}")
-        shutil.rmtree(self.case.parent / "cache", ignore_errors=True)
+        shutil.rmtree(self.cache, ignore_errors=True)
         return self._told_of_a_run(f"{text}{COUNTED}", rng)
 
     def _endless(self, rng: random.Random) -> list[str]:
@@ -130,7 +133,7 @@ class Cases:
         said = _lines(self.samples[0][1][: rng.randrange(6)])
         (self.case / "said").write_bytes(said[: rng.randrange(len(said) + 1)])
         self._emulator(f"cat {self.case}/said; exec tail -f /dev/null")
-        shutil.rmtree(self.case.parent / "cache", ignore_errors=True)
+        shutil.rmtree(self.cache, ignore_errors=True)
         probes = rng.choice([COUNTED, UNCOUNTED])
         return self._within(_trial(f"{self.samples[0][0]}{probes}", HANG_S), HANG_S)
 
@@ -222,7 +225,8 @@ class Cases:
 
         stored = stored_run(self.case / "run", text, executor=Guests())
         record = stored.record(0)
-        wrong = [] if record.status != "failed" else _not_failed(record)
+        # A sort may fail with a record: the memory was not in order.
+        wrong = _not_failed(record) if record.status == "failed" and not record.phases else []
         table = rng.choice(["plain", "json", "csv", "markdown", "symbols", "folded"])
         return [*wrong, *call("show", str(self.case / "run"), "--as", table)[1]]
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import lzma
 import os
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from iolab.adapters.experiment import loads
-from iolab.adapters.guest import modules
+from iolab.adapters.guest import modules, programs
 from iolab.adapters.guest.modules import Modules
+from iolab.adapters.system import command
 from iolab.base.errors import InputError, IolabError, MachineError
+from iolab.domain.trial.drive_properties import PROPERTIES
 
 EXPERIMENT = """\
 machine = "guest:6.1.0-1-cloud"
@@ -163,6 +167,17 @@ def test_parameters_are_told_as_the_drive_takes_them() -> None:
         "write-cache": "auto",
     }
     assert told("null_blk", "irqmode = 2\ndiscard = true") == {"irqmode": "2", "discard": "1"}
+
+
+@pytest.mark.skipif(command.find(programs.QEMU) is None, reason="takes QEMU")
+@pytest.mark.parametrize(("drive", "device"), [("virtio-blk", "virtio-blk-pci"), ("nvme", "nvme")])
+def test_what_drives_take_qemu_has_and_none_of_it_is_a_text_but_the_serial_number(drive: Any, device: str) -> None:
+    told = subprocess.run(
+        [programs.QEMU, "-device", f"{device},help"], capture_output=True, text=True, check=True
+    ).stdout
+    types = dict(re.findall(r"^  (\S+?)=<(.*?)>", told, re.M))
+    taken = {name: types[name] for name in PROPERTIES[drive]}
+    assert {name for name, type in taken.items() if type.startswith(("str", "link", "child"))} == {"serial"}
 
 
 @pytest.mark.parametrize(
