@@ -235,7 +235,8 @@ def test_a_trial_that_is_stopped_while_symbols_are_learnt_is_interrupted(tmp_pat
 def test_it_holds_for_what_comes_before_the_machine(tmp_path: Path) -> None:
     emulator(tmp_path / "qemu", "exec tail -f /dev/null")
     (fault,) = run(trial_of(tmp_path, limit_s=1e-9)).faults
-    assert fault.what == "the guest did not end within 1e-09 s, making it included; raise guest.time_limit"
+    what = "the guest did not end within 1e-09 s, making it included; raise guest.time_limit"
+    assert fault.what == f"guest {tmp_path}/kernel: {what}"
 
 
 def test_symbols_that_are_none_are_not_kept(tmp_path: Path) -> None:

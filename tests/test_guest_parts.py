@@ -150,7 +150,7 @@ def test_drives_take_what_their_kind_has(drive: str, parameter: str, what: str) 
 def test_a_settings_own_parameter_is_refused_at_the_setting() -> None:
     changes = '{ drive = "nvme", "drive_parameters.romfile" = "/etc/passwd" }'
     found = problem(f"{EXPERIMENT}[settings.a]\n[settings.b]\nmachine = {changes}\n")
-    assert "guest.toml:12: settings.b.machine: unknown parameter of nvme" in found
+    assert "guest.toml:12: settings.b.machine: drive_parameters.romfile: unknown parameter of nvme" in found
 
 
 def test_parameters_are_told_as_the_drive_takes_them() -> None:

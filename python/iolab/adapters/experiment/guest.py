@@ -218,7 +218,7 @@ def _drive_parameters(
         try:
             found[name] = drive_properties.read(options.drive, name, value)
         except ValueError as error:
-            problems.add(_path(("drive_parameters", name), changes, of_setting), str(error))
+            _note(("drive_parameters", name), str(error), changes, of_setting, problems)
     return found if len(found) == len(options.drive_parameters) else None
 
 
@@ -234,14 +234,19 @@ def _checked_modules(
     ]
     for key in wrong:
         what = "expected a module, its parameter and a value, each a word without quotes and spaces"
-        problems.add(_path(key, changes, of_setting), what)
+        _note(key, what, changes, of_setting, problems)
     return not wrong
 
 
-def _path(key: Sequence[str], changes: Mapping[str, Any], of_setting: Sequence[str]) -> Sequence[str]:
-    """Where the file says it: in the setting if that changes the key, or the drive that decides about it."""
-    changed = "drive" in changes or any(f"{'.'.join(key)}.".startswith(f"{name}.") for name in changes)
-    return of_setting if changed else ("guest", *key)
+def _note(
+    key: Sequence[str], what: str, changes: Mapping[str, Any], of_setting: Sequence[str], problems: Problems
+) -> None:
+    """Where the file says it: at the setting, if that changes the key or the drive that decides about it."""
+    dotted = ".".join(key)
+    if "drive" in changes or any(f"{dotted}.".startswith(f"{name}.") for name in changes):
+        problems.add(of_setting, f"{dotted}: {what}")
+    else:
+        problems.add(("guest", *key), what)
 
 
 def _machine(kernel: str, options: GuestOptions, drive_parameters: dict[str, str]) -> GuestMachine:

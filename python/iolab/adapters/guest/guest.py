@@ -107,7 +107,7 @@ class _Machine:
             self._counter(),
             found.label,
         )
-        self.deadline.check("making it")
+        self.deadline.check("making it", found.label)
         return qemu.run(
             board,
             self.directory,

@@ -39,7 +39,7 @@ class Deadline:
         """What to say of a guest that is over it; None until then."""
         return None if self.left_s else f"the guest did not end within {self.limit_s:g} s"
 
-    def check(self, doing: str) -> None:
+    def check(self, doing: str, where: str) -> None:
         """Ended if the time is over."""
         if self.passed:
-            raise Ended(f"{self.passed}, {doing} included", remedy="raise guest.time_limit")
+            raise Ended(f"{self.passed}, {doing} included", where=where, remedy="raise guest.time_limit")
