@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from iolab.adapters.experiment import loads
-from iolab.adapters.guest import modules, programs
+from iolab.adapters.guest import below, debug_files, modules, programs
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.system import command
 from iolab.base.errors import InputError, IolabError, MachineError
@@ -94,10 +94,10 @@ def test_what_is_no_module_does_not_reach_the_guest(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_end_is_not_walked_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modules, "ENTRIES_MAX", 50)
+    monkeypatch.setattr(below, "ENTRIES_MAX", 50)
     for number in range(60):
         module(tmp_path, f"m{number}")
-    assert refused(tmp_path) == "more than 50 entries, too many for modules"
+    assert refused(tmp_path) == "more than 50 entries, too many for a kernel"
 
 
 def test_directories_may_lie_deeper_than_python_recurses(tmp_path: Path) -> None:
@@ -108,6 +108,7 @@ def test_directories_may_lie_deeper_than_python_recurses(tmp_path: Path) -> None
     module(place.parent, "a")
     try:
         assert [name for name, _ in Modules(top).needed(["a"])] == ["a"]
+        assert debug_files.at(top) is None
     finally:
         subprocess.run(["rm", "-r", top], check=True)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from iolab.adapters.guest.below import files_below
 from iolab.adapters.guest.limit import Deadline
 from iolab.adapters.system import command
 from iolab.base.errors import MachineError
@@ -100,7 +101,7 @@ class Source:
     def _modules(self) -> dict[str, Path]:
         if self.directory is None:
             return {}
-        files = sorted(path for path in self.directory.rglob("*.ko*") if path.name.endswith((".ko", ".ko.debug")))
+        files = sorted(path for path in files_below(self.directory) if path.name.endswith((".ko", ".ko.debug")))
         return {path.name.partition(".ko")[0].replace("-", "_"): path for path in files}
 
 
@@ -108,7 +109,8 @@ def at(path: Path, deadline: Deadline | None = None) -> Source | None:
     """The debug information of a `vmlinux`, or of what a package or a build left in a directory; None without one."""
     if not path.is_dir():
         return Source(path, deadline=deadline) if path.is_file() else None
-    images = sorted(found for found in path.rglob("vmlinux*") if found.is_file() and found.suffix not in (".o", ".lds"))
+    named = (found for found in files_below(path) if found.name.startswith("vmlinux"))
+    images = sorted(found for found in named if found.is_file() and found.suffix not in (".o", ".lds"))
     return Source(images[0], path, deadline) if images else None
 
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
+from iolab.adapters.guest.below import files_below
 from iolab.base.bounded_file import read_bounded
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import format_bytes
@@ -21,8 +21,6 @@ MODULES_MAX = 500
 """That are loaded; a distribution's kernel loads some hundred."""
 MODULES_BYTES_MAX = 512 << 20
 """All of those together: they lie in the guest's memory."""
-ENTRIES_MAX = 200_000
-"""Of a directory of modules; Debian's has 5,000."""
 LIST_BYTES_MAX = 4 << 20
 UNPACKING_BYTES_MAX = 256 << 20
 NAME_MAX = 100
@@ -102,7 +100,7 @@ class Modules:
     @cached_property
     def _files(self) -> dict[str, Path]:
         assert self._directory is not None
-        paths = sorted(path for path in _entries(self._directory) if path.name.endswith(_SUFFIXES))
+        paths = sorted(path for path in files_below(self._directory) if path.name.endswith(_SUFFIXES))
         return {_canonical(path.name.partition(".")[0]): path for path in paths}
 
     @cached_property
@@ -122,26 +120,6 @@ class _Module:
     """None: the kernel has it in itself, or not at all."""
     needs: Iterator[tuple[str, bool]]
     """What has to be loaded before, and whether it must be there."""
-
-
-def _entries(directory: Path) -> Iterator[Path]:
-    """All files below it, without following links to directories."""
-    left, seen = [directory], 0
-    while left:
-        try:
-            with os.scandir(left.pop()) as entries:
-                found = list(islice(entries, ENTRIES_MAX + 1))
-        except OSError as error:
-            raise InputError(f"cannot read it: {error.strerror}", where=error.filename) from None
-        seen += len(found)
-        if seen > ENTRIES_MAX:
-            raise InputError(f"more than {ENTRIES_MAX:,} entries, too many for modules", where=str(directory))
-        for entry in found:
-            path = Path(entry.path)
-            if entry.is_dir(follow_symlinks=False):
-                left.append(path)
-            else:
-                yield path
 
 
 def _canonical(name: str) -> str:
