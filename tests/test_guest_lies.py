@@ -270,3 +270,17 @@ def test_a_kernel_of_100_gib_is_refused_before_it_is_read(tmp_path: Path) -> Non
         file.truncate(100 << 30)
     with pytest.raises(InputError, match="longer than 512MiB, the most for a kernel's image"):
         kernel.find(str(tmp_path / "large"))
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("/" + "x" * 5000, "no such kernel image"),
+        ("/dev/zero", "no such kernel image"),
+        ("~nobody-of-this-name/vmlinuz", "~nobody-of-this-name is the home of no user"),
+        ("~nobody-of-this-name/linux@v6.1", "~nobody-of-this-name is the home of no user"),
+    ],
+)
+def test_a_path_that_is_none_is_refused(name: str, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        kernel.find(name)

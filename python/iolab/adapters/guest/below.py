@@ -1,4 +1,4 @@
-"""The files below a directory of a kernel's, which may be anybody's."""
+"""Paths that a user names, and the files below a directory of a kernel's, which may be anybody's."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from pathlib import Path
 
 from iolab.base.errors import InputError
 
-ENTRIES_MAX = 200_000
-"""A directory of Debian's modules has 5,000, a built tree 100,000."""
+ENTRIES_MAX = 500_000
+"""A directory of Debian's modules has 5,000, a tree with what was built of it 200,000."""
+
+
+def path_of(named: str, where: str) -> Path:
+    """The absolute path that a user named. InputError if it begins with the home of nobody."""
+    try:
+        return Path(named).expanduser().absolute()
+    except RuntimeError:
+        raise InputError(f"{named.partition('/')[0]} is the home of no user", where=where) from None
 
 
 def files_below(directory: Path) -> Iterator[Path]:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from iolab.adapters import control
 from iolab.adapters.guest import counted, debug_files, kernel, kvm, plan, qemu, sorts, symbols
+from iolab.adapters.guest.below import path_of
 from iolab.adapters.guest.describe import observed
 from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.limit import Deadline, Ended
@@ -274,7 +275,7 @@ def _source(trial: Trial, found: kernel.Kernel, deadline: Deadline) -> debug_fil
     assert trial.guest is not None
     if not trial.probes.get(INSTRUCTIONS, {}).get("inlined"):
         return None
-    path = found.debug if trial.guest.debug is None else Path(trial.guest.debug).expanduser()
+    path = found.debug if trial.guest.debug is None else path_of(trial.guest.debug, "guest.debug")
     source = None if path is None else debug_files.at(path, deadline)
     if source is None:
         raise InputError(

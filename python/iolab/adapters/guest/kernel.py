@@ -8,7 +8,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from iolab.adapters.guest import cache, debian, tree
-from iolab.base.bounded_file import read_bounded
+from iolab.adapters.guest.below import path_of
+from iolab.base.bounded_file import is_file, read_bounded
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import format_bytes
 
@@ -96,11 +97,12 @@ def _running() -> Kernel:
 
 
 def _of_files(name: str, modules: str | None) -> Kernel:
-    image = Path(name).expanduser().absolute()
-    if not image.is_file():
+    image = path_of(name, "kernel")
+    if not is_file(image):
         raise InputError("no such kernel image", where=name, remedy="expected a bzImage, as in /boot/vmlinuz-*")
     if image.stat().st_size > IMAGE_BYTES_MAX:
         raise InputError(f"longer than {format_bytes(IMAGE_BYTES_MAX)}, the most for a kernel's image", where=name)
-    if modules is not None and not Path(modules).is_dir():
+    directory = None if modules is None else path_of(modules, "guest.modules")
+    if directory is not None and not os.path.isdir(directory):  # noqa: PTH112 (a Path raises for a name too long)
         raise InputError("no such directory of modules", where=modules)
-    return Kernel(name, image, None if modules is None else Path(modules))
+    return Kernel(name, image, directory)
