@@ -12,8 +12,9 @@ import pytest
 from fake_machine import record_of
 from iolab.adapters import control
 from iolab.adapters.experiment import loads
-from iolab.adapters.guest import guest, kernel, plan, programs, said, session, symbols
+from iolab.adapters.guest import guest, kernel, plan, programs, session, symbols
 from iolab.adapters.guest.modules import Modules
+from iolab.adapters.guest.reader import Reader, Unsaid
 from iolab.adapters.run.plan import Plan
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.record import Record
@@ -204,17 +205,17 @@ def assert_refused(record: Record, tmp_path: Path) -> None:
 
 def test_a_line_of_many_mistakes_is_refused_at_the_first() -> None:
     """Each would take some hundred bytes to list."""
-    reader = said.Reader([{"do": "load", "phase": {"name": "main", "groups": []}}])
+    reader = Reader([{"do": "load", "phase": {"name": "main", "groups": []}}])
     reader.take(b'{"up":"x"}\n')
     many = b",".join([b'"x"'] * 100_000)
-    with pytest.raises(said.Unsaid, match=r"line 2: told\.record\.build_profile: Field required"):
+    with pytest.raises(Unsaid, match=r"line 2: told\.record\.build_profile: Field required"):
         reader.take(b'{"step":0,"told":{"record":{"groups":[' + many + b']},"ops":1}}\n')
 
 
 def test_lines_may_come_in_any_pieces() -> None:
     content = b'{"up":"x"}\n{"bytes":3}\na\nb{"step":0,"told":null}\n{"end":true}\n'
     for size in (1, 2, 7, len(content)):
-        reader = said.Reader([{"do": "symbols"}])
+        reader = Reader([{"do": "symbols"}])
         for at in range(0, len(content), size):
             reader.take(content[at : at + size])
         assert (reader.told.up, reader.told.symbols, reader.told.ended) == ("x", b"a\nb", True)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from iolab.adapters.guest import programs, qemu, said
+from iolab.adapters.guest import programs, qemu, reader
 from iolab.adapters.guest.limit import Deadline, Ended
-from iolab.adapters.guest.said import Told
+from iolab.adapters.guest.reader import Told
 from iolab.base.errors import MachineError
 from support.command_line import wait_until
 from support.tiny_kernels import DEBUG_PORT, HANG, SERIAL_PORT, image, repeats, says
@@ -54,7 +54,7 @@ def test_what_no_agent_says_ends_the_machine(tmp_path: Path, said: bytes) -> Non
 
 
 def test_a_kernel_cannot_fill_the_memory_with_what_it_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(said, "LINE_BYTES_MAX", 1 << 12)
+    monkeypatch.setattr(reader, "LINE_BYTES_MAX", 1 << 12)
     assert "in line 1: longer than 4 KiB: AAAA" in ended(tmp_path, repeats(DEBUG_PORT, b"A"))
     assert "bytes: Input should be less than" in ended(tmp_path, says(b'{"bytes":99999999}\n'))
 

@@ -15,7 +15,8 @@ from iolab.adapters.guest.describe import observed
 from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.limit import Deadline, Ended
 from iolab.adapters.guest.modules import Modules
-from iolab.adapters.guest.said import Absent, Failure, Told, Written
+from iolab.adapters.guest.reader import Told
+from iolab.adapters.guest.said import Absent, Failure, Written
 from iolab.adapters.guest.steps import Plan
 from iolab.adapters.guest.tree import DoesNotBuild
 from iolab.adapters.host import outcome

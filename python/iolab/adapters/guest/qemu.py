@@ -12,7 +12,7 @@ from typing import Any
 
 from iolab.adapters.guest import programs
 from iolab.adapters.guest.limit import Deadline, Ended
-from iolab.adapters.guest.said import Reader, Told, Unsaid
+from iolab.adapters.guest.reader import Reader, Told, Unsaid
 from iolab.adapters.system import command
 from iolab.base import child_process
 from iolab.domain.trial.guest import Accelerator

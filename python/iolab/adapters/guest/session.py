@@ -13,7 +13,8 @@ from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.limit import Ended
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.guest.qemu import CONSOLE, chunks, emulator
-from iolab.adapters.guest.said import Exited, Reader, Told, Unsaid
+from iolab.adapters.guest.reader import Reader, Told, Unsaid
+from iolab.adapters.guest.said import Exited
 from iolab.adapters.guest.steps import Plan
 from iolab.adapters.system import command
 from iolab.base import child_process
