@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 from iolab.adapters.experiment import loads
-from iolab.adapters.guest import below, debug_files, modules, programs
+from iolab.adapters.guest import below, debug_files, guest, modules, programs
 from iolab.adapters.guest.modules import Modules
+from iolab.adapters.run.plan import Plan
 from iolab.adapters.system import command
 from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.domain.trial.drive_properties import PROPERTIES
+from support.command_line import CommandLine
 
 EXPERIMENT = """\
 machine = "guest:6.1.0-1-cloud"
@@ -200,3 +202,17 @@ def test_parameters_of_modules_are_words(module: str, parameter: str) -> None:
 )
 def test_sizes_are_those_of_a_machine(old: str, new: str, what: str) -> None:
     assert what in problem(EXPERIMENT.replace(old, new))
+
+
+def test_an_image_that_cannot_be_made_is_the_machines(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace("[guest]\n", '[guest]\ndrive = "nvme"\n')
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    larger = trial.model_copy(update={"target": trial.target.model_copy(update={"size_bytes": 2**63 - 1})})
+    with pytest.raises(MachineError, match=r"no image of .* can be made there: File too large"):
+        guest._drives(larger, tmp_path)
+
+
+def test_a_guest_of_a_command_has_the_memory_of_a_machine(iolab: CommandLine) -> None:
+    for memory in ("8EiB", "0", "1MiB"):
+        done = iolab("guest", "running", "--memory", memory, "--", "true", status=2)
+        done.assert_one_clear_line(2, f"--memory: {memory} given; expected a size from 128MiB to 1TiB")

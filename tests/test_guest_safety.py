@@ -72,6 +72,7 @@ def test_the_emulator_can_write_the_machines_own_files_only(tmp_path: Path) -> N
         assert Path(f"/proc/{pid}/cwd").readlink() == tmp_path
         status = Path(f"/proc/{pid}/status").read_text()
         assert "Seccomp:\t2" in status
+        assert f"Max data size             {(64 << 20) + (4 << 30)}" in Path(f"/proc/{pid}/limits").read_text()
         assert not [line for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines() if of(pid, line)]
     finally:
         done.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ from iolab.domain.trial.guest import Accelerator
 POLL_S = 0.1
 CONSOLE_LINES = 6
 CONSOLE_BYTES = 16384
+OWN_MEMORY_BYTES = 4 << 30
+"""Of QEMU beside its guest's: 1 GiB is for translated code, and the counter keeps each block that was executed."""
 CONSOLE_MAX_BYTES = 16 << 20
 """A kernel that writes more ends its machine: it would fill the disk."""
 COMPLAINTS = ("Kernel panic", "BUG:", "Oops:", "Out of memory")
@@ -139,7 +142,7 @@ def run(
             cwd=directory,
             env=child_process.environment(),
             start_new_session=True,
-            preexec_fn=command.die_with_parent,
+            preexec_fn=lambda: _confine(board.memory_bytes),
         )
     assert process.stdout is not None
     reader = Reader(steps)
@@ -166,6 +169,14 @@ def run(
         what = said[-1] if said and not console.stat().st_size else "the guest's kernel ended before its load"
         raise Ended(_why(what, console), where=board.name)
     return told
+
+
+def _confine(memory_bytes: int) -> None:
+    """Before QEMU is executed: it dies with this process, and takes no more memory than its guest and itself need."""
+    command.die_with_parent()
+    most, (_, hard) = memory_bytes + OWN_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_DATA)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def chunks(fd: int) -> Iterator[bytes]:
