@@ -103,7 +103,7 @@ def record_of(trial: Trial, *, status: str = "ok", speed: float = 1.0) -> Record
     )
 
 
-def _phase_record(trial: Trial, name: str, load: dict[str, Any], speed: float) -> dict[str, Any]:
+def _phase_record(trial: Trial, name: str, load: Any, speed: float) -> dict[str, Any]:
     draw = random.Random(f"{trial.seed} {trial.setting} {name}")
     return {
         "phase": name,
@@ -191,6 +191,7 @@ def _interval_record(index: int, reads: int, writes: int) -> dict[str, Any]:
         "latency_ns_p50": 100_351,
         "latency_ns_p99": 401_407,
         "latency_ns_max": 410_000,
+        "latency_counts": [],
     }
 
 

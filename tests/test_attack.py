@@ -31,10 +31,11 @@ def attack(*arguments: str) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.long
 @pytest.mark.machine
-def test_damaged_stores_and_changed_inputs() -> None:
-    counts = attack("stores", "inputs")
+def test_damaged_stores_changed_inputs_and_guests_that_lie() -> None:
+    counts = attack("stores", "inputs", "guests")
     assert counts["stores"][0] >= 25
     assert counts["inputs"][0] >= 200
+    assert counts["guests"][0] >= 200
 
 
 @pytest.mark.long

@@ -72,20 +72,20 @@ TABLE = symbols.parse(
 
 def test_instructions_go_to_the_function_that_holds_them() -> None:
     content = _counts((0x401000, 7, 10), (KERNEL, 3, 100), (KERNEL + 8, 2, 50), (0xFFFFFFFFC0000010, 5, 4))
-    (window,) = counted.windows(content)
+    (window,) = counted.windows(content, 1)
     found = counted.observation(window, TABLE, 10)
     assert found["symbols"] == ["entry", "read_page"]
     assert found["modules"] == ["", "null_blk"]
     assert (found["instructions"], found["calls"]) == ([400, 20], [100, 0])
     assert (found["user"], found["total"]) == (70, 490)
     with pytest.raises(ValueError, match="damaged"):
-        counted.windows(content[:-1])
+        counted.windows(content[:-1], 1)
 
 
 def test_chains_of_calls_keep_all_instructions_and_name_their_functions() -> None:
     followed = [(0, 70, 0), (KERNEL, 200_000, 0), (KERNEL + 0x100, 150_000, 1), (KERNEL + 0x200, 1, 2)]
     content = _counts((0x401000, 7, 10), (KERNEL, 350_001, 1), chains=followed)
-    found = counted.observation(counted.windows(content)[0], TABLE, 10, memory=True, cache=True)
+    found = counted.observation(counted.windows(content, 1)[0], TABLE, 10, memory=True, cache=True)
     assert (found["memory"], found["cache_misses"]) == ({"read": 30, "write": 20}, 5)
     # A chain that is hardly worth a word is its caller's.
     assert chains.per_operation(found) == {
@@ -128,7 +128,7 @@ def test_a_function_that_was_inlined_counts_as_itself_where_the_kernel_has_debug
     ((start, size),) = [(int(at, 16), int(of, 16)) for at, of in re.findall(r"(\w+) (\w+) T entry", told)]
     table = symbols.parse(b"%016x T entry\n%016x t behind\n" % (start, start + size))
     # One instruction a byte: what belongs to the function goes by its size.
-    (window,) = counted.windows(_counts((start, size, 10), (start + size, 4, 1)))
+    (window,) = counted.windows(_counts((start, size, 10), (start + size, 4, 1)), 1)
     found = counted.observation(window, table, 10, source=Source(made))
     amounts = dict(zip(found["symbols"], found["instructions"], strict=True))
     assert amounts.keys() == {"entry", "helper", "behind"}
@@ -158,7 +158,7 @@ def test_functions_inlined_in_a_module_are_told_wherever_the_kernel_put_it(tmp_p
     ((at, size),) = [(int(at, 16), int(of, 16)) for at, of in re.findall(r"^(\w+) .*F \S+\t(\w+) entry$", told, re.M)]
     start = 0xFFFFFFFFC0123000 + at
     table = symbols.parse(b"%016x T entry\t[some_module]\n%016x t behind\t[other]\n" % (start, start + size))
-    (window,) = counted.windows(_counts((start, size, 10), (start + size, 4, 1)))
+    (window,) = counted.windows(_counts((start, size, 10), (start + size, 4, 1)), 1)
     found = counted.observation(window, table, 10, source=source)
     amounts = dict(zip(zip(found["symbols"], found["modules"], strict=True), found["instructions"], strict=True))
     assert amounts.keys() == {("entry", "some_module"), ("helper", "some_module"), ("behind", "other")}
@@ -185,7 +185,7 @@ def test_of_several_names_the_global_one_stands() -> None:
 def test_changes_by_function_add_up_and_only_what_changed_is_named() -> None:
     def of(extra: int, noise: int) -> dict[tuple[str, str], float]:
         content = _counts((0x401000, 7, 10), (KERNEL, 300 + extra, 10), (KERNEL + 0x100, 20 + noise, 10))
-        return per_operation(counted.observation(counted.windows(content)[0], TABLE, 10))
+        return per_operation(counted.observation(counted.windows(content, 1)[0], TABLE, 10))
 
     before, after = [of(0, noise) for noise in (0, 3, 1)], [of(50, noise) for noise in (2, 0, 3)]
     found = differences(before, after)
@@ -453,6 +453,16 @@ def test_kernels_sort_as_people_do() -> None:
         "6.12.9-cloud",
         "6.12.100-cloud",
     ]
+
+
+def test_the_initramfs_is_named_in_its_directory_where_qemu_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a Multiboot kernel, QEMU takes what follows a comma for a further file, and a blank for its name's end."""
+    monkeypatch.setattr("iolab.adapters.guest.programs.qemu", lambda: "qemu")
+    place = tmp_path / "x,/etc/passwd x" / "initramfs"
+    arguments = qemu.Board(tmp_path, place, 1, 2**30).arguments(tmp_path / "console")
+    assert arguments[arguments.index("-initrd") + 1] == "initramfs"
 
 
 def test_a_comma_in_a_path_stays_in_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,14 @@ import pytest
 from fake_machine import FakeExecutor, record_of
 from iolab.adapters import control
 from iolab.adapters.guest import guest, kvm, plan, programs, qemu
+from iolab.adapters.guest.limit import Deadline
 from iolab.adapters.guest.modules import Modules
 from iolab.base.errors import MachineError
 from iolab.domain.phase_record import probes_of
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
 from iolab.presentation.table import render
+from support.agents import END, UP, answers
 from support.stored import stored_run
 from support.tiny_kernels import HANG, image, speaks
 
@@ -25,8 +27,6 @@ try:
 except MachineError as absent:
     pytest.skip(f"no guest machine here: {absent}", allow_module_level=True)
 
-UP, END = {"up": "6.1.0-tiny"}, {"end": True}
-
 
 @pytest.fixture
 def boards(monkeypatch: pytest.MonkeyPatch) -> list[qemu.Board]:
@@ -34,7 +34,7 @@ def boards(monkeypatch: pytest.MonkeyPatch) -> list[qemu.Board]:
     monkeypatch.setitem(qemu._ACCELERATORS, "kvm", ["-accel", "tcg,thread=single"])
     monkeypatch.setattr(programs, "agent", lambda: Path("/dev/null"))
     monkeypatch.setattr(kvm, "LIMIT_S", 30.0)
-    kvm.check.cache_clear()
+    kvm.works.clear()
     seen: list[qemu.Board] = []
     run = qemu.run
     monkeypatch.setattr(qemu, "run", lambda board, *args, **words: (seen.append(board), run(board, *args, **words))[1])
@@ -44,7 +44,7 @@ def boards(monkeypatch: pytest.MonkeyPatch) -> list[qemu.Board]:
 def test_a_processor_that_answers_is_asked_once_for_each_kernel(tmp_path: Path, boards: list[qemu.Board]) -> None:
     kernel = image(tmp_path / "kernel", speaks([UP, END]))
     for _ in range(3):
-        kvm.check(kernel)
+        kvm.check(kernel, Deadline.after(60))
     (board,) = boards
     assert board.accelerator == "kvm"
     assert "-icount" not in board.arguments(tmp_path)
@@ -55,7 +55,7 @@ def test_a_processor_that_hangs_is_given_up_in_a_line_that_says_what_to_do(
 ) -> None:
     monkeypatch.setattr(kvm, "LIMIT_S", 1.0)
     with pytest.raises(MachineError, match="KVM runs no guest here: the guest did not end within 1 s") as error:
-        kvm.check(image(tmp_path / "kernel", HANG))
+        kvm.check(image(tmp_path / "kernel", HANG), Deadline.after(60))
     assert (error.value.where, error.value.remedy) == ("guest.accelerator", 'leave it at "tcg"')
 
 
@@ -64,7 +64,7 @@ def test_a_processor_that_has_no_kvm_says_so(
 ) -> None:
     monkeypatch.setitem(qemu._ACCELERATORS, "kvm", ["-accel", "xen"])
     with pytest.raises(MachineError, match=r"KVM runs no guest here: .*xen"):
-        kvm.check(image(tmp_path / "kernel", speaks([UP, END])))
+        kvm.check(image(tmp_path / "kernel", speaks([UP, END])), Deadline.after(60))
 
 
 EXPERIMENT = """
@@ -94,9 +94,10 @@ class Guests(FakeExecutor):
     def run(self, trial: Trial, on_progress: Callable[..., Any], should_stop: Callable[[], bool]) -> Record:
         assert trial.guest is not None
         said = record_of(trial, speed=self._faster.get(trial.setting, 1.0)).phases
-        steps = plan.make(control.amend(trial), Modules(None)).phases
-        told = [{"step": step, "told": {"record": one, "ops": 1000}} for step, one in zip(steps, said, strict=True)]
-        image(Path(trial.guest.kernel), speaks([UP, *told, END]))
+        made = plan.make(control.amend(trial), Modules(None))
+        kernel = Path(trial.guest.kernel)
+        kvm.check(kernel, Deadline.after(60))
+        image(kernel, speaks(answers(made, said)))
         return guest.execute(trial, on_progress, should_stop)
 
 

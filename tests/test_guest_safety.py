@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from iolab.adapters.guest import programs, qemu
+from iolab.adapters.guest import programs, qemu, reader
+from iolab.adapters.guest.limit import Deadline, Ended
+from iolab.adapters.guest.reader import Told
 from iolab.base.errors import MachineError
 from support.command_line import wait_until
 from support.tiny_kernels import DEBUG_PORT, HANG, SERIAL_PORT, image, repeats, says
@@ -25,9 +28,15 @@ def board(place: Path, code: bytes, *drives: qemu.Drive) -> qemu.Board:
 
 
 def ended(place: Path, code: bytes, limit_s: float = 30) -> str:
-    with pytest.raises(qemu.Ended) as error:
-        qemu.run(board(place, code), place, limit_s=limit_s, should_stop=lambda: False, on_look=lambda _: None)
+    with pytest.raises(Ended) as error:
+        run(board(place, code), place, limit_s)
     return error.value.what
+
+
+def run(machine: qemu.Board, place: Path, limit_s: float, should_stop: Callable[[], bool] = lambda: False) -> Told:
+    steps: list[dict[str, object]] = [{"do": "symbols", "all": True}]
+    deadline = Deadline.after(limit_s)
+    return qemu.run(machine, place, steps, deadline=deadline, should_stop=should_stop, on_look=lambda _: None)
 
 
 def test_a_kernel_that_hangs_ends_at_the_limit_of_wall_time(tmp_path: Path) -> None:
@@ -45,24 +54,25 @@ def test_what_no_agent_says_ends_the_machine(tmp_path: Path, said: bytes) -> Non
 
 
 def test_a_kernel_cannot_fill_the_memory_with_what_it_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qemu, "TOLD_MAX_BYTES", 1 << 16)
-    assert "told more than" in ended(tmp_path, repeats(DEBUG_PORT, b"A"))
-    assert "told more than" in ended(tmp_path, says(b'{"bytes":99999999}\n'))
+    monkeypatch.setattr(reader, "LINE_BYTES_MAX", 1 << 12)
+    assert "in line 1: longer than 4 KiB: AAAA" in ended(tmp_path, repeats(DEBUG_PORT, b"A"))
+    assert "bytes: Input should be less than" in ended(tmp_path, says(b'{"bytes":99999999}\n'))
 
 
 def test_the_emulator_can_write_the_machines_own_files_only(tmp_path: Path) -> None:
     (tmp_path / "drive").write_bytes(bytes(1 << 20))
     machine = board(tmp_path, HANG, qemu.Drive(tmp_path / "drive", "virtio-blk-pci", {}))
     done = threading.Event()
-    options = {"limit_s": 60.0, "should_stop": done.is_set, "on_look": lambda _: None}
-    running = threading.Thread(target=qemu.run, args=(machine, tmp_path), kwargs=options)
+    running = threading.Thread(target=run, args=(machine, tmp_path, 60.0, done.is_set))
     running.start()
     try:
         wait_until(lambda: [fd for pid in emulators(tmp_path) for fd in opened(pid) if fd.endswith("/drive")], "QEMU")
         (pid,) = emulators(tmp_path)
         assert {Path(path).name for path in opened(pid)} == {"drive", "console", "qemu"}
+        assert Path(f"/proc/{pid}/cwd").readlink() == tmp_path
         status = Path(f"/proc/{pid}/status").read_text()
         assert "Seccomp:\t2" in status
+        assert f"Max data size             {(64 << 20) + (4 << 30)}" in Path(f"/proc/{pid}/limits").read_text()
         assert not [line for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines() if of(pid, line)]
     finally:
         done.set()

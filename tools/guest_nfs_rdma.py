@@ -17,6 +17,7 @@ from typing import Any, cast
 from iolab.adapters.experiment import loads
 from iolab.adapters.guest import counted, guest, kernel, programs, qemu, symbols
 from iolab.adapters.guest.directory import made_directory
+from iolab.adapters.guest.limit import Deadline
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.guest.steps import Plan
 from iolab.adapters.host.site import located
@@ -78,20 +79,24 @@ def measured(name: str, seed: int, writes: int) -> Iterator[tuple[int, Instructi
     plan.add("run", argv=["/sbin/sh", "/setup.sh"])
     steps = [(size, phase.measured, add(plan, size, phase)) for size in SIZES for phase in phases(name, size, writes)]
     plan.add("symbols", all=False)
-    functions = guest.learn(found)
+    deadline = Deadline.after(LIMIT_S)
+    functions = guest.learn(found, deadline)
+    assert functions is not None, "nobody stops it"
     with made_directory(None) as directory:
         (directory / "initramfs").write_bytes(plan.packed())
         (directory / "functions").write_text(symbols.parse(functions).watched(chains=False))
         counter = {"out": str(directory / "counts"), "functions": str(directory / "functions")}
         board = qemu.Board(found.image, directory / "initramfs", 1, MEMORY_BYTES, counter=counter)
-        told = qemu.run(board, directory, limit_s=LIMIT_S, should_stop=lambda: False, on_look=lambda _: None)
+        told = qemu.run(
+            board, directory, plan.steps, deadline=deadline, should_stop=lambda: False, on_look=lambda _: None
+        )
         if told.failed is not None:
-            raise SystemExit(f"{told.failed['what']}: {(directory / 'console').read_text(errors='replace')[-2000:]}")
-        windows = counted.windows((directory / "counts").read_bytes())
-    table = symbols.parse(functions + told.symbols)
+            raise SystemExit(f"{told.failed.what}: {(directory / 'console').read_text(errors='replace')[-2000:]}")
+        windows = counted.windows(counted.content_of(directory / "counts"), len(steps))
+    table = symbols.parse(functions + (told.symbols or b""))
     for window, (size, is_measured, step) in zip(windows, steps, strict=True):
         if is_measured:
-            yield size, counted.observation(window, table, int(cast(Any, told.steps[step])["ops"]))
+            yield size, counted.observation(window, table, cast(Any, told.answer(step)).ops)
 
 
 def phases(name: str, size: int, writes: int) -> list[LoadPhase]:

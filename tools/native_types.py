@@ -25,7 +25,10 @@ each field means, in which unit and range, says the schema.
 """
 
 from typing import {names}
+
+from typing_extensions import TypedDict
 '''
+"""pydantic takes TypedDicts of the standard library's from Python 3.12 on only."""
 LINE_CHARACTERS = 120
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
@@ -161,7 +164,7 @@ def rendered(definitions: dict[str, Json]) -> str:
     for name in definitions:
         module.add(name)
     body = "\n\n".join(module.written.values())
-    names = [name for name in ("Any", "Literal", "NotRequired", "TypedDict") if re.search(rf"\b{name}\b", body)]
+    names = [name for name in ("Any", "Literal", "NotRequired") if re.search(rf"\b{name}\b", body)]
     text = f"{HEAD.format(names=', '.join(names))}\n\n{body}"
     command = [sys.executable, "-m", "ruff", "format", "--line-length", str(LINE_CHARACTERS), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout

@@ -4,7 +4,9 @@ They are plain dicts of JSON: Rust checks what it is given, and these types say 
 each field means, in which unit and range, says the schema.
 """
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 
 class DistributionRecord(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,17 +10,24 @@ from iolab.adapters.control import CONTROLS
 from iolab.adapters.experiment.workloads import Workload
 from iolab.base.option import Bytes, Duration, Options, option
 from iolab.base.problem import Problems
+from iolab.base.quantity import format_bytes
 from iolab.base.toml import TomlTable
 from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.probe import Probes
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
-from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, Target, WeightedLoadPhase
-from iolab.domain.trial.guest import PREFIX, Accelerator, DriveKind
+from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, Target, WeightedLoadPhase, drive_properties
+from iolab.domain.trial.drive_properties import Parameter
+from iolab.domain.trial.guest import MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, PREFIX, Accelerator, DriveKind
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment.setting import Setting
 
-Parameter = str | int | bool
+_MODULE = re.compile(r"[\w-]{1,64}", re.ASCII)
+_VALUE = re.compile(r"[^\s\"'\\]{1,200}")
+DRIVE_BYTES_MAX = 2**43
+"""Half of the largest file that ext4 keeps; an image is one."""
+COMMAND_LINE_MAX = 1500
+"""The kernel takes 2,048 characters; some are iolab's own."""
 
 
 class GuestOptions(Options):
@@ -40,13 +48,15 @@ class GuestOptions(Options):
         "What executes its instructions. tcg: QEMU, which counts them, in a time of the machine's own; kvm: this "
         "machine's processor, in its time, and nothing is counted.",
     )
-    memory: Bytes = option(2**30, "Memory; null_blk keeps what is written in it.", unit="bytes", ge=128 * 2**20)
-    command_line: str = option("", "Further words of the kernel's command line.")
+    memory: Bytes = option(
+        2**30, "Memory; null_blk keeps what is written in it.", unit="bytes", ge=MEMORY_BYTES_MIN, le=MEMORY_BYTES_MAX
+    )
+    command_line: str = option("", "Further words of the kernel's command line.", max_length=COMMAND_LINE_MAX)
     drive: DriveKind = option("null_blk", "What the target's devices are.")
     drive_parameters: dict[str, Parameter] = option(
         {},
         "Of null_blk, its attributes in configfs, such as irqmode; of scsi_debug, the module's parameters; else "
-        "properties of QEMU's device.",
+        "properties of QEMU's device. Names and types are checked.",
     )
     module_parameters: dict[str, dict[str, Parameter]] = option(
         {}, "Of modules, by name; they are loaded even if no drive needs them."
@@ -54,7 +64,12 @@ class GuestOptions(Options):
     virtual_time_limit: Duration = option(
         120 * 10**9, "Time of its own that a trial may take; an instruction takes a nanosecond.", unit="ns", ge=10**9
     )
-    time_limit: Duration = option(600 * 10**9, "Wall time that a trial may take.", unit="ns", ge=10**9)
+    time_limit: Duration = option(
+        600 * 10**9,
+        "Wall time that a trial may take once its kernel is there: symbols, images, the machine, the record.",
+        unit="ns",
+        ge=10**9,
+    )
 
 
 def machines_under(
@@ -68,9 +83,12 @@ def machines_under(
         changes = dict(setting.controls.get("machine", {}))
         path = ("settings", setting.written_as, "machine")
         options = problems.validated(GuestOptions, _merged(table, changes), path, "a guest machine")
-        if options is not None:
-            kernel = setting.controls.get("kernel", machine.removeprefix(PREFIX))
-            found[setting.name] = _machine(kernel, options)
+        if options is None:
+            continue
+        kernel = setting.controls.get("kernel", machine.removeprefix(PREFIX))
+        of_drive = _drive_parameters(options, changes, path, problems)
+        if of_drive is not None and _checked_modules(options, changes, path, problems):
+            found[setting.name] = _machine(kernel, options, of_drive)
     return found
 
 
@@ -119,7 +137,11 @@ INTERRUPTS_PER_CPU = 180
 
 
 def check_drives(target: Target | None, guests: Mapping[str, GuestMachine], problems: Problems) -> None:
-    """Notes more drives than the machine's CPUs have interrupts for; the kernel's own drives need none."""
+    """Notes drives that are too large, and more of them than the machine's CPUs have interrupts for; the kernel's own
+    drives need none."""
+    if guests and isinstance(target, ScratchTarget) and target.size_bytes > DRIVE_BYTES_MAX:
+        what = f"a guest machine's drive has at most {format_bytes(DRIVE_BYTES_MAX)}"
+        problems.add(("target", "size"), what)
     devices = target.devices if isinstance(target, ScratchTarget) else 0
     for machine in guests.values():
         most = INTERRUPTS_PER_CPU * machine.cpus // (machine.cpus + 1)
@@ -187,7 +209,47 @@ def _merged(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
     return merged
 
 
-def _machine(kernel: str, options: GuestOptions) -> GuestMachine:
+def _drive_parameters(
+    options: GuestOptions, changes: Mapping[str, Any], of_setting: Sequence[str], problems: Problems
+) -> dict[str, str] | None:
+    """As the drive takes them; None with a problem noted for each that it does not."""
+    found = {}
+    for name, value in options.drive_parameters.items():
+        try:
+            found[name] = drive_properties.read(options.drive, name, value)
+        except ValueError as error:
+            _note(("drive_parameters", name), str(error), changes, of_setting, problems)
+    return found if len(found) == len(options.drive_parameters) else None
+
+
+def _checked_modules(
+    options: GuestOptions, changes: Mapping[str, Any], of_setting: Sequence[str], problems: Problems
+) -> bool:
+    """Whether the modules' parameters are words of their own on the kernel's command line; notes those that are not."""
+    wrong = [
+        ("module_parameters", module, name)
+        for module, given in options.module_parameters.items()
+        for name, value in given.items()
+        if not (_MODULE.fullmatch(module) and _MODULE.fullmatch(name) and _VALUE.fullmatch(str(value)))
+    ]
+    for key in wrong:
+        what = "expected a module, its parameter and a value, each a word without quotes and spaces"
+        _note(key, what, changes, of_setting, problems)
+    return not wrong
+
+
+def _note(
+    key: Sequence[str], what: str, changes: Mapping[str, Any], of_setting: Sequence[str], problems: Problems
+) -> None:
+    """Where the file says it: at the setting, if that changes the key or the drive that decides about it."""
+    dotted = ".".join(key)
+    if "drive" in changes or any(f"{dotted}.".startswith(f"{name}.") for name in changes):
+        problems.add(of_setting, f"{dotted}: {what}")
+    else:
+        problems.add(("guest", *key), what)
+
+
+def _machine(kernel: str, options: GuestOptions, drive_parameters: dict[str, str]) -> GuestMachine:
     return GuestMachine(
         kernel=kernel,
         modules=options.modules,
@@ -196,7 +258,7 @@ def _machine(kernel: str, options: GuestOptions) -> GuestMachine:
         memory_bytes=options.memory,
         command_line=options.command_line,
         drive=options.drive,
-        drive_parameters=_texts(options.drive_parameters),
+        drive_parameters=drive_parameters,
         module_parameters={name: _texts(given) for name, given in options.module_parameters.items()},
         accelerator=options.accelerator,
         time_limit_ns=options.time_limit,

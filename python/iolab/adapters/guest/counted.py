@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 from iolab.adapters.guest.debug_files import Source
 from iolab.adapters.guest.inlined import lines_of
 from iolab.adapters.guest.symbols import USER_MAX, Symbols
+from iolab.base.bounded_file import read_bounded
+from iolab.base.errors import InputError
 from iolab.domain.chains import OUTSIDE
 from iolab.domain.phase_record import Chains, InstructionsObservation
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -22,6 +26,7 @@ _HEADER = [(name, "<u8") for name in ("magic", "blocks", *_CONTEXTS, *_MEMORY, "
 _BLOCK = [("start", "<u8"), ("bytes", "<u4"), ("instructions", "<u4"), ("executed", "<u8")]
 _CHAIN = [("function", "<u8"), ("instructions", "<u8"), ("parent", "<u4"), ("unused", "<u4")]
 UNKNOWN = "[unknown]"
+CONTENT_MAX_BYTES = 2 << 30
 CHAINS_FROM = 1e-5
 """A chain with a smaller share of the instructions is its caller's."""
 
@@ -44,13 +49,17 @@ class Window:
     misses: int
 
 
-def windows(content: bytes) -> list[Window]:
-    """One per phase, in their order. ValueError if the file is not whole."""
+def windows(content: bytes, phases: int) -> list[Window]:
+    """One per phase, in their order. ValueError if the file is not whole, or of other phases: a guest may mark them as
+    often as it likes."""
     import numpy as np
 
     head, block, chain = np.dtype(_HEADER), np.dtype(_BLOCK), np.dtype(_CHAIN)
-    found, at = [], 0
+    found: list[Window] = []
+    at = 0
     while at < len(content):
+        if len(found) == phases:
+            raise ValueError(f"more than {phases} phases were marked")
         if len(content) - at < head.itemsize:
             raise ValueError("the counts end in the middle")
         header = np.frombuffer(content, head, 1, at)[0]
@@ -63,12 +72,22 @@ def windows(content: bytes) -> list[Window]:
         chains = np.frombuffer(content, chain, of_chains, at + count * block.itemsize)
         at += due
         of_sizes = int(blocks["instructions"].sum())
-        if len(content) - at < of_sizes:
+        if len(content) - at < of_sizes or (chains["parent"] > np.maximum(np.arange(of_chains), 1) - 1).any():
             raise ValueError("the counts are damaged")
         sizes = np.frombuffer(content, np.uint8, of_sizes, at)
         at += of_sizes
         found.append(Window(blocks, sizes, chains, *(int(header[name]) for name in (*_CONTEXTS, *_MEMORY))))
+    if len(found) < phases:
+        raise ValueError(f"{len(found)} phases of {phases} were marked")
     return found
+
+
+def content_of(counts: Path) -> bytes:
+    """What the counter wrote. ValueError if it is nothing, or too much."""
+    try:
+        return read_bounded(counts, CONTENT_MAX_BYTES, "what was counted")
+    except InputError as error:
+        raise ValueError(error.what) from None
 
 
 def observation(

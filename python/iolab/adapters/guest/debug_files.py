@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from iolab.adapters.guest.below import files_below
+from iolab.adapters.guest.limit import Deadline
 from iolab.adapters.system import command
 from iolab.base.errors import MachineError
 
@@ -39,6 +41,7 @@ class Source:
     """Its `vmlinux`."""
     directory: Path | None = None
     """Below it lie its modules' files, as `NAME.ko` or `NAME.ko.debug`; None: modules have none."""
+    deadline: Deadline | None = None
 
     def places(self, addresses: Sequence[int]) -> list[SourceLine]:
         """Of each address in the kernel's image.
@@ -46,7 +49,7 @@ class Source:
         Raises:
             MachineError: binutils is not installed, or does not read the file in time.
         """
-        return _places(self.image, addresses)
+        return self._places(self.image, addresses)
 
     def places_in(self, module: str, addresses: Sequence[tuple[int, int, str]]) -> list[SourceLine]:
         """The same of a module, which the kernel put where it had room. Its functions tell where each of its sections
@@ -59,7 +62,8 @@ class Source:
         if file is None:
             return [NOWHERE] * len(addresses)
         functions = {
-            name: (section, int(at, 16)) for at, section, name in _SYMBOL.findall(_run("objdump", "--syms", file=file))
+            name: (section, int(at, 16))
+            for at, section, name in _SYMBOL.findall(self._run("objdump", "--syms", file=file))
         }
         bases = _bases(functions, {(start, name) for _, start, name in addresses})
         found = [NOWHERE] * len(addresses)
@@ -68,24 +72,46 @@ class Source:
                 at for at, (*_, name) in enumerate(addresses) if name in functions and functions[name][0] == section
             ]
             offsets = [addresses[at][0] - base for at in wanted]
-            for at, place in zip(wanted, _places(file, offsets, "--section", section), strict=True):
+            for at, place in zip(wanted, self._places(file, offsets, "--section", section), strict=True):
                 found[at] = place
         return found
+
+    def _places(self, file: Path, addresses: Sequence[int], *options: str) -> list[SourceLine]:
+        if not addresses:
+            return []
+        asked = "".join(f"{address:x}\n" for address in addresses)
+        options = ("--addresses", "--inlines", "--functions", *options, "--exe")
+        found = _parsed(self._run("addr2line", *options, file=file, given=asked))
+        if len(found) != len(addresses):
+            raise MachineError("addr2line does not answer", where=str(file))
+        return found
+
+    def _run(self, tool: str, *options: str, file: Path, given: str | None = None) -> str:
+        """What a program of binutils prints of the file."""
+        limit_s = command.TIME_LIMIT_S if self.deadline is None else self.deadline.left_s
+        return command.run(
+            [tool, *options, str(file)],
+            package="binutils",
+            where="probe instructions",
+            given=given,
+            limit_s=min(limit_s, command.TIME_LIMIT_S),
+        )
 
     @cached_property
     def _modules(self) -> dict[str, Path]:
         if self.directory is None:
             return {}
-        files = sorted(path for path in self.directory.rglob("*.ko*") if path.name.endswith((".ko", ".ko.debug")))
+        files = sorted(path for path in files_below(self.directory) if path.name.endswith((".ko", ".ko.debug")))
         return {path.name.partition(".ko")[0].replace("-", "_"): path for path in files}
 
 
-def at(path: Path) -> Source | None:
+def at(path: Path, deadline: Deadline | None = None) -> Source | None:
     """The debug information of a `vmlinux`, or of what a package or a build left in a directory; None without one."""
     if not path.is_dir():
-        return Source(path) if path.is_file() else None
-    images = sorted(found for found in path.rglob("vmlinux*") if found.is_file() and found.suffix not in (".o", ".lds"))
-    return Source(images[0], path) if images else None
+        return Source(path, deadline=deadline) if path.is_file() else None
+    named = (found for found in files_below(path) if found.name.startswith("vmlinux"))
+    images = sorted(found for found in named if found.is_file() and found.suffix not in (".o", ".lds"))
+    return Source(images[0], path, deadline) if images else None
 
 
 def _bases(functions: Mapping[str, tuple[str, int]], loaded: set[tuple[int, str]]) -> dict[str, int]:
@@ -96,22 +122,6 @@ def _bases(functions: Mapping[str, tuple[str, int]], loaded: set[tuple[int, str]
             section, at = functions[name]
             votes.setdefault(section, Counter())[start - at] += 1
     return {section: count.most_common(1)[0][0] for section, count in votes.items()}
-
-
-def _places(file: Path, addresses: Sequence[int], *options: str) -> list[SourceLine]:
-    if not addresses:
-        return []
-    asked = "".join(f"{address:x}\n" for address in addresses)
-    options = ("--addresses", "--inlines", "--functions", *options, "--exe")
-    found = _parsed(_run("addr2line", *options, file=file, given=asked))
-    if len(found) != len(addresses):
-        raise MachineError("addr2line does not answer", where=str(file))
-    return found
-
-
-def _run(tool: str, *options: str, file: Path, given: str | None = None) -> str:
-    """What a program of binutils prints of the file."""
-    return command.run([tool, *options, str(file)], package="binutils", where="probe instructions", given=given)
 
 
 def _parsed(text: str) -> list[SourceLine]:

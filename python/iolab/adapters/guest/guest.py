@@ -10,18 +10,24 @@ from typing import Any, cast
 
 from iolab.adapters import control
 from iolab.adapters.guest import counted, debug_files, kernel, kvm, plan, qemu, sorts, symbols
+from iolab.adapters.guest.below import path_of
 from iolab.adapters.guest.describe import observed
 from iolab.adapters.guest.directory import made_directory
+from iolab.adapters.guest.limit import Deadline, Ended
 from iolab.adapters.guest.modules import Modules
+from iolab.adapters.guest.reader import Told
+from iolab.adapters.guest.said import Absent, Failure, Written
 from iolab.adapters.guest.steps import Plan
 from iolab.adapters.guest.tree import DoesNotBuild
 from iolab.adapters.host import outcome
 from iolab.base.errors import InputError, MachineError
+from iolab.base.plain_text import one_line
+from iolab.base.quantity import format_bytes
 from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
-from iolab.domain.record import Fault, Record, impossible
+from iolab.domain.record import Fault, Record, impossible, interrupted
 from iolab.domain.trial import GuestMachine, ScratchTarget, SortPhase, Trial
 
 LEARNING_LIMIT_S = 300.0
@@ -42,20 +48,30 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
         found = kernel.find(trial.guest.kernel, trial.guest.modules)
     except DoesNotBuild as error:
         return impossible(trial, {"kernel": error.what})
+    try:
+        return _in_time(trial, found, Deadline.after(trial.guest.time_limit_ns / 1e9), on_progress, should_stop)
+    except Ended as error:
+        return _failed(trial, started_unix_ns, Fault(what=str(error)))
+
+
+def _in_time(
+    trial: Trial, found: kernel.Kernel, deadline: Deadline, on_progress: OnProgress, should_stop: ShouldStop
+) -> Record:
+    """Ended if the guest is not what it should be, or not done by then."""
+    assert trial.guest is not None
+    started_unix_ns = time.time_ns()
     if trial.guest.accelerator == "kvm":
-        kvm.check(found.image)
-    source = _source(trial, found)
+        kvm.check(found.image, deadline)
+    source = _source(trial, found, deadline)
     amended = control.amend(trial)
     made = plan.make(amended, Modules(found.modules))
     counts = INSTRUCTIONS in trial.probes
-    functions = learn(found, should_stop) if counts else None
+    functions = learn(found, deadline, should_stop) if counts else None
+    if counts and functions is None:
+        return interrupted(trial)
     with _directory(amended) as directory:
-        machine = _Machine(amended, made, directory, functions, source, should_stop, on_progress)
-        try:
-            told = machine.run(found.image)
-        except qemu.Ended as error:
-            return _ended(trial, started_unix_ns, error.what)
-        return machine.record(trial, told, started_unix_ns)
+        machine = _Machine(amended, made, directory, functions, source, deadline, should_stop, on_progress)
+        return machine.record(trial, machine.run(found), started_unix_ns)
 
 
 @dataclass
@@ -69,6 +85,7 @@ class _Machine:
     """Of the kernel outside of its modules; None: nothing is counted."""
     source: debug_files.Source | None
     """None: inlined functions are their callers'."""
+    deadline: Deadline
     should_stop: ShouldStop
     on_progress: OnProgress
     _began: float = field(default_factory=time.monotonic)
@@ -78,11 +95,11 @@ class _Machine:
         assert self.trial.guest is not None
         return self.trial.guest
 
-    def run(self, image: Path) -> qemu.Told:
+    def run(self, found: kernel.Kernel) -> Told:
         initramfs = self.directory / "initramfs"
         initramfs.write_bytes(self.plan.packed())
         board = qemu.Board(
-            image,
+            found.image,
             initramfs,
             self.guest.cpus,
             self.guest.memory_bytes,
@@ -90,13 +107,19 @@ class _Machine:
             _drives(self.trial, self.directory),
             self.guest.accelerator,
             self._counter(),
+            found.label,
         )
-        limit_s = self.guest.time_limit_ns / 1e9
+        self.deadline.check("making it", found.label)
         return qemu.run(
-            board, self.directory, limit_s=limit_s, should_stop=self.should_stop, on_look=self._show_progress
+            board,
+            self.directory,
+            self.plan.steps,
+            deadline=self.deadline,
+            should_stop=self.should_stop,
+            on_look=self._show_progress,
         )
 
-    def record(self, trial: Trial, told: qemu.Told, started_unix_ns: int) -> Record:
+    def record(self, trial: Trial, told: Told, started_unix_ns: int) -> Record:
         if told.failed is not None:
             return self._failed(trial, told.failed, started_unix_ns)
         if absent := self._absent(told):
@@ -123,27 +146,29 @@ class _Machine:
         several = "with several virtual CPUs, times are those of this machine, and counts vary more"
         return [several] if self.guest.cpus > 1 and self.guest.accelerator == "tcg" else []
 
-    def _phases(self, told: qemu.Told) -> list[PhaseRecord]:
+    def _phases(self, told: Told) -> list[PhaseRecord]:
         """All, laying out too, with what was counted of them."""
         found: list[PhaseRecord] = []
         seen = self._observations(told)
         for number, (step, phase) in enumerate(self.plan.phases.items()):
-            answer = cast(Any, told.steps[step])
-            record = answer["record"]
-            done = sorts.record(phase, record) if isinstance(phase, SortPhase) else cast(PhaseRecord, record)
+            answer = cast(Any, told.answer(step))
+            done = (
+                sorts.record(phase, answer.record) if isinstance(phase, SortPhase) else cast(PhaseRecord, answer.record)
+            )
             if self.functions is not None:
-                done = {**done, **seen(number, int(answer["ops"]))}
+                done = {**done, **seen(number, answer.ops)}
             found.append(done)
         return found
 
-    def _observations(self, told: qemu.Told) -> Callable[[int, int], Any]:
+    def _observations(self, told: Told) -> Callable[[int, int], Any]:
         if self.functions is None:
             return lambda number, operations: {}
-        windows = counted.windows(self._counts.read_bytes())
-        if len(windows) != len(self.plan.phases):
-            why = f"{len(windows)} phases of {len(self.plan.phases)} were marked"
+        try:
+            windows = counted.windows(counted.content_of(self._counts), len(self.plan.phases))
+        except ValueError as error:
+            why = str(error)
             return lambda number, operations: {"probes_absent": {INSTRUCTIONS: why}}
-        table = symbols.parse(self.functions + told.symbols)
+        table = symbols.parse(self.functions + (told.symbols or b""))
 
         def observe(number: int, operations: int) -> Any:
             memory, cache = bool(self._asked.get("memory")), self._asked.get("cache_bytes") is not None
@@ -175,34 +200,34 @@ class _Machine:
         told |= {"cache": str(self._asked["cache_bytes"])} if self._asked.get("cache_bytes") else {}
         return told | ({"chains": "on"} if chains else {})
 
-    def _applied(self, told: qemu.Told) -> dict[str, JsonObject]:
+    def _applied(self, told: Told) -> dict[str, JsonObject]:
         found: dict[str, JsonObject] = {}
         for step, name in self.plan.controls.items():
-            answer = told.steps.get(step) or {}
+            answer = told.answer(step)
             path = str(self.plan.steps[step]["path"])
             one = found.setdefault(name, {"before": {}, "applied": {}})
-            cast(Any, one["before"])[path] = answer.get("before")
-            cast(Any, one["applied"])[path] = answer.get("after")
+            written = answer if isinstance(answer, Written) else None
+            cast(Any, one["before"])[path] = None if written is None else written.before
+            cast(Any, one["applied"])[path] = None if written is None else written.after
         return found
 
-    def _absent(self, told: qemu.Told) -> dict[str, str]:
+    def _absent(self, told: Told) -> dict[str, str]:
         """The controls that this kernel or drive does not have, and why."""
-        answers = ((name, told.steps.get(step) or {}) for step, name in self.plan.controls.items())
-        return {name: str(answer["absent"]) for name, answer in answers if "absent" in answer}
+        answers = ((name, told.answer(step)) for step, name in self.plan.controls.items())
+        return {name: answer.absent for name, answer in answers if isinstance(answer, Absent)}
 
-    def _failed(self, trial: Trial, failed: JsonObject, started_unix_ns: int) -> Record:
-        step = failed.get("step")
-        if failed.get("of_plan"):
-            raise InputError(str(failed["what"]), where="guest machine")
-        phase = self.plan.phases.get(step) if isinstance(step, int) else None
+    def _failed(self, trial: Trial, failed: Failure, started_unix_ns: int) -> Record:
+        what = one_line(failed.what)
+        if failed.of_plan:
+            raise InputError(what, where=f"guest {self.guest.kernel}")
+        phase = None if failed.step is None else self.plan.phases.get(failed.step)
         name = None if phase is None else phase.name
-        fault = Fault(what=str(failed["what"]), errno=cast(Any, failed.get("errno")), phase=name)
-        return _failed(trial, started_unix_ns, fault)
+        return _failed(trial, started_unix_ns, Fault(what=what, errno=failed.errno, phase=name))
 
-    def _show_progress(self, told: qemu.Told) -> None:
+    def _show_progress(self, told: Told) -> None:
         """Which phase: the guest is not disturbed while it works."""
         elapsed_ns = int((time.monotonic() - self._began) * 1e9)
-        done = max(told.steps, default=-1)
+        done = len(told.steps) - 1
         coming = [(step, phase) for step, phase in self.plan.phases.items() if step > done]
         if told.up is None or not coming or coming[0][0] > done + 1:
             self.on_progress(Progress(phase="", doing="preparing", elapsed_ns=elapsed_ns))
@@ -212,9 +237,13 @@ class _Machine:
         self.on_progress(Progress(phase=phase.name, doing=doing, elapsed_ns=elapsed_ns))
 
 
-def learn(found: kernel.Kernel, should_stop: Callable[[], bool] = lambda: False) -> bytes:
-    """The kernel's functions outside of its modules, read in a guest unless they are known. MachineError if it does not
-    boot."""
+def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bool] = lambda: False) -> bytes | None:
+    """The kernel's functions outside of its modules, read in a guest unless they are known; None if it was stopped.
+
+    Raises:
+        Ended: it did not get to its end.
+        MachineError: it does not tell them.
+    """
     identity = found.identity()
     text = symbols.known(identity)
     if text is not None:
@@ -224,22 +253,31 @@ def learn(found: kernel.Kernel, should_stop: Callable[[], bool] = lambda: False)
         steps.add("symbols", all=True)
         initramfs = directory / "initramfs"
         initramfs.write_bytes(steps.packed())
-        board = qemu.Board(found.image, initramfs, cpus=1, memory_bytes=512 << 20)
-        told = qemu.run(board, directory, limit_s=LEARNING_LIMIT_S, should_stop=should_stop, on_look=lambda _: None)
-    if not told.ended or not told.symbols:
-        raise MachineError("the kernel does not tell its symbols (KALLSYMS)", where=found.name)
-    of_kernel = b"".join(line for line in told.symbols.splitlines(keepends=True) if not line.endswith(b"]\n"))
+        board = qemu.Board(found.image, initramfs, cpus=1, memory_bytes=512 << 20, name=found.label)
+        told = qemu.run(
+            board,
+            directory,
+            steps.steps,
+            deadline=deadline.within(LEARNING_LIMIT_S),
+            should_stop=should_stop,
+            on_look=lambda _: None,
+        )
+    if not told.is_over:
+        return None
+    of_kernel = symbols.of_kernel(told.symbols or b"")
+    if not of_kernel:
+        raise MachineError("the kernel does not tell its symbols (KALLSYMS)", where=found.label)
     symbols.keep(identity, of_kernel)
     return of_kernel
 
 
-def _source(trial: Trial, found: kernel.Kernel) -> debug_files.Source | None:
+def _source(trial: Trial, found: kernel.Kernel, deadline: Deadline) -> debug_files.Source | None:
     """Where the probe's option asks for it. InputError: there is no file with debug information."""
     assert trial.guest is not None
     if not trial.probes.get(INSTRUCTIONS, {}).get("inlined"):
         return None
-    path = found.debug if trial.guest.debug is None else Path(trial.guest.debug).expanduser()
-    source = None if path is None else debug_files.at(path)
+    path = found.debug if trial.guest.debug is None else path_of(trial.guest.debug, "guest.debug")
+    source = None if path is None else debug_files.at(path, deadline)
     if source is None:
         raise InputError(
             f"{found.name} has no file with debug information" if path is None else f"no vmlinux at {path}",
@@ -259,8 +297,14 @@ def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
     found = []
     for number in range(target.devices):
         image = directory / f"drive{number}"
-        with image.open("wb") as file:
-            file.truncate(target.size_bytes)
+        try:
+            with image.open("wb") as file:
+                file.truncate(target.size_bytes)
+        except OSError as error:
+            what = f"no image of {format_bytes(target.size_bytes)} can be made there: {error.strerror}"
+            raise MachineError(
+                what, where=str(directory), remedy="lower [target] size, or name another backing"
+            ) from None
         own = {"serial": f"iolab{number}"} if guest.drive == "nvme" else {}
         own |= {} if target.sector_bytes is None else {"logical_block_size": str(target.sector_bytes)}
         found.append(qemu.Drive(image, device, {**own, **guest.drive_parameters}))
@@ -270,10 +314,6 @@ def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
 def _directory(trial: Trial) -> Any:
     assert isinstance(trial.target, ScratchTarget)
     return made_directory(trial.target.backing_directory)
-
-
-def _ended(trial: Trial, started_unix_ns: int, what: str) -> Record:
-    return _failed(trial, started_unix_ns, Fault(what=what))
 
 
 def _failed(trial: Trial, started_unix_ns: int, fault: Fault) -> Record:

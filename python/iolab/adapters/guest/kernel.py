@@ -8,9 +8,14 @@ from hashlib import blake2b
 from pathlib import Path
 
 from iolab.adapters.guest import cache, debian, tree
+from iolab.adapters.guest.below import path_of
+from iolab.base.bounded_file import is_file, read_bounded
 from iolab.base.errors import InputError, MachineError
+from iolab.base.quantity import format_bytes
 
 RUNNING = "running"
+IMAGE_BYTES_MAX = 512 << 20
+"""Some thirty times Debian's."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +30,15 @@ class Kernel:
     debug: Path | None = None
     """Its file with debug information, where its build left one."""
 
+    @property
+    def label(self) -> str:
+        """As errors call the guest that boots it."""
+        return f"guest {self.name}"
+
     def identity(self) -> str:
-        """Of the image's content."""
-        return blake2b(self.image.read_bytes(), digest_size=16).hexdigest()
+        """Of the image's content. InputError if there is none to be read, or too much."""
+        content = read_bounded(self.image, IMAGE_BYTES_MAX, "a kernel's image")
+        return blake2b(content, digest_size=16).hexdigest()
 
 
 def find(name: str, modules: str | None = None) -> Kernel:
@@ -86,9 +97,12 @@ def _running() -> Kernel:
 
 
 def _of_files(name: str, modules: str | None) -> Kernel:
-    image = Path(name).expanduser().absolute()
-    if not image.is_file():
+    image = path_of(name, "kernel")
+    if not is_file(image):
         raise InputError("no such kernel image", where=name, remedy="expected a bzImage, as in /boot/vmlinuz-*")
-    if modules is not None and not Path(modules).is_dir():
+    if image.stat().st_size > IMAGE_BYTES_MAX:
+        raise InputError(f"longer than {format_bytes(IMAGE_BYTES_MAX)}, the most for a kernel's image", where=name)
+    directory = None if modules is None else path_of(modules, "guest.modules")
+    if directory is not None and not os.path.isdir(directory):  # noqa: PTH112 (a Path raises for a name too long)
         raise InputError("no such directory of modules", where=modules)
-    return Kernel(name, image, None if modules is None else Path(modules))
+    return Kernel(name, image, directory)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 from iolab.adapters.guest import qemu
 from iolab.adapters.guest.directory import made_directory
+from iolab.adapters.guest.limit import Deadline, Ended
 from iolab.adapters.guest.steps import Plan
 from iolab.base.errors import MachineError
 
@@ -15,15 +15,22 @@ LIMIT_S = 20.0
 MEMORY_BYTES = 512 << 20
 
 
-@cache
-def check(image: Path) -> None:
-    """Boots the kernel under KVM and ends it. MachineError if it does not come up in time."""
+works: set[Path] = set()
+"""Kernels that were tried."""
+
+
+def check(image: Path, deadline: Deadline) -> None:
+    """Boots the kernel under KVM and ends it, once. MachineError if it does not come up in time."""
+    if image in works:
+        return
     with made_directory(None) as directory:
         initramfs = directory / "initramfs"
         initramfs.write_bytes(Plan(seed=0).packed())
         board = qemu.Board(image, initramfs, cpus=1, memory_bytes=MEMORY_BYTES, accelerator="kvm")
+        until = deadline.within(LIMIT_S)
         try:
-            qemu.run(board, directory, limit_s=LIMIT_S, should_stop=lambda: False, on_look=lambda _: None)
-        except qemu.Ended as error:
+            qemu.run(board, directory, (), deadline=until, should_stop=lambda: False, on_look=lambda _: None)
+        except Ended as error:
             what = f"KVM runs no guest here: {error.what}"
             raise MachineError(what, where="guest.accelerator", remedy='leave it at "tcg"') from None
+    works.add(image)

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import lzma
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from iolab.base.errors import MachineError
+from iolab.adapters.guest.below import files_below
+from iolab.base.bounded_file import read_bounded
+from iolab.base.errors import InputError, MachineError
+from iolab.base.quantity import format_bytes
 
+MODULE_BYTES_MAX = 64 << 20
+"""Unpacked; Debian's largest, of graphics, have some 15 MiB."""
+MODULES_MAX = 500
+"""That are loaded; a distribution's kernel loads some hundred."""
+MODULES_BYTES_MAX = 512 << 20
+"""All of those together: they lie in the guest's memory."""
+LIST_BYTES_MAX = 4 << 20
+UNPACKING_BYTES_MAX = 256 << 20
+NAME_MAX = 100
 _SUFFIXES = (".ko", ".ko.xz")
+_ELF = b"\x7fELF"
 _BY_ALIAS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("xfs", "libcrc32c", "ext4"), ("crc32c_generic",)),
     "rdma_rxe": ("crc32_generic",),
@@ -31,46 +46,80 @@ class Modules:
         that the kernel has in itself, or that a kernel without modules is taken to have, are left out.
 
         Raises:
+            InputError: a file is no module, they depend on each other in a circle, or are too many or too large.
             MachineError: the kernel has no such module.
         """
         found: dict[str, bytes] = {}
-        for name in names:
-            self._add(_canonical(name), found, wanted=True)
+        if self._directory is not None:
+            for name in names:
+                self._add(_canonical(name), found)
         return list(found.items())
 
     def has(self, name: str) -> bool:
         """Whether the kernel has it, in itself or as a module."""
         return self._directory is None or _canonical(name) in {**self._files, **self._built_in}
 
-    def _add(self, name: str, found: dict[str, bytes], *, wanted: bool) -> None:
-        if name in found or self._directory is None:
+    def _add(self, name: str, found: dict[str, bytes]) -> None:
+        """The module, after all that it needs."""
+        if name in found:
             return
-        for before in _BY_ALIAS.get(name, ()):
-            self._add(before, found, wanted=False)
-        if name in self._built_in:
-            return
-        path = self._files.get(name)
+        under_way = {name: self._module(name, wanted=True)}
+        while under_way:
+            module = next(reversed(under_way.values()))
+            needed = next((one for one in module.needs if one[0] not in found), None)
+            if needed is None:
+                del under_way[module.name]
+                if module.content is not None:
+                    found[module.name] = module.content
+                continue
+            if needed[0] in under_way:
+                raise self._refused(f"modules depend on each other in a circle: {module.name} needs {needed[0]} too")
+            under_way[needed[0]] = self._module(needed[0], wanted=needed[1])
+            self._check_room([*found.values(), *(one.content or b"" for one in under_way.values())])
+
+    def _module(self, name: str, *, wanted: bool) -> _Module:
+        """`wanted`: it must be there, in the kernel or as a module."""
+        before = [(one, False) for one in _BY_ALIAS.get(name, ())]
+        path = None if name in self._built_in else self._files.get(name)
         if path is None:
-            if not wanted:
-                return
-            raise MachineError(f"this kernel has no module {name}", where=str(self._directory))
+            if wanted and name not in self._built_in:
+                raise MachineError(f"this kernel has no module {name[:NAME_MAX]}", where=str(self._directory))
+            return _Module(name, None, iter(before))
         content = _content(path)
-        for dependency in _depends(content):
-            self._add(_canonical(dependency), found, wanted=True)
-        found[name] = content
+        return _Module(name, content, iter([*before, *((_canonical(one), True) for one in _depends(content))]))
+
+    def _check_room(self, contents: Sequence[bytes]) -> None:
+        if len(contents) > MODULES_MAX:
+            raise self._refused(f"more than {MODULES_MAX} modules are needed")
+        if sum(map(len, contents)) > MODULES_BYTES_MAX:
+            raise self._refused(f"the modules that are needed take more than {format_bytes(MODULES_BYTES_MAX)}")
+
+    def _refused(self, what: str) -> InputError:
+        return InputError(what, where=str(self._directory))
 
     @cached_property
     def _files(self) -> dict[str, Path]:
         assert self._directory is not None
-        paths = (path for path in sorted(self._directory.rglob("*.ko*")) if path.name.endswith(_SUFFIXES))
+        paths = sorted(path for path in files_below(self._directory) if path.name.endswith(_SUFFIXES))
         return {_canonical(path.name.partition(".")[0]): path for path in paths}
 
     @cached_property
     def _built_in(self) -> dict[str, None]:
         assert self._directory is not None
         listed = self._directory / "modules.builtin"
-        lines = listed.read_text().split() if listed.exists() else []
-        return dict.fromkeys(_canonical(Path(line).name.partition(".")[0]) for line in lines)
+        if not os.path.lexists(listed):
+            return {}
+        lines = read_bounded(listed, LIST_BYTES_MAX, "a list of modules").decode(errors="replace").split()
+        return dict.fromkeys(_canonical(line.rpartition("/")[2].partition(".")[0]) for line in lines)
+
+
+@dataclass(frozen=True)
+class _Module:
+    name: str
+    content: bytes | None
+    """None: the kernel has it in itself, or not at all."""
+    needs: Iterator[tuple[str, bool]]
+    """What has to be loaded before, and whether it must be there."""
 
 
 def _canonical(name: str) -> str:
@@ -78,8 +127,25 @@ def _canonical(name: str) -> str:
 
 
 def _content(path: Path) -> bytes:
-    content = path.read_bytes()
-    return lzma.decompress(content) if path.suffix == ".xz" else content
+    content = read_bounded(path, MODULE_BYTES_MAX, "a module")
+    if path.suffix == ".xz":
+        content = _unpacked(content, path)
+    if not content.startswith(_ELF):
+        raise InputError("is no kernel module (ELF)", where=str(path))
+    return content
+
+
+def _unpacked(content: bytes, path: Path) -> bytes:
+    try:
+        unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=UNPACKING_BYTES_MAX)
+        unpacked = unpacker.decompress(content, MODULE_BYTES_MAX + 1)
+    except lzma.LZMAError as error:
+        raise InputError(f"is no whole file of xz: {error}", where=str(path)) from None
+    if len(unpacked) > MODULE_BYTES_MAX:
+        raise InputError(f"longer than {format_bytes(MODULE_BYTES_MAX)}, the most for a module", where=str(path))
+    if not unpacker.eof:
+        raise InputError("is no whole file of xz", where=str(path))
+    return unpacked
 
 
 def _depends(content: bytes) -> list[str]:

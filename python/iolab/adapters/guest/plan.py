@@ -114,8 +114,6 @@ def _make_null_blk(plan: Plan, disk: str, target: ScratchTarget, parameters: dic
     own = {"size": str(-(-target.size_bytes // _MIB)), "memory_backed": "1", "irqmode": "0", "submit_queues": "1"}
     own |= {} if target.sector_bytes is None else {"blocksize": str(target.sector_bytes)}
     for name, value in {**own, **parameters, "power": "1"}.items():
-        if not name.isidentifier():
-            raise InputError(f"null_blk has no attribute {name!r}", where="guest.drive_parameters")
         plan.add("write", path=f"{place}/{name}", value=value, optional=False)
 
 

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
+import resource
 import selectors
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from iolab.adapters.guest import programs
+from iolab.adapters.guest.limit import Deadline, Ended
+from iolab.adapters.guest.reader import Reader, Told, Unsaid
 from iolab.adapters.system import command
 from iolab.base import child_process
-from iolab.base.errors import MachineError
-from iolab.base.strict_json import JsonObject
 from iolab.domain.trial.guest import Accelerator
 
 POLL_S = 0.1
 CONSOLE_LINES = 6
 CONSOLE_BYTES = 16384
+OWN_MEMORY_BYTES = 4 << 30
+"""Of QEMU beside its guest's: 1 GiB is for translated code, and the counter keeps each block that was executed."""
 CONSOLE_MAX_BYTES = 16 << 20
 """A kernel that writes more ends its machine: it would fill the disk."""
-TOLD_MAX_BYTES = 256 << 20
-"""Of one line, or of the symbols."""
 COMPLAINTS = ("Kernel panic", "BUG:", "Oops:", "Out of memory")
 CONSOLE = (
     "console=ttyS0 panic=-1 oops=panic quiet no_timer_check tsc=reliable "
@@ -62,6 +61,8 @@ class Board:
     accelerator: Accelerator = "tcg"
     counter: Mapping[str, str] | None = None
     """What the counter is told (counter/counter.c); None: nothing is counted."""
+    name: str = "guest machine"
+    """As errors call it."""
 
     def arguments(self, console: Path) -> list[str]:
         """QEMU's command line. With one CPU under TCG, time is instructions: 1 ns each, and none passes while it
@@ -100,41 +101,35 @@ _ACCELERATORS: dict[Accelerator, list[str]] = {
 
 
 def emulator(image: Path, initramfs: Path, cpus: int, memory_bytes: int, accelerator: Accelerator = "tcg") -> list[str]:
-    """QEMU's command line up to what a machine is connected to: no network, no drive, nothing of this machine."""
+    """QEMU's command line up to what a machine is connected to: no network, no drive, nothing of this machine.
+
+    It is run in the initramfs' directory: QEMU takes a comma in that path for the end of it, and firmware from where it
+    is run.
+    """
     found = [programs.qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-sandbox", _SANDBOX]
     found += [*_ACCELERATORS[accelerator], "-smp", str(cpus), "-m", f"size={memory_bytes >> 20}M"]
-    found += ["-kernel", str(image), "-initrd", str(initramfs), "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+    found += ["-kernel", str(image), "-initrd", initramfs.name, "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
     return found
 
 
-class Ended(MachineError):
-    """The machine ended before its plan did: why, and the kernel's last lines."""
-
-
-@dataclass
-class Told:
-    """What the agent told, in its order."""
-
-    up: str | None = None
-    """The kernel's release, once it runs."""
-    steps: dict[int, JsonObject | None] = field(default_factory=dict)
-    """By the step's number."""
-    symbols: bytes = b""
-    ended: bool = False
-    failed: JsonObject | None = None
-
-
 def run(
-    board: Board, directory: Path, *, limit_s: float, should_stop: Callable[[], bool], on_look: Callable[[Told], None]
+    board: Board,
+    directory: Path,
+    steps: Sequence[Mapping[str, Any]],
+    *,
+    deadline: Deadline,
+    should_stop: Callable[[], bool],
+    on_look: Callable[[Told], None],
 ) -> Told:
     """Runs the machine to its end; what its agent told. Stopped, it has not `ended`.
 
     Args:
-        directory: for its console's text.
+        directory: of the machine's own, for its console's text; its initramfs lies there.
+        steps: that its agent is to answer.
         on_look: called some times per second.
 
     Raises:
-        Ended: it panicked, hung or ended early.
+        Ended: it panicked, hung, ended early, or said what no agent says.
         MachineError: QEMU does not start.
     """
     console, errors = directory / "console", directory / "qemu"
@@ -144,38 +139,48 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=complaints,
+            cwd=directory,
             env=child_process.environment(),
             start_new_session=True,
-            preexec_fn=command.die_with_parent,
+            preexec_fn=lambda: _confine(board.memory_bytes),
         )
-    told = Told()
+    assert process.stdout is not None
+    reader = Reader(steps)
+    told = reader.told
     try:
-        until = time.monotonic() + limit_s
-        reader = _Reader(told)
-        for chunk in _chunks(process):
+        for chunk in chunks(process.stdout.fileno()):
             reader.take(chunk)
             on_look(told)
             if should_stop():
                 return told
-            if time.monotonic() > until:
-                raise Ended(_why(f"the guest did not end within {limit_s:g} s", console), where="guest machine")
+            if deadline.passed:
+                raise Ended(_why(deadline.passed, console), where=board.name)
             if console.exists() and console.stat().st_size > CONSOLE_MAX_BYTES:
                 what = f"the guest wrote more than {CONSOLE_MAX_BYTES >> 20} MiB to its console"
-                raise Ended(_why(what, console), where="guest machine")
+                raise Ended(_why(what, console), where=board.name)
+    except Unsaid as error:
+        raise Ended(f"the guest {error}", where=board.name) from None
     finally:
         process.kill()
         process.wait()
-    if not told.ended and told.failed is None:
-        said = errors.read_text(errors="replace").strip().splitlines()
+        process.stdout.close()
+    if not told.is_over:
+        said = last_bytes(errors).decode(errors="replace").strip().splitlines()
         what = said[-1] if said and not console.stat().st_size else "the guest's kernel ended before its load"
-        raise Ended(_why(what, console), where="guest machine")
+        raise Ended(_why(what, console), where=board.name)
     return told
 
 
-def _chunks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """What it writes, and nothing from time to time, until it closes its output."""
-    assert process.stdout is not None
-    fd = process.stdout.fileno()
+def _confine(memory_bytes: int) -> None:
+    """Before QEMU is executed: it dies with this process, and takes no more memory than its guest and itself need."""
+    command.die_with_parent()
+    most, (_, hard) = memory_bytes + OWN_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_DATA)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def chunks(fd: int) -> Iterator[bytes]:
+    """What comes, and nothing from time to time, until the other side closes it."""
     with selectors.DefaultSelector() as selector:
         selector.register(fd, selectors.EVENT_READ)
         while True:
@@ -188,61 +193,19 @@ def _chunks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
             yield chunk
 
 
-class _Reader:
-    """Puts the agent's lines together: JSON, and after a line `{"bytes": N}` so many bytes of symbols."""
-
-    def __init__(self, told: Told) -> None:
-        self._told = told
-        self._buffer = bytearray()
-        self._bytes_due = 0
-
-    def take(self, chunk: bytes) -> None:
-        """Ended if it is not what an agent says: a kernel from elsewhere may say anything."""
-        self._buffer += chunk
-        try:
-            while self._step():
-                pass
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise Ended("the guest said what no agent of iolab's says", where="guest machine") from None
-        if max(len(self._buffer), self._bytes_due) > TOLD_MAX_BYTES:
-            raise Ended(f"the guest told more than {TOLD_MAX_BYTES >> 20} MiB at once", where="guest machine")
-
-    def _step(self) -> bool:
-        if self._bytes_due:
-            if len(self._buffer) < self._bytes_due:
-                return False
-            self._told.symbols = bytes(self._buffer[: self._bytes_due])
-            del self._buffer[: self._bytes_due]
-            self._bytes_due = 0
-            return True
-        line, newline, rest = self._buffer.partition(b"\n")
-        if not newline:
-            return False
-        self._buffer = bytearray(rest)
-        self._take_in(json.loads(line))
-        return True
-
-    def _take_in(self, message: dict[str, Any]) -> None:
-        if "bytes" in message:
-            self._bytes_due = int(message["bytes"])
-        elif "up" in message:
-            self._told.up = str(message["up"])
-        elif "step" in message:
-            self._told.steps[int(message["step"])] = message["told"]
-        elif "failed" in message:
-            self._told.failed = message["failed"]
-        elif "end" in message:
-            self._told.ended = True
-        else:
-            raise ValueError(message)
+def last_bytes(path: Path) -> bytes:
+    """Of a file that may be long; nothing of one that is not there."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - CONSOLE_BYTES))
+            return file.read(CONSOLE_BYTES)
+    except OSError:
+        return b""
 
 
 def _why(what: str, console: Path) -> str:
     """With what the kernel complained about, and its last lines."""
-    try:
-        text = console.read_bytes()[-CONSOLE_BYTES:].decode(errors="replace")
-    except OSError:
-        text = ""
+    text = last_bytes(console).decode(errors="replace")
     printable = ("".join(one if one.isprintable() else " " for one in line).strip() for line in text.splitlines())
     lines = [line for line in printable if line]
     last = lines[-CONSOLE_LINES:]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from iolab.adapters.guest import kernel, programs
 from iolab.adapters.guest.directory import made_directory
+from iolab.adapters.guest.limit import Ended
 from iolab.adapters.guest.modules import Modules
-from iolab.adapters.guest.qemu import CONSOLE, emulator
+from iolab.adapters.guest.qemu import CONSOLE, chunks, emulator
+from iolab.adapters.guest.reader import Reader, Told, Unsaid
+from iolab.adapters.guest.said import Exited
 from iolab.adapters.guest.steps import Plan
 from iolab.adapters.system import command
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
 
 SHELL = "sh"
+ENDING_S = 5.0
 NO_LIMIT_NS = 2**62
 """A shell stays for as long as somebody is there."""
 TOOLS = ("sh", "ls", "cat", "grep", "dmesg", "mount", "umount", "mkdir", "sleep", "uname", "dd", "lsblk", "ps", "sync")
@@ -50,23 +55,56 @@ def run(
     plan.archive.add_link("/bin", "/sbin")
     step = plan.add("console", argv=[path, *wanted[1:]])
     with made_directory(None) as directory:
-        initramfs, told = directory / "initramfs", directory / "told"
+        initramfs = directory / "initramfs"
         initramfs.write_bytes(plan.packed())
         arguments = emulator(found.image, initramfs, cpus, memory_bytes)
         arguments += ["-append", CONSOLE, "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
-        arguments += ["-chardev", f"file,id=agent,path={told}", "-device", "isa-debugcon,iobase=0xe9,chardev=agent"]
-        done = subprocess.run(
-            arguments,
+        told, status = _listened(arguments, directory, plan, found.label, to_stderr=to_stderr)
+    if told.failed is not None:
+        raise MachineError(told.failed.what, where=found.label)
+    answer = told.answer(step)
+    if not isinstance(answer, Exited):
+        raise MachineError(f"it ended before its command did (QEMU's exit status {status})", where=found.label)
+    return 1 if answer.status is None else answer.status
+
+
+def _listened(
+    arguments: Sequence[str], directory: Path, plan: Plan, label: str, *, to_stderr: bool
+) -> tuple[Told, int]:
+    """What the agent told beside what its console showed, and QEMU's exit status. Ended if no agent says that."""
+    ours, its = os.pipe()
+    chardev = f"file,id=agent,path=/dev/fd/{its}"
+    reader = Reader(plan.steps)
+    process = None
+    try:
+        process = subprocess.Popen(
+            [*arguments, "-chardev", chardev, "-device", "isa-debugcon,iobase=0xe9,chardev=agent"],
             stdout=sys.stderr if to_stderr else None,
+            pass_fds=[its],
+            cwd=directory,
             env=child_process.environment(),
             preexec_fn=command.die_with_parent,
-            check=False,
         )
-        lines = [json.loads(line) for line in told.read_text().splitlines()] if told.exists() else []
-    for line in lines:
-        if "failed" in line:
-            raise MachineError(str(line["failed"]["what"]), where=name)
-        if line.get("step") == step:
-            status = line["told"]["status"]
-            return 1 if status is None else int(status)
-    raise MachineError(f"the guest ended before its command did (QEMU's exit status {done.returncode})", where=name)
+        os.close(its)
+        its = -1
+        for chunk in chunks(ours):
+            reader.take(chunk)
+        return reader.told, process.wait()
+    except Unsaid as error:
+        raise Ended(f"the guest {error}", where=label) from None
+    finally:
+        if process is not None:
+            _end(process)
+        for fd in (ours, its):
+            if fd >= 0:
+                os.close(fd)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """QEMU puts the terminal back as it was, if it is let."""
+    process.terminate()
+    try:
+        process.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

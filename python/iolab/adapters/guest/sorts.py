@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, cast
 
 from iolab.adapters.guest import programs
+from iolab.adapters.guest.said import Sorts
 from iolab.adapters.guest.steps import CGROUPS, Plan
 from iolab.adapters.host import sorting
 from iolab.adapters.host.sorting import Swapping
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
-from iolab.base.strict_json import JsonObject
 from iolab.domain.phase_record import PhaseRecord
 from iolab.domain.trial import GuestMachine, SortPhase
 from iolab.domain.trial.trial import derive_seed
@@ -54,11 +53,10 @@ def add(plan: Plan, phase: SortPhase, machine: GuestMachine, drives: Sequence[tu
     plan.phases[step] = phase
 
 
-def record(phase: SortPhase, told: JsonObject) -> PhaseRecord:
+def record(phase: SortPhase, told: Sorts) -> PhaseRecord:
     """Of what the agent told (crates/engine/src/bin/guest-agent/sorts.rs)."""
-    seen = cast(Any, told)
-    swapping = Swapping(seen["before"], seen["first"], seen["after"], seen["swap_bytes_max"], seen["memory_bytes_max"])
-    return sorting.record(phase, seen["records"], swapping, ())
+    swapping = Swapping(told.before, told.first, told.after, told.swap_bytes_max, told.memory_bytes_max)  # type: ignore[arg-type]
+    return sorting.record(phase, told.records, swapping, ())
 
 
 def _check_memory(phase: SortPhase, machine: GuestMachine) -> None:

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.adapters.guest import cache
+from iolab.adapters.guest.said import SYMBOLS_BYTES_MAX
+from iolab.base.bounded_file import read_bounded
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 FOLDER = "symbols"
-_LINE = re.compile(rb"([0-9a-f]{16}) (\w) (\S+)(?:\s+\[(\S+)\])?")
+_LINE = re.compile(rb"([0-9a-f]{16}) (\w) ([!-~]+)(?:\s+\[([!-~]+)\])?")
 _CONTEXTS = (
     (re.compile(r"sysvec_\w+|common_interrupt"), "i"),
     (re.compile(r"__do_softirq|handle_softirqs"), "s"),
@@ -69,10 +71,17 @@ def parse(text: bytes) -> Symbols:
     )
 
 
+def of_kernel(text: bytes) -> bytes:
+    """The lines of functions outside of modules; whatever else a kernel says is left out."""
+    return b"".join(
+        line for line in text.splitlines(keepends=True) if (at := _LINE.fullmatch(line.strip())) and not at[4]
+    )
+
+
 def known(identity: str) -> bytes | None:
     """The functions of the kernel with this identity outside of its modules, if they were read before."""
     path = _path(identity)
-    return path.read_bytes() if path.exists() else None
+    return of_kernel(read_bounded(path, SYMBOLS_BYTES_MAX, "a kernel's symbols")) or None if path.exists() else None
 
 
 def keep(identity: str, text: bytes) -> None:

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from iolab.adapters.guest import cache
+from iolab.adapters.guest.below import path_of
 from iolab.adapters.system import command, git
 from iolab.adapters.system.git import Repository
 from iolab.base import child_process
@@ -46,7 +47,7 @@ def build(name: str) -> Path:
         MachineError: what it takes to build is not installed.
     """
     path, _, commit = name.rpartition("@")
-    tree = Path(path).expanduser().absolute()
+    tree = path_of(path, "kernel")
     _check_tools(name)
     repository = git.repository(tree)
     revision = repository.sha(commit)

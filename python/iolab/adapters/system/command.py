@@ -28,7 +28,9 @@ def find(tool: str) -> str | None:
     return shutil.which(tool, path=child_process.search_path())
 
 
-def run(arguments: Sequence[str], *, package: str, where: str, given: str | None = None) -> str:
+def run(
+    arguments: Sequence[str], *, package: str, where: str, given: str | None = None, limit_s: float = TIME_LIMIT_S
+) -> str:
     """Runs the tool and returns what it printed.
 
     Args:
@@ -37,7 +39,7 @@ def run(arguments: Sequence[str], *, package: str, where: str, given: str | None
         given: what the tool reads from its standard input.
 
     Raises:
-        MachineError: the tool is missing, or did not end within `TIME_LIMIT_S`.
+        MachineError: the tool is missing, or did not end within `limit_s`.
         CommandFailed: it failed; the error has its own words.
     """
     tool = find(arguments[0])
@@ -58,13 +60,13 @@ def run(arguments: Sequence[str], *, package: str, where: str, given: str | None
         preexec_fn=die_with_parent,
     )
     try:
-        output, errors = process.communicate(given, timeout=TIME_LIMIT_S)
+        output, errors = process.communicate(given, timeout=limit_s)
     except subprocess.TimeoutExpired:
         process.kill()
         with suppress(subprocess.TimeoutExpired):  # in an uninterruptible sleep it does not even die
             process.communicate(timeout=KILLED_AFTER_S)
         raise MachineError(
-            f"{' '.join(arguments)} did not end within {TIME_LIMIT_S:g} s",
+            f"{' '.join(arguments)} did not end within {limit_s:g} s",
             where=where,
             remedy="see what the device does: dmesg | tail",
         ) from None

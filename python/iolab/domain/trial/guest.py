@@ -9,6 +9,9 @@ from iolab.domain.trial.target import Spec
 PREFIX = "guest:"
 """How the name of a guest machine begins; its kernel follows."""
 
+MEMORY_BYTES_MIN, MEMORY_BYTES_MAX = 128 * 2**20, 2**40
+"""Of memory: what a distribution's kernel boots with, and more than any machine gives away."""
+
 DriveKind = Literal["null_blk", "scsi_debug", "virtio-blk", "nvme"]
 
 
@@ -32,7 +35,7 @@ class GuestMachine(Spec):
     module_parameters: dict[str, dict[str, str]]
     """By module, loaded whether or not a drive or filesystem needs it."""
     time_limit_ns: int
-    """Of wall time, from the start of the machine to its end."""
+    """Of wall time, for everything from the kernel's being there to the record: symbols, images, the machine."""
     debug: str | None = None
     """The kernel's file with debug information; None: the one that its build left, if any."""
     accelerator: Accelerator = "tcg"

@@ -33,12 +33,16 @@ def guest(
     """
     from iolab.adapters.guest import session
     from iolab.base.errors import InputError
-    from iolab.base.quantity import parse_bytes
+    from iolab.base.quantity import format_bytes, parse_bytes
+    from iolab.domain.trial.guest import MEMORY_BYTES_MAX, MEMORY_BYTES_MIN
 
     try:
         memory_bytes = parse_bytes(memory)
     except ValueError as error:
         raise InputError(str(error), where="--memory") from None
+    if not MEMORY_BYTES_MIN <= memory_bytes <= MEMORY_BYTES_MAX:
+        least, most = format_bytes(MEMORY_BYTES_MIN), format_bytes(MEMORY_BYTES_MAX)
+        raise InputError(f"{memory} given; expected a size from {least} to {most}", where="--memory")
     modules = module or []
     status = session.run(kernel, argv or [], memory_bytes=memory_bytes, cpus=cpus, modules=modules, to_stderr=json)
     if json:

@@ -1,0 +1,45 @@
+"""The wall time that a trial on a guest machine may take, of everything from its kernel's being there to its record."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from iolab.base.errors import MachineError
+
+
+class Ended(MachineError):
+    """The guest ended before its plan did, and why: its trial fails, and says so."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """Until when, on the monotonic clock."""
+
+    limit_s: float
+    at: float
+
+    @staticmethod
+    def after(limit_s: float) -> Deadline:
+        """So long from now."""
+        return Deadline(limit_s, time.monotonic() + limit_s)
+
+    def within(self, limit_s: float) -> Deadline:
+        """The same, or so long from now where that is earlier."""
+        other = Deadline.after(limit_s)
+        return other if other.at < self.at else self
+
+    @property
+    def left_s(self) -> float:
+        """None is left at 0."""
+        return max(0.0, self.at - time.monotonic())
+
+    @property
+    def passed(self) -> str | None:
+        """What to say of a guest that is over it; None until then."""
+        return None if self.left_s else f"the guest did not end within {self.limit_s:g} s"
+
+    def check(self, doing: str, where: str) -> None:
+        """Ended if the time is over."""
+        if self.passed:
+            raise Ended(f"{self.passed}, {doing} included", where=where, remedy="raise guest.time_limit")

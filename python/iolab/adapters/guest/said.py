@@ -1,0 +1,266 @@
+"""What a guest's agent says (crates/engine/src/bin/guest-agent): one schema for all of it, and what makes it sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import SchemaValidator, from_json
+
+from iolab.base.plain_text import is_one_line
+from iolab.base.strict_json import JsonObject
+from iolab.domain import native_types as native
+
+SYMBOLS_BYTES_MAX = 64 << 20
+COUNT_MAX = 2**53
+"""104 days in nanoseconds, 8 PiB; what JSON's other readers keep exact."""
+UNIX_NS_MAX = 2**62
+"""The year 2116."""
+TEXT_MAX = 4096
+ROUNDING = 1e-9
+
+
+def _checked_numbers(value: Any) -> Any:
+    """Of a record: each number is one that a phase can come to."""
+    for name, number in _numbers(value):
+        low, high = -COUNT_MAX if name == "wall_clock_shift_ns" else 0, COUNT_MAX
+        if name == "started_unix_ns":
+            high = UNIX_NS_MAX
+        if not low <= number <= high:
+            raise ValueError(f"{name} is {number:g}, beyond {low} to {high}")
+    return value
+
+
+def _numbers(value: Any) -> Iterator[tuple[str, float]]:
+    left: list[tuple[str, Any]] = [("", value)]
+    while left:
+        name, one = left.pop()
+        if isinstance(one, dict):
+            left += one.items()
+        elif isinstance(one, list | tuple):
+            left += ((name, each) for each in one)
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            yield name, one
+        elif isinstance(one, str) and not _is_text(one):
+            raise ValueError(f"{name} is no text of one line")
+
+
+def _is_text(text: str) -> bool:
+    return len(text) <= TEXT_MAX and is_one_line(text)
+
+
+def _checked_text(text: str) -> str:
+    if not _is_text(text):
+        raise ValueError(f"no text of one line, of at most {TEXT_MAX} characters")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_checked_text)]
+Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
+A = TypeVar("A")
+
+
+class Said(BaseModel):
+    """No key beside those named, no number that is a text or a truth, no infinity."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+
+
+class Up(Said):
+    """It runs."""
+
+    up: Text
+    """The kernel's release."""
+
+
+class Bytes(Said):
+    """What comes next is no line."""
+
+    bytes: Annotated[int, Field(ge=0, le=SYMBOLS_BYTES_MAX)]
+    """So many follow, of symbols."""
+
+
+class End(Said):
+    """All is done."""
+
+    end: Literal[True]
+
+
+class Failure(Said):
+    """Why the plan ended early."""
+
+    what: str
+    errno: Annotated[int, Field(ge=0, le=4095)] | None
+    step: Count | None
+    of_plan: bool
+    """Whether the plan asks for something impossible, as opposed to a kernel that refuses."""
+
+
+class Failed(Said):
+    """The plan ended early."""
+
+    failed: Failure
+
+
+class Done(Said, Generic[A]):
+    """Of a step."""
+
+    step: Count
+    told: A
+
+
+class Written(Said):
+    """Of a kernel's file."""
+
+    before: str
+    after: str
+
+
+class Absent(Said):
+    """Of a kernel's file that is not there, or refused."""
+
+    absent: str
+    """Why the file cannot be written."""
+
+
+class Exited(Said):
+    """Of a program on the console."""
+
+    status: Annotated[int, Field(ge=0, le=255)] | None
+    """None: a signal ended it."""
+
+
+class Loaded(Said):
+    """Of I/O."""
+
+    record: Annotated[native.PhaseRecordOfJobRecord, AfterValidator(_checked_numbers)]
+    ops: Count
+
+
+class Made(Said):
+    """Of files that were made."""
+
+    record: Annotated[native.MetadataRecord, AfterValidator(_checked_numbers)]
+    ops: Count
+
+
+Swapped = dict[Literal["swap_in_bytes", "swap_out_bytes"], Count]
+
+
+class Sorts(Said):
+    """What processes that sorted came to, and what was swapped meanwhile."""
+
+    records: Annotated[list[native.SortRecord], AfterValidator(_checked_numbers)]
+    before: Swapped
+    first: Swapped | None
+    after: Swapped
+    swap_bytes_max: Count | None
+    memory_bytes_max: Count | None
+
+
+class Sorted(Said):
+    """Of memory that was sorted."""
+
+    record: Sorts
+    ops: Count
+
+
+Answer = Written | Absent | Exited | Loaded | Made | Sorted | None
+_ANSWERS: dict[str, Any] = {
+    "write": Written | Absent,
+    "console": Exited,
+    "load": Loaded,
+    "metadata": Made,
+    "sort": Sorted,
+}
+"""By what a step does; the others tell nothing."""
+
+
+@cache
+def done(does: str) -> Any:
+    """The message that such a step is done."""
+    return Done[_ANSWERS.get(does, type(None))]  # type: ignore[misc]
+
+
+def read(model: Any, line: bytes) -> Any:
+    """The line as such a message. ValueError if it is none."""
+    # Not `validate_json`: each of its mistakes makes all that it lies in anew.
+    return _validator(model).validate_python(from_json(line, allow_inf_nan=False))
+
+
+@cache
+def _validator(model: Any) -> SchemaValidator:
+    """It ends at the first mistake of a list: a line has room for a million. That takes the schema of a model that was
+    not built yet, as what is built is used as it is."""
+    return SchemaValidator(_of_json(TypeAdapter(model | None).core_schema))
+
+
+def _of_json(schema: Any) -> Any:
+    """Lists end at their first mistake, and tuples may be lists."""
+    if isinstance(schema, list):
+        return [_of_json(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _of_json(one) for key, one in schema.items()}
+    if made.get("type") == "tuple":
+        made["strict"] = False
+    return {**made, "fail_fast": True} if made.get("type") in ("list", "tuple") else made
+
+
+def check_sense(step: Mapping[str, Any], told: Answer) -> None:
+    """ValueError: the answer is of the right shape, and is none to this step."""
+    if isinstance(told, Loaded):
+        jobs = {job["name"] for group in step["phase"]["groups"] for job in group["jobs"]}
+        _check_phase(step["phase"]["name"], jobs, told.record)
+    elif isinstance(told, Made):
+        _check_phase(step["phase"]["name"], {thread["job"]["name"] for thread in step["phase"]["threads"]}, told.record)
+    elif isinstance(told, Sorted):
+        if len(told.record.records) != len(step["processes"]):
+            raise ValueError("a record for each process was to be told")
+        for later in (told.record.first, told.record.after):
+            if later is not None and (
+                later.keys() != told.record.before.keys()
+                or any(later[name] < value for name, value in told.record.before.items())
+            ):
+                raise ValueError("swapped less than before")
+    elif isinstance(told, Absent) and not step["optional"]:
+        raise ValueError("the file is not optional")
+
+
+def _check_phase(name: str, jobs: set[str], record: Any) -> None:
+    if record["phase"] != name:
+        raise ValueError(f"the phase {name} was to be told")
+    if record["measured_from_ns"] > record["measured_to_ns"]:
+        raise ValueError("the measured part ends before it begins")
+    told = [job["name"] for group in record["groups"] for job in group["jobs"]]
+    if not record["groups"] or len(set(told)) != len(told) or not jobs.issuperset(told):
+        raise ValueError("its jobs are not those of the phase")
+    for group in record["groups"]:
+        for job in group["jobs"]:
+            for op in _ops(job):
+                _check_op(op)
+
+
+def _ops(job: JsonObject) -> Iterator[Any]:
+    named: Any = job.get("ops", {})
+    yield from named.values()
+    yield from (op for name in ("read", "write", "sync", "discard", "null") if (op := job.get(name)) is not None)
+
+
+def _check_op(op: native.OpRecord) -> None:
+    latency = op["latency"]
+    if (latency is None) != (op["count"] == 0):
+        raise ValueError("latency is told of what was done, and of nothing else")
+    if latency is None:
+        return
+    last = -1
+    for low, high, count in latency["histogram"]:
+        if not last < low <= high or not count:
+            raise ValueError("the histogram is out of order")
+        last = high
+    if sum(count for *_, count in latency["histogram"]) != op["count"]:
+        raise ValueError("the histogram counts other operations")
+    if not latency["min_ns"] * (1 - ROUNDING) <= latency["mean_ns"] <= latency["max_ns"] * (1 + ROUNDING):
+        raise ValueError("the mean latency is not between the least and the most")
