@@ -25,8 +25,8 @@ FDS_MAX = 32
 OF_THE_GROUP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that a terminal sends to all: the parent and the workers act on them, and the server is needed meanwhile."""
 STATUS = struct.Struct("=q")
-STATUS_LOST = 255
-"""The exit status of a worker whose server died before it."""
+STATUS_LOST = 256
+"""Of a worker whose server died before it: nobody knows its exit status, of which none is so large."""
 
 
 class Forked:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from iolab.adapters.fork_server import Forked, ForkServer
+from iolab.adapters.fork_server import STATUS_LOST, Forked, ForkServer
 from iolab.adapters.system import life, stall
 from iolab.adapters.system.undo import restore_abandoned, what_stays
 from iolab.base import child_process
@@ -286,6 +286,8 @@ class WorkerProcess:
         exit_status = self._process.returncode
         if exit_status is None:
             return f"the trial's process did not end{tail}"
+        if exit_status == STATUS_LOST:
+            return f"the trial's process died, and with it the one that forked it and knew why{tail}"
         if exit_status < 0:
             name = signal.Signals(-exit_status).name
             return f"the trial's process was killed by {name} ({-exit_status}){tail}"
