@@ -1917,9 +1917,9 @@ class Observed(TypedDict):
 class OutputSpec(TypedDict):
     """Another form of the trace."""
 
+    descriptor: int
     device: NotRequired[str]
     form: str
-    path: str
     queued: NotRequired[bool]
 
 

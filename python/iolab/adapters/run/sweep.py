@@ -21,7 +21,7 @@ import iolab
 from iolab.adapters.experiment import loads
 from iolab.adapters.run import begin, elsewhere, here, origin
 from iolab.adapters.run.goal import Goal
-from iolab.adapters.run.loop import Loop, Stopped, stop_flag
+from iolab.adapters.run.loop import Loop, Stopped
 from iolab.adapters.run.plan import Plan
 from iolab.adapters.run.reconcile import check_resumable, reconcile
 from iolab.adapters.store import sweep as store
@@ -30,6 +30,7 @@ from iolab.adapters.store.journal import Journal, read_journal
 from iolab.adapters.store.state import RunState, fold
 from iolab.adapters.store.sweep import Cell, SweepDirectory
 from iolab.base.errors import InputError, InterruptedRun, IolabError
+from iolab.base.stop import stop_flag
 from iolab.domain.trial.trial import SEED_MAX
 
 if TYPE_CHECKING:
