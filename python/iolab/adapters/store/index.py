@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from iolab.adapters.store import parquet
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.trial_file import table_schema
+from iolab.base import beneath
 from iolab.base.bounded_file import read_bounded
 from iolab.base.durable import write_atomically
 from iolab.base.errors import InputError
@@ -66,8 +67,8 @@ def update(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) ->
     scan_trial_files(files).collect().write_parquet(buffer, metadata={METADATA_DIGEST: _digest(sha256_of, block)})
     path = index_file(directory, block)
     digest = hashlib.sha256(buffer.getvalue()).hexdigest()
-    write_atomically(_digest_file(path), f"{digest}  {path.name}\n".encode())
-    write_atomically(path, buffer.getvalue())
+    write_atomically(_digest_file(path), f"{digest}  {path.name}\n".encode(), directory.root)
+    write_atomically(path, buffer.getvalue(), directory.root)
 
 
 def is_fresh(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) -> bool:
@@ -75,11 +76,14 @@ def is_fresh(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) 
     import polars as pl
 
     path = index_file(directory, block)
-    if not path.exists():
+    if not beneath.is_file(path, directory.root):
         return False
     try:
-        content = read_bounded(path, parquet.FILE_BYTES_MAX, "an index file")
-        written = read_bounded(_digest_file(path), DIGEST_FILE_BYTES_MAX, "an index file's digest").split()
+        content = read_bounded(path, parquet.FILE_BYTES_MAX, "an index file", within=directory.root)
+        digest = read_bounded(
+            _digest_file(path), DIGEST_FILE_BYTES_MAX, "an index file's digest", within=directory.root
+        )
+        written = digest.split()
         if written[:1] != [hashlib.sha256(content).hexdigest().encode()]:
             return False
         parquet.check_table(content, {name: dtype for name, dtype in table_schema().items() if name in COLUMNS})

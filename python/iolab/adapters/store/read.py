@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iolab.adapters.experiment import loads
 from iolab.adapters.store import imported, index
-from iolab.adapters.store.directory import MACHINE_BYTES_MAX, RunDirectory
+from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.examine import Examination, examine, problem_of_content
 from iolab.adapters.store.journal import read_journal
 from iolab.adapters.store.parquet import decoding
@@ -40,10 +40,14 @@ _Rows = tuple[list[str], list[int], list[float | None]]
 """Settings, rounds and values of a metric."""
 
 
-def read(path: Path) -> RunData:
-    """Reads the run in directory `path`. InputError if it isn't one; anything less is listed in `problems`."""
-    directory = RunDirectory.open(path)
-    journal = read_journal(directory.journal_file)
+def read(path: Path, within: Path | None = None) -> RunData:
+    """Reads the run in directory `path`. InputError if it isn't one; anything less is listed in `problems`.
+
+    Args:
+        within: the directory of a collection that it was found in; no link below that is followed.
+    """
+    directory = RunDirectory.open(path, within)
+    journal = read_journal(directory.journal_file, directory.root)
     state = fold(journal.events)
     found = examine(directory, state)
     started = state.started
@@ -311,7 +315,7 @@ class RunData:
         if trial not in self.found.trials:
             raise InputError(f"there is no trial {trial}", where=str(self.path))
         try:
-            return read_record(self.directory.trial_file(trial))
+            return read_record(self.directory.trial_file(trial), self.directory.root)
         except ValueError as error:
             raise InputError(str(error), where=str(self.directory.trial_file(trial)), remedy=_DELETE_INDEX) from None
 
@@ -360,7 +364,7 @@ class RunData:
             path = self.directory.trial_file(trial)
             if path.name in read_whole or trial in self._checked:
                 continue
-            if problem := problem_of_content(path, self.found.trials[trial]):
+            if problem := problem_of_content(path, self.found.trials[trial], self.directory.root):
                 raise InputError(problem, where=str(path), remedy=_DELETE_INDEX)
             self._checked.add(trial)
 
@@ -385,7 +389,7 @@ def _schema(columns: tuple[str, ...]) -> TableSchema:
 def _read_machine(directory: RunDirectory, sha256: str | None) -> tuple[JsonObject, list[str]]:
     name = directory.machine_file.name
     try:
-        content = read_bounded(directory.machine_file, MACHINE_BYTES_MAX, "a machine's description")
+        content = directory.machine_text()
         if sha256 and hashlib.sha256(content).hexdigest() != sha256:
             raise ValueError("not the bytes that were written")
         machine = strict_json.loads(content)
@@ -400,7 +404,7 @@ def _read_machine(directory: RunDirectory, sha256: str | None) -> tuple[JsonObje
 
 def _experiment_problems(directory: RunDirectory, sha256: str | None) -> list[str]:
     name = directory.experiment_file.name
-    content = read_bounded(directory.experiment_file, EXPERIMENT_BYTES_MAX, "an experiment")
+    content = read_bounded(directory.experiment_file, EXPERIMENT_BYTES_MAX, "an experiment", within=directory.root)
     if sha256 and hashlib.sha256(content).hexdigest() != sha256:
         return [f"{name}: was changed since the run was started; names and comparisons may not be those of the run"]
     return []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.adapters.system.command import die_with_parent
-from iolab.base import child_process
+from iolab.base import beneath, child_process
 
 SHELL = "/bin/sh"
 TAIL_BYTES = 4096
@@ -38,7 +38,7 @@ class Ended:
 def run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, limit_s: float) -> Ended:
     """Runs the command with a shell, its output to `output`; on return every process of its group is gone. `variables`
     come beside what every process is given."""
-    with output.open("wb") as file:
+    with os.fdopen(beneath.open_file(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
         began = time.monotonic()
         process = subprocess.Popen(
             [SHELL, "-c", command],
@@ -64,7 +64,7 @@ def run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, 
 
 def tail(output: Path) -> list[str]:
     """The last lines that a command wrote."""
-    with output.open("rb") as file:
+    with os.fdopen(beneath.open_file(output, os.O_RDONLY), "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
         return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
 
