@@ -161,6 +161,29 @@ def move(path: Path, name: str, within: Path | None = None) -> None:
         os.rename(old, name, src_dir_fd=parent, dst_dir_fd=parent)
 
 
+def remove_file(path: Path, within: Path | None = None) -> None:
+    """Nothing if it is gone. Raises OSError."""
+    with entered(path, within) as (parent, name), suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=parent)
+
+
+def remove_if_empty(path: Path) -> None:
+    """A directory. Raises OSError."""
+    with entered(path) as (parent, name):
+        os.rmdir(name, dir_fd=parent)
+
+
+def empty_directory(path: Path) -> None:
+    """Removes all that is in it, as `remove_tree`; its mode and owner stay. Raises OSError."""
+    with entered(path / "x") as (directory, _):
+        listed = os.open(".", LISTED, dir_fd=directory)
+        try:
+            for name in names_in(listed):
+                remove_tree(name, listed)
+        finally:
+            os.close(listed)
+
+
 def remove_directory(path: Path, within: Path | None = None) -> None:
     """With all in it, as `remove_tree`; nothing if it is gone. Raises OSError."""
     with entered(path, within) as (parent, name), suppress(FileNotFoundError):

@@ -127,7 +127,7 @@ class Index:
 
     def _make_usable(self) -> None:
         """Makes the file, anew where it is damaged or another iolab's. sqlite3.Error if that can't be done."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beneath.make_directories(self.path.parent)
         try:
             if self._is_usable():
                 return
@@ -139,7 +139,7 @@ class Index:
 
     def _remove(self) -> None:
         for suffix in SUFFIXES:
-            self.path.with_name(f"{self.path.name}{suffix}").unlink(missing_ok=True)
+            beneath.remove_file(self.path.with_name(f"{self.path.name}{suffix}"))
 
     def _is_usable(self) -> bool:
         """Whether this iolab made it, and it is whole; an empty one is filled."""
@@ -199,7 +199,7 @@ def _place(directory: Path) -> Path:
     name = blake2b(str(directory.resolve()).encode(), digest_size=8).hexdigest()
     folder = root / "iolab" / "collections" / name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        beneath.make_directories(folder)
     except OSError as error:
         raise MachineError(
             f"there is no place for the index: {error.strerror}",

@@ -235,12 +235,7 @@ def missing(path: Path) -> list[Path]:
 
 def take_back(made: RunDirectory, was_missing: list[Path]) -> None:
     """Removes what `create` made, for a run in which nothing was measured: a second try finds all as the first did."""
-    mode = stat.S_IMODE(made.path.stat().st_mode)
     with suppress(OSError):
-        beneath.remove_directory(made.path)
-    if made.path not in was_missing:
-        beneath.make_directory(made.path, exist_ok=True)
-        made.path.chmod(mode)
-    for parent in was_missing[1:]:
-        with suppress(OSError):  # another run is in it by now
-            parent.rmdir()
+        beneath.empty_directory(made.path)
+        for place in was_missing:  # another run is in a parent by now
+            beneath.remove_if_empty(place)
