@@ -1,7 +1,7 @@
 """The one way into directories that somebody else may change: of runs, searches, collections, outputs.
 
 Each name is opened from the descriptor of the directory before it. Below such a directory no symbolic link is followed;
-on the way to it those of root and of this user are, and to read what somebody names all. What is new has a name that
+on the way to it those of root and of this user are, and by others than root all to read. What is new has a name that
 nobody can guess until it is whole, and is then renamed by descriptor. tests/test_beneath.py fails where code opens such
 a path in another way.
 
@@ -71,13 +71,14 @@ def entered(path: Path, within: Path | None = None, *, reading: bool = False) ->
 
 @contextmanager
 def followed(path: Path, *, reading: bool = False) -> Iterator[int]:
-    """A directory that a user named: links on the way are followed if root or this user made them, or only to read.
+    """A directory that a user named: links on the way are followed if root or this user made them, and by others than
+    root to read.
 
     Raises:
         OSError: as open(2).
         InputError: another user made one of the links.
     """
-    if reading:
+    if reading and os.geteuid() != replaceable.ROOT:
         fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield fd

@@ -201,9 +201,9 @@ class RunData:
 
         parts = []
         if self.found.index_files:
-            parts.append(pl.scan_parquet(self.found.index_files, glob=False).select(index.COLUMNS))
+            parts.append(index.scan(self.found.index_files, self.directory).select(index.COLUMNS))
         if self.found.trial_files:
-            parts.append(index.scan_trial_files(self.found.trial_files))
+            parts.append(index.scan_trial_files(self.found.trial_files, self.directory))
         if not parts:
             return pl.DataFrame(schema=_schema(index.COLUMNS))
         with self._decoding():
@@ -355,7 +355,7 @@ class RunData:
         ]
         self._check_indexed(chosen)
         files = [self.directory.trial_file(trial) for trial in chosen]
-        return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame(schema=table_schema())
+        return index.scan(files, self.directory) if files else pl.LazyFrame(schema=table_schema())
 
     def _check_indexed(self, trials: list[int]) -> None:
         """InputError if a trial's file, which so far was known by its date and the index alone, is damaged."""
