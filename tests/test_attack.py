@@ -38,7 +38,7 @@ def test_damaged_stores_and_changed_inputs() -> None:
 
 @pytest.mark.root
 def test_kills_devices_plants_and_hangs() -> None:
-    counts = attack("planted", "devices", "hung", "kills")
+    counts = attack("planted", "others", "devices", "hung", "kills")
     assert counts["kills"][0] >= 5
     assert all(attacks for attacks, _ in counts.values())
 
