@@ -378,3 +378,19 @@ def test_the_sweeps_own_list_is_read_through_no_link(iolab: CommandLine) -> None
     listed.rename(iolab.cwd / "away.json")
     listed.symlink_to(iolab.cwd / "away.json")
     iolab("sweep", "--resume", "sweep", status=None).assert_one_clear_line(2, "sweep")
+
+
+def test_a_run_that_goes_away_while_it_is_read_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from iolab.adapters.store import examine
+
+    stored_run(tmp_path / "runs" / "run")
+    scan = examine._scan
+
+    def gone(trials: Path) -> dict[str, os.stat_result]:
+        shutil.rmtree(tmp_path / "runs" / "run")
+        return scan(trials)
+
+    monkeypatch.setattr(examine, "_scan", gone)
+    found = Collection(tmp_path / "runs")
+    found.refresh()
+    assert not any("defect" in problem for entry in found.entries for problem in entry.problems)

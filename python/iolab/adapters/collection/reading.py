@@ -72,6 +72,8 @@ def read_one(task: tuple[str, str]) -> Read:
         extract = extract_of(run)
     except IolabError as error:
         return _unreadable(path, name, given, str(error))
+    except OSError as error:  # removed, or changed, while it is read
+        return _unreadable(path, name, given, f"can't be read: {error.strerror}")
     except Exception as error:  # one run must not keep the others from being listed
         return _unreadable(path, name, given, f"a defect in iolab: {type(error).__name__}: {error}")
     entry = _entry(run, extract, name)

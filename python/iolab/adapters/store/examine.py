@@ -58,10 +58,10 @@ def examine(directory: RunDirectory, state: RunState) -> Examination:
 
 
 def _scan(trials: Path) -> dict[str, os.stat_result]:
-    if not trials.is_dir() or trials.is_symlink():
-        return {}
-    found = {}
-    with os.scandir(trials) as entries:
+    found: dict[str, os.stat_result] = {}
+    if trials.is_symlink():
+        return found
+    with suppress(OSError), os.scandir(trials) as entries:  # none, or gone meanwhile
         for entry in entries:
             if entry.name.endswith(".parquet"):
                 with suppress(OSError):
