@@ -14,6 +14,7 @@ import pytest
 from iolab.adapters.system import tracefs
 from support.command_line import PROGRAM, CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, sparse_file
+from support.stored import stored_run
 
 TRACES = Path(__file__).parent / "traces"
 TRACE = TRACES / "trace-cmd-7.dat"
@@ -66,6 +67,27 @@ def test_an_export_leaves_the_trace_that_it_reads(form: str, iolab: CommandLine)
         iolab("trace", source, "--to", form, "-o", "link", status=None).assert_one_clear_line(2, "is what is read")
     assert source.read_bytes() == before
     assert not list(iolab.cwd.glob(".*.tmp"))
+
+
+def test_no_page_is_written_over_what_it_shows(iolab: CommandLine) -> None:
+    stored_run(iolab.cwd / "run")
+    stored_run(iolab.cwd / "again")
+    table = iolab.write("table.csv", "setting,round,iops\na,0,1000\nb,0,1100\na,1,1001\nb,1,1102\n")
+    shutil.copy(TRACE, iolab.cwd / "trace.dat")
+    inputs = [table, iolab.cwd / "trace.dat", *(iolab.cwd / "run").rglob("*"), *(iolab.cwd / "again").rglob("*")]
+    before = {path: path.read_bytes() for path in inputs if path.is_file()}
+    for arguments in (
+        ("report", table, "-o", table),
+        ("report", "run", "-o", "run/journal.jsonl"),
+        ("compare", "run", "again", "-o", "again/machine.json"),
+        ("report", "run", "-o", "run/trials/000000.parquet"),
+        ("trace", "trace.dat", "-o", "trace.dat"),
+        ("characterise", "trace.dat", "-o", "trace.dat"),
+    ):
+        iolab(*arguments, status=None).assert_one_clear_line(2, "is what is read")
+    assert {path: path.read_bytes() for path in before} == before
+    iolab("report", "run", "-o", "run/report.html")
+    iolab("report", "run", "-o", "run/report.html")
 
 
 @pytest.mark.root

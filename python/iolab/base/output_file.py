@@ -25,9 +25,9 @@ _REMEDY = "choose another place"
 _LINKS_MAX = 40
 
 
-def write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes, inputs: Sequence[Path] = ()) -> None:
     """Text, as `opened` has it."""
-    with opened(path) as descriptor, refusals_explained(path):
+    with opened(path, inputs=inputs) as descriptor, refusals_explained(path):
         _write_to(descriptor, content)
 
 
