@@ -42,7 +42,7 @@ def test_damaged_stores_changed_inputs_and_guests_that_lie() -> None:
 @pytest.mark.root
 @pytest.mark.machine
 def test_kills_devices_plants_and_hangs() -> None:
-    counts = attack("planted", "devices", "hung", "kills")
+    counts = attack("planted", "others", "devices", "hung", "kills")
     assert counts["kills"][0] >= 5
     assert all(attacks for attacks, _ in counts.values())
 

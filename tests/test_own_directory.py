@@ -16,13 +16,14 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 from iolab.adapters.host import host
-from iolab.adapters.system import beneath, own_file, replaceable
+from iolab.adapters.system import beneath, own_file
 from iolab.adapters.system.action import MARKER, RemoveTree
 from iolab.adapters.system.beneath import Directory
 from iolab.adapters.system.own_directory import make_own_directory
-from iolab.adapters.system.replaceable import weakness_of
 from iolab.adapters.system.undo import UndoJournal
+from iolab.base import replaceable
 from iolab.base.errors import InputError, IolabError
+from iolab.base.replaceable import weakness_of
 from support.command_line import CommandLine
 from support.experiments import DEFAULT_WORKLOAD, experiment
 from support.trials import io_trial

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import stat
@@ -17,7 +18,7 @@ from iolab.adapters.run import Run
 from iolab.adapters.store import read, session, trial_file
 from iolab.adapters.store.directory import RunDirectory, create, take_back
 from iolab.adapters.store.journal import Journal
-from iolab.base import durable
+from iolab.base import beneath, durable
 from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.domain.record import packed_trace
 from iolab.domain.trial import Trial
@@ -104,7 +105,7 @@ def test_the_names_of_copies_and_traces_are_durable(tmp_path: Path, monkeypatch:
     made = create(
         tmp_path / "run", experiment_text="", machine={}, first_event=first, attachments={"depth.fio": "[job]\n"}
     )
-    nursery = str(tmp_path / f".run.{os.getpid()}.new")
+    nursery = next(one for one in synced if re.fullmatch(r"\.run\.[0-9a-f]{16}\.tmp", Path(one).name))
     assert {nursery, f"{nursery}/trials", f"{nursery}/index", f"{nursery}/files", str(tmp_path)} <= set(synced)
     synced.clear()
     made.write_traces(3, {"main.ftrace.txt": packed_trace(b"events")})
@@ -186,11 +187,11 @@ class _Steps:
         self._kill_at = kill_at
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        for owner, name in ((durable.os, "fsync"), (durable.os, "write"), (Path, "rename")):
+        for owner, name in ((os, "fsync"), (os, "write"), (os, "rename")):
             patch.setattr(owner, name, self._wrapped(getattr(owner, name)))
         # A killed process does not tidy its temporary files.
-        patch.setattr(Path, "unlink", self._unless_killed(Path.unlink))
-        patch.setattr(shutil, "rmtree", self._unless_killed(shutil.rmtree))
+        patch.setattr(os, "unlink", self._unless_killed(os.unlink))
+        patch.setattr(beneath, "remove_tree", self._unless_killed(beneath.remove_tree))
 
     def _wrapped(self, call: Callable[..., object]) -> Callable[..., object]:
         def counted(*args: object, **kwargs: object) -> object:
@@ -327,12 +328,15 @@ def test_a_setting_without_a_meaning_for_the_target_is_refused_before_anything_i
 def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, content: bytes) -> None:
-        raise OSError(28, "No space left on device")
+    write = durable._write
+
+    def full(name: str, content: bytes, parent: int) -> None:
+        if ".parquet" in name:
+            raise OSError(28, "No space left on device")
+        write(name, content, parent)
 
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "write_durably", full)
-        patch.setattr("iolab.adapters.store.directory.write_durably", durable.Path.write_bytes)
+        patch.setattr(durable, "_write", full)
         with pytest.raises(MachineError, match=r"000000.parquet: can't be written: No space left"):
             start(tmp_path / "run")
     assert go_on(tmp_path / "run").trials == TRIALS

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import re
 import shutil
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,12 @@ import pytest
 import uvicorn
 from iolab.adapters.collection import labels
 from iolab.adapters.collection.collection import Collection
+from iolab.base import durable
 from iolab.base.errors import InputError
 from iolab.domain.verdict import judge
 from iolab.presentation.compared import Wanted, compare_paths
 from iolab.presentation.site import files
+from iolab.presentation.site import run as run_page
 from iolab.presentation.site.app import make_app
 from support.browser import BROWSER, BROWSERS
 from support.stored import MACHINE, stored_run
@@ -185,7 +189,7 @@ def written(collection: Collection, tmp_path_factory: pytest.TempPathFactory) ->
     """A site that took the place of an older one."""
     out = tmp_path_factory.mktemp("written") / "out"
     out.mkdir()
-    (out / files.MARK).touch()
+    (out / files.MARK).write_text(f"{files.MARK_LINE}\nstale\n")
     (out / "stale").touch()
     counted = files.write(collection, out)
     assert counted.files == sum(path.is_file() for path in out.rglob("*"))
@@ -204,6 +208,66 @@ def test_the_site_is_the_same_pages_as_files(
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="not empty"):
         files.write(collection, tmp_path)
+
+
+@pytest.mark.parametrize("mark", ["", "Written by `iolab site`\n", f"{files.MARK_LINE}\nindex.html\n"])
+def test_a_directory_with_more_than_a_site_is_not_replaced(mark: str, collection: Collection, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / ".git").mkdir(parents=True)
+    (out / ".git" / "config").write_text("precious")
+    (out / "index.html").touch()
+    (out / files.MARK).write_text(mark)
+    with pytest.raises(InputError, match=r"more than a site|does not list"):
+        files.write(collection, out)
+    assert (out / ".git" / "config").read_text() == "precious" and list(tmp_path.iterdir()) == [out]
+
+
+def test_directories_that_are_called_like_temporary_ones_stay(collection: Collection, tmp_path: Path) -> None:
+    names = (".out.new", ".out.old", f".out.{os.getpid()}.new")
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kept").touch()
+    files.write(collection, tmp_path / "out")
+    assert all((tmp_path / name / "kept").exists() for name in names)
+
+
+def test_sites_that_are_written_at_once_leave_a_whole_one(collection: Collection, tmp_path: Path) -> None:
+    files.write(collection, tmp_path / "out")
+    put = durable.os.rename
+
+    def overtaken(source: str, target: str, **where: int) -> None:
+        put(source, target, **where)
+        if source == "out":
+            durable.os.rename = put
+            files.write(collection, tmp_path / "out")
+
+    durable.os.rename = overtaken
+    try:
+        files.write(collection, tmp_path / "out")
+    finally:
+        durable.os.rename = put
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    files.write(collection, tmp_path / "out")
+
+
+def test_the_pages_follow_no_link_out_of_a_run(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    secret = tmp_path / "secret"
+    secret.write_text("only root reads this")
+    for number, name in enumerate(("experiment.toml", "machine.json", "labels.json", "trials/000000.parquet")):
+        stored_run(runs / f"run{number}")
+        (runs / f"run{number}" / name).unlink(missing_ok=True)
+        (runs / f"run{number}" / name).symlink_to(secret)
+    found = Collection(runs)
+    found.refresh()
+    files.write(found, tmp_path / "out")
+    said = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert b"only root reads this" not in said
+    for entry in found.entries:
+        for page in (run_page.experiment, run_page.machine):
+            with suppress(InputError):
+                assert b"only root" not in page(found, entry)
 
 
 # From here on in a browser: one for all of it.

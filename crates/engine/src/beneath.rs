@@ -233,6 +233,18 @@ fn opened(base: RawFd, path: &Path, flags: c_int) -> io::Result<OwnedFd> {
     taken(unsafe { libc::openat(base, path.as_ptr(), flags | libc::O_CLOEXEC, FILE_MODE) })
 }
 
+/// A file in an open directory, where nothing had this name.
+pub(crate) fn new_file(directory: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    opened(directory.as_raw_fd(), Path::new(name), flags)
+}
+
+/// Another descriptor of what the caller has open.
+pub(crate) fn shared(descriptor: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers and no memory; of a descriptor that is not open it is EBADF.
+    taken(unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) })
+}
+
 fn taken(descriptor: c_int) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());

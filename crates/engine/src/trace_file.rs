@@ -51,8 +51,8 @@ pub struct TraceSpec {
 pub struct OutputSpec {
     /// `perfetto`, `blktrace` or `iolog`.
     pub form: String,
-    /// The file; of blktrace, without `.blktrace.CPU`.
-    pub path: PathBuf,
+    /// The caller's open file; of blktrace, a directory, in which each CPU's file is called by its number.
+    pub descriptor: i32,
     /// Of a log: times of queueing instead of issue.
     #[serde(default)]
     pub queued: bool,

@@ -8,6 +8,7 @@ import stat
 import time
 from pathlib import Path
 
+from iolab.base import beneath
 from iolab.base.errors import InputError
 
 MIB = 2**20
@@ -32,19 +33,23 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def read_bounded(path: Path, limit_bytes: int, what: str, *, pipes: bool = False) -> bytes:
+def read_bounded(path: Path, limit_bytes: int, what: str, *, pipes: bool = False, within: Path | None = None) -> bytes:
     """The content of a regular file, or of a pipe where `pipes` are welcome (`<(command)`).
 
     Args:
         what: what it should be, for the error line: "an experiment".
+        within: of a file that lies in a run or the like, that directory: no link below it is followed.
 
     Raises:
         InputError: it is neither, is longer than `limit_bytes`, or cannot be read; whatever `path` leads to, nothing
             waits for ever.
     """
     try:
-        # Without O_NONBLOCK, opening a pipe that nobody writes to would wait.
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        if within is not None:
+            fd = beneath.open_file(path, os.O_RDONLY, within)
+        else:
+            # Without O_NONBLOCK, opening a pipe that nobody writes to would wait.
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise InputError(f"cannot read it: {_reason(error)}", where=_shown(path)) from None
     try:

@@ -95,6 +95,11 @@ class Experiment:
         return self.simulated is None and not self.guests
 
     @property
+    def acts_here(self) -> bool:
+        """Whether it has something run on this machine: its own trials, or an emulator with a kernel."""
+        return self.simulated is None
+
+    @property
     def attachments(self) -> dict[str, str]:
         """The files that it names, which a run keeps: name of the copy -> text."""
         found = {} if self.simulated is None else dict(self.simulated.files)

@@ -1919,9 +1919,9 @@ class Observed(TypedDict):
 class OutputSpec(TypedDict):
     """Another form of the trace."""
 
+    descriptor: int
     device: NotRequired[str]
     form: str
-    path: str
     queued: NotRequired[bool]
 
 

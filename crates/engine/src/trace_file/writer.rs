@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::os::fd::OwnedFd;
 
 use trace::event::Device;
 use trace::event::TraceEvent;
@@ -10,6 +11,7 @@ use trace::input::ReadError;
 use trace::output::{Blktrace, IoLog, Perfetto, Side};
 
 use super::{Batch, TraceSpec, reader};
+use crate::beneath;
 
 type CpuFile = BufWriter<File>;
 type OpenCpu = Box<dyn FnMut(u16) -> io::Result<CpuFile>>;
@@ -25,28 +27,23 @@ pub(super) fn writer(spec: &TraceSpec) -> Result<Option<Writer>, ReadError> {
     let Some(output) = &spec.output else {
         return Ok(None);
     };
-    let wrong = |error: io::Error| ReadError(format!("{}: {error}", output.path.display()));
-    let create = || {
-        File::create(&output.path)
-            .map(BufWriter::new)
-            .map_err(wrong)
-    };
+    let wrong = |error: io::Error| ReadError(format!("can't write: {error}"));
+    let given = beneath::shared(output.descriptor).map_err(wrong)?;
+    let file = |given: OwnedFd| BufWriter::new(File::from(given));
     Ok(Some(match output.form.as_str() {
-        "perfetto" => Writer::Perfetto(Perfetto::new(create()?)),
+        "perfetto" => Writer::Perfetto(Perfetto::new(file(given))),
         "iolog" => {
             let side = if output.queued {
                 Side::Queued
             } else {
                 Side::Issued
             };
-            Writer::IoLog(IoLog::new(create()?, side, &output.device).map_err(wrong)?)
+            Writer::IoLog(IoLog::new(file(given), side, &output.device).map_err(wrong)?)
         }
         "blktrace" => {
-            let path = output.path.clone();
             let open: OpenCpu = Box::new(move |cpu| {
-                let mut name = path.clone().into_os_string();
-                name.push(format!(".blktrace.{cpu}"));
-                Ok(BufWriter::new(File::create(name)?))
+                let made = beneath::new_file(&given, &cpu.to_string())?;
+                Ok(BufWriter::new(File::from(made)))
             });
             Writer::Blktrace(Blktrace::new(open, names(spec)?, None))
         }

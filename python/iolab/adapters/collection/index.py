@@ -13,19 +13,22 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import iolab
-from iolab.base.errors import MachineError
+from iolab.base import beneath, replaceable
+from iolab.base.errors import InputError, MachineError
 from iolab.base.uncollected import uncollected
 from iolab.domain.collection.entry import Entry, Labels, Main
 
 FOLDER = ".iolab-index"
 FILE = "index.sqlite"
+SUFFIXES = ("", "-wal", "-shm", "-journal")
+"""Of the files that SQLite makes."""
 FORMAT = 1
 UNLABELLED = Labels()
 PATIENCE_S = 30.0
@@ -124,7 +127,7 @@ class Index:
 
     def _make_usable(self) -> None:
         """Makes the file, anew where it is damaged or another iolab's. sqlite3.Error if that can't be done."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beneath.make_directories(self.path.parent)
         try:
             if self._is_usable():
                 return
@@ -135,8 +138,8 @@ class Index:
         self._is_usable()
 
     def _remove(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            self.path.with_name(f"{self.path.name}{suffix}").unlink(missing_ok=True)
+        for suffix in SUFFIXES:
+            beneath.remove_file(self.path.with_name(f"{self.path.name}{suffix}"))
 
     def _is_usable(self) -> bool:
         """Whether this iolab made it, and it is whole; an empty one is filled."""
@@ -163,6 +166,14 @@ def _connected(path: Path) -> sqlite3.Connection:
     return db
 
 
+def _is_ours(inside: Path) -> bool:
+    """Whether this user may write what is in it, and it is no link: SQLite would follow one."""
+    if not os.access(inside, os.W_OK) or replaceable.weakness_of(inside, caller=True) is not None:
+        return False
+    present = [file for suffix in SUFFIXES if os.path.lexists(file := inside / f"{FILE}{suffix}")]
+    return all(beneath.is_file(file, inside.parent) and os.access(file, os.W_OK) for file in present)
+
+
 def _entry(found: dict[str, Any]) -> Entry:
     given, main = found.pop("labels"), found.pop("main")
     for name in ("settings", "workloads", "problems"):
@@ -175,22 +186,20 @@ def _entry(found: dict[str, Any]) -> Entry:
 
 
 def _place(directory: Path) -> Path:
-    """In the directory itself, where this user may write; else in the user's own cache."""
-    inside = directory / FOLDER
-    try:
-        if not inside.is_symlink():
-            inside.mkdir(exist_ok=True)
-            file = inside / FILE
-            if os.access(inside, os.W_OK) and (not file.exists() or os.access(file, os.W_OK)):
-                return file
-    except OSError:
-        pass
+    """In the directory itself, where this user may write and nobody else can put a link in the way; else in the user's
+    own cache."""
+    with suppress(OSError, InputError):
+        if replaceable.weakness_of(directory, caller=True) is None:
+            inside = directory / FOLDER
+            beneath.make_directory(inside, exist_ok=True)
+            if _is_ours(inside):
+                return inside / FILE
     base = os.environ.get("XDG_CACHE_HOME", "")
     root = Path(base) if base.startswith("/") else Path.home() / ".cache"
     name = blake2b(str(directory.resolve()).encode(), digest_size=8).hexdigest()
     folder = root / "iolab" / "collections" / name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        beneath.make_directories(folder)
     except OSError as error:
         raise MachineError(
             f"there is no place for the index: {error.strerror}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -29,13 +30,14 @@ class _File(BaseModel):
     note: str = ""
 
 
-def read(run: Path) -> Labels:
-    """The run's labels; none where it has no file of them. InputError if it can't be read."""
+def read(run: Path, within: Path | None = None) -> Labels:
+    """The run's labels; none where it has no file of them. InputError if it can't be read. Below `within`, by default
+    the run, no link is followed."""
     path = run / LABELS
-    if not path.exists():
+    if not os.path.lexists(path):
         return Labels()
     try:
-        found = _File.model_validate_json(read_bounded(path, BYTES_MAX, "a run's labels"))
+        found = _File.model_validate_json(read_bounded(path, BYTES_MAX, "a run's labels", within=within or run))
     except ValidationError:
         raise InputError(
             'is not what iolab wrote, {"tags": [...], "note": "..."}', where=str(path), remedy="remove the file"
@@ -76,5 +78,5 @@ def _of_run(run: Path) -> Labels:
 
 def _write(run: Path, labels: Labels) -> Labels:
     text = json.dumps({"tags": list(labels.tags), "note": labels.note}, ensure_ascii=False, indent=2)
-    write_atomically(run / LABELS, f"{text}\n".encode())
+    write_atomically(run / LABELS, f"{text}\n".encode(), run)
     return labels

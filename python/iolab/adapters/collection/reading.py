@@ -12,6 +12,7 @@ from pathlib import Path
 
 from iolab.adapters.collection import labels
 from iolab.adapters.store import RunData, read
+from iolab.base import beneath
 from iolab.base.errors import InputError, IolabError
 from iolab.base.plain_text import one_line
 from iolab.domain.collection.benchmark import benchmark_id
@@ -63,14 +64,16 @@ def read_one(task: tuple[str, str]) -> Read:
     directory, name = task
     path = Path(directory, name)
     try:
-        given, wrong = labels.read(path), ""
+        given, wrong = labels.read(path, Path(directory)), ""
     except InputError as error:
         given, wrong = Labels(), str(error)
     try:
-        run = read(path)
+        run = read(path, Path(directory))
         extract = extract_of(run)
     except IolabError as error:
         return _unreadable(path, name, given, str(error))
+    except OSError as error:  # removed, or changed, while it is read
+        return _unreadable(path, name, given, f"can't be read: {error.strerror}")
     except Exception as error:  # one run must not keep the others from being listed
         return _unreadable(path, name, given, f"a defect in iolab: {type(error).__name__}: {error}")
     entry = _entry(run, extract, name)
@@ -156,8 +159,8 @@ def _unreadable(path: Path, name: str, given: Labels, why: str) -> Read:
 def run_id(path: Path) -> str:
     """Of the journal's first line, which holds when the run began, and with which seed."""
     try:
-        with (path / "journal.jsonl").open("rb") as file:
+        with os.fdopen(beneath.open_file(path / "journal.jsonl", os.O_RDONLY), "rb") as file:
             first = file.readline(FIRST_LINE_BYTES_MAX)
-    except OSError:
+    except (OSError, InputError):
         first = str(path).encode()
     return blake2b(first, digest_size=ID_LENGTH // 2).hexdigest()

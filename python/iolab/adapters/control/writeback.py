@@ -21,7 +21,7 @@ from iolab.adapters.control.control import (
     queue_device,
     whole_number,
 )
-from iolab.adapters.system.action import WriteOneOfTwo
+from iolab.adapters.system.action import WriteFile, WriteOneOfTwo
 from iolab.adapters.system.block import shown
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_duration_ns, parse_bytes, parse_duration_ns
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 VM = Path("/proc/sys/vm")
 CENTISECOND_NS = 10_000_000
+PARTS_PER_PERCENT = 10_000
+"""Newer kernels show a disk's share in parts of a million too, in a file whose name ends with `_fine`."""
 
 
 class Threshold(Control):
@@ -152,7 +154,15 @@ class BdiFile(Control):
     @override
     def apply(self, context: Context, value: int) -> Applied:
         path = queue_device(self, context).directory / "bdi" / self.name.removeprefix("bdi_")
-        return kernel_file.write(self.name, path, str(value), context.undo)
+        fine = path.with_name(f"{path.name}_fine")
+        if not fine.exists():
+            return kernel_file.write(self.name, path, str(value), context.undo)
+        # What it shows in per cent is rounded, so what is put back is the finer number.
+        before = shown(fine)
+        is_same = before == str(value * PARTS_PER_PERCENT)
+        if not is_same:
+            context.undo.before(WriteFile(str(fine), before))
+        return kernel_file.write(self.name, path, str(value), None, even_if_same=not is_same)
 
 
 def _bytes(control: Control, value: Any, *, at_least: int) -> int:

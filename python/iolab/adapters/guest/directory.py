@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from iolab.adapters.system import state
+from iolab.adapters.system.own_directory import make_own_directory
+from iolab.adapters.system.undo import UndoJournal
 
 FOLDER = "guests"
 
 
 @contextmanager
 def made_directory(parent: str | None) -> Iterator[Path]:
-    """A directory of the machine's own, gone with it; what killed processes left is removed first."""
+    """A directory of the machine's own, gone with it. It is in the undo journal, so that `iolab restore` removes what a
+    killed process left. Raises as `make_own_directory`."""
     place = state.state_subdirectory(FOLDER) if parent is None else Path(parent)
-    if parent is None:
-        for left in place.glob("guest-*"):
-            owner = left.name.split("-")[1]
-            if owner.isdigit() and not Path("/proc", owner).exists():
-                shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"guest-{os.getpid()}-", dir=place) as directory:
-        yield Path(directory)
+    with UndoJournal.open() as undo:
+        yield make_own_directory(place, undo).path

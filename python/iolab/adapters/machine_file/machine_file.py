@@ -164,9 +164,10 @@ class _Reader:
     def document(self, path: Path) -> Document:
         if path in self._documents:
             return self._documents[path]
-        source = self._copy(path) or path
+        copy = self._copy(path)
+        source, within = (path, None) if copy is None or self._from is None else (copy, self._from.parent)
         try:
-            text = read_bounded(source, EXPERIMENT_BYTES_MAX, "a machine's file").decode()
+            text = read_bounded(source, EXPERIMENT_BYTES_MAX, "a machine's file", within=within).decode()
         except UnicodeDecodeError as error:
             raise InputError(f"not UTF-8 text at byte {error.start}", where=str(source)) from None
         self.copies[copy_of(path)] = text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from iolab.adapters.run import begin, elsewhere, here, origin, parts
 from iolab.adapters.run.bisect import BisectLoop, Question
 from iolab.adapters.run.goal import Goal
 from iolab.adapters.run.loop import Loop, Run
+from iolab.adapters.run.origin import Consent
 from iolab.adapters.run.plan import Plan
 from iolab.adapters.run.reconcile import check_resumable, reconcile
 from iolab.adapters.store import directory
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Run", "resume", "run"]
-
-Consent = Callable[[list[str]], None]
 
 
 def run(
@@ -111,7 +110,8 @@ def resume(
     A failed trial counts as finished unless `retry_failed`. InputError if the directory is no run, is in use, or was
     changed; MachineError on another machine or kernel, unless that is accepted; InterruptedRun after Ctrl-C.
     `consent` is called, before anything is done, with what a run does to this machine that somebody else made or
-    changed; it raises to have nothing done. `part`: of a run whose settings need several boots, what this one provides.
+    changed; it raises to have nothing done. Without one, such a run is refused. `part`: of a run whose settings need
+    several boots, what this one provides.
     `on`: as of `run`; a run on several hosts goes on there.
     """
     opened = RunDirectory.open(out)
@@ -130,8 +130,7 @@ def resume(
             machine=started["machine"],
             copies=opened.files,
         )
-        if consent is not None and experiment.is_of_host and not origin.is_ours(experiment, state):
-            consent(origin.deeds(experiment))
+        origin.ask_about_run(opened.path, experiment, state, consent)
         elsewhere.check(experiment, part, on)
         elsewhere.pin(executor, state)
         parts.check_asked(experiment, part)

@@ -76,7 +76,7 @@ def describe_session(
     event["build_profile"] = _native.build_profile()
     event["boot_id"] = session.boot_id()
     event["fingerprint"] = session.fingerprint()
-    mark = None if not experiment.is_of_host else origin.mark(experiment, plan.seed)
+    mark = origin.mark(experiment, plan.seed)
     if mark is not None:
         event["origin"] = mark
     if block is not None:

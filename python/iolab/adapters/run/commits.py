@@ -3,6 +3,7 @@ command, as often as it takes.
 
 The directory of a search holds all that it takes to go on with it:
 
+    origin            the question, signed by who began the search or agreed to go on with it
     search.jsonl      the question, then each build and each measurement, a checked line each, in the order of time
     source/           a clone that borrows the repository's objects, in which commits are built; of a list, where its
                       builds run
@@ -19,7 +20,6 @@ import fcntl
 import math
 import os
 import random
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,10 +28,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from iolab.adapters.run import origin
+from iolab.adapters.run.origin import Consent
 from iolab.adapters.system import git, group
 from iolab.adapters.system.git import Commit, Repository
-from iolab.base import checked_lines
+from iolab.base import beneath, checked_lines, replaceable
+from iolab.base.bounded_file import read_bounded
+from iolab.base.durable import put_in_place, write_atomically
 from iolab.base.errors import InputError, InterruptedRun, MachineError
+from iolab.base.option import shown
 from iolab.domain.bisect.search import Answer, Search
 from iolab.domain.definition import Nature
 from iolab.domain.verdict import Judgement, judge
@@ -40,6 +45,10 @@ CANNOT = 125
 """The exit status by which a command says that this version can't be built or measured, as of `git bisect run`."""
 COMMITS_MAX = 20_000
 FORMAT = 1
+JOURNAL = "search.jsonl"
+JOURNAL_BYTES_MAX = 2**30
+ORIGIN = "origin"
+ORIGIN_BYTES_MAX = 1000
 EXPORT = 'git archive HEAD | tar -x -C "$IOLAB_BUILD"'
 """The build where none is given: the commit's files."""
 NAME_ONLY = 'printf "%s\\n" "$IOLAB_VERSION" > "$IOLAB_BUILD/version"'
@@ -129,23 +138,40 @@ class GitFinding:
 def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFinding:
     """Searches from the beginning, in a new directory. InputError for what can't be searched."""
     commits = _commits(question)
-    if out.exists():
+    if os.path.lexists(out):
         raise InputError("exists already", where=str(out), remedy="name a directory that does not exist")
-    (out / "builds").mkdir(parents=True)
-    if question.versions:
-        (out / "source").mkdir()
-    else:
+    replaceable.refuse_strangers(out.parent)
+    try:
+        beneath.make_directories(out.parent)
+        beneath.make_directory(out)
+        beneath.make_directory(out / "builds")
+        if question.versions:
+            beneath.make_directory(out / "source")
+    except OSError as error:
+        raise InputError(f"can't be made: {error.strerror}", where=str(out), remedy="choose another --out") from None
+    if not question.versions:
         git.repository(Path(question.repository)).clone(out / "source")
     with _journal(out) as append:
         append({"event": "question", "format": FORMAT, **asdict(question)})
-    return resume(out, say, commits)
+    _sign(out, question)
+    return _resumed(out, say, commits, None)
 
 
-def resume(out: Path, say: Callable[[str], None], commits: list[Commit] | None = None) -> GitFinding:
-    """Goes on with the search in a directory, to its end. InterruptedRun after Ctrl-C."""
+def resume(out: Path, say: Callable[[str], None], consent: Consent | None = None) -> GitFinding:
+    """Goes on with the search in a directory, to its end. InterruptedRun after Ctrl-C. `consent` is asked, before
+    anything is done, about a search that this user did not make; without one it is refused."""
+    return _resumed(out, say, None, consent)
+
+
+def _resumed(
+    out: Path, say: Callable[[str], None], commits: list[Commit] | None, consent: Consent | None
+) -> GitFinding:
     with _journal(out) as append:
+        question = question_in(out)
+        if not origin.is_signed(_signed(question), _signature_in(out)):
+            origin.ask(out, _deeds(question), consent)
+            _sign(out, question)
         found = finding_in(out, commits)
-        question = found.question
         try:
             _Searcher(out, found, append, say).complete()
             if question.all_parents:
@@ -171,29 +197,54 @@ def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]
     say(f"{commit.short} is a merge: searching in what it brought")
     path = out / f"merge-{commit.short}"
     if not path.exists():
-        beside = out / f".merge-{commit.short}"
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir()
-        for shared in ("source", "builds"):
-            (beside / shared).symlink_to(Path("..") / shared)
-        with _journal(beside) as append:
-            append({"event": "question", "format": FORMAT, **asdict(inside)})
-        beside.rename(path)
-    found.within[place] = resume(path, say, commits)
+        with put_in_place(path, ("source", "builds", JOURNAL)) as beside:
+            for shared in ("source", "builds"):
+                beneath.make_link(beside / shared, Path("..") / shared, out)
+            with _journal(beside) as append:
+                append({"event": "question", "format": FORMAT, **asdict(inside)})
+    if question_in(path) != inside:
+        raise InputError("is no search in what that merge brought", where=str(path), remedy=f"remove it: rm -r {path}")
+    _sign(path, inside)
+    found.within[place] = _resumed(path, say, commits, None)
+
+
+def _signed(question: GitQuestion) -> list[Any]:
+    return ["search", asdict(question)]
+
+
+def _sign(out: Path, question: GitQuestion) -> None:
+    """Says in the directory that this user made the search, or agreed to what it does."""
+    if (signature := origin.signature(_signed(question))) is not None:
+        write_atomically(out / ORIGIN, signature.encode(), out)
+
+
+def _signature_in(out: Path) -> str | None:
+    if not beneath.is_file(out / ORIGIN, out):
+        return None
+    return read_bounded(out / ORIGIN, ORIGIN_BYTES_MAX, "a signature", within=out).decode(errors="replace")
+
+
+def _deeds(question: GitQuestion) -> list[str]:
+    """What the search does here, a line each."""
+    places = [f"check out commits of {question.repository}"] if question.repository else []
+    builds = [] if question.build is None else [f"run sh -c {shown(question.build)} for each version"]
+    return [*places, *builds, f"run sh -c {shown(question.measure)} for each version"]
 
 
 def is_search(out: Path) -> bool:
     """Whether a directory is that of a search among commits."""
-    return (out / "search.jsonl").is_file()
+    return beneath.is_file(out / JOURNAL)
+
+
+def question_in(out: Path) -> GitQuestion:
+    """What the search in a directory asks. InputError for a damaged one."""
+    return _question(out, _entries(out))
 
 
 def finding_in(out: Path, commits: list[Commit] | None = None) -> GitFinding:
     """What the search in a directory has found. InputError for damaged ones."""
-    entries = checked_lines.read((out / "search.jsonl").read_bytes()).entries
-    if not entries or entries[0].get("event") != "question" or entries[0].get("format") != FORMAT:
-        raise InputError("does not begin with a question of this iolab's", where=str(out / "search.jsonl"))
-    asked: dict[str, Any] = {key: value for key, value in entries[0].items() if key not in ("event", "format")}
-    question = GitQuestion(**{"spread": 0, **asked, "versions": tuple(asked.get("versions", ()))})
+    entries = _entries(out)
+    question = _question(out, entries)
     known = commits or _commits(question)
     search = Search(
         len(known),
@@ -208,6 +259,17 @@ def finding_in(out: Path, commits: list[Commit] | None = None) -> GitFinding:
     for entry in entries[1:]:
         _take(found, entry)
     return found
+
+
+def _entries(out: Path) -> list[dict[str, Any]]:
+    return checked_lines.read(read_bounded(out / JOURNAL, JOURNAL_BYTES_MAX, "a search's journal", within=out)).entries
+
+
+def _question(out: Path, entries: list[dict[str, Any]]) -> GitQuestion:
+    if not entries or entries[0].get("event") != "question" or entries[0].get("format") != FORMAT:
+        raise InputError("does not begin with a question of this iolab's", where=str(out / JOURNAL))
+    asked: dict[str, Any] = {key: value for key, value in entries[0].items() if key not in ("event", "format")}
+    return GitQuestion(**{"spread": 0, **asked, "versions": tuple(asked.get("versions", ()))})
 
 
 def _take(found: GitFinding, entry: dict[str, Any]) -> None:
@@ -242,15 +304,20 @@ def _commits(question: GitQuestion) -> list[Commit]:
 @contextmanager
 def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Appends durably; nobody else may go on with the same search."""
-    path = out / "search.jsonl"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    replaceable.refuse_strangers(out)
+    path = out / JOURNAL
+    descriptor = beneath.open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o644)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise MachineError("another process is searching there", where=str(out)) from None
         # A kill may have torn the last line: the next one starts where it did.
-        os.ftruncate(descriptor, checked_lines.read(path.read_bytes()).whole_bytes)
+        content = read_bounded(path, JOURNAL_BYTES_MAX, "a search's journal", within=out)
+        lines = checked_lines.read(content)
+        if content and not lines.entries:
+            raise InputError("is no journal of a search", where=str(path), remedy="look at it; nothing was changed")
+        os.ftruncate(descriptor, lines.whole_bytes)
         yield lambda entry: checked_lines.append(descriptor, entry, where=str(path))
     finally:
         os.close(descriptor)
@@ -262,6 +329,14 @@ class _Searcher:
     found: GitFinding
     append: Callable[[dict[str, Any]], None]
     say: Callable[[str], None]
+
+    @property
+    def shared(self) -> Path:
+        """Where clone and builds lie: of a search within a merge, in the directory above, whatever a link says."""
+        place = self.out
+        while (place / "builds").is_symlink():
+            place = place.parent
+        return place
 
     def complete(self) -> None:
         """Measures until the answer stands and is confirmed."""
@@ -323,19 +398,19 @@ class _Searcher:
         """Where the commit's build lies; None where it can't be built, which is noted."""
         question, commit = self.found.question, self.found.commits[place]
         key = blake2b(f"{commit.tree}\n{question.build}".encode(), digest_size=10).hexdigest()
-        kept, log = self.out / "builds" / key, self.out / "builds" / f"{key}.log"
+        kept, log = self.shared / "builds" / key, self.shared / "builds" / f"{key}.log"
         if kept.is_dir():
             return kept
         if (why := self._failed_with(commit)) is not None:
             self._note({"event": "unmeasurable", "place": place, "why": why})
             return None
         self.say(f"{commit.short} building  {commit.subject}".rstrip())
-        source = Repository(self.out / "source")
+        source = Repository(self.shared / "source")
         if not question.versions:
             source.check_out(commit.sha)
-        making = self.out / "builds" / f"{key}.part"
-        shutil.rmtree(making, ignore_errors=True)
-        making.mkdir()
+        making = self.shared / "builds" / f"{key}.part"
+        beneath.remove_directory(making, self.shared)
+        beneath.make_directory(making, self.shared)
         began = time.monotonic()
         ended = group.run(
             question.build or (NAME_ONLY if question.versions else EXPORT),
@@ -355,7 +430,7 @@ class _Searcher:
                 where="--build",
                 remedy='let it copy there what it made: make && cp program "$IOLAB_BUILD"',
             )
-        making.rename(kept)
+        beneath.move(making, kept.name, self.shared)
         return kept
 
     def _failed_with(self, commit: Commit) -> str | None:

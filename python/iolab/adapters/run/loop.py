@@ -6,15 +6,13 @@ journal's word that it is finished.
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, cast
 
 from iolab.adapters.run.goal import Goal, undecided
@@ -26,6 +24,7 @@ from iolab.adapters.store.journal import Journal
 from iolab.adapters.store.read import read
 from iolab.adapters.store.state import RunState, describe_finished
 from iolab.base.errors import InterruptedRun, IolabError, MachineError
+from iolab.base.stop import stop_flag
 from iolab.domain.executor import LeftBehind, RunsAhead, Stalled
 from iolab.domain.record import NOT_RESTORED, impossible
 from iolab.domain.verdict import FIRST_LOOK
@@ -285,25 +284,3 @@ def _in_words(open_comparisons: list[str]) -> str:
     named = "; ".join(open_comparisons[:UNDECIDED_NAMED_MAX])
     more = len(open_comparisons) - UNDECIDED_NAMED_MAX
     return f"{len(open_comparisons)} undecided: {named}" + (f"; and {more} more" if more > 0 else "")
-
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@contextmanager
-def stop_flag() -> Iterator[threading.Event]:
-    """An event that the signals to stop set while the context lasts. Outside the main thread nothing sets it."""
-    flag = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield flag
-        return
-
-    def raise_flag(_signal: int, _frame: FrameType | None) -> None:
-        flag.set()
-
-    before = {number: signal.signal(number, raise_flag) for number in STOP_SIGNALS}
-    try:
-        yield flag
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,5 +1,5 @@
-"""Whether a run was made by this user on this machine, and what one does that was not: whoever goes on with it runs its
-commands and writes to its target."""
+"""Whether a run or a search was made by this user on this machine, and what one does that was not: whoever goes on with
+it runs its commands, boots its kernels and writes to its target. All commands that go on with one ask here."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.system.state import state_directory
+from iolab.base.errors import InputError
 from iolab.base.option import shown
 from iolab.domain.trial import CommandsPhase, FioPhase
 
@@ -24,28 +25,69 @@ if TYPE_CHECKING:
     from iolab.domain.trial import Phase, Target
 
 KEY_BYTES = 32
+Consent = Callable[[list[str]], None]
+"""Is told what would be done, a line each, and raises to have nothing done."""
 
 
 def mark(experiment: Experiment, seed: int) -> str | None:
     """For the event of a session: what it runs, signed with a key that only this user reads. None where no key can be
     kept: the run then counts as one of somebody else's."""
+    return signature(_signed(experiment, seed)) if experiment.acts_here else None
+
+
+def signature(signed: list[Any]) -> str | None:
+    """By this user, of what can be JSON. None as of `mark`."""
     key = _key() or _new_key()
-    return None if key is None else _signature(key, experiment, seed)
+    return None if key is None else _signature(key, signed)
+
+
+def is_signed(signed: list[Any], given: object) -> bool:
+    """Whether this user gave that signature."""
+    key = _key()
+    return (
+        key is not None
+        and isinstance(given, str)
+        and hmac.compare_digest(given.encode(), _signature(key, signed).encode())
+    )
 
 
 def is_ours(experiment: Experiment, state: RunState) -> bool:
     """Whether this user began the run, or went on with it, as it is now."""
-    key = _key()
-    if key is None or state.started is None:
+    if state.started is None:
         return False
-    signature = _signature(key, experiment, state.started["seed"])
-    marks = (session.get("origin") for session in state.sessions)
-    return any(isinstance(one, str) and hmac.compare_digest(one.encode(), signature.encode()) for one in marks)
+    signed = _signed(experiment, state.started["seed"])
+    return any(is_signed(signed, session.get("origin")) for session in state.sessions)
+
+
+def is_marked(experiment: Experiment, seed: int, given: object) -> bool:
+    """Whether `mark` gave that."""
+    return is_signed(_signed(experiment, seed), given)
+
+
+def ask_about_run(path: Path, experiment: Experiment, state: RunState, consent: Consent | None) -> None:
+    """Before anything is done. Of what only a model does, nobody is asked. InputError where nobody can be."""
+    if experiment.acts_here and not is_ours(experiment, state):
+        ask(path, deeds(experiment), consent)
+
+
+def ask(path: Path, to_do: list[str], consent: Consent | None) -> None:
+    """About what this user did not make. InputError where nobody can be asked."""
+    if consent is None:
+        raise InputError(
+            f"was not made here by this user, and is to {'; '.join(to_do)}",
+            where=str(path),
+            remedy="read what it does; to go on with it: --resume with --trust-run",
+        )
+    consent(to_do)
 
 
 def deeds(experiment: Experiment) -> list[str]:
     """What the run does to this machine, a line each: where it writes, what it sets, what it runs."""
     found = dict.fromkeys([_place(experiment.target)])
+    for guest in experiment.guests.values():
+        found[f"boot the kernel {guest.kernel} in an emulated machine"] = None
+        if guest.modules is not None:
+            found[f"load its modules from {guest.modules}"] = None
     for setting, controls in experiment.settings.items():
         found |= dict.fromkeys(
             f"run sh -c {shown(value)} beside the load (setting {setting})"
@@ -83,9 +125,12 @@ def _place(target: Target) -> str:
     return f"read or write in the {target.kind} {Path(target.path).absolute()}"
 
 
-def _signature(key: bytes, experiment: Experiment, seed: int) -> str:
+def _signed(experiment: Experiment, seed: int) -> list[Any]:
     probes = {setting: sorted(on) for setting, on in experiment.probes.items()}
-    signed: list[Any] = [experiment.text, sorted(experiment.attachments.items()), experiment.machine, seed, probes]
+    return [experiment.text, sorted(experiment.attachments.items()), experiment.machine, seed, probes]
+
+
+def _signature(key: bytes, signed: list[Any]) -> str:
     return hmac.new(key, json.dumps(signed).encode(), hashlib.sha256).hexdigest()
 
 

@@ -15,6 +15,7 @@ from iolab.adapters.store.examine import examine
 from iolab.adapters.store.journal import Journal
 from iolab.adapters.store.state import RunState, fold
 from iolab.adapters.store.trial_file import read_record
+from iolab.base import beneath
 from iolab.base.durable import sync_directory
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.experiment import IMPORTED
@@ -98,7 +99,7 @@ def _set_aside_strangers(directory: RunDirectory, state: RunState) -> None:
     known = {directory.trial_file(trial).name for trial in state.finished}
     for path in directory.trials.glob("*.parquet"):
         if path.name not in known:
-            path.rename(_free_name(path.with_suffix(".parquet.aside")))
+            beneath.move(path, _free_name(path.with_suffix(".parquet.aside")).name, directory.root)
     sync_directory(directory.trials)
 
 

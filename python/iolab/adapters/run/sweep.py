@@ -21,7 +21,7 @@ import iolab
 from iolab.adapters.experiment import loads
 from iolab.adapters.run import begin, elsewhere, here, origin
 from iolab.adapters.run.goal import Goal
-from iolab.adapters.run.loop import Loop, Stopped, stop_flag
+from iolab.adapters.run.loop import Loop, Stopped
 from iolab.adapters.run.plan import Plan
 from iolab.adapters.run.reconcile import check_resumable, reconcile
 from iolab.adapters.store import sweep as store
@@ -30,6 +30,7 @@ from iolab.adapters.store.journal import Journal, read_journal
 from iolab.adapters.store.state import RunState, fold
 from iolab.adapters.store.sweep import Cell, SweepDirectory
 from iolab.base.errors import InputError, InterruptedRun, IolabError
+from iolab.base.stop import stop_flag
 from iolab.domain.trial.trial import SEED_MAX
 
 if TYPE_CHECKING:
@@ -236,8 +237,14 @@ class _Sweep:
                 already_run=True,
                 copies=opened.files,
             )
+            if experiment.acts_here and not origin.is_ours(experiment, state):
+                raise InputError(
+                    "has something run here, and was made by somebody else, or changed since",
+                    where=str(opened.path),
+                    remedy=f"look at it, then go on with: iolab run --resume {opened.path}",
+                )
             if experiment.is_of_host:
-                self._look_at_this_machine(experiment, state, opened)
+                here.look(experiment, self.progress)
             plan, goal = Plan(experiment, started["seed"]), Goal(state.rounds, until_decided=False)
             if len(events) > 1:  # not just made: an earlier session ended, or was killed, in it
                 resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
@@ -248,15 +255,6 @@ class _Sweep:
             journal.close()
             raise
         return _CellLoop(opened, journal, state, plan, goal, self.executor, self.progress, sweep=self)
-
-    def _look_at_this_machine(self, experiment: Experiment, state: RunState, opened: RunDirectory) -> None:
-        if not origin.is_ours(experiment, state):
-            raise InputError(
-                "changes this machine, and was made by somebody else, or changed since",
-                where=str(opened.path),
-                remedy=f"look at it, then go on with: iolab run --resume {opened.path}",
-            )
-        here.look(experiment, self.progress)
 
     def _close(self, run: str) -> None:
         loop = self.open.pop(run)

@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 import time
 from collections.abc import Mapping
@@ -29,8 +28,16 @@ from pathlib import Path
 
 from iolab.adapters.store.event import RunStarted
 from iolab.adapters.store.journal import Journal
+from iolab.base import beneath, replaceable
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
-from iolab.base.durable import refusals_explained, remove_leftovers, sync_directory, write_atomically, write_durably
+from iolab.base.durable import (
+    put_in_place,
+    refusals_explained,
+    remove_leftovers,
+    sync_directory,
+    write_atomically,
+    write_durably,
+)
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.record import unpacked_trace
@@ -38,6 +45,8 @@ from iolab.domain.record import unpacked_trace
 DEFAULT_PARENT = "iolab-runs"
 SLUG_LENGTH_MAX = 40
 MACHINE_BYTES_MAX = 64 * MIB
+PARTS = frozenset({"experiment.toml", "machine.json", "journal.jsonl", "trials", "index", "files"})
+"""What `create` makes, and a killed one leaves under a hidden name."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,13 @@ class RunDirectory:
     """The parts of a run directory by name; nothing is looked at until it is asked for."""
 
     path: Path
+    within: Path | None = None
+    """The directory of a collection that it was found in."""
+
+    @property
+    def root(self) -> Path:
+        """Below it no link is followed."""
+        return self.within or self.path
 
     @property
     def experiment_file(self) -> Path:
@@ -85,24 +101,25 @@ class RunDirectory:
         """The trial's traces (`Record.traces`), each whole and durable on return. MachineError if the disk refuses."""
         if traces and not self.traces.is_dir():
             with refusals_explained(self.traces):
-                self.traces.mkdir(exist_ok=True)
+                beneath.make_directory(self.traces, self.root, exist_ok=True)
                 sync_directory(self.path)
         for name, packed in traces.items():
-            write_atomically(self.traces / f"{trial:06d}.{name}", unpacked_trace(packed))
+            write_atomically(self.traces / f"{trial:06d}.{name}", unpacked_trace(packed), self.root)
 
     def trial_file(self, trial: int) -> Path:
         """The file of the trial of this number, whether it exists or not."""
         return self.trials / trial_file_name(trial)
 
     @staticmethod
-    def open(path: Path) -> RunDirectory:
+    def open(path: Path, within: Path | None = None) -> RunDirectory:
         """InputError if `path` is no run directory, or one written by a later iolab."""
-        directory = RunDirectory(path)
+        directory = RunDirectory(path, within)
         if not path.is_dir():
             what = "is not a directory" if path.exists() else "does not exist"
             raise InputError(what, where=str(path), remedy="name a directory that `iolab run` made")
         for file in (directory.experiment_file, directory.journal_file):
-            if not file.is_file():
+            if not beneath.is_file(file, directory.root):
+                beneath.refuse_link(file, directory.root)
                 raise InputError(
                     f"is not a run: it has no {file.name}", where=str(path), remedy="name a directory that iolab made"
                 )
@@ -110,11 +127,15 @@ class RunDirectory:
 
     def experiment_text(self) -> str:
         """The experiment as it was given, byte for byte. InputError if it is not UTF-8 any more."""
-        content = read_bounded(self.experiment_file, EXPERIMENT_BYTES_MAX, "an experiment")
+        content = read_bounded(self.experiment_file, EXPERIMENT_BYTES_MAX, "an experiment", within=self.root)
         try:
             return content.decode()
         except UnicodeDecodeError as error:
             raise InputError(f"is not UTF-8: {error.reason}", where=str(self.experiment_file)) from None
+
+    def machine_text(self) -> bytes:
+        """The machine's description. InputError if it can't be read."""
+        return read_bounded(self.machine_file, MACHINE_BYTES_MAX, "a machine's description", within=self.root)
 
     def check_directories(self) -> None:
         """InputError if something else stands where a run has a directory: nothing is written through a link."""
@@ -127,10 +148,10 @@ class RunDirectory:
     def remove_leftovers(self) -> None:
         """Removes the temporary files of a killed writer. For the holder of the journal's lock."""
         for directory in (self.trials, self.index):
-            directory.mkdir(exist_ok=True)
-            remove_leftovers(directory)
+            beneath.make_directory(directory, self.root, exist_ok=True)
+            remove_leftovers(directory, self.root)
         if self.traces.is_dir():
-            remove_leftovers(self.traces)
+            remove_leftovers(self.traces, self.root)
 
 
 def trial_file_name(trial: int) -> str:
@@ -178,37 +199,32 @@ def create(
     """Makes the run directory complete with its journal's first event, under another name, then renames it: a kill
     leaves either no run or one that can be resumed. InputError if `path` is taken or can't be made."""
     check_free(path)
-    nursery = path.with_name(f".{path.name}.{os.getpid()}.new")
+    replaceable.refuse_strangers(path.parent)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned_nurseries(path)
-        (nursery / "trials").mkdir(parents=True)
-        (nursery / "index").mkdir()
-        draft = RunDirectory(nursery)
-        write_durably(draft.experiment_file, experiment_text.encode())
-        for name, text in (attachments or {}).items():
-            draft.files.mkdir(exist_ok=True)
-            write_durably(draft.files / name, text.encode())
-        description = (json.dumps(machine, indent=2, ensure_ascii=False) + "\n").encode()
-        write_durably(draft.machine_file, description)
-        with Journal(draft.journal_file) as journal:
-            started: RunStarted = {**first_event, "machine_sha256": hashlib.sha256(description).hexdigest()}
-            journal.append(**started)
-        for made in (draft.trials, draft.index, draft.files, nursery):
-            if made.is_dir():
-                sync_directory(made)
-        if path.is_dir():  # an empty one that the user made: its mode is theirs
-            nursery.chmod(stat.S_IMODE(path.stat().st_mode))
-        nursery.rename(path)
-        sync_directory(path.parent)
+        beneath.make_directories(path.parent)
+        with put_in_place(path, PARTS) as nursery:
+            draft = RunDirectory(nursery)
+            beneath.make_directory(draft.trials)
+            beneath.make_directory(draft.index)
+            write_durably(draft.experiment_file, experiment_text.encode())
+            if attachments:
+                beneath.make_directory(draft.files)
+            for name, text in (attachments or {}).items():
+                write_durably(draft.files / name, text.encode(), nursery)
+            description = (json.dumps(machine, indent=2, ensure_ascii=False) + "\n").encode()
+            write_durably(draft.machine_file, description)
+            with Journal(draft.journal_file) as journal:
+                started: RunStarted = {**first_event, "machine_sha256": hashlib.sha256(description).hexdigest()}
+                journal.append(**started)
+            for made in (draft.trials, draft.index, draft.files):
+                if made.is_dir():
+                    sync_directory(made)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             check_free(path)
         raise InputError(
             f"the run directory can't be made: {error.strerror}", where=str(path), remedy="choose another --out"
         ) from None
-    finally:
-        shutil.rmtree(nursery, ignore_errors=True)
     return RunDirectory(path)
 
 
@@ -219,18 +235,7 @@ def missing(path: Path) -> list[Path]:
 
 def take_back(made: RunDirectory, was_missing: list[Path]) -> None:
     """Removes what `create` made, for a run in which nothing was measured: a second try finds all as the first did."""
-    mode = stat.S_IMODE(made.path.stat().st_mode)
-    shutil.rmtree(made.path, ignore_errors=True)
-    if made.path not in was_missing:
-        made.path.mkdir()
-        made.path.chmod(mode)
-    for parent in was_missing[1:]:
-        with suppress(OSError):  # another run is in it by now
-            parent.rmdir()
-
-
-def _remove_abandoned_nurseries(path: Path) -> None:
-    for nursery in path.parent.iterdir():
-        owner = nursery.name.removeprefix(f".{path.name}.").removesuffix(".new")
-        if nursery.name == f".{path.name}.{owner}.new" and owner.isdigit() and not Path(f"/proc/{owner}").exists():
-            shutil.rmtree(nursery, ignore_errors=True)
+    with suppress(OSError):
+        beneath.empty_directory(made.path)
+        for place in was_missing:  # another run is in a parent by now
+            beneath.remove_if_empty(place)

@@ -12,10 +12,8 @@ from iolab.adapters.store import event as events
 from iolab.adapters.store import index, trial_file
 from iolab.adapters.store.directory import RunDirectory, trial_file_name
 from iolab.adapters.store.event import TrialFinished
-from iolab.adapters.store.parquet import FILE_BYTES_MAX
 from iolab.adapters.store.state import RunState, describe_finished
 from iolab.adapters.store.trial_file import Stored
-from iolab.base.bounded_file import read_bounded
 from iolab.base.errors import InputError
 
 READ_BUT_NOT_IN_JOURNAL = "is not in the journal (read all the same; a resumed run takes it over)"
@@ -60,14 +58,15 @@ def examine(directory: RunDirectory, state: RunState) -> Examination:
 
 
 def _scan(trials: Path) -> dict[str, os.stat_result]:
-    if not trials.is_dir():
-        return {}
-    found = {}
-    with os.scandir(trials) as entries:
+    found: dict[str, os.stat_result] = {}
+    if trials.is_symlink():
+        return found
+    with suppress(OSError), os.scandir(trials) as entries:  # none, or gone meanwhile
         for entry in entries:
             if entry.name.endswith(".parquet"):
-                with suppress(OSError):  # a link to nowhere is as good as missing
-                    found[entry.name] = entry.stat()
+                with suppress(OSError):
+                    if entry.is_file(follow_symlinks=False):  # a link is as good as missing
+                        found[entry.name] = entry.stat(follow_symlinks=False)
     return found
 
 
@@ -80,13 +79,14 @@ def _problem_of(
         return f"truncated or changed: {stat.st_size} bytes, {event['size_bytes']} were written"
     if stat.st_mtime_ns <= indexed_at_ns:
         return None
-    return problem_of_content(directory.trials / name, event)
+    return problem_of_content(directory.trials / name, event, directory.root)
 
 
-def problem_of_content(path: Path, event: TrialFinished) -> str | None:
-    """Why the file of a finished trial can't be relied on; None when it is what was written."""
+def problem_of_content(path: Path, event: TrialFinished, within: Path) -> str | None:
+    """Why the file of a finished trial can't be relied on; None when it is what was written. No link is followed below
+    `within`."""
     try:
-        content = read_bounded(path, FILE_BYTES_MAX, "a trial's file")
+        content = trial_file.read_content(path, within)
         if Stored.of(content).sha256 != event["sha256"]:
             return "corrupt: not the bytes that were written"
         trial_file.check(content)
@@ -101,8 +101,8 @@ def _adopt(directory: RunDirectory, name: str, found: Examination) -> None:
     """Takes a file that a kill, or a torn journal, left without its entry."""
     path = directory.trials / name
     try:
-        record = trial_file.read_record(path)
-        stored = Stored.of(read_bounded(path, FILE_BYTES_MAX, "a trial's file"))
+        record = trial_file.read_record(path, directory.root)
+        stored = Stored.of(trial_file.read_content(path, directory.root))
         event = describe_finished(record, stored, attempt=1, duration_ns=None)
         events.check({**event})
     except InputError as error:

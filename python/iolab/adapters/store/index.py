@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from iolab.adapters.store import parquet
 from iolab.adapters.store.directory import RunDirectory
-from iolab.adapters.store.trial_file import table_schema
+from iolab.adapters.store.trial_file import read_content, table_schema
+from iolab.base import beneath, replaceable
 from iolab.base.bounded_file import read_bounded
 from iolab.base.durable import write_atomically
 from iolab.base.errors import InputError
@@ -63,11 +65,13 @@ def update(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) ->
         return
     buffer = io.BytesIO()
     files = [directory.trial_file(trial) for trial in trials_of(block)]
-    scan_trial_files(files).collect().write_parquet(buffer, metadata={METADATA_DIGEST: _digest(sha256_of, block)})
+    scan_trial_files(files, directory).collect().write_parquet(
+        buffer, metadata={METADATA_DIGEST: _digest(sha256_of, block)}
+    )
     path = index_file(directory, block)
     digest = hashlib.sha256(buffer.getvalue()).hexdigest()
-    write_atomically(_digest_file(path), f"{digest}  {path.name}\n".encode())
-    write_atomically(path, buffer.getvalue())
+    write_atomically(_digest_file(path), f"{digest}  {path.name}\n".encode(), directory.root)
+    write_atomically(path, buffer.getvalue(), directory.root)
 
 
 def is_fresh(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) -> bool:
@@ -75,11 +79,14 @@ def is_fresh(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) 
     import polars as pl
 
     path = index_file(directory, block)
-    if not path.exists():
+    if not beneath.is_file(path, directory.root):
         return False
     try:
-        content = read_bounded(path, parquet.FILE_BYTES_MAX, "an index file")
-        written = read_bounded(_digest_file(path), DIGEST_FILE_BYTES_MAX, "an index file's digest").split()
+        content = read_bounded(path, parquet.FILE_BYTES_MAX, "an index file", within=directory.root)
+        digest = read_bounded(
+            _digest_file(path), DIGEST_FILE_BYTES_MAX, "an index file's digest", within=directory.root
+        )
+        written = digest.split()
         if written[:1] != [hashlib.sha256(content).hexdigest().encode()]:
             return False
         parquet.check_table(content, {name: dtype for name, dtype in table_schema().items() if name in COLUMNS})
@@ -89,15 +96,22 @@ def is_fresh(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) 
         return False
 
 
-def scan_trial_files(files: Sequence[Path]) -> polars.LazyFrame:
-    """The aggregate metrics of whole trial files, `COLUMNS` in file order."""
+def scan(files: Sequence[Path], directory: RunDirectory) -> polars.LazyFrame:
+    """The rows of a run's files. Where another user could put links in their place, they are read by descriptor first.
+    InputError if one can't be read."""
     import polars as pl
 
-    return (
-        pl.scan_parquet(list(files), glob=False)
-        .filter(pl.col("what") == "metric", pl.col("job") == "all")
-        .select(COLUMNS)
-    )
+    if os.geteuid() != replaceable.ROOT or replaceable.weakness_of(directory.path.resolve(), caller=True) is None:
+        return pl.scan_parquet(list(files), glob=False)
+    contents: list[IO[bytes]] = [io.BytesIO(read_content(path, directory.root)) for path in files]
+    return pl.scan_parquet(contents, glob=False)
+
+
+def scan_trial_files(files: Sequence[Path], directory: RunDirectory) -> polars.LazyFrame:
+    """The aggregate metrics of whole trial files, `COLUMNS` in file order. As `scan`."""
+    import polars as pl
+
+    return scan(files, directory).filter(pl.col("what") == "metric", pl.col("job") == "all").select(COLUMNS)
 
 
 def _digest(sha256_of: Mapping[int, str], block: int) -> str:

@@ -7,10 +7,8 @@ it did.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ from pathlib import Path
 
 from iolab.adapters.store import event as events
 from iolab.adapters.store.event import Event
-from iolab.base import checked_lines
+from iolab.base import beneath, checked_lines, replaceable
 from iolab.base.bounded_file import read_bounded
 from iolab.base.durable import REMEDY, sync_directory
 from iolab.base.errors import InputError
@@ -40,7 +38,9 @@ class Journal:
     """The one writer of a run's journal. Holds an exclusive lock on it until closed or killed."""
 
     def __init__(self, path: Path, *, clocks: Clocks | None = None) -> None:
-        """Opens `path`, made if absent. InputError if another process writes it, or it is no file of the run's own."""
+        """Opens `path`, made if absent. InputError if another process writes it, it is no file of the run's own,
+        or root would write where others can put something in the way."""
+        replaceable.refuse_strangers(path.parent)
         self.path = path
         self._clocks = clocks or Clocks()
         is_new = not os.path.lexists(path)
@@ -85,7 +85,7 @@ class Journal:
         self.close()
 
     def _cut_torn_tail(self) -> None:
-        content = read_bounded(self.path, JOURNAL_BYTES_MAX, "a journal")
+        content = read_bounded(self.path, JOURNAL_BYTES_MAX, "a journal", within=self.path.parent)
         whole_bytes = checked_lines.read(content, is_earlier=_is_earlier).whole_bytes
         if whole_bytes < len(content):
             os.ftruncate(self._descriptor, whole_bytes)
@@ -94,23 +94,12 @@ class Journal:
 
 def _opened(path: Path) -> int:
     """A descriptor that appends. A link would have lines written to, and cut off, somebody's file elsewhere."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     try:
-        descriptor = os.open(path, flags, 0o644)
+        return beneath.open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, mode=0o644)
     except PermissionError:
         raise
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise _not_its_own("is a symbolic link", path) from None
         raise InputError(f"cannot write it: {error.strerror}", where=str(path), remedy=REMEDY) from None
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise _not_its_own("is not a regular file", path)
-
-
-def _not_its_own(what: str, path: Path) -> InputError:
-    return InputError(f"{what}; expected a file of the run's own", where=str(path), remedy="put a copy in its place")
 
 
 @dataclass
@@ -121,12 +110,17 @@ class Contents:
     problems: list[str] = field(default_factory=list)
 
 
-def read_journal(path: Path) -> Contents:
+def read_journal(path: Path, within: Path | None = None) -> Contents:
     """Reads every whole line; torn, damaged and unreadable ones are named in `problems` and left out.
 
-    InputError if the file can't be read at all.
+    Args:
+        within: below it, by default the journal's directory, no link is followed.
+
+    Raises:
+        InputError: the file can't be read at all.
     """
-    lines = checked_lines.read(read_bounded(path, JOURNAL_BYTES_MAX, "a journal"), is_earlier=_is_earlier)
+    content = read_bounded(path, JOURNAL_BYTES_MAX, "a journal", within=within or path.parent)
+    lines = checked_lines.read(content, is_earlier=_is_earlier)
     contents = Contents()
     damaged = list(lines.damaged)
     for number, event in zip(lines.numbers, lines.entries, strict=True):

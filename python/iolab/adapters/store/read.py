@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iolab.adapters.experiment import loads
 from iolab.adapters.store import imported, index
-from iolab.adapters.store.directory import MACHINE_BYTES_MAX, RunDirectory
+from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.examine import Examination, examine, problem_of_content
 from iolab.adapters.store.journal import read_journal
 from iolab.adapters.store.parquet import decoding
@@ -40,10 +40,14 @@ _Rows = tuple[list[str], list[int], list[float | None]]
 """Settings, rounds and values of a metric."""
 
 
-def read(path: Path) -> RunData:
-    """Reads the run in directory `path`. InputError if it isn't one; anything less is listed in `problems`."""
-    directory = RunDirectory.open(path)
-    journal = read_journal(directory.journal_file)
+def read(path: Path, within: Path | None = None) -> RunData:
+    """Reads the run in directory `path`. InputError if it isn't one; anything less is listed in `problems`.
+
+    Args:
+        within: the directory of a collection that it was found in; no link below that is followed.
+    """
+    directory = RunDirectory.open(path, within)
+    journal = read_journal(directory.journal_file, directory.root)
     state = fold(journal.events)
     found = examine(directory, state)
     started = state.started
@@ -198,9 +202,9 @@ class RunData:
 
         parts = []
         if self.found.index_files:
-            parts.append(pl.scan_parquet(self.found.index_files, glob=False).select(index.COLUMNS))
+            parts.append(index.scan(self.found.index_files, self.directory).select(index.COLUMNS))
         if self.found.trial_files:
-            parts.append(index.scan_trial_files(self.found.trial_files))
+            parts.append(index.scan_trial_files(self.found.trial_files, self.directory))
         if not parts:
             return pl.DataFrame(schema=_schema(index.COLUMNS))
         with self._decoding():
@@ -312,7 +316,7 @@ class RunData:
         if trial not in self.found.trials:
             raise InputError(f"there is no trial {trial}", where=str(self.path))
         try:
-            return read_record(self.directory.trial_file(trial))
+            return read_record(self.directory.trial_file(trial), self.directory.root)
         except ValueError as error:
             raise InputError(str(error), where=str(self.directory.trial_file(trial)), remedy=_DELETE_INDEX) from None
 
@@ -352,7 +356,7 @@ class RunData:
         ]
         self._check_indexed(chosen)
         files = [self.directory.trial_file(trial) for trial in chosen]
-        return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame(schema=table_schema())
+        return index.scan(files, self.directory) if files else pl.LazyFrame(schema=table_schema())
 
     def _check_indexed(self, trials: list[int]) -> None:
         """InputError if a trial's file, which so far was known by its date and the index alone, is damaged."""
@@ -361,7 +365,7 @@ class RunData:
             path = self.directory.trial_file(trial)
             if path.name in read_whole or trial in self._checked:
                 continue
-            if problem := problem_of_content(path, self.found.trials[trial]):
+            if problem := problem_of_content(path, self.found.trials[trial], self.directory.root):
                 raise InputError(problem, where=str(path), remedy=_DELETE_INDEX)
             self._checked.add(trial)
 
@@ -386,7 +390,7 @@ def _schema(columns: tuple[str, ...]) -> TableSchema:
 def _read_machine(directory: RunDirectory, sha256: str | None) -> tuple[JsonObject, list[str]]:
     name = directory.machine_file.name
     try:
-        content = read_bounded(directory.machine_file, MACHINE_BYTES_MAX, "a machine's description")
+        content = directory.machine_text()
         if sha256 and hashlib.sha256(content).hexdigest() != sha256:
             raise ValueError("not the bytes that were written")
         machine = strict_json.loads(content)
@@ -401,7 +405,7 @@ def _read_machine(directory: RunDirectory, sha256: str | None) -> tuple[JsonObje
 
 def _experiment_problems(directory: RunDirectory, sha256: str | None) -> list[str]:
     name = directory.experiment_file.name
-    content = read_bounded(directory.experiment_file, EXPERIMENT_BYTES_MAX, "an experiment")
+    content = read_bounded(directory.experiment_file, EXPERIMENT_BYTES_MAX, "an experiment", within=directory.root)
     if sha256 and hashlib.sha256(content).hexdigest() != sha256:
         return [f"{name}: was changed since the run was started; names and comparisons may not be those of the run"]
     return []

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from iolab.adapters.store.directory import check_free
+from iolab.base import beneath, replaceable
 from iolab.base.bounded_file import MIB, read_bounded
-from iolab.base.durable import sync_directory, write_durably
+from iolab.base.durable import put_in_place, write_durably
 from iolab.base.errors import InputError
 
 FILE = "sweep.json"
@@ -70,7 +70,7 @@ class SweepDirectory:
             what = f"is not a sweep: it has no {FILE}" if path.is_dir() else "is not a directory"
             raise InputError(what, where=str(path), remedy="name a directory that `iolab sweep` made")
         try:
-            file = _File.model_validate_json(read_bounded(path / FILE, FILE_BYTES_MAX, "a sweep's list of cells"))
+            file = _File.model_validate_json(_content(path))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             raise InputError(f"can't be read: {first['msg']}", where=str(path / FILE)) from None
@@ -81,7 +81,8 @@ class SweepDirectory:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Nobody else goes on with the sweep meanwhile. InputError if somebody does."""
-        descriptor = os.open(self.path / FILE, os.O_RDONLY | os.O_CLOEXEC)
+        replaceable.refuse_strangers(self.path)
+        descriptor = beneath.open_file(self.path / FILE, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
@@ -95,31 +96,29 @@ class SweepDirectory:
 
 def is_sweep(path: Path) -> bool:
     """Whether `iolab sweep` made the directory."""
-    return (path / FILE).is_file()
+    return beneath.is_file(path / FILE)
+
+
+def _content(path: Path) -> bytes:
+    return read_bounded(path / FILE, FILE_BYTES_MAX, "a sweep's list of cells", within=path)
 
 
 def create(path: Path, cells: Sequence[Cell], make_run: Callable[[Cell, Path], object], version: str) -> SweepDirectory:
     """Makes the directory complete with all its runs, by `make_run` of each cell and its path, under another name, then
     renames it: a kill leaves either no sweep or one that can be gone on with. InputError if `path` is taken."""
     check_free(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nursery = path.with_name(f".{path.name}.{os.getpid()}.new")
-    shutil.rmtree(nursery, ignore_errors=True)
+    replaceable.refuse_strangers(path.parent)
     try:
-        nursery.mkdir()
-        for cell in cells:
-            if cell.impossible is None:
-                make_run(cell, nursery / cell.run)
-        file = _File(format=1, iolab_version=version, cells=list(cells)).model_dump(exclude_none=True)
-        write_durably(nursery / FILE, (json.dumps(file, indent=2, ensure_ascii=False) + "\n").encode())
-        sync_directory(nursery)
-        nursery.rename(path)
-        sync_directory(path.parent)
+        beneath.make_directories(path.parent)
+        with put_in_place(path, [FILE, *(cell.run for cell in cells)]) as nursery:
+            for cell in cells:
+                if cell.impossible is None:
+                    make_run(cell, nursery / cell.run)
+            file = _File(format=1, iolab_version=version, cells=list(cells)).model_dump(exclude_none=True)
+            write_durably(nursery / FILE, (json.dumps(file, indent=2, ensure_ascii=False) + "\n").encode())
     except OSError as error:
         check_free(path)
         raise InputError(
             f"the sweep's directory can't be made: {error.strerror}", where=str(path), remedy="choose another --out"
         ) from None
-    finally:
-        shutil.rmtree(nursery, ignore_errors=True)
     return SweepDirectory(path, list(cells))

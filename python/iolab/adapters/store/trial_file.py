@@ -48,7 +48,7 @@ def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> Sto
     """
     with uncollected():
         content = encode(record, rows)
-    write_atomically(path, content)
+    write_atomically(path, content, path.parent.parent)
     return Stored.of(content)
 
 
@@ -64,12 +64,13 @@ def encode(record: Record, rows: list[TableRow] | None = None) -> bytes:
     return buffer.getvalue()
 
 
-def read_record(path: Path) -> Record:
-    """The record in a trial's file, less histograms and intervals. ValueError if the file is not whole or not ours."""
+def read_record(path: Path, within: Path | None = None) -> Record:
+    """The record in a trial's file, less histograms and intervals. ValueError if the file is not whole or not ours.
+    Below `within`, by default the run's directory, no link is followed."""
     import polars as pl
 
     try:
-        content = read_bounded(path, parquet.FILE_BYTES_MAX, "a trial's file")
+        content = read_content(path, within)
     except InputError as error:
         raise ValueError(f"not a whole trial file: {error.what}") from None
     check(content)
@@ -83,6 +84,11 @@ def read_record(path: Path) -> Record:
         if table.filter(pl.col("what") == "metric").select("job", "key").is_duplicated().any():
             raise ValueError("it has a metric twice")
         return record
+
+
+def read_content(path: Path, within: Path | None = None) -> bytes:
+    """InputError if the file can't be read."""
+    return read_bounded(path, parquet.FILE_BYTES_MAX, "a trial's file", within=within or path.parent.parent)
 
 
 def check(content: bytes) -> None:

@@ -1,7 +1,4 @@
-"""Directories by descriptor: what lies below one is reached from it, and no symbolic link is followed on the way.
-
-Names never hold `..`. The engine does the same with openat2(2): crates/engine/src/beneath.rs.
-"""
+"""Directories that were checked, and what lies below them, reached by descriptor (iolab.base.beneath)."""
 
 from __future__ import annotations
 
@@ -12,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Self
 
+from iolab.base.beneath import LISTED, STEP, itself, names_in, opened
 from iolab.base.errors import InputError, MachineError
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
 
-STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Into a directory that may be entered, and need not be readable."""
-LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+__all__ = ["LISTED", "STEP", "Directory", "held", "itself", "names_in", "opened", "replaced"]
 
 
 @dataclass(frozen=True)
@@ -84,21 +80,6 @@ class Directory:
         return {"path": str(self.path), "identity": {"device": self.device, "inode": self.inode}}
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[int]:
-    """A directory's descriptor; each directory on its absolute path is entered from the one before. Raises OSError:
-    ENOTDIR also for a symbolic link."""
-    fd = os.open("/", STEP)
-    try:
-        for part in path.parts[1:]:
-            below = os.open(part, STEP, dir_fd=fd)
-            os.close(fd)
-            fd = below
-        yield fd
-    finally:
-        os.close(fd)
-
-
 def held(files: Sequence[native.FileSpec], stack: ExitStack) -> tuple[list[str], list[int]]:
     """How another program is told files of a placed phase (crates/workload/src/phase.rs) whose names may lead elsewhere
     meanwhile: paths that begin with a descriptor, and the descriptors to pass on, which the stack holds.
@@ -125,17 +106,6 @@ def held(files: Sequence[native.FileSpec], stack: ExitStack) -> tuple[list[str],
         return itself(fds[path])
 
     return [name(file) for file in files], list(fds.values())
-
-
-def names_in(fd: int) -> list[str]:
-    """Of a directory that can be listed."""
-    with os.scandir(fd) as entries:
-        return [entry.name for entry in entries]
-
-
-def itself(fd: int) -> str:
-    """A path that leads to what is open, whatever its own path leads to."""
-    return f"/proc/self/fd/{fd}"
 
 
 def replaced(path: Path, kind: str) -> InputError:

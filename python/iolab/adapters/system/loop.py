@@ -61,6 +61,12 @@ def attached_to(file: Path) -> list[Loop]:
     return [loop for loop in attached() if loop.backing_file.removesuffix(" (deleted)") == str(file)]
 
 
+def attached_to_named(file: Path) -> list[Loop]:
+    """Loop devices whose backing file and its directory have these names, wherever they are seen from here."""
+    shown = [(one, Path(one.backing_file.removesuffix(" (deleted)"))) for one in attached()]
+    return [one for one, path in shown if path.parts[-2:] == file.parts[-2:]]
+
+
 def backed_by_device(number: tuple[int, int]) -> list[Loop]:
     """Loop devices backed by this block device, whatever node they were attached by."""
     return [loop for loop in attached() if number == backing(loop).device]

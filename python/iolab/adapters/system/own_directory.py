@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from iolab.adapters.system import beneath, replaceable
+from iolab.adapters.system import beneath
 from iolab.adapters.system.action import MARKER, CannotUndo, RemoveTree
 from iolab.adapters.system.beneath import Directory
 from iolab.adapters.system.mounts import check_keeps_files
 from iolab.adapters.system.reach import status_of
 from iolab.adapters.system.undo import UndoJournal
+from iolab.base import replaceable
 from iolab.base.errors import InputError, MachineError
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.adapters.system import beneath, replaceable, safety
+from iolab.adapters.system import beneath, safety
 from iolab.adapters.system.action import RemoveFile, TruncateFile
 from iolab.adapters.system.identity import identity_of
 from iolab.adapters.system.own_directory import own_directory_for_a_moment
 from iolab.adapters.system.reach import status_of
 from iolab.adapters.system.undo import UndoJournal
+from iolab.base import replaceable
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import size_in_words
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from iolab import _native
 from iolab.adapters.trace.figures import Figures, study, unreadable
+from iolab.base import output_file
 from iolab.base.errors import InputError, unknown
-from iolab.base.output_file import refused
 from iolab.base.trace_files import Trace
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _TIMES = ("queued_ns", "inserted_ns", "issued_ns", "completed_ns")
 
 
 def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> Figures | None:
-    """Writes the trace as `form` to `path` (of blktrace: `path.blktrace.CPU`).
+    """Writes the trace as `form` to `path` (of blktrace: `path.blktrace.CPU`): whole, or not at all.
 
     Args:
         queued: of a log, the times of queueing instead of those of issue.
@@ -38,7 +38,7 @@ def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> Figu
         What the trace shows, where it was read on the way.
 
     Raises:
-        InputError: no such form, or the trace can't be read or the file not written.
+        InputError: no such form, or the trace can't be read or the file not written, which is never one of its own.
     """
     if form not in FORMS:
         raise InputError(unknown("form", form, FORMS), where="--to")
@@ -46,7 +46,11 @@ def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> Figu
         _write_parquet(trace, path)
         return None
     device = f"/dev/{trace.paths[0].name.split('.')[0]}"
-    return study(trace, {"form": form, "path": str(path), "queued": queued, "device": device})
+    if form == "blktrace":
+        with output_file.several(path.with_name(f"{path.name}.blktrace."), trace.paths) as descriptor:
+            return study(trace, {"form": form, "descriptor": descriptor})
+    with output_file.opened(path, inputs=trace.paths) as descriptor:
+        return study(trace, {"form": form, "descriptor": descriptor, "queued": queued, "device": device})
 
 
 def frames(trace: Trace, rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
@@ -117,11 +121,8 @@ def _write_parquet(trace: Trace, path: Path) -> None:
 
     source: Callable[..., Iterator[pl.DataFrame]] = scan
     lazy = register_io_source(source, schema=_named(first, named).schema)
-    try:
-        with path.open("wb") as file:
-            lazy.sink_parquet(file)
-    except OSError as error:
-        raise refused(error, path) from error
+    with output_file.opened_as_file(path, "binary", trace.paths) as file:
+        lazy.sink_parquet(file)
 
 
 def _named(batch: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import select
 import stat
 import subprocess
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,10 +23,12 @@ from tempfile import TemporaryFile
 
 from iolab import _native
 from iolab.adapters.system import tracefs
+from iolab.adapters.system.action import RemoveTraceInstance
+from iolab.adapters.system.undo import UndoJournal, restore_dead
 from iolab.adapters.trace.trace_dat import PAGE_BYTES, TraceDat
-from iolab.base import child_process
+from iolab.base import child_process, output_file
 from iolab.base.errors import InputError, MachineError
-from iolab.base.output_file import refused
+from iolab.base.stop import stop_flag
 
 EVENTS = (
     "block_bio_queue",
@@ -40,7 +44,8 @@ EVENTS = (
     # A bio that is refused because it would have to wait (-EAGAIN) ends with no other event, and is queued once more.
     "block_bio_complete",
 )
-_NAME = "iolab-record-"
+_TERM_PATIENCE_S = 5.0
+"""A command that is told to end may take so long."""
 _TICK_S = 0.05
 _BUFFER_KIB = 8192
 
@@ -70,7 +75,8 @@ def record(
     slower_s: float | None = None,
     buffer_kib: int = _BUFFER_KIB,
 ) -> Recorded:
-    """Records until the command has ended, the time is over, a request was too slow, or Ctrl-C, whichever comes first.
+    """Records until the command has ended, the time is over, a request was too slow, or a signal (Ctrl-C, SIGTERM),
+    whichever comes first. What was recorded is kept. The tracing instance is in the undo journal before it is made.
 
     Args:
         keep_s: keep only what happened so long before the end.
@@ -82,15 +88,15 @@ def record(
         MachineError: tracefs is not there or not to be used.
     """
     numbers = _numbers(device)
-    _check_place(path)
-    with _instance(buffer_kib) as instance:
+    output_file.check(path, "with places")
+    with stop_flag() as stopped, _instance(buffer_kib) as instance:
         formats = _enable(instance, numbers)
         watch = None if slower_s is None else _watch(instance, formats, slower_s)
         with closing(_Buffers(instance, keep_s, path.absolute().parent, watch)) as buffers:
             began = time.monotonic()
             _write(instance / "tracing_on", "1")
             try:
-                status = _wait(buffers, command, None if seconds is None else began + seconds)
+                status = _wait(buffers, command, None if seconds is None else began + seconds, stopped)
             finally:
                 _write(instance / "tracing_on", "0")
             elapsed_s = time.monotonic() - began
@@ -104,14 +110,6 @@ def record(
             )
             size = file.write(path, buffers.taken())
     return Recorded(path, size, elapsed_s, events_lost, status, buffers.slow_ns)
-
-
-def _check_place(path: Path) -> None:
-    """Before anything is recorded."""
-    try:
-        TemporaryFile(dir=path.absolute().parent).close()
-    except OSError as error:
-        raise refused(error, path) from error
 
 
 def _numbers(device: Path) -> list[int]:
@@ -139,25 +137,21 @@ def _instance(buffer_kib: int) -> Iterator[Path]:
         raise MachineError(
             "tracefs is not mounted, or not for you", remedy="mount -t tracefs nodev /sys/kernel/tracing, as root"
         )
-    instances = root / "instances"
-    for left in instances.glob(f"{_NAME}*"):
-        if not Path("/proc", left.name.removeprefix(_NAME)).exists():
-            with suppress(OSError):
-                tracefs.remove(left)
-    instance = instances / f"{_NAME}{os.getpid()}"
-    try:
-        instance.mkdir()
-    except OSError as error:
-        raise MachineError(
-            f"no tracing instance: {error.strerror}", where=str(instance), remedy="run as root"
-        ) from error
-    try:
+    restore_dead()
+    name = f"iolab-{secrets.token_hex(8)}"
+    instance = root / "instances" / name
+    with UndoJournal.open() as undo:
+        undo.before(RemoveTraceInstance(name))
+        try:
+            instance.mkdir()
+        except OSError as error:
+            raise MachineError(
+                f"no tracing instance: {error.strerror}", where=str(instance), remedy="run as root"
+            ) from error
         _write(instance / "tracing_on", "0")
         _write(instance / "trace_clock", "mono")
         _write(instance / "buffer_size_kb", str(buffer_kib))
         yield instance
-    finally:
-        tracefs.remove(instance)
 
 
 def _enable(instance: Path, numbers: Sequence[int]) -> list[bytes]:
@@ -183,18 +177,27 @@ def _watch(instance: Path, formats: Sequence[bytes], slower_s: float) -> _native
         raise MachineError(f"its events can't be watched: {error}", remedy="leave out --until-slower") from error
 
 
-def _wait(buffers: _Buffers, command: Sequence[str], until: float | None) -> int | None:
+def _wait(buffers: _Buffers, command: Sequence[str], until: float | None, stopped: threading.Event) -> int | None:
     child = _start(command) if command else None
     status = None
-    with suppress(KeyboardInterrupt):
-        while status is None and buffers.slow_ns is None and (until is None or time.monotonic() < until):
-            buffers.wait(_TICK_S)
-            buffers.drain()
-            status = None if child is None else child.poll()
+    while status is None and buffers.slow_ns is None and (until is None or time.monotonic() < until):
+        if stopped.is_set():
+            break
+        buffers.wait(_TICK_S)
+        buffers.drain()
+        status = None if child is None else child.poll()
     if child is not None and child.poll() is None:
-        child.terminate()
-        child.wait()
+        _end(child)
     return status
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.terminate()
+    try:
+        child.wait(_TERM_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:

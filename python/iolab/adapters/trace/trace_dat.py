@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from iolab.base.output_file import refused
+from iolab.base import output_file
 
 PAGE_BYTES = 4096
 _OPTION_CLOCK = 4
@@ -36,19 +36,16 @@ class TraceDat:
         table = len(head)
         at = _aligned(table + 16 * len(cpus))
         places: list[tuple[int, int]] = []
-        try:
-            with path.open("wb") as file:
-                file.write(head)
-                for pages in cpus:
-                    file.seek(at)
-                    length = sum(file.write(page) for page in pages)
-                    places.append((at, length))
-                    at = _aligned(at + length)
-                file.seek(table)
-                file.write(b"".join(struct.pack("<QQ", *place) for place in places))
-                file.truncate(at)
-        except OSError as error:
-            raise refused(error, path) from error
+        with output_file.opened_as_file(path, "with places") as file:
+            file.write(head)
+            for pages in cpus:
+                file.seek(at)
+                length = sum(file.write(page) for page in pages)
+                places.append((at, length))
+                at = _aligned(at + length)
+            file.seek(table)
+            file.write(b"".join(struct.pack("<QQ", *place) for place in places))
+            file.truncate(at)
         return at
 
     def _head(self, cpus: int) -> bytes:

@@ -4,6 +4,7 @@
 experiment.toml   the experiment's exact text
 files/            copies of the files that it names
 tune.json         seed and machine
+origin            all that, signed by who began the search or agreed to go on with it
 model/0001 ...    a run of one round each: the search on a simulated machine, where [tune] names one
 search/0001 ...   the same on the machine itself
 keys/             rounds of mixtures of winner and default
@@ -25,8 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.experiment import loads
 from iolab.adapters.store.directory import check_free
+from iolab.base import beneath, replaceable
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
-from iolab.base.durable import sync_directory, write_durably
+from iolab.base.durable import put_in_place, write_atomically, write_durably
 from iolab.base.errors import InputError
 from iolab.base.toml import write
 from iolab.domain.tune.space import flat, nested
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from iolab.domain.tune.tuning import Tuning
 
 FORMAT = 1
+ORIGIN = "origin"
+ORIGIN_BYTES_MAX = 1000
+PARTS = ("files", "experiment.toml", "tune.json")
 DEFAULT = "default"
 """The name of the default, where the experiment gives no setting."""
 
@@ -52,33 +57,54 @@ class TuneDirectory:
 
     @staticmethod
     def create(path: Path, experiment: Experiment, seed: int) -> TuneDirectory:
-        """Makes it, durably. InputError if the path is taken."""
+        """Makes it, durably. InputError if the path is taken, or can't be made."""
         check_free(path)
-        path.mkdir(parents=True, exist_ok=True)
-        for name, text in experiment.attachments.items():
-            (path / "files").mkdir(exist_ok=True)
-            write_durably(path / "files" / name, text.encode())
-        write_durably(path / "experiment.toml", experiment.text.encode())
-        told = {"format": FORMAT, "seed": seed, "machine": experiment.machine}
-        write_durably(path / "tune.json", (json.dumps(told, indent=2) + "\n").encode())
-        sync_directory(path)
+        replaceable.refuse_strangers(path.parent)
+        try:
+            beneath.make_directories(path.parent)
+            with put_in_place(path, PARTS) as nursery:
+                if experiment.attachments:
+                    beneath.make_directory(nursery / "files")
+                for name, text in experiment.attachments.items():
+                    write_durably(nursery / "files" / name, text.encode(), nursery)
+                write_durably(nursery / "experiment.toml", experiment.text.encode())
+                told = {"format": FORMAT, "seed": seed, "machine": experiment.machine}
+                write_durably(nursery / "tune.json", (json.dumps(told, indent=2) + "\n").encode())
+        except OSError as error:
+            raise InputError(
+                f"can't be made: {error.strerror}", where=str(path), remedy="choose another --out"
+            ) from None
         return TuneDirectory(path, experiment.text, seed, experiment.machine)
 
     @staticmethod
     def open(path: Path) -> TuneDirectory:
         """InputError for a directory that is no tuner's."""
         told = path / "tune.json"
-        if not told.is_file():
+        if not beneath.is_file(told):
             raise InputError("is no tuner's directory", where=str(path), remedy="name one that iolab tune made")
         try:
-            given = json.loads(read_bounded(told, MIB, "a tuner's note"))
+            given = json.loads(read_bounded(told, MIB, "a tuner's note", within=path))
             if given["format"] != FORMAT:
                 raise InputError(f"has format {given['format']}; this iolab reads {FORMAT}", where=str(told))
             seed, machine = int(given["seed"]), str(given["machine"])
         except (ValueError, KeyError, TypeError):
             raise InputError("can't be read", where=str(told), remedy="begin a new search") from None
-        text = read_bounded(path / "experiment.toml", EXPERIMENT_BYTES_MAX, "an experiment").decode(errors="replace")
-        return TuneDirectory(path, text, seed, machine)
+        content = read_bounded(path / "experiment.toml", EXPERIMENT_BYTES_MAX, "an experiment", within=path)
+        return TuneDirectory(path, content.decode(errors="replace"), seed, machine)
+
+    @property
+    def origin(self) -> str | None:
+        """The signature that `sign` left."""
+        file = self.path / ORIGIN
+        if not beneath.is_file(file):
+            return None
+        return read_bounded(file, ORIGIN_BYTES_MAX, "a signature", within=self.path).decode(errors="replace")
+
+    def sign(self, signature: str | None) -> None:
+        """Says in the directory who began the search, or agreed to what it does."""
+        replaceable.refuse_strangers(self.path)
+        if signature is not None:
+            write_atomically(self.path / ORIGIN, signature.encode(), self.path)
 
     @cached_property
     def experiment(self) -> Experiment:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iolab.adapters.run import origin, run
 from iolab.adapters.run import resume as go_on
-from iolab.adapters.run import run
 from iolab.adapters.run.bisect import value_of
+from iolab.adapters.run.origin import Consent
 from iolab.adapters.store import trial_file
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.read import RunData, read
@@ -65,13 +66,30 @@ def start(
     check_installed()
     given = experiment.seed if seed is None else seed
     directory = TuneDirectory.create(out, experiment, secrets.randbelow(SEED_MAX) if given is None else given)
+    directory.sign(origin.mark(experiment, directory.seed))
     return _Tuner(directory, executor, progress).complete()
 
 
-def resume(path: Path, *, executor: Executor, progress: Display) -> Found:
-    """Goes on where the search was, also after a kill."""
+def resume(
+    path: Path, *, executor: Executor, progress: Display, consent_of: Callable[[Path], Consent] | None = None
+) -> Found:
+    """Goes on where the search was, also after a kill. `consent_of` yields who is asked about what is in a directory,
+    the search itself and each of its runs, if this user did not make it; without one it is refused."""
     check_installed()
-    return _Tuner(TuneDirectory.open(path), executor, progress).complete()
+    directory = TuneDirectory.open(path)
+    experiment = directory.experiment
+    if experiment.acts_here and not origin.is_marked(experiment, directory.seed, directory.origin):
+        origin.ask(path, _deeds(directory), None if consent_of is None else consent_of(path))
+    directory.sign(origin.mark(experiment, directory.seed))
+    return _Tuner(directory, executor, progress, consent_of=consent_of).complete()
+
+
+def _deeds(directory: TuneDirectory) -> list[str]:
+    """What the search does here, a line each."""
+    return [
+        *origin.deeds(directory.experiment),
+        *(f"try values of {one.key}" for one in directory.tuning.space.parameters),
+    ]
 
 
 def found_in(path: Path) -> Found:
@@ -85,6 +103,7 @@ class _Tuner:
     executor: Executor | None
     progress: Display | None
     refused: dict[str, str] = field(default_factory=dict)
+    consent_of: Callable[[Path], Consent] | None = None
 
     def complete(self) -> Found:
         try:
@@ -355,7 +374,8 @@ class _Tuner:
     def _go_on(self, path: Path, rounds: int | None = None) -> None:
         executor, progress = self._means()
         watched = Watched(executor, self.directory.baseline, self.refused, progress)
-        go_on(path, executor=watched, progress=progress, rounds=rounds)
+        consent = None if self.consent_of is None else self.consent_of(path)
+        go_on(path, executor=watched, progress=progress, rounds=rounds, consent=consent)
 
     def _means(self) -> tuple[Executor, Display]:
         assert self.executor is not None and self.progress is not None, "only who goes on measures"

@@ -51,6 +51,8 @@ class FioOptions(Options):
 
     _places: list[Path] = PrivateAttr(default_factory=list)
     """Of the job file, the first that is there."""
+    _run: Path | None = PrivateAttr(default=None)
+    """Below it, no link is followed."""
 
     def model_post_init(self, context: Any) -> None:
         """A run's experiment has the run's copy of the file; any other the file beside it, and only where there is none
@@ -58,6 +60,7 @@ class FioOptions(Options):
         given = context or {}
         if (copies := given.get("copies")) is not None:
             self._places = [copies / attachment_name(self.file or "")]
+            self._run = copies.parent
         else:
             directory = Path(given.get("experiment", "")).parent
             self._places = [directory / (self.file or ""), directory / "files" / attachment_name(self.file or "")]
@@ -99,7 +102,7 @@ class FioOptions(Options):
             return self.job or ""
         place = next((place for place in self._places if place.exists()), self._places[0])
         try:
-            return read_bounded(place, EXPERIMENT_BYTES_MAX, "a job file").decode()
+            return read_bounded(place, EXPERIMENT_BYTES_MAX, "a job file", within=self._run).decode()
         except InputError as error:
             raise OSError(errno.EINVAL, error.what) from None
 

@@ -13,6 +13,7 @@ from pydantic import PrivateAttr
 from typing_extensions import override
 
 from iolab import _native
+from iolab.base import beneath
 from iolab.base.errors import InputError
 from iolab.base.option import Bytes, Duration, Options, option
 from iolab.base.quantity import format_bytes
@@ -155,7 +156,8 @@ class TraceOptions(Options):
         Raises:
             InputError: there is no such file, or its columns are none.
         """
-        copy = next((place for place in self._copies if place.is_file()), None)
+        run = self._copies[0].parents[1] if self._copy_first else None
+        copy = next((place for place in self._copies if beneath.is_file(place, run)), None)
         if copy is not None and (self._copy_first or not _is_there(self._named)):
             return copy_choice(str(copy.absolute()))
         trace = trace_of([self._named], self.columns, self.separator)

@@ -13,6 +13,7 @@ from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.bisect_answer import show_commits, show_run
+from iolab.presentation.cli.consent import TrustRun, consent_of
 from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, ResumeSearch, Seed, seconds
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def bisect(
     ] = None,
     out: Out = None,
     resume: ResumeSearch = None,
+    trust_run: TrustRun = False,
     repository: Annotated[
         Path | None,
         typer.Option(
@@ -203,7 +205,8 @@ def bisect(
         _refuse(of_experiments, "is for experiments, and this is a search among commits")
         if resume is not None:
             _refuse({"--git": repository, **of_git}, "is known from the beginning of the search")
-            show_commits(commits.resume(resume, _say(as_json=json)), resume, fail_on, as_json=json)
+            found = commits.resume(resume, _say(as_json=json), consent_of(resume, trusted=trust_run))
+            show_commits(found, resume, fail_on, as_json=json)
             return
         _check(confidence, most, confirm, spread)
         if versions is not None:
@@ -269,7 +272,8 @@ def bisect(
     with ByMachine(seconds(patience)) as executor:
         if resume is not None:
             findings_in(resume)  # which says so where the run is no search
-            path = go_on(resume, executor=executor, progress=progress).path
+            consent = consent_of(resume, trusted=trust_run)
+            path = go_on(resume, executor=executor, progress=progress, consent=consent).path
         else:
             assert experiment is not None
             _check(confidence, most, confirm, spread)

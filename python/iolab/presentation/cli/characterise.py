@@ -59,7 +59,7 @@ def characterise(
     to_stdout = output_file.is_stdout(output)
     if json and to_stdout:
         raise InputError("prints on standard output, and so does the experiment", where="--json")
-    output_file.write(output, text.encode())
+    output_file.write(output, text.encode(), source.paths)
     misses = [line for stream in streams for line in stream.misses()]
     differences = [] if check is None else _differences(source, text, check, as_json=json)
     if json:

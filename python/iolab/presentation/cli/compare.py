@@ -135,7 +135,7 @@ def compare(
 
     wanted = Wanted(metric or (), baseline, margin, by_job, job)
     compared = compare_paths(runs, wanted, group_by=group_by, from_=from_)
-    _finish(compared, conditions, output, json=json)
+    _finish(compared, conditions, output, runs, json=json)
 
 
 def _are_traces(paths: list[Path]) -> bool:
@@ -164,15 +164,19 @@ def _compare_traces(paths: list[Path], same_within: float, *, json: bool) -> Non
     show(*compared(found), f"! {ONE_EACH}")
 
 
-def _finish(compared: Compared, fail_on: list[str], output: Path | None, *, json: bool) -> None:
+def _finish(
+    compared: Compared, fail_on: list[str], output: Path | None, runs: list[Path] | None = None, *, json: bool
+) -> None:
     from iolab.presentation.table.verdicts import condition_lines, verdicts
 
     lines = [compared.read_as] if compared.read_as else []
     lines += [] if compared.conditions is None else condition_lines(compared.conditions)
     if output is not None:
+        from iolab.presentation.report import files_of
         from iolab.presentation.report.comparison import write
 
-        write(output, compared.title, lines, compared.comparisons, compared.remarks)
+        inputs = [file for run in runs or () for file in files_of(run)]
+        write(output, compared.title, lines, compared.comparisons, compared.remarks, inputs)
     if json:
         conditions = None if compared.conditions is None else compared.conditions.as_dict()
         print_json(

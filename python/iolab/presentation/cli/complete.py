@@ -16,7 +16,7 @@ import typer
 from typer._completion_classes import completion_init
 from typer._completion_shared import get_completion_script
 
-from iolab.base import output_file
+from iolab.base import beneath, output_file
 from iolab.base.errors import InputError, IolabError, unknown
 
 VARIABLE = "_IOLAB_COMPLETE"
@@ -77,7 +77,7 @@ def _install(shell: str | None) -> None:
         text = script(shell)
         path = Path(PLACES[shell]).expanduser()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            beneath.make_directories(path.parent)
         except OSError as error:
             raise output_file.refused(error, path.parent) from None
         output_file.write(path, text.encode())

@@ -28,7 +28,7 @@ def host(
     it begins, whatever a killed trial left changed is restored. Ends with Ctrl-C, or when the cluster is lost.
     """
     from iolab.adapters.cluster import serve
-    from iolab.adapters.run.loop import stop_flag
+    from iolab.base.stop import stop_flag
 
     with stop_flag() as stop:
         serve(join, name, _say, stop)

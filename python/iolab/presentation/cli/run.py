@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iolab.base.errors import InputError, InterruptedRun, unknown
-from iolab.base.plain_text import one_line
+from iolab.base.errors import InputError, unknown
 from iolab.presentation.cli import complete
+from iolab.presentation.cli.consent import TrustRun, consent_of
 from iolab.presentation.cli.options import FailOn, Json, On, Out, Patience, seconds
 from iolab.presentation.cli.outcome import check_conditions, show_outcome
 from iolab.presentation.cli.where import executor_on
@@ -80,13 +79,7 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="With --resume: run failed trials again.")
     ] = False,
-    trust_run: Annotated[
-        bool,
-        typer.Option(
-            "--trust-run",
-            help="With --resume: do not ask before continuing a run that somebody else made or changed.",
-        ),
-    ] = False,
+    trust_run: TrustRun = False,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -162,7 +155,7 @@ def run(
                 rounds=rounds,
                 until_decided=until_decided or None,
                 retry_failed=retry_failed,
-                consent=partial(_consent, resume, trust_run),
+                consent=consent_of(resume, trusted=trust_run),
                 part=part,
                 on=on,
             )
@@ -196,22 +189,6 @@ def _check_same(experiment: Path, run: Path) -> None:
             where=str(experiment),
             remedy=f"put the text of {run}/experiment.toml back, or choose another --out",
         )
-
-
-def _consent(path: Path, trusted: bool, deeds: list[str]) -> None:
-    """Shows what a run does that somebody else made or changed, and asks; where nobody can answer, `trusted` has to."""
-    print(f"{path} was made by somebody else, or elsewhere, or was changed. To go on with it is to:", file=sys.stderr)
-    for deed in deeds:
-        print(f"  {one_line(deed)}", file=sys.stderr)
-    if trusted:
-        return
-    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(
-            "was not made here by this user", where=str(path), remedy="read what it does, above, then add --trust-run"
-        )
-    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InterruptedRun("nothing was done")
 
 
 def _known_probes(names: list[str]) -> list[str]:

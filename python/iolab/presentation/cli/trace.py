@@ -115,7 +115,7 @@ def trace(
         queues=() if queues is None else queues_of(queues),
     )
     if output is not None:
-        size = write(figures, source.name, output)
+        size = write(figures, source.name, output, source.paths)
         if json:
             print_json({"report": str(output), "bytes": size})
         else:

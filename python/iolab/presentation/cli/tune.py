@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
+from iolab.presentation.cli.consent import TrustRun, consent_of
 from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, ResumeSearch, Seed, seconds
 from iolab.presentation.cli.output import print_json, print_lines
 
@@ -25,6 +27,7 @@ def tune(
     ] = None,
     out: Out = None,
     resume: ResumeSearch = None,
+    trust_run: TrustRun = False,
     machine: InsteadOfMachine = None,
     seed: Seed = None,
     patience: Patience = None,
@@ -54,7 +57,8 @@ def tune(
         progress = display(as_json=True)
         with ByMachine(seconds(patience)) as executor:
             if resume is not None:
-                found = tuner.resume(resume, executor=executor, progress=progress)
+                ask = partial(consent_of, trusted=trust_run)
+                found = tuner.resume(resume, executor=executor, progress=progress, consent_of=ask)
             else:
                 assert experiment is not None
                 loaded = load(experiment, machine, None, [], tuned=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iolab.adapters.store.directory import RunDirectory
 from iolab.base import output_file
 from iolab.base.errors import InputError
 from iolab.presentation.report.page import render
@@ -28,5 +29,15 @@ def write(run: RunData, path: Path, metrics: Sequence[str] = ()) -> int:
             remedy="build iolab in release mode and run it again",
         )
     page = render(run, metrics).encode()
-    output_file.write(path, page)
+    output_file.write(path, page, files_of(run.path))
     return len(page)
+
+
+def files_of(run: Path) -> list[Path]:
+    """What a run, or a file of results, is read from, and no page must be written over."""
+    if not run.is_dir():
+        return [run]
+    directory = RunDirectory(run)
+    parts = (directory.trials, directory.index, directory.files, directory.traces)
+    inside = [file for part in parts if part.is_dir() for file in part.iterdir()]
+    return [directory.experiment_file, directory.machine_file, directory.journal_file, *inside]

@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 
 
 def write(
-    path: Path, title: str, about: Sequence[str], comparisons: Sequence[Comparison], problems: Sequence[str]
+    path: Path,
+    title: str,
+    about: Sequence[str],
+    comparisons: Sequence[Comparison],
+    problems: Sequence[str],
+    inputs: Sequence[Path] = (),
 ) -> None:
-    """Writes the page to `path`, as `iolab.base.output_file` does. `about`: what stands above the numbers, a line
-    each. Errors as of that."""
-    output_file.write(path, render(title, about, comparisons, problems).encode())
+    """Writes the page to `path`, as `iolab.base.output_file` does, and over none of `inputs`. `about`: what stands
+    above the numbers, a line each. Errors as of that."""
+    output_file.write(path, render(title, about, comparisons, problems).encode(), inputs)
 
 
 def render(title: str, about: Sequence[str], comparisons: Sequence[Comparison], problems: Sequence[str]) -> str:

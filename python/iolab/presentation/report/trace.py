@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ INTERVALS = 2**14
 """Counted for a page: zooming shows up to 16 times as much as is drawn at first."""
 
 
-def write(figures: dict[str, Any], name: str, path: Path) -> int:
+def write(figures: dict[str, Any], name: str, path: Path, inputs: Sequence[Path] = ()) -> int:
     """Writes the page to `path`, as `iolab.base.output_file` does, and returns its bytes.
 
     Raises:
@@ -33,7 +33,7 @@ def write(figures: dict[str, Any], name: str, path: Path) -> int:
         MachineError: no room.
     """
     page = render(figures, name).encode()
-    output_file.write(path, page)
+    output_file.write(path, page, inputs)
     return len(page)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from iolab.adapters.collection.collection import Collection
+from iolab.base import beneath, replaceable
+from iolab.base.durable import put_in_place, write_new
 from iolab.base.errors import InputError
-from iolab.base.output_file import refused
+from iolab.base.output_file import refusals_explained
 from iolab.domain.collection.entry import Entry
 from iolab.presentation.site import benchmark, overview
 from iolab.presentation.site import run as run_page
@@ -20,7 +22,9 @@ from iolab.presentation.site.assets import page_for_files, static_files
 from iolab.presentation.site.parts import metric_id
 
 MARK = "iolab-site"
-"""A file that says that iolab wrote a directory, and may replace it."""
+"""A file that lists what iolab wrote in a directory, which may be replaced if that is all."""
+MARK_LINE = "Written by `iolab site`, which replaces this directory when it is asked to write here again:"
+MARK_BYTES_MAX = 1 << 28
 REMEDY = "choose another --out, a new or empty directory"
 
 
@@ -35,44 +39,68 @@ class Written:
 def write(runs: Collection, out: Path) -> Written:
     """Writes the site beside its place and puts it there whole. InputError if something else is there, or it can't be
     written."""
-    _check(out)
+    replaceable.refuse_strangers(out.parent)
+    with refusals_explained(out):
+        _check(out)
     for one in runs.benchmarks():
         runs.changes(one)
-    new, old = out.with_name(f".{out.name}.new"), out.with_name(f".{out.name}.old")
     written = Written()
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        for rest in (new, old):
-            shutil.rmtree(rest, ignore_errors=True)
-        for name, content in _contents(runs):
-            path = new / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+    with refusals_explained(out):
+        beneath.make_directories(out.absolute().parent)
+        with put_in_place(out.absolute(), (), replaced=lambda found: _check_open(out, found)) as new:
+            names = []
+            for name, content in _contents(runs):
+                path = new / name
+                _make_parents(path, new)
+                write_new(path, content, new)
+                names.append(name)
+                written.files += 1
+                written.bytes += len(content)
+            mark = _mark(names)
+            write_new(new / MARK, mark, new)
             written.files += 1
-            written.bytes += len(content)
-        if out.exists():
-            out.rename(old)
-        new.rename(out)
-        shutil.rmtree(old, ignore_errors=True)
-    except OSError as error:
-        raise refused(error, out) from None
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+            written.bytes += len(mark)
     return written
 
 
+def _make_parents(path: Path, new: Path) -> None:
+    for parent in reversed(path.parents):
+        if parent.is_relative_to(new) and parent != new:
+            beneath.make_directory(parent, new, exist_ok=True)
+
+
+def _mark(names: Sequence[str]) -> bytes:
+    return "\n".join([MARK_LINE, *names, ""]).encode()
+
+
 def _check(out: Path) -> None:
-    if not out.exists() and not out.is_symlink():
-        return
-    if out.is_symlink() or not out.is_dir():
+    """Before the work."""
+    if out.name in ("", "..") or (os.path.lexists(out) and (out.is_symlink() or not out.is_dir())):
         raise InputError("is no directory of its own", where=str(out), remedy=REMEDY)
-    if any(out.iterdir()) and not (out / MARK).is_file():
+    if out.is_dir():
+        with beneath.followed(out) as found:
+            _check_open(out, found)
+
+
+def _check_open(out: Path, directory: int) -> None:
+    """InputError unless it is empty, or holds what iolab wrote and nothing else: as its mark lists it."""
+    found = beneath.files_below(directory)
+    if not found:
+        return
+    if MARK not in found:
         raise InputError("the directory is not empty, and no site of iolab's", where=str(out), remedy=REMEDY)
+    fd = os.open(MARK, os.O_RDONLY | beneath.SAFELY, dir_fd=directory)
+    with os.fdopen(fd, "rb") as file:
+        first, *listed = file.read(MARK_BYTES_MAX).decode(errors="replace").split("\n")
+    if first == MARK_LINE:
+        if more := sorted(set(found) - set(listed) - {MARK}):
+            raise InputError(f"holds more than a site of iolab's: {more[0]}", where=str(out), remedy=REMEDY)
+    else:
+        raise InputError(f"its {MARK} does not list what iolab wrote", where=str(out), remedy=f"remove it, or {REMEDY}")
 
 
 def _contents(runs: Collection) -> Iterator[tuple[str, bytes]]:
     """Every file by name."""
-    yield MARK, b"Written by `iolab site`, which replaces this directory when it is asked to write here again.\n"
     for name, content in static_files().items():
         yield name, page_for_files(content) if name == "index.html" else content
     yield "api/meta.json", _json(overview.meta(runs, live=False))

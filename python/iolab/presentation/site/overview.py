@@ -180,7 +180,7 @@ def _spark(entries: Sequence[Entry]) -> Spark | None:
 
 def _live_run(runs: Collection, entry: Entry, extract: Extract | None) -> LiveRun | None:
     try:
-        state = fold(read_journal(RunDirectory(runs.path(entry)).journal_file).events)
+        state = fold(read_journal(RunDirectory(runs.path(entry)).journal_file, runs.directory).events)
     except IolabError:
         return None
     values, metric = _values(extract)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from iolab.adapters.collection.collection import Collection
 from iolab.adapters.store import RunDirectory
-from iolab.adapters.store.directory import MACHINE_BYTES_MAX
 from iolab.adapters.store.trial_file import read_record
-from iolab.base.bounded_file import read_bounded
+from iolab.base import beneath
 from iolab.base.errors import InputError
 from iolab.domain.collection.entry import Entry
 from iolab.presentation.site.model import RunPage
@@ -54,20 +53,26 @@ def page(runs: Collection, entry: Entry) -> RunPage:
 
 def experiment(runs: Collection, entry: Entry) -> bytes:
     """The exact text. InputError if it can't be read."""
-    return RunDirectory.open(runs.path(entry)).experiment_text().encode()
+    return _directory(runs, entry).experiment_text().encode()
 
 
 def machine(runs: Collection, entry: Entry) -> bytes:
     """The description of the machine, as it was when the run began. InputError if it can't be read."""
-    return read_bounded(RunDirectory.open(runs.path(entry)).machine_file, MACHINE_BYTES_MAX, "a machine's description")
+    return _directory(runs, entry).machine_text()
 
 
 def record(runs: Collection, entry: Entry, trial: int) -> bytes:
     """What one trial yielded, without histograms and time series. InputError if there is none that can be read."""
-    path = RunDirectory.open(runs.path(entry)).trial_file(trial)
-    if not path.is_file():
+    directory = _directory(runs, entry)
+    path = directory.trial_file(trial)
+    if not beneath.is_file(path, directory.root):
         raise InputError(f"there is no trial {trial}", where=entry.name)
     try:
-        return read_record(path).model_dump_json(indent=1).encode()
+        return read_record(path, directory.root).model_dump_json(indent=1).encode()
     except ValueError as error:
         raise InputError(str(error), where=path.name) from None
+
+
+def _directory(runs: Collection, entry: Entry) -> RunDirectory:
+    """No link below the collection's directory is followed: pages go to others than who may read what it leads to."""
+    return RunDirectory.open(runs.path(entry), runs.directory)

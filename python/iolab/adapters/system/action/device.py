@@ -35,7 +35,8 @@ class DetachLoop(Action):
 
     @override
     def undo(self) -> Outcome | None:
-        found = loop.attached_to(Path(self.backing_file))
+        # Attached in another mount namespace, the file has another path here, or none: its name tells all the same.
+        found = loop.attached_to_named(Path(self.backing_file))
         for device in found:
             for process, mount in in_other_namespaces():
                 if mount.source == str(device.node):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from iolab.adapters.system import beneath, loop
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome, refusal
 from iolab.adapters.system.identity import identity_of
 from iolab.adapters.system.mounts import mounts_below
+from iolab.base.beneath import remove_tree
 
 MARKER = ".iolab"
 """The file that says iolab made a directory; it holds the directory's token."""
@@ -117,7 +117,18 @@ class RemoveTree(Action):
                 raise CannotUndo(f"{path} has another marker and is left alone", for_good=True)
             os.rmdir(path.name, dir_fd=parent)
             return Outcome(f"removed {path}")
+        if left.outcome is None:
+            self._check_unseen(path)
         return left.outcome
+
+    def _check_unseen(self, path: Path) -> None:
+        """Not there, from here: while a loop device uses a file in it, it is in another mount namespace."""
+        for device in loop.attached():
+            if path.name in Path(device.backing_file).parts:
+                raise CannotUndo(
+                    f"cannot remove {path}: it is not there, but {device.node} uses {device.backing_file}: it was made "
+                    "in another mount namespace"
+                )
 
     def _is_marked(self, fd: int) -> bool:
         marker = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
@@ -200,8 +211,5 @@ def _empty(fd: int) -> None:
     for name in beneath.names_in(fd):
         if name == MARKER:
             continue
-        if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-            shutil.rmtree(name, dir_fd=fd)
-        else:
-            os.unlink(name, dir_fd=fd)
+        remove_tree(name, fd)
     os.unlink(MARKER, dir_fd=fd)
