@@ -91,7 +91,7 @@ extension() {
 
 # Cargo's words, but not a line for each crate of others.
 cargo_says() {
-    cargo "$@" 2>&1 | awk '!/^ *(Compiling|Downloaded|Downloading|Updating|Locking|Adding|Finished)/ || /iolab/ { print; fflush() }' |
+    cargo "$@" 2>&1 | sed -uE '/^ *(Compiling|Downloaded|Downloading|Updating|Locking|Adding|Finished) /{/iolab/!d}' |
         narrate compiling
 }
 
