@@ -66,13 +66,14 @@ class Example:
 
     @property
     def makes(self) -> set[str]:
-        """The files and directories that it leaves for later examples."""
-        return ({self.file_name} if self.file_name else set()) | set(_MADE.findall(self.text))
+        """The files and directories that it leaves for later examples; a device's file is known by its stem too."""
+        made = {name.split("/")[0] for name in _MADE.findall(self.text)}
+        return made | ({self.file_name, self.file_name.removesuffix(".toml")} if self.file_name else set())
 
     def needs(self, other: Example) -> bool:
         """Whether it names something that the other makes, or makes it again."""
-        words = self.makes | {word.split("/")[0] for word in _WORD.findall(self.text)} | set(_WORD.findall(self.text))
-        return bool(words & other.makes)
+        words = {word.split("/")[0] for word in _WORD.findall(self.text)}
+        return bool((self.makes | words) & other.makes)
 
 
 def chains(found: list[Example]) -> list[list[Example]]:

@@ -29,7 +29,7 @@ def find(tool: str) -> str | None:
 
 
 def run(
-    arguments: Sequence[str], *, package: str, where: str, given: str | None = None, limit_s: float = TIME_LIMIT_S
+    arguments: Sequence[str], *, package: str, where: str, given: str | None = None, limit_s: float | None = None
 ) -> str:
     """Runs the tool and returns what it printed.
 
@@ -37,6 +37,7 @@ def run(
         package: the Debian package that has the tool, for the remedy when it is missing.
         where: the device, path or key that an error line names.
         given: what the tool reads from its standard input.
+        limit_s: how long it may take; None: `TIME_LIMIT_S`.
 
     Raises:
         MachineError: the tool is missing, or did not end within `limit_s`.
@@ -59,6 +60,7 @@ def run(
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
+    limit_s = limit_s or TIME_LIMIT_S
     try:
         output, errors = process.communicate(given, timeout=limit_s)
     except subprocess.TimeoutExpired:
