@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from iolab.presentation.cli.ls import refresh
+from iolab.presentation.cli.ls import refresh, say
 from iolab.presentation.cli.options import Collection as Directory
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
@@ -30,7 +30,7 @@ def site(
     from iolab.adapters.collection.collection import Collection
     from iolab.presentation.site.files import write
 
-    runs = Collection(directory)
+    runs = Collection(directory, say)
     refresh(runs)
     written = write(runs, out)
     if json:
