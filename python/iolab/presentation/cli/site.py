@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from iolab.base.errors import InputError
 from iolab.presentation.cli.ls import refresh, say
 from iolab.presentation.cli.options import Collection as Directory
 from iolab.presentation.cli.options import Json
@@ -30,6 +31,10 @@ def site(
     from iolab.adapters.collection.collection import Collection
     from iolab.presentation.site.files import write
 
+    here = Path.cwd()
+    if out.resolve() in (here, *here.parents):
+        what = "is the current directory, or holds it, and a site replaces its directory as a whole"
+        raise InputError(what, where=str(out), remedy="name another, such as --out iolab-site")
     runs = Collection(directory, say)
     refresh(runs)
     written = write(runs, out)
