@@ -130,6 +130,8 @@ def resume(
             machine=started["machine"],
             copies=opened.files,
         )
+        if (asked := Question.of_run(state)) is not None:
+            asked.check(experiment, opened.journal_file)
         if consent is not None and experiment.is_of_host and not origin.is_ours(experiment, state):
             consent(origin.deeds(experiment))
         elsewhere.check(experiment, part, on)
