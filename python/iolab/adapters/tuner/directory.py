@@ -21,24 +21,45 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from iolab.adapters.experiment import loads
+from iolab.adapters.run.reconcile import digest
 from iolab.adapters.store.directory import check_free
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
 from iolab.base.durable import sync_directory, write_durably
 from iolab.base.errors import InputError
-from iolab.base.toml import write
+from iolab.base.schema import checked_json
+from iolab.base.toml import parse, write
+from iolab.domain.trial.trial import SEED_MAX
 from iolab.domain.tune.space import flat, nested
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
+    from iolab.adapters.store.read import RunData
     from iolab.domain.tune.space import Point, Space
     from iolab.domain.tune.tuning import Tuning
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
+NOTE, EXPERIMENT = "tune.json", "experiment.toml"
+BEGIN_ANEW = "begin a new search"
 DEFAULT = "default"
 """The name of the default, where the experiment gives no setting."""
+
+
+@with_config(ConfigDict(strict=True, extra="forbid"))
+class Note(TypedDict):
+    """What `tune.json` says."""
+
+    format: Literal[1]
+    seed: Annotated[int, Field(ge=0, le=SEED_MAX)]
+    machine: str
+
+
+_NOTE = TypeAdapter(Note)
 
 
 @dataclass(frozen=True)
@@ -58,34 +79,31 @@ class TuneDirectory:
         for name, text in experiment.attachments.items():
             (path / "files").mkdir(exist_ok=True)
             write_durably(path / "files" / name, text.encode())
-        write_durably(path / "experiment.toml", experiment.text.encode())
-        told = {"format": FORMAT, "seed": seed, "machine": experiment.machine}
-        write_durably(path / "tune.json", (json.dumps(told, indent=2) + "\n").encode())
+        write_durably(path / EXPERIMENT, experiment.text.encode())
+        told: Note = {"format": FORMAT, "seed": seed, "machine": experiment.machine}
+        write_durably(path / NOTE, (json.dumps(told, indent=2) + "\n").encode())
         sync_directory(path)
         return TuneDirectory(path, experiment.text, seed, experiment.machine)
 
     @staticmethod
     def open(path: Path) -> TuneDirectory:
         """InputError for a directory that is no tuner's."""
-        told = path / "tune.json"
+        told = path / NOTE
         if not told.is_file():
             raise InputError("is no tuner's directory", where=str(path), remedy="name one that iolab tune made")
         try:
-            given = json.loads(read_bounded(told, MIB, "a tuner's note"))
-            if given["format"] != FORMAT:
-                raise InputError(f"has format {given['format']}; this iolab reads {FORMAT}", where=str(told))
-            seed, machine = int(given["seed"]), str(given["machine"])
-        except (ValueError, KeyError, TypeError):
-            raise InputError("can't be read", where=str(told), remedy="begin a new search") from None
-        text = read_bounded(path / "experiment.toml", EXPERIMENT_BYTES_MAX, "an experiment").decode(errors="replace")
-        return TuneDirectory(path, text, seed, machine)
+            note = checked_json(_NOTE, read_bounded(told, MIB, "a tuner's note"))
+        except ValueError as error:
+            raise InputError(str(error), where=str(told), remedy=BEGIN_ANEW) from None
+        content = read_bounded(path / EXPERIMENT, EXPERIMENT_BYTES_MAX, "an experiment")
+        return TuneDirectory(path, content.decode(errors="replace"), note["seed"], note["machine"])
 
     @cached_property
     def experiment(self) -> Experiment:
         """What asked for the search. InputError if it has no [tune]."""
-        found = loads(self.text, str(self.path / "experiment.toml"), machine=self.machine, copies=self._copies)
+        found = loads(self.text, str(self.path / EXPERIMENT), machine=self.machine, copies=self._copies)
         if found.tuning is None:
-            raise InputError("has no [tune]", where=str(self.path / "experiment.toml"))
+            raise InputError("has no [tune]", where=str(self.path / EXPERIMENT))
         return found
 
     @property
@@ -119,12 +137,25 @@ class TuneDirectory:
             settings[name] = nested({**kept, **values})
         compare = {**self._values.get("compare", {}), "baseline": self.baseline, "metrics": self.tuning.metrics}
         table = {**table, "machine": machine, "rounds": rounds, "settings": settings, "compare": compare}
-        return loads(write(table), str(self.path / "experiment.toml"), machine=machine, copies=self._copies)
+        return loads(write(table), str(self.path / EXPERIMENT), machine=machine, copies=self._copies)
 
-    def points_in(self, text: str, space: Space) -> dict[str, Point]:
-        """The points of a run's settings by name, the default left out."""
-        settings = tomllib.loads(text).get("settings", {})
-        return {str(name): space.place_of(flat(table)) for name, table in settings.items() if name != self.baseline}
+    def points_of(self, run: RunData, space: Space) -> dict[str, Point]:
+        """The points of a run's settings by name, the default left out. InputError if its experiment is not the one
+        that was run."""
+        file = run.directory.experiment_file
+        text = run.experiment_text
+        started = run.state.started
+        if started is None or started.get("experiment_sha256") != digest(text):
+            raise InputError("is not what was run", where=str(file), remedy=BEGIN_ANEW)
+        settings = parse(text, str(file)).values.get("settings")
+        if not isinstance(settings, dict) or not all(isinstance(table, dict) for table in settings.values()):
+            raise InputError("settings: expected tables", where=str(file), remedy=BEGIN_ANEW)
+        points: dict[str, Point] = {
+            name: space.place_of(flat(table)) for name, table in settings.items() if name != self.baseline
+        }
+        if not points:
+            raise InputError("settings: expected a candidate beside the default", where=str(file), remedy=BEGIN_ANEW)
+        return points
 
     @cached_property
     def _values(self) -> dict[str, Any]:
