@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
+from iolab.base.bounded_file import MIB, read_bounded
 from iolab.base.errors import MachineError
 
+LIST_BYTES_MAX = 16 * MIB
 _SUFFIXES = (".ko", ".ko.xz")
 _BY_ALIAS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("xfs", "libcrc32c", "ext4"), ("crc32c_generic",)),
@@ -69,7 +71,9 @@ class Modules:
     def _built_in(self) -> dict[str, None]:
         assert self._directory is not None
         listed = self._directory / "modules.builtin"
-        lines = listed.read_text().split() if listed.exists() else []
+        if not listed.exists():
+            return {}
+        lines = read_bounded(listed, LIST_BYTES_MAX, "a list of modules").decode(errors="replace").split()
         return dict.fromkeys(_canonical(Path(line).name.partition(".")[0]) for line in lines)
 
 

@@ -6,7 +6,7 @@ import ctypes
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from iolab.base import child_process
@@ -28,13 +28,21 @@ def find(tool: str) -> str | None:
     return shutil.which(tool, path=child_process.search_path())
 
 
-def run(arguments: Sequence[str], *, package: str, where: str, given: str | None = None) -> str:
+def run(
+    arguments: Sequence[str],
+    *,
+    package: str,
+    where: str,
+    given: str | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> str:
     """Runs the tool and returns what it printed.
 
     Args:
         package: the Debian package that has the tool, for the remedy when it is missing.
         where: the device, path or key that an error line names.
         given: what the tool reads from its standard input.
+        variables: beside what every process is given.
 
     Raises:
         MachineError: the tool is missing, or did not end within `TIME_LIMIT_S`.
@@ -53,7 +61,7 @@ def run(arguments: Sequence[str], *, package: str, where: str, given: str | None
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env={**child_process.environment(), "LC_ALL": "C"},
+        env={**child_process.environment(), "LC_ALL": "C", **(variables or {})},
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
