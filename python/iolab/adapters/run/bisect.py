@@ -361,7 +361,11 @@ class BisectLoop(Loop):
                 break
             for setting, round_ in chosen:
                 self.progress.planned(Counter({self.question.workload: 1}))
-                self._run_trial(self._trial(setting, round_), stop)
+                trial = self._trial(setting, round_)
+                if trial.trial in self.state.finished:
+                    what = f"trial {trial.trial} is finished, but not as {setting} in round {round_}"
+                    raise InputError(what, where=str(self.directory.journal_file), remedy="begin a new search")
+                self._run_trial(trial, stop)
             if version is not None and len(self.state.finished) % SAID_EVERY == 0:
                 self.progress.looked("; ".join(in_words(one) for one in now))
         statuses: Counter[str] = Counter(event["status"] for event in self.state.finished.values())
