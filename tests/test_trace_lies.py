@@ -66,3 +66,13 @@ def test_a_pipe_is_not_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "e.toml").write_text('machine = "model:quad-7200"\n[workloads.w]\nkind = "trace"\nfile = "pipe"\n')
     assert invoke(["run", str(tmp_path / "e.toml")]) == 2
     assert "e.toml:4: workloads.w.file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", ["C", "Q", "G", "I", "D"])
+def test_a_trace_with_one_kind_of_event_has_its_page(
+    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (TRACES / "blkparse.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "odd.txt").write_text("".join(line for line in lines if f" {action} " in line))
+    assert invoke(["trace", str(tmp_path / "odd.txt"), "-o", str(tmp_path / "page.html")]) == 0
+    assert capsys.readouterr().err == ""
