@@ -226,3 +226,15 @@ def test_a_run_whose_name_is_no_text_is_named_and_the_others_are_listed(
     assert "1 runs" in said.out or "1 run" in said.out
     (line,) = said.err.splitlines()
     assert "odd" in line and "UTF-8" in line
+
+
+@pytest.mark.parametrize("file", ["journal.jsonl", "experiment.toml", "machine.json", "labels.json"])
+def test_a_pipe_in_the_place_of_a_run_s_file_is_not_waited_for(
+    runs: Path, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (runs / "old" / file).unlink(missing_ok=True)
+    os.mkfifo(runs / "old" / file)
+    shutil.rmtree(runs / index.FOLDER)
+    assert invoke(["ls", str(runs), "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert any("pipe" in problem for problem in run["problems"])

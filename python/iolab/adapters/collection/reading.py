@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from iolab.adapters.collection import labels
 from iolab.adapters.store import RunData, read
+from iolab.base.bounded_file import read_start
 from iolab.base.errors import InputError, IolabError
 from iolab.base.plain_text import one_line
 from iolab.base.schema import checked_json
@@ -172,8 +173,7 @@ def _unreadable(path: Path, name: str, given: Labels, why: str) -> Read:
 def run_id(path: Path) -> str:
     """Of the journal's first line, which holds when the run began, and with which seed."""
     try:
-        with (path / "journal.jsonl").open("rb") as file:
-            first = file.readline(FIRST_LINE_BYTES_MAX)
-    except OSError:
+        first = read_start(path / "journal.jsonl", FIRST_LINE_BYTES_MAX, "a journal").partition(b"\n")[0] + b"\n"
+    except InputError:
         first = str(path).encode()
     return blake2b(first, digest_size=ID_LENGTH // 2).hexdigest()
