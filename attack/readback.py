@@ -267,7 +267,18 @@ def _make(whole: Path) -> None:
     _write(whole / "e.toml", RUN.replace("rounds = {rounds}\n", "") + TUNE)
     _made("tune", str(whole / "e.toml"), "--out", str(whole / "tuned"))
     _write(whole / "versions", "".join(f"v{number}\n" for number in range(9)))
-    search = ["--versions", str(whole / "versions"), "--measure", MEASURE, "--value", "printed", "--confirm", "2"]
+    search = [
+        "--versions",
+        str(whole / "versions"),
+        "--measure",
+        MEASURE,
+        "--value",
+        "printed",
+        "--confirm",
+        "2",
+        "--most",
+        "40",
+    ]
     _made("bisect", *search, "--out", str(whole / "hunt"))
 
 

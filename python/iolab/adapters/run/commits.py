@@ -54,7 +54,7 @@ NAME_ONLY = 'printf "%s\\n" "$IOLAB_VERSION" > "$IOLAB_BUILD/version"'
 """The build of a version of a list where none is given."""
 Value = Literal["wall", "cpu", "printed"]
 VALUES: tuple[Value, ...] = ("wall", "cpu", "printed")
-CONFIRM_MAX = 1_000
+MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class GitQuestion:
     higher_is_better: bool
     same_within: Annotated[float, Field(ge=0, lt=1)]
     confidence: Annotated[float, Field(ge=0.5, lt=1)]
-    most: Annotated[int, Field(ge=1)]
+    most: Annotated[int, Field(ge=1, le=MOST_MAX)]
     confirm: Annotated[int, Field(ge=0, le=CONFIRM_MAX)]
     build_limit_s: LimitSeconds
     measure_limit_s: LimitSeconds
     seed: Annotated[int, Field(ge=0)]
-    spread: Annotated[int, Field(ge=0)] | None = None
+    spread: Annotated[int, Field(ge=0, le=SPREAD_MAX)] | None = None
     versions: tuple[Text, ...] = ()
     time_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     all_parents: bool = False
