@@ -31,9 +31,10 @@ def attack(*arguments: str) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.machine
 def test_damaged_stores_and_changed_inputs() -> None:
-    counts = attack("stores", "inputs")
+    counts = attack("stores", "inputs", "readback")
     assert counts["stores"][0] >= 25
     assert counts["inputs"][0] >= 200
+    assert counts["readback"][0] >= 60
 
 
 @pytest.mark.root
