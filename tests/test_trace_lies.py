@@ -7,10 +7,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import CommandLine
 from iolab.adapters.trace import study, trace_of
 from iolab.base import trace_files
 from iolab.presentation.cli.invoke import invoke
+from support.command_line import CommandLine
 
 TRACES = Path(__file__).parent / "traces"
 WINDOWS = [
@@ -51,9 +51,9 @@ def test_what_a_pipe_says_late_is_read(tmp_path: Path, monkeypatch: pytest.Monke
         if os.fork() == 0:
             (tmp_path / "pipe").write_bytes((TRACES / "blkparse.txt").read_bytes())
             os._exit(0)
-        monkeypatch.setattr(trace_files.warnings, "warn", lambda *_, **__: None)
+        monkeypatch.setattr("warnings.warn", lambda *_, **__: None)
 
-    monkeypatch.setattr(trace_files.warnings, "warn", write)
+    monkeypatch.setattr("warnings.warn", write)
     assert study(trace_of([tmp_path / "pipe"])) == study(trace_of([TRACES / "blkparse.txt"]))
     os.wait()
 
