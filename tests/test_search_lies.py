@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from iolab.adapters.run import commits
+from iolab.adapters.run.commits import GitQuestion
 from iolab.base import checked_lines
 from iolab.domain.bisect.search import VALUE_MAX
 from iolab.presentation.cli.invoke import invoke
@@ -151,3 +153,26 @@ def test_parts_that_are_gone_are_one_line(hunt: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     assert invoke(["bisect", "--resume", str(hunt)]) == 2
     assert "source: is gone" in capsys.readouterr().err
+
+
+def test_whole_numbers_of_a_caller_are_signed_as_they_are_read_back(tmp_path: Path) -> None:
+    """Who made it is not asked about it."""
+    asked = GitQuestion(
+        repository="",
+        good="a",
+        bad="b",
+        build=None,
+        measure="cat version | tr ab 12",
+        value="printed",
+        higher_is_better=False,
+        same_within=0,
+        confidence=0.95,
+        most=20,
+        confirm=0,
+        build_limit_s=60,
+        measure_limit_s=60,
+        seed=1,
+        versions=("a", "b"),
+    )
+    found = commits.start(asked, tmp_path / "hunt", lambda line: None)
+    assert commits.resume(tmp_path / "hunt", lambda line: None).answer == found.answer

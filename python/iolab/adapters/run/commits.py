@@ -161,7 +161,7 @@ def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFi
         git.repository(Path(question.repository)).clone(out / "source")
     with _journal(out) as append:
         append({"event": "question", "format": FORMAT, **asdict(question)})
-    _sign(out, question_in(out))
+    _sign(out, question_in(out))  # whose types make 60 of a caller 60.0
     return _resumed(out, say, commits, None)
 
 
