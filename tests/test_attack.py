@@ -31,10 +31,11 @@ def attack(*arguments: str) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.long
 @pytest.mark.machine
-def test_damaged_stores_changed_inputs_and_guests_that_lie() -> None:
-    counts = attack("stores", "inputs", "guests")
+def test_damaged_stores_changed_inputs_lies_read_back_and_guests_that_lie() -> None:
+    counts = attack("stores", "inputs", "readback", "guests")
     assert counts["stores"][0] >= 25
     assert counts["inputs"][0] >= 200
+    assert counts["readback"][0] >= 60
     assert counts["guests"][0] >= 200
 
 

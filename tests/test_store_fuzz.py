@@ -149,7 +149,9 @@ def test_a_damaged_run_goes_on_or_is_refused_in_one_line(run: Path, file: str) -
         shutil.copytree(run, copy, copy_function=shutil.copy2)
         display = SilentDisplay()
         try:
-            iolab.adapters.run.resume(copy, executor=FakeExecutor(faster={"pinned": 1.1}), progress=display)
+            iolab.adapters.run.resume(
+                copy, executor=FakeExecutor(faster={"pinned": 1.1}), progress=display, consent=lambda _: None
+            )
         except IolabError as error:
             assert "\n" not in str(error)
             assert file in ("experiment.toml", "journal.jsonl"), damaged
@@ -196,7 +198,7 @@ def test_wrong_values_with_right_checksums_are_named_or_taken(run: Path, capsys:
         path.write_bytes(b"".join([checked_lines.encode({**entries[0], key: WRONG[3]}), *lines[1:]]))
         assert invoke(["show", str(run)]) in (0, 2), capsys.readouterr().err
         try:
-            iolab.adapters.run.resume(run, executor=FakeExecutor(), progress=SilentDisplay())
+            iolab.adapters.run.resume(run, executor=FakeExecutor(), progress=SilentDisplay(), consent=lambda _: None)
         except IolabError:
             continue
 
@@ -213,7 +215,7 @@ def test_a_run_from_before_checksums_is_read_and_gone_on_with(run: Path) -> None
     data = read(run)
     assert data.problems == []
     assert data.metrics.equals(truth)
-    iolab.adapters.run.resume(run, executor=FakeExecutor(), progress=SilentDisplay(), rounds=3)
+    iolab.adapters.run.resume(run, executor=FakeExecutor(), progress=SilentDisplay(), rounds=3, consent=lambda _: None)
     assert read(run).problems == []
     assert read(run).trials.height == 12
 
@@ -414,7 +416,9 @@ def test_what_stands_where_files_are_set_aside_or_half_written_stays(run: Path) 
     for name in ("000099.parquet.aside", ".000001.parquet.1.tmp", "000099.parquet"):
         (trials / name).mkdir()
         (trials / name / "mine").touch()
-    iolab.adapters.run.resume(run, executor=FakeExecutor(faster={"pinned": 1.1}), progress=SilentDisplay())
+    iolab.adapters.run.resume(
+        run, executor=FakeExecutor(faster={"pinned": 1.1}), progress=SilentDisplay(), consent=lambda _: None
+    )
     for name in ("000099.parquet.aside", ".000001.parquet.1.tmp", "000099.parquet.aside.2"):
         assert (trials / name / "mine").exists(), name
 

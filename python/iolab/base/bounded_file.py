@@ -44,27 +44,46 @@ def read_bounded(path: Path, limit_bytes: int, what: str, *, pipes: bool = False
         InputError: it is neither, is longer than `limit_bytes`, or cannot be read; whatever `path` leads to, nothing
             waits for ever.
     """
-    try:
-        if within is not None:
-            fd = beneath.open_file(path, os.O_RDONLY, within)
-        else:
-            # Without O_NONBLOCK, opening a pipe that nobody writes to would wait.
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise InputError(f"cannot read it: {_reason(error)}", where=_shown(path)) from None
+    fd = _opened(path, within)
     try:
         kind = stat.S_IFMT(os.fstat(fd).st_mode)
         if kind == stat.S_IFIFO and pipes:
             return _read_pipe(fd, path, limit_bytes, what)
-        if kind != stat.S_IFREG:
-            named = _KINDS.get(kind, "a pipe" if kind == stat.S_IFIFO else "no file")
-            raise InputError(f"is {named}; expected {what} in a regular file", where=_shown(path))
+        _check_regular(kind, path, what)
         content = _read_at_most(fd, limit_bytes + 1)
     except OSError as error:
         raise InputError(f"cannot read it: {_reason(error)}", where=_shown(path)) from None
     finally:
         os.close(fd)
     return _checked(content, limit_bytes, path, what)
+
+
+def read_start(path: Path, most_bytes: int, what: str, *, within: Path | None = None) -> bytes:
+    """So much of what a regular file begins with. `within` and InputError as of `read_bounded`."""
+    fd = _opened(path, within)
+    try:
+        _check_regular(stat.S_IFMT(os.fstat(fd).st_mode), path, what)
+        return _read_at_most(fd, most_bytes)
+    except OSError as error:
+        raise InputError(f"cannot read it: {_reason(error)}", where=_shown(path)) from None
+    finally:
+        os.close(fd)
+
+
+def _opened(path: Path, within: Path | None) -> int:
+    try:
+        if within is not None:
+            return beneath.open_file(path, os.O_RDONLY, within)
+        # Without O_NONBLOCK, opening a pipe that nobody writes to would wait.
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InputError(f"cannot read it: {_reason(error)}", where=_shown(path)) from None
+
+
+def _check_regular(kind: int, path: Path, what: str) -> None:
+    if kind != stat.S_IFREG:
+        named = _KINDS.get(kind, "a pipe" if kind == stat.S_IFIFO else "no file")
+        raise InputError(f"is {named}; expected {what} in a regular file", where=_shown(path))
 
 
 def _read_at_most(fd: int, most: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
@@ -65,10 +66,16 @@ class InterruptedRun(IolabError):
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 """Error numbers of a device that is full, or fails."""
+NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EROFS)
+"""Of a name that leads nowhere on this machine, whoever tries it."""
 
 
-def from_os_error(error: OSError) -> MachineError | None:
-    """What the system refuses a user: a permission, room. None for any other, which is a defect."""
+def from_os_error(error: OSError) -> IolabError | None:
+    """What the system refuses a user: a permission, room, a name. None for any other, which is a defect."""
+    if error.errno in NO_NAME and error.filename is not None:
+        return InputError(f"can't be used: {error.strerror}", where=str(error.filename), remedy="name another place")
+    if error.errno == errno.ENOENT and _has_no_current_directory():
+        return InputError("the current directory has been removed", remedy="cd to another, and try again")
     if isinstance(error, PermissionError):
         where = None if error.filename is None else str(error.filename)
         remedy = "name a place that you may use, or run as a user who may"
@@ -77,6 +84,14 @@ def from_os_error(error: OSError) -> MachineError | None:
         return None
     where = "standard output" if error.filename is None else str(error.filename)
     return MachineError(f"can't be written: {error.strerror}", where=where, remedy="make room")
+
+
+def _has_no_current_directory() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 (asks the kernel and nothing else)
+    except FileNotFoundError:
+        return True
+    return False
 
 
 class RenamedKeyWarning(FutureWarning):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import threading
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from iolab.base.errors import InputError, unknown
 
 STDIN = Path("-")
+SPEAK_AFTER_S = 3.0
+LOOK_EVERY_S = 0.2
+T = TypeVar("T")
 _PER_CPU = re.compile(r"(.*\.blktrace)\.(\d+)")
 _UNITS = {"ns": 1, "100ns": 100, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES = {"B": 1, "bytes": 1, "sectors": 512, "KiB": 1024, "pages": 4096}
@@ -56,6 +61,45 @@ def trace_of(paths: Sequence[Path], columns: str | None = None, separator: str |
             "says what is between the columns of a table", where="--separator", remedy="give --columns too"
         )
     return Trace(" ".join(str(path) for path in paths), tuple(dict.fromkeys(files)), table)
+
+
+def attended(trace: Trace, call: Callable[[], T]) -> T:
+    """What a call that reads the trace returns. A pipe may say nothing for as long as it likes: after a while that is
+    said, and Ctrl-C ends the wait."""
+    pipes = [path for path in trace.paths if not path.is_file()]
+    if not pipes:
+        return call()
+    answers: list[T | BaseException] = []
+    # Left behind by Ctrl-C, where no signal reaches it.
+    thread = threading.Thread(target=_answer, args=(call, answers), daemon=True)
+    thread.start()
+    thread.join(SPEAK_AFTER_S)
+    if thread.is_alive():
+        names = ", ".join("standard input" if path == STDIN else str(path) for path in pipes)
+        warnings.warn(f"{names}: waiting for what nobody has written yet; Ctrl-C ends it", stacklevel=2)
+    while thread.is_alive():
+        thread.join(LOOK_EVERY_S)
+    if isinstance(answers[0], BaseException):
+        raise answers[0]
+    return answers[0]
+
+
+def _answer(call: Callable[[], T], answers: list[T | BaseException]) -> None:
+    try:
+        answers.append(call())
+    except BaseException as error:
+        answers.append(error)
+
+
+def check_regular(paths: Sequence[Path]) -> None:
+    """InputError for a pipe, where a trace is read more than once."""
+    for path in paths:
+        if path.exists() and not path.is_file():
+            raise InputError(
+                "is no regular file, and a trace that is replayed is read more than once",
+                where=str(path),
+                remedy="write it to a file first",
+            )
 
 
 def _files(path: Path) -> list[Path]:

@@ -40,28 +40,68 @@ struct Frames {
     input: Option<Peeked>,
 }
 
-/// An input with a byte that was looked at.
+/// An input of which some bytes were looked at.
 struct Peeked {
-    first: Option<u8>,
+    ahead: Vec<u8>,
     input: Input,
+}
+
+impl Peeked {
+    /// So many of the next bytes; fewer where it ends.
+    fn look(&mut self, count: usize) -> io::Result<&[u8]> {
+        let missing = count.saturating_sub(self.ahead.len());
+        (&mut self.input)
+            .take(missing as u64)
+            .read_to_end(&mut self.ahead)?;
+        Ok(&self.ahead)
+    }
 }
 
 impl Read for Peeked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let (Some(first), Some(to)) = (self.first, buffer.first_mut()) {
-            *to = first;
-            self.first = None;
-            return Ok(1);
+        if self.ahead.is_empty() {
+            return self.input.read(buffer);
         }
-        self.input.read(buffer)
+        let count = self.ahead.len().min(buffer.len());
+        for (to, from) in buffer.iter_mut().zip(self.ahead.drain(..count)) {
+            *to = from;
+        }
+        Ok(count)
     }
+}
+
+/// What zstd itself unpacks where it is not told to take more.
+const WINDOW_BYTES_MAX: u64 = 128 << 20;
+/// The longest head of a frame.
+const FRAME_HEAD_BYTES: usize = 18;
+
+/// How much a frame that begins so wants to be kept of what was unpacked, for later parts to refer to; None of what is
+/// no whole head. RFC 8878, 3.1.1.1.
+fn window_bytes(head: &[u8]) -> Option<u64> {
+    let descriptor = *head.get(4)?;
+    let is_single = descriptor & 0x20 != 0;
+    if !is_single {
+        let window = *head.get(5)?;
+        let base = 1_u64 << (10 + (window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let bytes = head.get(5 + dictionary..5 + dictionary + size)?;
+    let mut whole = [0; 8];
+    whole[..size].copy_from_slice(bytes);
+    let content = u64::from_le_bytes(whole);
+    Some(if size == 2 { content + 256 } else { content })
 }
 
 impl Frames {
     fn new(input: Input) -> Frames {
         Frames {
             frame: None,
-            input: Some(Peeked { first: None, input }),
+            input: Some(Peeked {
+                ahead: Vec::new(),
+                input,
+            }),
         }
     }
 
@@ -70,11 +110,15 @@ impl Frames {
         let Some(mut input) = self.input.take() else {
             return Ok(false);
         };
-        let mut first = [0];
-        if input.read(&mut first)? == 0 {
+        let head = input.look(FRAME_HEAD_BYTES)?;
+        if head.is_empty() {
             return Ok(false);
         }
-        input.first = Some(first[0]);
+        if let Some(bytes) = window_bytes(head).filter(|&bytes| bytes > WINDOW_BYTES_MAX) {
+            return Err(io::Error::other(format!(
+                "a zstd frame with a window of {bytes} bytes; {WINDOW_BYTES_MAX} are the most"
+            )));
+        }
         let decoder = ruzstd::decoding::StreamingDecoder::new(input);
         self.frame = Some(decoder.map_err(|error| io::Error::other(error.to_string()))?);
         Ok(true)
@@ -157,6 +201,42 @@ impl<R: Read> Read for Chunks<R> {
                 return Ok(count);
             }
             self.next_chunk()?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+    fn unpacked(head: &[u8]) -> String {
+        let bytes = [&MAGIC, head].concat();
+        let mut input = of("zstd", Box::new(io::Cursor::new(bytes))).unwrap();
+        input.read_to_end(&mut Vec::new()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_large_window_is_refused_before_anything_is_reserved() {
+        for head in [
+            &[0x00, 21 << 3][..],
+            &[0x00, 31 << 3 | 7],
+            &[0xe0, 0, 0, 0, 0x80, 0, 0, 0, 0],
+            &[
+                0xe3, 1, 2, 3, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f,
+            ],
+            &[0xa0, 0, 0, 0, 0x80],
+        ] {
+            assert!(unpacked(head).contains("with a window of"), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_is_cut_is_an_error_of_the_decoder() {
+        for length in 0..6 {
+            let head = &[0xe0, 0, 0, 0, 0x80, 0][..length];
+            assert!(!unpacked(head).contains("window of"));
         }
     }
 }

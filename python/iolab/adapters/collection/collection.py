@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from iolab.adapters.collection.listing import Listing
 from iolab.adapters.collection.reading import read_runs
+from iolab.base.schema import checked_json
 from iolab.domain.collection.benchmark import Benchmark, Changed, benchmarks, changes_of
 from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract
 from iolab.domain.history.changes import FEWEST
 
 EXTRACTS_KEPT = 300
+_EXTRACT = TypeAdapter(Extract)
+_CHANGES = TypeAdapter(list[Changed])
 HISTORY_MAX = 730
 """The newest runs of a benchmark that are looked at."""
 
@@ -23,24 +27,30 @@ HISTORY_MAX = 730
 class Collection(Listing):
     """A listing whose runs can be looked into."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, say: Callable[[str], None] = lambda line: None) -> None:
         """As of `Listing`."""
-        super().__init__(directory, read_runs)
+        super().__init__(directory, read_runs, say)
         self._changes: dict[tuple[str, str], tuple[str, list[Changed]]] | None = None
         self._parsed = lru_cache(EXTRACTS_KEPT)(self._parse)
 
     def extracts(self, entries: Sequence[Entry]) -> list[tuple[Entry, Extract]]:
         """Each run with what is kept of it; without those that could not be read."""
-        found = []
+        return self._asked(lambda: self._extracts(entries))
+
+    def _extracts(self, entries: Sequence[Entry]) -> list[tuple[Entry, Extract]]:
         texts = self._index.extracts([one.name for one in entries])
+        found = []
         for one in entries:
-            with suppress(KeyError):
-                found.append((one, self._parsed(texts[one.name])))
+            if (text := texts.get(one.name)) is not None:
+                try:
+                    found.append((one, self._parsed(text)))
+                except ValueError as error:
+                    self._index.refuse(f"run {one.name}: extract: {error}")
         return found
 
     @staticmethod
     def _parse(text: str) -> Extract:
-        return Extract.model_validate_json(text)
+        return checked_json(_EXTRACT, text)
 
     def benchmarks(self) -> list[Benchmark]:
         """Runs that repeat the same on the same hardware, the newest first."""
@@ -54,7 +64,7 @@ class Collection(Listing):
         entries = _looked_at(of)
         found = changes_of(self.extracts(entries))
         state = self._state_of(entries)
-        self._index.put_changes(of.id, of.hardware, state, [one.model_dump() for one in found])
+        self._asked(lambda: self._index.put_changes(of.id, of.hardware, state, [one.model_dump() for one in found]))
         self._known()[of.id, of.hardware] = (state, found)
         return found
 
@@ -69,11 +79,17 @@ class Collection(Listing):
     def _known(self) -> dict[tuple[str, str], tuple[str, list[Changed]]]:
         """By benchmark and hardware, what was found, and of what state of its runs."""
         if self._changes is None:
-            self._changes = {
-                where: (state, [Changed.model_validate(one) for one in content])
+            self._changes = self._asked(self._kept_changes)
+        return self._changes
+
+    def _kept_changes(self) -> dict[tuple[str, str], tuple[str, list[Changed]]]:
+        try:
+            return {
+                where: (state, checked_json(_CHANGES, content))
                 for where, (state, content) in self._index.changes().items()
             }
-        return self._changes
+        except ValueError as error:
+            self._index.refuse(f"changes: {error}")
 
     def _state_of(self, entries: Sequence[Entry]) -> str:
         text = "\n".join(f"{one.name} {self._keys.get(one.name)}" for one in entries)

@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from iolab.adapters.collection.index import Index, Row
+from iolab.adapters.collection.index import DamagedIndex, Index, Row
 from iolab.adapters.collection.place import check, journals_held, places
 from iolab.base.errors import InputError
+from iolab.base.plain_text import one_line
 from iolab.domain.collection.entry import ID_LENGTH, Entry
 
 if TYPE_CHECKING:
     from iolab.adapters.collection.reading import Read
 
 Reader = Callable[[Path, Sequence[str], Callable[[int], None]], "Iterable[Read]"]
+T = TypeVar("T")
 BATCH_S = 2.0
 """What was read is kept so often, so that a kill loses little."""
 
@@ -26,16 +28,19 @@ class Listing:
     """Runs below a directory, a line of each. `refresh` looks at all of them and reads what is new; the rest answers
     from what was seen then. Loads no more than a list takes: what reads runs is handed in."""
 
-    def __init__(self, directory: Path, read: Reader) -> None:
-        """`read`: `reading.read_runs`. InputError if it is no directory that can be read; MachineError if there is no
-        place for the index."""
+    def __init__(self, directory: Path, read: Reader, say: Callable[[str], None] = lambda line: None) -> None:
+        """`read`: `reading.read_runs`; `say`: is told a line of what was wrong with the index, and of directories that
+        are left out. InputError if it is no directory that can be read; MachineError if there is no place for the
+        index."""
         self.directory = directory
         self._read_runs = read
+        self._say = say
         check(directory)
-        self._index = Index(directory)
+        self._index = Index(directory, say)
         self._entries: list[Entry] = []
         self._keys: dict[str, str] = {}
         self._running: set[str] = set()
+        self._left_out: set[str] = set()
         self.changed = 0
         """Grows whenever a refresh found something new."""
 
@@ -46,7 +51,14 @@ class Listing:
 
     def refresh(self, on_read: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Looks which runs there are, and reads those that changed. `on_read`: told how many of how many are read."""
-        found = places(self.directory)
+        try:
+            self._refresh(on_read)
+        except DamagedIndex:
+            self._keys = {}
+            self._refresh(on_read)
+
+    def _refresh(self, on_read: Callable[[int, int], None]) -> None:
+        found = [one for one in places(self.directory) if self._has_a_name(one.name)]
         keys = {one.name: one.key for one in found}
         known = self._index.keys()
         if gone := known.keys() - keys.keys():
@@ -65,6 +77,26 @@ class Listing:
         if entries != self._entries:
             self._entries, self.changed = entries, self.changed + 1
         self._keys, self._running = keys, running
+
+    def _has_a_name(self, name: str) -> bool:
+        """Whether it can be written down; a directory whose name is no text can't."""
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            if name not in self._left_out:
+                self._left_out.add(name)
+                where = one_line(f"{self.directory}/{name}")
+                self._say(f"{where}: left out: its name is not UTF-8; rename it, and it is listed")
+            return False
+        return True
+
+    def _asked(self, question: Callable[[], T]) -> T:
+        """The answer of an index that is whole: where something in it was wrong, all is read again."""
+        try:
+            return question()
+        except DamagedIndex:
+            self.refresh()
+            return question()
 
     def _read(self, stale: Sequence[str], keys: dict[str, str], on_read: Callable[[int, int], None]) -> None:
         rows: list[Row] = []

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from iolab.adapters.collection import labels
 from iolab.adapters.store import RunData, read
-from iolab.base import beneath
+from iolab.base.bounded_file import read_start
 from iolab.base.errors import InputError, IolabError
 from iolab.base.plain_text import one_line
+from iolab.base.schema import checked_json
 from iolab.domain.collection.benchmark import benchmark_id
 from iolab.domain.collection.entry import ID_LENGTH, Entry, Labels, Main
 from iolab.domain.collection.extract import Extract, extract_of
 from iolab.domain.collection.hardware import hardware_id, hardware_of, in_words
+from iolab.domain.definition import Verdict
 
 ALONE_MAX = 64
 """So many runs are read sooner than other processes are started."""
 PER_TASK = 8
 FIRST_LINE_BYTES_MAX = 1 << 20
+_ENTRY, _EXTRACT = TypeAdapter(Entry), TypeAdapter(Extract)
 
 
 @dataclass(frozen=True)
@@ -70,19 +76,20 @@ def read_one(task: tuple[str, str]) -> Read:
     try:
         run = read(path, Path(directory))
         extract = extract_of(run)
+        entry = _entry(run, extract, name)
+        _check(entry, extract)
     except IolabError as error:
         return _unreadable(path, name, given, str(error))
     except OSError as error:  # removed, or changed, while it is read
         return _unreadable(path, name, given, f"can't be read: {error.strerror}")
     except Exception as error:  # one run must not keep the others from being listed
         return _unreadable(path, name, given, f"a defect in iolab: {type(error).__name__}: {error}")
-    entry = _entry(run, extract, name)
     problems = (*entry.problems, wrong) if wrong else entry.problems
     return Read(replace(entry, labels=given, problems=problems), run.state.ended, extract)
 
 
 def _entry(run: RunData, extract: Extract, name: str) -> Entry:
-    counts: dict[str, int] = {}
+    counts: dict[Verdict, int] = {}
     for one in extract.judged:
         counts[one.verdict] = counts.get(one.verdict, 0) + 1
     starts = run.trials["started_unix_ns"].drop_nulls()
@@ -112,6 +119,15 @@ def _entry(run: RunData, extract: Extract, name: str) -> Entry:
         state="done" if run.state.ended else "unfinished",
         main=_main(extract),
     )
+
+
+def _check(entry: Entry, extract: Extract) -> None:
+    """InputError for what the index could not be read back with: it would be made anew each time."""
+    try:
+        checked_json(_ENTRY, json.dumps(asdict(entry)))
+        checked_json(_EXTRACT, extract.model_dump_json())
+    except ValueError as error:
+        raise InputError(f"has a value that no list can show: {error}", where=entry.name) from None
 
 
 def _main(extract: Extract) -> Main | None:
@@ -159,8 +175,10 @@ def _unreadable(path: Path, name: str, given: Labels, why: str) -> Read:
 def run_id(path: Path) -> str:
     """Of the journal's first line, which holds when the run began, and with which seed."""
     try:
-        with os.fdopen(beneath.open_file(path / "journal.jsonl", os.O_RDONLY), "rb") as file:
-            first = file.readline(FIRST_LINE_BYTES_MAX)
-    except (OSError, InputError):
+        first = (
+            read_start(path / "journal.jsonl", FIRST_LINE_BYTES_MAX, "a journal", within=path).partition(b"\n")[0]
+            + b"\n"
+        )
+    except InputError:
         first = str(path).encode()
     return blake2b(first, digest_size=ID_LENGTH // 2).hexdigest()

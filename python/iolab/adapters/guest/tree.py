@@ -17,6 +17,7 @@ from iolab.adapters.guest.below import path_of
 from iolab.adapters.system import command, git
 from iolab.adapters.system.git import Repository
 from iolab.base import child_process
+from iolab.base.bounded_file import MIB, read_bounded
 from iolab.base.errors import InputError, MachineError
 
 FOLDER = "trees"
@@ -52,7 +53,7 @@ def build(name: str) -> Path:
     repository = git.repository(tree)
     revision = repository.sha(commit)
     own = tree / OWN_CONFIGURATION
-    configuration = (own if own.exists() else CONFIGURATION).read_bytes()
+    configuration = read_bounded(own if own.exists() else CONFIGURATION, MIB, "a kernel's configuration")
     place = cache.directory(FOLDER, blake2b(bytes(tree), digest_size=8).hexdigest())
     image = place / f"{revision}-{blake2b(configuration, digest_size=4).hexdigest()}"
     with _locked(place):

@@ -130,6 +130,8 @@ def resume(
             machine=started["machine"],
             copies=opened.files,
         )
+        if (asked := Question.of_run(state)) is not None:
+            asked.check(experiment, opened.journal_file)
         origin.ask_about_run(opened.path, experiment, state, consent)
         elsewhere.check(experiment, part, on)
         elsewhere.pin(executor, state)

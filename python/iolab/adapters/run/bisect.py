@@ -13,8 +13,8 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING, Any, cast
 from iolab.adapters.experiment.compared import lacks
 from iolab.adapters.run.loop import Loop, Run
 from iolab.adapters.store import trial_file
-from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.event import AskedQuestion
 from iolab.adapters.store.read import RunData, read
 from iolab.base.errors import InputError, unknown
-from iolab.domain.bisect.search import Answer, Search
+from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
 from iolab.domain.metric import describe
 from iolab.domain.metric.registry import ALL, METRICS, parse_key
 from iolab.domain.metric.row import key_of, rows
@@ -74,11 +73,32 @@ class Question:
         asked = None if state.started is None else state.started.get("question")
         if asked is None:
             return None
-        known: dict[str, Any] = dict(asked)
-        metrics = tuple(known.pop("metrics", None) or (known["metric"],))
+        names = {one.name for one in fields(Question)}
+        known: dict[str, Any] = {key: value for key, value in asked.items() if key in (*names, "metric")}
+        metrics = tuple(known.pop("metrics", None) or (known.get("metric", ""),))
         known.pop("metric", None)
         # An iolab that does not say what it looked at looked nowhere in particular.
         return Question(metrics=metrics, **{"spread": 0, **known})
+
+    def check(self, experiment: Experiment, journal: Path) -> None:
+        """InputError if the experiment is not the one that was asked about."""
+        names = list(experiment.settings)
+        lost = "its experiment, which was changed, has no"
+        try:
+            for key, name, known in (
+                ("workload", self.workload, list(experiment.workloads)),
+                ("good", self.good, names),
+                ("bad", self.bad, names),
+            ):
+                if name not in known:
+                    raise InputError(f"{lost} {'workload' if key == 'workload' else 'setting'} {name}", where=key)
+            if names.index(self.good) >= names.index(self.bad):
+                raise InputError(f"{self.good} does not come before {self.bad}", where="good")
+            for key in self.metrics:
+                parse_key(key)
+        except InputError as error:
+            what = f"question.{error.where}: {error.what}"
+            raise InputError(what, where=f"{journal}:1", remedy="begin a new search") from None
 
     def versions(self, experiment: Experiment) -> list[str]:
         """The settings from good to bad, in the experiment's order."""
@@ -153,33 +173,45 @@ class Finding:
     """Why, by version."""
 
 
+def check_search(path: Path) -> None:
+    """InputError for a run that does not search."""
+    _asked(read(path))
+
+
 def findings_in(path: Path) -> list[Finding]:
-    """What the run in a directory has found, by metric. InputError for a run that does not search."""
+    """What the run in a directory has found, by metric. InputError for a run that does not search, and for a damaged
+    trial: one that is gone on with measures it again."""
     data = read(path)
+    asked = _asked(data)
+    return findings(data.experiment, data.state, _Values(data.record), asked)
+
+
+def _asked(data: RunData) -> Question:
     asked = Question.of_run(data.state)
     if asked is None:
+        path = data.path
         raise InputError("is no search", where=str(path), remedy=f"see what its trials say: iolab bisect {path}")
-    return findings(data.experiment, data.state, _Values(data.directory), asked)
+    asked.check(data.experiment, data.directory.journal_file)
+    return asked
 
 
 def findings_of_stored(path: Path, asked: Question) -> list[Finding]:
     """What the trials of any run say, its settings taken for versions; nothing is measured."""
     data = read(path)
-    return findings(data.experiment, data.state, _Values(data.directory), asked)
+    return findings(data.experiment, data.state, _Values(data.record), asked)
 
 
 @dataclass
 class _Values:
-    """The metrics' values of each trial, read once."""
+    """The metrics' values of each trial, read once. `record`: reads a trial."""
 
-    directory: RunDirectory
+    record: Callable[[int], Record]
     known: dict[tuple[int, str], tuple[float | None, str]] = field(default_factory=dict)
 
     def of(self, trial: int, metric: str) -> tuple[float | None, str]:
         """The value, or None and why. InputError for a metric that such trials don't have."""
         if (trial, metric) not in self.known:
-            record = trial_file.read_record(self.directory.trial_file(trial))
-            self.known[trial, metric] = value_of(record, metric)
+            self.known[trial, metric] = value_of(self.record(trial), metric)
         return self.known[trial, metric]
 
 
@@ -301,6 +333,8 @@ def value_of(record: Record, key: str) -> tuple[float | None, str]:
         why = "; ".join(record.controls_absent.values()) or "; ".join(fault.what for fault in record.faults)
         return None, f"{record.status}: {why}" if why else f"the trial {record.status}"
     row = found[key]
+    if row.value is not None and not abs(row.value) <= VALUE_MAX:
+        return None, f"its value is beyond {VALUE_MAX:g}"
     return row.value, row.reason or ""
 
 
@@ -312,7 +346,7 @@ class BisectLoop(Loop):
 
     def _run_rounds(self, stop: threading.Event) -> Run:
         assert self.question is not None
-        values = _Values(self.directory)
+        values = _Values(lambda trial: trial_file.read_record(self.directory.trial_file(trial)))
         until = math.inf if self.question.time_s is None else time.monotonic() + self.question.time_s
         while True:
             now = findings(self.plan.experiment, self.state, values, self.question)
@@ -327,7 +361,11 @@ class BisectLoop(Loop):
                 break
             for setting, round_ in chosen:
                 self.progress.planned(Counter({self.question.workload: 1}))
-                self._run_trial(self._trial(setting, round_), stop)
+                trial = self._trial(setting, round_)
+                if trial.trial in self.state.finished:
+                    what = f"trial {trial.trial} is finished, but not as {setting} in round {round_}"
+                    raise InputError(what, where=str(self.directory.journal_file), remedy="begin a new search")
+                self._run_trial(trial, stop)
             if version is not None and len(self.state.finished) % SAID_EVERY == 0:
                 self.progress.looked("; ".join(in_words(one) for one in now))
         statuses: Counter[str] = Counter(event["status"] for event in self.state.finished.values())

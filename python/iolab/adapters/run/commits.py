@@ -17,6 +17,7 @@ The user's repository is only read.
 from __future__ import annotations
 
 import fcntl
+import json
 import math
 import os
 import random
@@ -26,18 +27,23 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from iolab.adapters.run import origin
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from iolab.adapters.run import origin, search_file
 from iolab.adapters.run.origin import Consent
+from iolab.adapters.run.search_file import Built, LimitSeconds, Measured, Text, Unmeasurable
 from iolab.adapters.system import git, group
 from iolab.adapters.system.git import Commit, Repository
 from iolab.base import beneath, checked_lines, replaceable
 from iolab.base.bounded_file import read_bounded
+from iolab.base.checked_lines import Lines
 from iolab.base.durable import put_in_place, write_atomically
 from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.base.option import shown
-from iolab.domain.bisect.search import Answer, Search
+from iolab.base.schema import checked_json
+from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
 from iolab.domain.definition import Nature
 from iolab.domain.verdict import Judgement, judge
 
@@ -45,15 +51,15 @@ CANNOT = 125
 """The exit status by which a command says that this version can't be built or measured, as of `git bisect run`."""
 COMMITS_MAX = 20_000
 FORMAT = 1
-JOURNAL = "search.jsonl"
-JOURNAL_BYTES_MAX = 2**30
 ORIGIN = "origin"
 ORIGIN_BYTES_MAX = 1000
 EXPORT = 'git archive HEAD | tar -x -C "$IOLAB_BUILD"'
 """The build where none is given: the commit's files."""
 NAME_ONLY = 'printf "%s\\n" "$IOLAB_VERSION" > "$IOLAB_BUILD/version"'
 """The build of a version of a list where none is given."""
-VALUES = ("wall", "cpu", "printed")
+Value = Literal["wall", "cpu", "printed"]
+VALUES: tuple[Value, ...] = ("wall", "cpu", "printed")
+MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
 
 
 @dataclass(frozen=True)
@@ -62,23 +68,25 @@ class GitQuestion:
     commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`; `time_s`: after so
     long a session measures no further; `all_parents`: whether to go on in what a named merge brought."""
 
-    repository: str
-    good: str
-    bad: str
-    build: str | None
-    measure: str
-    value: str
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    repository: Text
+    good: Text
+    bad: Text
+    build: Text | None
+    measure: Text
+    value: Value
     higher_is_better: bool
-    same_within: float
-    confidence: float
-    most: int
-    confirm: int
-    build_limit_s: float
-    measure_limit_s: float
-    seed: int
-    spread: int | None = None
-    versions: tuple[str, ...] = ()
-    time_s: float | None = None
+    same_within: Annotated[float, Field(ge=0, lt=1)]
+    confidence: Annotated[float, Field(ge=0.5, lt=1)]
+    most: Annotated[int, Field(ge=1, le=MOST_MAX)]
+    confirm: Annotated[int, Field(ge=0, le=CONFIRM_MAX)]
+    build_limit_s: LimitSeconds
+    measure_limit_s: LimitSeconds
+    seed: Annotated[int, Field(ge=0)]
+    spread: Annotated[int, Field(ge=0, le=SPREAD_MAX)] | None = None
+    versions: tuple[Text, ...] = ()
+    time_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     all_parents: bool = False
 
     @property
@@ -153,7 +161,7 @@ def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFi
         git.repository(Path(question.repository)).clone(out / "source")
     with _journal(out) as append:
         append({"event": "question", "format": FORMAT, **asdict(question)})
-    _sign(out, question)
+    _sign(out, question_in(out))  # whose types make 60 of a caller 60.0
     return _resumed(out, say, commits, None)
 
 
@@ -197,7 +205,7 @@ def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]
     say(f"{commit.short} is a merge: searching in what it brought")
     path = out / f"merge-{commit.short}"
     if not path.exists():
-        with put_in_place(path, ("source", "builds", JOURNAL)) as beside:
+        with put_in_place(path, ("source", "builds", search_file.NAME)) as beside:
             for shared in ("source", "builds"):
                 beneath.make_link(beside / shared, Path("..") / shared, out)
             with _journal(beside) as append:
@@ -233,18 +241,18 @@ def _deeds(question: GitQuestion) -> list[str]:
 
 def is_search(out: Path) -> bool:
     """Whether a directory is that of a search among commits."""
-    return beneath.is_file(out / JOURNAL)
+    return beneath.is_file(out / search_file.NAME)
 
 
 def question_in(out: Path) -> GitQuestion:
     """What the search in a directory asks. InputError for a damaged one."""
-    return _question(out, _entries(out))
+    return _question(out, search_file.lines(out))
 
 
 def finding_in(out: Path, commits: list[Commit] | None = None) -> GitFinding:
-    """What the search in a directory has found. InputError for damaged ones."""
-    entries = _entries(out)
-    question = _question(out, entries)
+    """What the search in a directory has found. InputError names the line, and the key, of what no search wrote."""
+    lines = search_file.lines(out)
+    question = _question(out, lines)
     known = commits or _commits(question)
     search = Search(
         len(known),
@@ -256,25 +264,30 @@ def finding_in(out: Path, commits: list[Commit] | None = None) -> GitFinding:
     )
     found = GitFinding(question, known, search)
     search.cost = found.cost_s
-    for entry in entries[1:]:
+    for entry in search_file.entries(out, lines, len(known), question.confirm):
         _take(found, entry)
     return found
 
 
-def _entries(out: Path) -> list[dict[str, Any]]:
-    return checked_lines.read(read_bounded(out / JOURNAL, JOURNAL_BYTES_MAX, "a search's journal", within=out)).entries
+def _question(out: Path, lines: Lines) -> GitQuestion:
+    where = out / search_file.NAME
+    first = dict(lines.entries[0]) if lines.entries and lines.numbers[0] == 1 else {}
+    if (first.pop("event", None), first.pop("format", None)) != ("question", FORMAT):
+        raise InputError("does not begin with a question of this iolab's", where=str(where))
+    try:
+        asked = checked_json(TypeAdapter(GitQuestion), json.dumps({"spread": 0, **first}))
+        if asked.versions and not 2 <= len(set(asked.versions)) == len(asked.versions) <= COMMITS_MAX:
+            raise ValueError(f"versions: {len(asked.versions)}; expected 2 to {COMMITS_MAX:,}, each once")
+        if bool(asked.repository) == bool(asked.versions):
+            raise ValueError("repository, versions: expected one of the two")
+    except ValueError as error:
+        raise InputError(str(error), where=f"{where}:1", remedy="begin a new search") from None
+    return asked
 
 
-def _question(out: Path, entries: list[dict[str, Any]]) -> GitQuestion:
-    if not entries or entries[0].get("event") != "question" or entries[0].get("format") != FORMAT:
-        raise InputError("does not begin with a question of this iolab's", where=str(out / JOURNAL))
-    asked: dict[str, Any] = {key: value for key, value in entries[0].items() if key not in ("event", "format")}
-    return GitQuestion(**{"spread": 0, **asked, "versions": tuple(asked.get("versions", ()))})
-
-
-def _take(found: GitFinding, entry: dict[str, Any]) -> None:
+def _take(found: GitFinding, entry: Built | Measured | Unmeasurable) -> None:
     """An entry of the journal becomes known."""
-    place = int(entry["place"])
+    place = entry["place"]
     if entry["event"] == "built":
         found.builds += 1
         found.build_s += entry["seconds"]
@@ -282,12 +295,12 @@ def _take(found: GitFinding, entry: dict[str, Any]) -> None:
     elif entry["event"] == "measured":
         found.measurements += 1
         found.measure_s += entry["seconds"]
-        if entry.get("of") is None:
+        if entry["of"] is None or entry["round"] is None:
             found.search.measured(place, entry["value"])
         else:
             rounds = found.confirmations.setdefault(entry["of"], {})
             rounds.setdefault(entry["round"], {})[place] = entry["value"]
-    elif entry["event"] == "unmeasurable":
+    else:
         found.unmeasurable[place] = entry["why"]
         found.search.unmeasurable(place)
 
@@ -305,7 +318,7 @@ def _commits(question: GitQuestion) -> list[Commit]:
 def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Appends durably; nobody else may go on with the same search."""
     replaceable.refuse_strangers(out)
-    path = out / JOURNAL
+    path = out / search_file.NAME
     descriptor = beneath.open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o644)
     try:
         try:
@@ -313,7 +326,7 @@ def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
         except BlockingIOError:
             raise MachineError("another process is searching there", where=str(out)) from None
         # A kill may have torn the last line: the next one starts where it did.
-        content = read_bounded(path, JOURNAL_BYTES_MAX, "a search's journal", within=out)
+        content = read_bounded(path, search_file.BYTES_MAX, "a search's journal", within=out)
         lines = checked_lines.read(content)
         if content and not lines.entries:
             raise InputError("is no journal of a search", where=str(path), remedy="look at it; nothing was changed")
@@ -357,8 +370,8 @@ class _Searcher:
                 if one not in done and not self._measure(one, of=place, round_=number):
                     return
 
-    def _note(self, entry: dict[str, Any]) -> None:
-        self.append(entry)
+    def _note(self, entry: Built | Measured | Unmeasurable) -> None:
+        self.append(dict(entry))
         _take(self.found, entry)
 
     def _measure(self, place: int, of: int | None = None, round_: int | None = None) -> bool:
@@ -374,7 +387,7 @@ class _Searcher:
         )
         value = None if ended.status != 0 else self._value(ended, output)
         if value is None:
-            why = ended.why(limit_s) if ended.status != 0 else "it printed no number in its last line"
+            why = ended.why(limit_s) if ended.status != 0 else f"its last line ends in no number up to {VALUE_MAX:g}"
             said = (group.tail(output) or [""])[-1]
             self._note({"event": "unmeasurable", "place": place, "why": f"measuring: {why}: {said}".rstrip(": ")})
             return False
@@ -392,7 +405,7 @@ class _Searcher:
             found = float((group.tail(output) or [""])[-1].split()[-1])
         except (ValueError, IndexError):
             return None
-        return found if abs(found) < float("inf") else None
+        return found if abs(found) <= VALUE_MAX else None
 
     def _built(self, place: int) -> Path | None:
         """Where the commit's build lies; None where it can't be built, which is noted."""
@@ -409,8 +422,11 @@ class _Searcher:
         if not question.versions:
             source.check_out(commit.sha)
         making = self.shared / "builds" / f"{key}.part"
+        beneath.make_directory(making.parent, self.shared, exist_ok=True)
         beneath.remove_directory(making, self.shared)
         beneath.make_directory(making, self.shared)
+        if not source.path.is_dir():
+            raise InputError("is gone", where=str(source.path), remedy="begin a new search")
         began = time.monotonic()
         ended = group.run(
             question.build or (NAME_ONLY if question.versions else EXPORT),

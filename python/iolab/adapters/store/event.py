@@ -19,6 +19,7 @@ belongs to the event. Once it is checked it is of the type below that its name s
 INT64_MAX = 2**63 - 1
 TRIAL_MAX = 10**9
 NAME_CHARACTERS_MAX = 10_000
+CONFIRM_MAX = 1_000
 
 Number = Annotated[int, Field(ge=0, le=TRIAL_MAX)]
 Nanoseconds = Annotated[int, Field(ge=-INT64_MAX, le=INT64_MAX)]
@@ -66,11 +67,11 @@ class AskedQuestion(TypedDict):
     metrics: NotRequired[list[Name]]
     good: Name
     bad: Name
-    confidence: float
-    most: Number
-    confirm: Number
+    confidence: Annotated[float, Field(ge=0.5, lt=1)]
+    most: Number | None
+    confirm: Annotated[int, Field(ge=0, le=CONFIRM_MAX)]
     spread: NotRequired[Number | None]
-    time_s: NotRequired[float | None]
+    time_s: NotRequired[Annotated[float, Field(gt=0, allow_inf_nan=False)] | None]
 
 
 class RunStarted(SessionEvent):

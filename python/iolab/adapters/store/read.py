@@ -312,9 +312,13 @@ class RunData:
             return rows.collect().sort("trial", "what", maintain_order=True)
 
     def record(self, trial: int) -> Record:
-        """What one trial yielded, without histograms and intervals. InputError if the run has no such trial."""
+        """What one trial yielded, without histograms and intervals. InputError if the run has no such trial, or its
+        file is damaged."""
         if trial not in self.found.trials:
-            raise InputError(f"there is no trial {trial}", where=str(self.path))
+            name = f"trials/{self.directory.trial_file(trial).name}"
+            why = next((problem for problem in self.found.problems if problem.startswith(name)), None)
+            raise InputError(why or f"there is no trial {trial}", where=str(self.path))
+        self._check_indexed([trial])
         try:
             return read_record(self.directory.trial_file(trial), self.directory.root)
         except ValueError as error:

@@ -6,7 +6,7 @@ import ctypes
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from iolab.base import child_process
@@ -29,7 +29,13 @@ def find(tool: str) -> str | None:
 
 
 def run(
-    arguments: Sequence[str], *, package: str, where: str, given: str | None = None, limit_s: float | None = None
+    arguments: Sequence[str],
+    *,
+    package: str,
+    where: str,
+    given: str | None = None,
+    variables: Mapping[str, str] | None = None,
+    limit_s: float | None = None,
 ) -> str:
     """Runs the tool and returns what it printed.
 
@@ -37,6 +43,7 @@ def run(
         package: the Debian package that has the tool, for the remedy when it is missing.
         where: the device, path or key that an error line names.
         given: what the tool reads from its standard input.
+        variables: beside what every process is given.
         limit_s: how long it may take; None: `TIME_LIMIT_S`.
 
     Raises:
@@ -56,7 +63,7 @@ def run(
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env={**child_process.environment(), "LC_ALL": "C"},
+        env={**child_process.environment(), "LC_ALL": "C", **(variables or {})},
         start_new_session=True,
         preexec_fn=die_with_parent,
     )

@@ -1,9 +1,14 @@
-"""A git repository of somebody else's, which is read and never changed: a clone of our own shares its objects."""
+"""A git repository of somebody else's, which is read and never changed: a clone of our own shares its objects.
+
+Whatever its configuration, the user's or the machine's says, git runs no program for it, asks no network, and prints
+what we asked for: all calls go through `_git`.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +17,44 @@ from iolab.adapters.system.command import CommandFailed
 from iolab.base.errors import InputError
 
 SHA_CHARACTERS = 40
-NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
+NOTHING = "/bin/false"
+PLAIN = {
+    "advice.detachedHead": "false",
+    "color.ui": "false",
+    "core.alternateRefsCommand": NOTHING,
+    "core.askPass": NOTHING,
+    "core.attributesFile": "/dev/null",
+    "core.excludesFile": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.gitProxy": NOTHING,
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "core.sshCommand": NOTHING,
+    "credential.helper": "",
+    "diff.external": NOTHING,
+    "fetch.writeCommitGraph": "false",
+    "gc.auto": "0",
+    "gpg.program": NOTHING,
+    "gpg.ssh.program": NOTHING,
+    "gpg.x509.program": NOTHING,
+    "i18n.logOutputEncoding": "UTF-8",
+    "log.mailmap": "false",
+    "log.showSignature": "false",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "submodule.recurse": "false",
+}
+"""What a repository may set that runs a program, asks a network or changes what is printed."""
+VARIABLES = {
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+FIELDS = ("%H", "%T", "%P", "%s")
 
 
 @dataclass(frozen=True)
@@ -44,12 +86,12 @@ class Repository:
             self._git("merge-base", "--is-ancestor", *ends)
         except CommandFailed:
             raise InputError(f"{good} is no ancestor of {bad}", where=str(self.path)) from None
-        form = "--format=%H%x00%T%x00%P%x00%s"
-        listed = [
-            self._git("log", "-1", form, ends[0]),
-            self._git("log", "--reverse", "--first-parent", form, f"{ends[0]}..{ends[1]}"),
-        ]
-        rows = [line.split("\0") for text in listed for line in text.splitlines()]
+        form = ("-z", f"--format={'%x00'.join(FIELDS)}")
+        first = self._git("log", "-1", *form, ends[0])
+        others = self._git("log", "--reverse", "--first-parent", *form, f"{ends[0]}..{ends[1]}")
+        # Each field and each commit ends in a NUL, which no field has: a subject may have all other ends of lines.
+        fields = [text for listed in (first, others) for text in listed.split("\0")[:-1]]
+        rows = zip(*(fields[place :: len(FIELDS)] for place in range(len(FIELDS))), strict=True)
         return [Commit(sha, tree, len(parents.split()), subject) for sha, tree, parents, subject in rows]
 
     def merged(self, merge: str) -> tuple[str, str]:
@@ -62,7 +104,7 @@ class Repository:
         part = to.with_name(f"{to.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         options = ("--quiet", "--shared", "--no-checkout", "--template=")
-        self._git("clone", *options, str(self.path), str(part), inside=False)
+        self._git("clone", *options, str(self.path), str(part), inside=False, changes={"protocol.file.allow": "always"})
         part.rename(to)
         return Repository(to)
 
@@ -80,9 +122,16 @@ class Repository:
         except CommandFailed:
             raise InputError(f"{name}: no commit of this repository", where=str(self.path)) from None
 
-    def _git(self, *arguments: str, inside: bool = True) -> str:
+    def _git(self, *arguments: str, inside: bool = True, changes: Mapping[str, str] | None = None) -> str:
         where = ("-C", str(self.path)) if inside else ()
-        return command.run(["git", *NO_HOOKS, *where, *arguments], package="git", where=str(self.path))
+        settings = [word for key, value in {**PLAIN, **(changes or {})}.items() for word in ("-c", f"{key}={value}")]
+        try:
+            return command.run(
+                ["git", *settings, *where, *arguments], package="git", where=str(self.path), variables=VARIABLES
+            )
+        except CommandFailed as error:
+            what = error.what.replace(" ".join(["git", *settings]), "git", 1)
+            raise CommandFailed(what, where=error.where) from None
 
 
 def repository(path: Path) -> Repository:

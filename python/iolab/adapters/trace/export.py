@@ -11,7 +11,7 @@ from iolab import _native
 from iolab.adapters.trace.figures import Figures, study, unreadable
 from iolab.base import output_file
 from iolab.base.errors import InputError, unknown
-from iolab.base.trace_files import Trace
+from iolab.base.trace_files import Trace, attended
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,8 +60,8 @@ def frames(trace: Trace, rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
         InputError: it can't be read.
     """
     try:
-        reader = _native.TraceRows.open(json.dumps(trace.spec))
-        while (columns := reader.next(rows)) is not None:
+        reader = attended(trace, lambda: _native.TraceRows.open(json.dumps(trace.spec)))
+        while (columns := attended(trace, lambda: reader.next(rows))) is not None:
             yield frame(columns)
     except ValueError as error:
         raise unreadable(error, trace) from error
@@ -69,8 +69,8 @@ def frames(trace: Trace, rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
 
 def task_names(trace: Trace) -> dict[int, str]:
     """What the tasks are called: read once more, for names are told anywhere."""
-    reader = _native.TraceRows.open(json.dumps(trace.spec))
-    while reader.next(BATCH_ROWS) is not None:
+    reader = attended(trace, lambda: _native.TraceRows.open(json.dumps(trace.spec)))
+    while attended(trace, lambda: reader.next(BATCH_ROWS)) is not None:
         pass
     return reader.names()
 

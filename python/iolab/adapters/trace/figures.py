@@ -8,7 +8,7 @@ from typing import Any
 
 from iolab import _native
 from iolab.base.errors import InputError
-from iolab.base.trace_files import Trace
+from iolab.base.trace_files import Trace, attended
 
 Figures = dict[str, Any]
 """`TraceFigures` of crates/trace/src/study/figures.rs."""
@@ -33,9 +33,8 @@ def study(
         InputError: it can't be read, or holds no block I/O.
     """
     try:
-        job = _native.TraceJob.start(
-            json.dumps({**trace.spec, "output": output, "intervals": intervals, "queues": queues})
-        )
+        spec = json.dumps({**trace.spec, "output": output, "intervals": intervals, "queues": queues})
+        job = attended(trace, lambda: _native.TraceJob.start(spec))
         try:
             while (found := job.wait(_LOOK_EVERY_S)) is None:
                 pass

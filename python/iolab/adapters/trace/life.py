@@ -10,7 +10,7 @@ from iolab import _native
 from iolab.adapters.trace.export import BATCH_ROWS, frame
 from iolab.adapters.trace.figures import unreadable
 from iolab.base.errors import InputError
-from iolab.base.trace_files import Trace
+from iolab.base.trace_files import Trace, attended
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,8 +40,8 @@ def lives_at(trace: Trace, sector: int) -> Lives:
 
     kept: list[pl.DataFrame] = []
     try:
-        reader = _native.TraceRows.open(json.dumps(trace.spec))
-        while (columns := reader.next(BATCH_ROWS)) is not None:
+        reader = attended(trace, lambda: _native.TraceRows.open(json.dumps(trace.spec)))
+        while (columns := attended(trace, lambda: reader.next(BATCH_ROWS))) is not None:
             end = pl.col("sector") + pl.col("sectors")
             kept.append(frame(columns).filter((pl.col("sector") <= sector) & (pl.lit(sector) < end)))
     except ValueError as error:

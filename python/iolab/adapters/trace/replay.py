@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from iolab import _native
 from iolab.adapters import machine_file
 from iolab.adapters.system.block import device_at
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
+from iolab.base.schema import first_problem
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.trace import TraceOptions
@@ -105,8 +108,8 @@ def left_out(trace: Path, options: dict[str, Any]) -> int:
 def _checked(given: dict[str, Any]) -> TraceOptions:
     try:
         options = TraceOptions.model_validate(given)
-    except ValueError as error:
-        raise InputError(str(error).splitlines()[-2].strip(), where="iolab replay") from None
+    except ValidationError as error:
+        raise InputError(first_problem(error), where="iolab replay") from None
     for conflict in KINDS["trace"].conflicts(options):
         raise InputError(conflict.what, where=".".join(conflict.key))
     return options

@@ -22,28 +22,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from iolab.adapters.experiment import loads
+from iolab.adapters.run.reconcile import digest
 from iolab.adapters.store.directory import check_free
 from iolab.base import beneath, replaceable
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
 from iolab.base.durable import put_in_place, write_atomically, write_durably
 from iolab.base.errors import InputError
-from iolab.base.toml import write
+from iolab.base.schema import checked_json
+from iolab.base.toml import parse, write
+from iolab.domain.trial.trial import SEED_MAX
 from iolab.domain.tune.space import flat, nested
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
+    from iolab.adapters.store.read import RunData
     from iolab.domain.tune.space import Point, Space
     from iolab.domain.tune.tuning import Tuning
 
-FORMAT = 1
-ORIGIN = "origin"
+FORMAT: Literal[1] = 1
+NOTE, EXPERIMENT, COPIES, ORIGIN = "tune.json", "experiment.toml", "files", "origin"
+PARTS = (COPIES, EXPERIMENT, NOTE)
 ORIGIN_BYTES_MAX = 1000
-PARTS = ("files", "experiment.toml", "tune.json")
+BEGIN_ANEW = "begin a new search"
 DEFAULT = "default"
 """The name of the default, where the experiment gives no setting."""
+
+
+@with_config(ConfigDict(strict=True, extra="forbid"))
+class Note(TypedDict):
+    """What `tune.json` says."""
+
+    format: Literal[1]
+    seed: Annotated[int, Field(ge=0, le=SEED_MAX)]
+    machine: str
+
+
+_NOTE = TypeAdapter(Note)
 
 
 @dataclass(frozen=True)
@@ -60,16 +80,16 @@ class TuneDirectory:
         """Makes it, durably. InputError if the path is taken, or can't be made."""
         check_free(path)
         replaceable.refuse_strangers(path.parent)
+        told: Note = {"format": FORMAT, "seed": seed, "machine": experiment.machine}
         try:
             beneath.make_directories(path.parent)
             with put_in_place(path, PARTS) as nursery:
                 if experiment.attachments:
-                    beneath.make_directory(nursery / "files")
+                    beneath.make_directory(nursery / COPIES)
                 for name, text in experiment.attachments.items():
-                    write_durably(nursery / "files" / name, text.encode(), nursery)
-                write_durably(nursery / "experiment.toml", experiment.text.encode())
-                told = {"format": FORMAT, "seed": seed, "machine": experiment.machine}
-                write_durably(nursery / "tune.json", (json.dumps(told, indent=2) + "\n").encode())
+                    write_durably(nursery / COPIES / name, text.encode(), nursery)
+                write_durably(nursery / EXPERIMENT, experiment.text.encode())
+                write_durably(nursery / NOTE, (json.dumps(told, indent=2) + "\n").encode())
         except OSError as error:
             raise InputError(
                 f"can't be made: {error.strerror}", where=str(path), remedy="choose another --out"
@@ -79,18 +99,15 @@ class TuneDirectory:
     @staticmethod
     def open(path: Path) -> TuneDirectory:
         """InputError for a directory that is no tuner's."""
-        told = path / "tune.json"
+        told = path / NOTE
         if not beneath.is_file(told):
             raise InputError("is no tuner's directory", where=str(path), remedy="name one that iolab tune made")
         try:
-            given = json.loads(read_bounded(told, MIB, "a tuner's note", within=path))
-            if given["format"] != FORMAT:
-                raise InputError(f"has format {given['format']}; this iolab reads {FORMAT}", where=str(told))
-            seed, machine = int(given["seed"]), str(given["machine"])
-        except (ValueError, KeyError, TypeError):
-            raise InputError("can't be read", where=str(told), remedy="begin a new search") from None
-        content = read_bounded(path / "experiment.toml", EXPERIMENT_BYTES_MAX, "an experiment", within=path)
-        return TuneDirectory(path, content.decode(errors="replace"), seed, machine)
+            note = checked_json(_NOTE, read_bounded(told, MIB, "a tuner's note", within=path))
+        except ValueError as error:
+            raise InputError(str(error), where=str(told), remedy=BEGIN_ANEW) from None
+        content = read_bounded(path / EXPERIMENT, EXPERIMENT_BYTES_MAX, "an experiment", within=path)
+        return TuneDirectory(path, content.decode(errors="replace"), note["seed"], note["machine"])
 
     @property
     def origin(self) -> str | None:
@@ -109,9 +126,9 @@ class TuneDirectory:
     @cached_property
     def experiment(self) -> Experiment:
         """What asked for the search. InputError if it has no [tune]."""
-        found = loads(self.text, str(self.path / "experiment.toml"), machine=self.machine, copies=self._copies)
+        found = loads(self.text, str(self.path / EXPERIMENT), machine=self.machine, copies=self._copies)
         if found.tuning is None:
-            raise InputError("has no [tune]", where=str(self.path / "experiment.toml"))
+            raise InputError("has no [tune]", where=str(self.path / EXPERIMENT))
         return found
 
     @property
@@ -145,12 +162,25 @@ class TuneDirectory:
             settings[name] = nested({**kept, **values})
         compare = {**self._values.get("compare", {}), "baseline": self.baseline, "metrics": self.tuning.metrics}
         table = {**table, "machine": machine, "rounds": rounds, "settings": settings, "compare": compare}
-        return loads(write(table), str(self.path / "experiment.toml"), machine=machine, copies=self._copies)
+        return loads(write(table), str(self.path / EXPERIMENT), machine=machine, copies=self._copies)
 
-    def points_in(self, text: str, space: Space) -> dict[str, Point]:
-        """The points of a run's settings by name, the default left out."""
-        settings = tomllib.loads(text).get("settings", {})
-        return {str(name): space.place_of(flat(table)) for name, table in settings.items() if name != self.baseline}
+    def points_of(self, run: RunData, space: Space) -> dict[str, Point]:
+        """The points of a run's settings by name, the default left out. InputError if its experiment is not the one
+        that was run."""
+        file = run.directory.experiment_file
+        text = run.experiment_text
+        started = run.state.started
+        if started is None or started.get("experiment_sha256") != digest(text):
+            raise InputError("is not what was run", where=str(file), remedy=BEGIN_ANEW)
+        settings = parse(text, str(file)).values.get("settings")
+        if not isinstance(settings, dict) or not all(isinstance(table, dict) for table in settings.values()):
+            raise InputError("settings: expected tables", where=str(file), remedy=BEGIN_ANEW)
+        points: dict[str, Point] = {
+            name: space.place_of(flat(table)) for name, table in settings.items() if name != self.baseline
+        }
+        if not points:
+            raise InputError("settings: expected a candidate beside the default", where=str(file), remedy=BEGIN_ANEW)
+        return points
 
     @cached_property
     def _values(self) -> dict[str, Any]:
@@ -158,7 +188,7 @@ class TuneDirectory:
 
     @property
     def _copies(self) -> Path | None:
-        return self.path / "files" if (self.path / "files").is_dir() else None
+        return self.path / COPIES if (self.path / COPIES).is_dir() else None
 
 
 def names_of(points: Sequence[Point], first: int) -> dict[str, Point]:

@@ -16,8 +16,6 @@ from iolab.adapters.run import origin, run
 from iolab.adapters.run import resume as go_on
 from iolab.adapters.run.bisect import value_of
 from iolab.adapters.run.origin import Consent
-from iolab.adapters.store import trial_file
-from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.read import RunData, read
 from iolab.adapters.tuner.directory import TuneDirectory, names_of
 from iolab.adapters.tuner.proposer import check_installed, proposer
@@ -207,17 +205,18 @@ class _Tuner:
 
     def _replay(self, search: Search, stage: str, _machine: str) -> None:
         for number, path in enumerate(self.directory.of_runs(stage)):
-            points = self.directory.points_in(RunDirectory(path).experiment_text(), search.space)
-            if not self._is_complete(path):
-                if self.executor is None:
-                    return
+            data = read(path)
+            points = self.directory.points_of(data, search.space)
+            if self.executor is None and not data.state.ended:
+                return
+            if self.executor is not None and not _is_complete(data):
                 self._go_on(path)
             self._take(search, Block("search", number, tuple(points.values())), points, path)
 
     def _replay_keys(self, search: Search) -> None:
         path = self.directory.path / "keys"
         if (path / "journal.jsonl").is_file():
-            points = self.directory.points_in(RunDirectory(path).experiment_text(), search.space)
+            points = self.directory.points_of(read(path), search.space)
             # The first mixture has every key of the winner.
             search.reduction = Reduction(search.space, next(iter(points.values())))
             self._take_keys(search, search.reduction.points, path)
@@ -255,7 +254,7 @@ class _Tuner:
             names = names_of(block.points, 1)
             experiment = self.directory.of_points(self.directory.machine, names, search.space)
             self._run(experiment, path, derive_seed(self.directory.seed, "keys", 0))
-        elif not self._is_complete(path):
+        elif not _is_complete(read(path)):
             self._go_on(path)
         while True:
             self._take_keys(search, block.points, path)
@@ -277,7 +276,7 @@ class _Tuner:
     def _confirm(self, search: Search, block: Block) -> None:
         path = self.directory.path / "confirm"
         if (path / "journal.jsonl").is_file():
-            if not self._is_complete(path):
+            if not _is_complete(read(path)):
                 self._go_on(path)
         else:
             names = self.finalists(search, block.points)
@@ -302,7 +301,7 @@ class _Tuner:
         if (path / "journal.jsonl").is_file():
             confirmed = path
             data = read(path)
-            points = self.directory.points_in(data.experiment_text, search.space)
+            points = self.directory.points_of(data, search.space)
             tuning = self.directory.tuning
             keys = tuning.metrics
             judged = summarise(data, metrics=keys).comparisons
@@ -331,7 +330,7 @@ class _Tuner:
         found: dict[str, tuple[tuple[float, ...] | None, float]] = {}
         for event in data.state.finished.values():
             if event["round"] == round_:
-                record = trial_file.read_record(data.directory.trial_file(event["trial"]))
+                record = data.record(event["trial"])
                 found[event["setting"]] = self._arm(record), (event["duration_ns"] or 0) / 1e9
         return [found.get(setting, (None, 0.0)) for setting in settings]
 
@@ -352,7 +351,7 @@ class _Tuner:
         for event in data.state.finished.values():
             if event["setting"] != self.directory.baseline or event["status"] != "ok":
                 continue
-            record = trial_file.read_record(data.directory.trial_file(event["trial"]))
+            record = data.record(event["trial"])
             for key in self.directory.tuning.metrics:
                 value, reason = value_of(record, key)
                 if signed_log(value, describe(key).better) is None:
@@ -362,9 +361,6 @@ class _Tuner:
                         where="[tune]",
                         remedy="name another metric, or let the workload do more",
                     )
-
-    def _is_complete(self, path: Path) -> bool:
-        return read(path).state.ended
 
     def _run(self, experiment: Experiment, path: Path, seed: int, *, until_decided: bool = False) -> None:
         executor, progress = self._means()
@@ -390,6 +386,11 @@ class _Tuner:
         best = search.leading()
         where = f"{stage}: {search.trials_used} trials, {search.candidates} candidates"
         progress.looked(where if best is None else f"{where}; {_looks(best)}")
+
+
+def _is_complete(data: RunData) -> bool:
+    """Every trial is there; one whose file was lost is measured again."""
+    return data.state.ended and data.state.finished.keys() <= data.found.trials.keys()
 
 
 def _looks(best: float) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Kind = Literal["none", "changes", "creep", "unknown"]
 Stopped = Literal["decided", "budget", "nothing left to measure", "going on"]
 
+VALUE_MAX = 1e100
+"""Squares of sums of what is measured stay numbers."""
 STARTS = 3
 """Each end is measured so often before anything else."""
 STARTS_WITH_SPREAD = 1

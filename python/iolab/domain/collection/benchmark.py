@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from pydantic import BaseModel, ConfigDict
 
-from iolab.domain.collection.entry import Entry
+from iolab.domain.collection.entry import Entry, Nanoseconds
 from iolab.domain.collection.extract import Extract
 from iolab.domain.definition import Verdict
 from iolab.domain.history.history import Found, History, Moment, Series, found_in
@@ -74,7 +74,7 @@ class Changed(BaseModel):
     """A change in a benchmark's history, as `iolab history` finds it. `since`, `earliest`, `latest`: ids of runs; `low`
     and `high`: the 95 % interval of `after` less `before`; `regressed`: it is for the worse, and stands."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     workload: str
     setting: str
@@ -83,7 +83,7 @@ class Changed(BaseModel):
     regressed: bool
     stands: bool
     since: str
-    since_unix_ns: int | None
+    since_unix_ns: Nanoseconds | None
     earliest: str
     latest: str
     before: float

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from iolab.base.strict_json import JsonObject
+from iolab.domain.definition import Verdict
 
 State = Literal["done", "running", "unfinished", "unreadable"]
 """done: its last event says so. running: a process holds its journal. unfinished: neither; it can be resumed."""
 ID_LENGTH = 12
 """Hexadecimal digits of a run's id: among 10,000 runs two are alike once in 5 million collections."""
+Id = Annotated[str, Field(pattern=r"^[0-9a-f]*$")]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Nanoseconds = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
@@ -31,35 +38,35 @@ class Main:
     workload: str
     setting: str
     metric: str
-    typical: float
-    spread: float | None
+    typical: Finite
+    spread: Finite | None
 
 
 @dataclass(frozen=True)
 class Entry:
     """A run in a few words and counts."""
 
-    id: str
+    id: Id
     """Of its first event: the same wherever the run is copied to."""
     name: str
     """Its path below the collection's directory."""
     title: str
-    started_unix_ns: int | None
+    started_unix_ns: Nanoseconds | None
     machine: str
     """`host`, `model:NAME`, `guest:KERNEL` or `imported`; empty where it is lost."""
     hostname: str
     kernel: str
     settings: tuple[str, ...]
     workloads: tuple[str, ...]
-    rounds: int
-    trials: int
-    trials_not_ok: int
-    verdicts: Mapping[str, int]
+    rounds: Count
+    trials: Count
+    trials_not_ok: Count
+    verdicts: Mapping[Verdict, Count]
     """How many comparisons came to each verdict."""
     problems: tuple[str, ...]
-    benchmark: str
+    benchmark: Id
     """The id of what it repeats (`iolab.domain.collection.benchmark`)."""
-    hardware: str
+    hardware: Id
     """The id of what it ran on (`iolab.domain.collection.hardware`)."""
     hardware_in_words: str
     state: State

@@ -25,7 +25,7 @@ KEYS_MAX = 200
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
 
 class Measured(_Part):
@@ -169,8 +169,8 @@ def _measured(run: MeasuredRun, keys: Sequence[str]) -> list[Measured]:
                 setting=setting,
                 metric=key,
                 rounds=rounds,
-                typical=cell.typical,
-                spread=cell.spread,
+                typical=_finite(cell.typical),
+                spread=_finite(cell.spread),
                 n=cell.n,
                 reason=None if cell.n else "no round has a value",
             )
@@ -192,13 +192,13 @@ def judged_of(one: Comparison) -> Judged:
         metric=one.metric,
         nature=one.nature,
         verdict=it.verdict,
-        baseline=it.baseline,
-        candidate=it.candidate,
-        ratio=it.ratio,
-        ci_low=it.ci_low,
-        ci_high=it.ci_high,
-        p_value=it.p_value,
-        q_value=it.q_value,
+        baseline=_finite(it.baseline),
+        candidate=_finite(it.candidate),
+        ratio=_finite(it.ratio),
+        ci_low=_finite(it.ci_low),
+        ci_high=_finite(it.ci_high),
+        p_value=_finite(it.p_value),
+        q_value=_finite(it.q_value),
         alpha=it.alpha,
         n=it.n,
         rounds_to_decide=it.rounds_to_decide,

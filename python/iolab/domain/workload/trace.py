@@ -17,7 +17,7 @@ from iolab.base import beneath
 from iolab.base.errors import InputError
 from iolab.base.option import Bytes, Duration, Options, option
 from iolab.base.quantity import format_bytes
-from iolab.base.trace_files import trace_of
+from iolab.base.trace_files import check_regular, trace_of
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
@@ -161,6 +161,7 @@ class TraceOptions(Options):
         if copy is not None and (self._copy_first or not _is_there(self._named)):
             return copy_choice(str(copy.absolute()))
         trace = trace_of([self._named], self.columns, self.separator)
+        check_regular(trace.paths)
         table: Any = trace.table
         return {
             "paths": [str(path.absolute()) for path in trace.paths],

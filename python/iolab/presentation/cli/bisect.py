@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -246,7 +246,7 @@ def bisect(
 
     from iolab.adapters.run import resume as go_on
     from iolab.adapters.run import run as start
-    from iolab.adapters.run.bisect import findings_in, findings_of_stored, question
+    from iolab.adapters.run.bisect import check_search, findings_in, findings_of_stored, question
     from iolab.adapters.run.by_machine import ByMachine
     from iolab.presentation.cli.run import load
     from iolab.presentation.progress import display
@@ -271,7 +271,7 @@ def bisect(
     progress = display(as_json=json)
     with ByMachine(seconds(patience)) as executor:
         if resume is not None:
-            findings_in(resume)  # which says so where the run is no search
+            check_search(resume)
             consent = consent_of(resume, trusted=trust_run)
             path = go_on(resume, executor=executor, progress=progress, consent=consent).path
         else:
@@ -348,13 +348,13 @@ def _required(measure: str | None) -> str:
     return measure
 
 
-def _one_of_values(value: str) -> str:
+def _one_of_values(value: str) -> Literal["wall", "cpu", "printed"]:
     from iolab.adapters.run.commits import VALUES
-    from iolab.base.errors import unknown
 
-    if value not in VALUES:
-        raise InputError(f"{value}: {unknown('value', value, VALUES)}", where="--value")
-    return value
+    for known in VALUES:
+        if value == known:
+            return known
+    raise InputError(f"{value}: {unknown('value', value, VALUES)}", where="--value")
 
 
 def _share(given: float) -> float:
@@ -364,14 +364,16 @@ def _share(given: float) -> float:
 
 
 def _limit_s(option: str, text: str) -> float:
+    from iolab.adapters.run.search_file import LIMIT_S_MAX
     from iolab.base.quantity import parse_duration_ns
 
     try:
         found = parse_duration_ns(text) / 1e9
     except ValueError as error:
         raise InputError(str(error), where=option, remedy="a duration such as 30s or 5min") from error
-    if found <= 0:
-        raise InputError("expected a duration above 0", where=option, remedy="for instance 30s or 5min")
+    if not 0 < found <= LIMIT_S_MAX:
+        what = f"expected a duration above 0, up to {LIMIT_S_MAX:,} s"
+        raise InputError(what, where=option, remedy="for instance 30s or 5min")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,19 +16,22 @@ from iolab.base.errors import (
     EXIT_DONE,
     EXIT_INPUT,
     EXIT_INTERRUPTED,
-    EXIT_MACHINE,
+    NO_ROOM,
     InputError,
     IolabError,
     RenamedKeyWarning,
     from_os_error,
 )
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import one_line, whole_number
 from iolab.presentation.cli.app import NAMES, app_of
 from iolab.presentation.cli.output import report_defect, report_error, silence_standard_streams
 from iolab.presentation.terminal import guarded_streams
 
 EXIT_DEFECT = 70
 """A defect in iolab itself (EX_SOFTWARE of sysexits.h): none of the documented outcomes of a command."""
+
+POLARS_THREADS = "POLARS_MAX_THREADS"
+POLARS_THREADS_MAX = 1024
 
 EXIT_BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended: the reader of our output has left."""
@@ -57,6 +61,7 @@ def _invoke(arguments: Sequence[str]) -> int:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     as_json = "--json" in arguments
     try:
+        _check(arguments)
         only = arguments[0] if arguments and arguments[0] in NAMES else None
         status = _command(only).main(list(arguments), prog_name="iolab", standalone_mode=False)
         sys.stdout.flush()
@@ -80,16 +85,29 @@ def _invoke(arguments: Sequence[str]) -> int:
         if known is None:
             report_defect(error, as_json=as_json)
             return EXIT_DEFECT
-        no_room = not isinstance(error, PermissionError)
+        no_room = error.errno in NO_ROOM
         if no_room:
             silence_standard_streams()
         report_error(known, as_json=as_json and not no_room)
-        return EXIT_MACHINE
+        return known.exit_status
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of the engine or of the store's decoder is no Exception
         report_defect(error, as_json=as_json)
         return EXIT_DEFECT
+
+
+def _check(arguments: Sequence[str]) -> None:
+    """What no command could use: pages, journals and frames hold text, and polars ends a process over its threads."""
+    for given in arguments:
+        try:
+            given.encode()
+        except UnicodeEncodeError:
+            raise InputError("is not UTF-8", where=given, remedy="rename it, or name it by a link") from None
+    threads = os.environ.get(POLARS_THREADS)
+    if threads is not None and not 1 <= (whole_number(threads) or 0) <= POLARS_THREADS_MAX:
+        what = f"{threads}: expected a whole number from 1 to {POLARS_THREADS_MAX}"
+        raise InputError(what, where=POLARS_THREADS, remedy=f"unset {POLARS_THREADS}")
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

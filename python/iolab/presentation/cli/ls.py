@@ -57,7 +57,7 @@ def ls(
     from iolab.presentation.table import collection as table
 
     conditions = parse(query or ())
-    runs = Listing(directory, _read_runs)
+    runs = Listing(directory, _read_runs, say)
     refresh(runs)
     entries = chosen(runs.entries, conditions)[:limit]
     if json or as_ == "json":
@@ -75,6 +75,11 @@ def _read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], N
     from iolab.adapters.collection.reading import read_runs
 
     return read_runs(directory, names, on_read)
+
+
+def say(line: str) -> None:
+    """What was wrong on the way and is mended, or left out."""
+    print(f"iolab: {line}", file=sys.stderr, flush=True)
 
 
 def refresh(runs: Listing) -> None:

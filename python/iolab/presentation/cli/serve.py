@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from iolab.base.errors import MachineError
-from iolab.presentation.cli.ls import refresh
+from iolab.presentation.cli.ls import refresh, say
 from iolab.presentation.cli.options import Collection as Directory
 
 PORT = 8765
@@ -40,6 +40,6 @@ def serve(
             where="iolab serve",
             remedy="pip install 'iolab[serve]'; without it, `iolab site` writes the pages as files",
         ) from None
-    runs = Collection(directory)
+    runs = Collection(directory, say)
     refresh(runs)
     serve_pages(runs, host, port, on_ready=lambda address: print(f"Pages: {address}  (Ctrl-C ends)", flush=True))

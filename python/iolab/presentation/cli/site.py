@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from iolab.presentation.cli.ls import refresh
+from iolab.base.errors import InputError
+from iolab.presentation.cli.ls import refresh, say
 from iolab.presentation.cli.options import Collection as Directory
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
@@ -30,7 +31,11 @@ def site(
     from iolab.adapters.collection.collection import Collection
     from iolab.presentation.site.files import write
 
-    runs = Collection(directory)
+    here = Path.cwd()
+    if out.resolve() in (here, *here.parents):
+        what = "is the current directory, or holds it, and a site replaces its directory as a whole"
+        raise InputError(what, where=str(out), remedy="name another, such as --out iolab-site")
+    runs = Collection(directory, say)
     refresh(runs)
     written = write(runs, out)
     if json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -29,6 +30,9 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+IPV6 = 6
+_HOST = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 ANSWERS_KEPT_BYTES = 32 << 20
 RunId = Annotated[str, InPath(pattern="^[0-9a-f]{12}$", description="a run's id")]
 BenchmarkId = Annotated[str, InPath(pattern="^[0-9a-f]{10}$", description="a benchmark's id")]
@@ -91,13 +95,16 @@ def make_app(runs: Collection, host: str) -> tuple[FastAPI, Answers]:
     async def _refuse(_: Request, error: IolabError) -> JSONResponse:
         return JSONResponse({"what": str(error)}, status_code=404 if isinstance(error, InputError) else 503)
 
+    @app.exception_handler(OSError)
+    async def _refused_by_the_machine(_: Request, error: OSError) -> JSONResponse:
+        return JSONResponse({"what": f"the machine can't answer now: {error.strerror}"}, status_code=503)
+
     allowed = _names_of(host)
 
     @app.middleware("http")
     async def _guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        name = (request.headers.get("host") or "").rpartition("]")[0].strip("[") or request.url.hostname or ""
-        if allowed is not None and name not in allowed:
-            response: Response = JSONResponse({"what": f"{name}: not the name of this server"}, status_code=421)
+        if not _asks_here(request.headers.getlist("host"), allowed):
+            response: Response = JSONResponse({"what": "the Host is not the name of this server"}, status_code=421)
         else:
             response = await call_next(request)
         response.headers.update(HEADERS)
@@ -108,12 +115,22 @@ def make_app(runs: Collection, host: str) -> tuple[FastAPI, Answers]:
 
 
 def _names_of(host: str) -> set[str] | None:
-    """The names by which a server on the loopback address is asked for; None: any, of one that others reach."""
+    """The names by which a server on the loopback address is asked for, as a Host has them; None: any, of one that
+    others reach."""
     try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
-        is_loopback = host == "localhost"
-    return {"127.0.0.1", "localhost", "::1", host} if is_loopback else None
+        return {*LOOPBACK, host.lower()} if host.lower() == "localhost" else None
+    named = f"[{host}]" if address.version == IPV6 else host
+    return {*LOOPBACK, named.lower()} if address.is_loopback else None
+
+
+def _asks_here(hosts: list[str], allowed: set[str] | None) -> bool:
+    """Whether there is one Host, of the form NAME or NAME:PORT and nothing else, and the name is allowed. The port may
+    be another's: a tunnel to here has its own."""
+    if len(hosts) != 1 or not (found := _HOST.fullmatch(hosts[0])):
+        return False
+    return allowed is None or found[1].lower() in allowed
 
 
 def _add_static(app: FastAPI) -> None:

@@ -11,6 +11,7 @@ from iolab.adapters.store.event import TrialFinished
 from iolab.adapters.store.journal import read_journal
 from iolab.adapters.store.state import RunState, fold
 from iolab.base.errors import IolabError
+from iolab.base.plain_text import one_line
 from iolab.base.quantity import steps_of_units
 from iolab.domain.collection.benchmark import Benchmark
 from iolab.domain.collection.entry import Entry
@@ -56,7 +57,7 @@ def meta(runs: Collection, *, live: bool) -> Meta:
     return Meta(
         version=iolab.__version__,
         live=live,
-        title=runs.directory.resolve().name,
+        title=one_line(runs.directory.resolve().name),
         runs=len(runs.entries),
         changed=runs.changed,
         units=units,

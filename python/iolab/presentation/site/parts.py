@@ -23,7 +23,7 @@ def run_row(one: Entry) -> RunRow:
         machine=" ".join(part for part in (one.machine, one.hostname) if part),
         kernel=one.kernel,
         settings=list(one.settings),
-        verdicts=dict(one.verdicts),
+        verdicts={str(verdict): count for verdict, count in one.verdicts.items()},
         state=one.state,
         tags=list(one.labels.tags),
         note=one.labels.note,

@@ -14,6 +14,7 @@ import uvicorn
 from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.presentation.site.app import Answers, make_app
+from iolab.presentation.site.connections import Server
 
 REFRESH_S = 2.0
 REST = 20
@@ -34,14 +35,14 @@ def serve(runs: Collection, host: str, port: int, on_ready: Callable[[str], None
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=END_S
     )
-    server = uvicorn.Server(config)
+    server = Server(config, listener)
     ended = threading.Event()
     keeper = threading.Thread(target=_keep_up, args=(runs, answers, ended), daemon=True)
     keeper.start()
     name = f"[{host}]" if ":" in host else host
     on_ready(f"http://{name}:{listener.getsockname()[1]}/")
     try:
-        server.run(sockets=[listener])
+        server.run()
     finally:
         ended.set()
         listener.close()
@@ -79,7 +80,7 @@ def _keep_up(runs: Collection, answers: Answers, ended: threading.Event) -> None
                 answers.forget()
                 wait_s = 0.01
                 continue
-        except IolabError:
+        except (IolabError, OSError):
             pass  # such as a directory that is away for a while: what was seen is still served
         wait_s = max(REFRESH_S, REST * (time.monotonic() - began))
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import no_formula, one_line
-from iolab.domain.definition import LOSSES, VERDICTS
+from iolab.domain.definition import LOSSES, VERDICTS, Verdict
 
 if TYPE_CHECKING:
     from iolab.domain.collection.entry import Entry
@@ -46,7 +46,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
     return text.getvalue()
 
 
-def in_words(verdicts: Mapping[str, int]) -> str:
+def in_words(verdicts: Mapping[Verdict, int]) -> str:
     """`1 slower, 2 same`, in the order in which they are told; empty where nothing was compared."""
     return ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts.get(verdict))
 

@@ -66,6 +66,10 @@ def parse(text: str, environment: Mapping[str, str], problems: JobFileProblems) 
     shared: list[Entry] = []
     current: list[Entry] | None = None
     entries = 0
+    if not _HEADER.search(text) and (number := _first_line(text)) is not None:
+        # Nothing of it is quoted: a file without a section is no job file, but somebody's.
+        problems.add(number, 'there is no section in this file; expected one such as "[job]" above all options')
+        return sections
     for number, written in enumerate(text.splitlines(), start=1):
         line = re.split(r"[;#]", written, maxsplit=1)[0].strip()
         if not line:
@@ -82,6 +86,15 @@ def parse(text: str, environment: Mapping[str, str], problems: JobFileProblems) 
         elif (entry := _entry(line, number, environment, problems)) is not None:
             current.append(entry)
     return sections
+
+
+_HEADER = re.compile(r"^\s*\[", re.MULTILINE)
+
+
+def _first_line(text: str) -> int | None:
+    """The first that says something."""
+    lines = enumerate(text.splitlines(), start=1)
+    return next((number for number, line in lines if re.split(r"[;#]", line, maxsplit=1)[0].strip()), None)
 
 
 def filled(text: str, environment: Mapping[str, str]) -> str:
