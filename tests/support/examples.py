@@ -66,9 +66,11 @@ class Example:
 
     @property
     def makes(self) -> set[str]:
-        """The files and directories that it leaves for later examples; a device's file is known by its stem too."""
-        made = {name.split("/")[0] for name in _MADE.findall(self.text)}
-        return made | ({self.file_name, self.file_name.removesuffix(".toml")} if self.file_name else set())
+        """The files and directories that it leaves for later examples; a machine's file is known by its stem too."""
+        names = [*_MADE.findall(self.text), *([self.file_name] if self.file_name else [])]
+        return {word for name in names for word in (name.split("/")[0], name.split("/")[-1].removesuffix(".toml"))} | {
+            *names
+        }
 
     def needs(self, other: Example) -> bool:
         """Whether it names something that the other makes, or makes it again."""
