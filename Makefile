@@ -17,7 +17,7 @@ export PYO3_PYTHON := $(abspath $(PYTHON))
 TEST_RUST = cargo test --quiet --no-fail-fast --workspace --exclude iolab-bindings --lib --tests
 # More processes than CPUs: many tests wait for devices and programs. tests/conftest.py says which are alone.
 TEST_PYTHON = $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal --durations=40 $(ARGS)
-TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 2 )))
+TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 1 )))
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 COUNTER_SOURCES := $(wildcard python/iolab/adapters/guest/counter/*)
@@ -41,7 +41,7 @@ test-all: test-both ## all tests: also attacks, clusters, kernels booted and bui
 # more than they compute, and reports at the end.
 test-both: $(VENV)/extension.stamp $(VENV)/dev.stamp programs-test
 	@status=0; \
-	nice -n 5 $(TEST_RUST) >target/rust-tests.txt 2>&1 & rust=$$!; \
+	$(TEST_RUST) >target/rust-tests.txt 2>&1 & rust=$$!; \
 	$(TEST_PYTHON) || status=1; \
 	wait $$rust || status=1; \
 	grep -E '^(test result|error|failures|---- |thread )|panicked' target/rust-tests.txt; \

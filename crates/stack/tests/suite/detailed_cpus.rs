@@ -15,7 +15,8 @@ const FILE_BYTES: u64 = 1 << 30;
 
 /// Two NUMA nodes of two sockets of two CPUs, where tasks change often.
 fn machine(kernel: &str, drives: Vec<Value>) -> Value {
-    let mut machine: Value = serde_json::from_str(include_str!("../cpus_of_2008.json")).expect("JSON");
+    let mut machine: Value =
+        serde_json::from_str(include_str!("../cpus_of_2008.json")).expect("JSON");
     let cpus = &mut machine["cpus"];
     cpus["scheduling"]["time_slice_ns"] = json!(1_000_000);
     cpus["scheduling"]["preempt_after_ns"] = json!(100_000);
