@@ -112,6 +112,15 @@ class ForkServer:
         self._process.wait()
 
 
+def living(server: ForkServer | None, module: str, arguments: Sequence[str]) -> ForkServer:
+    """The server, or a new one if there is none yet or it has died."""
+    if server is not None and server.is_alive:
+        return server
+    if server is not None:
+        server.close()
+    return ForkServer(module, arguments)
+
+
 def serve(number: int) -> None:
     """The server's side, on the channel with this descriptor: returns in each forked worker, and nowhere else."""
     channel = socket.socket(fileno=number)

@@ -287,7 +287,7 @@ class WorkerProcess:
         if exit_status is None:
             return f"the trial's process did not end{tail}"
         if exit_status == STATUS_LOST:
-            return f"the trial's process died, and with it the one that forked it and knew why{tail}"
+            return f"the trial's process died; its exit status is unknown: the process that forked it died too{tail}"
         if exit_status < 0:
             name = signal.Signals(-exit_status).name
             return f"the trial's process was killed by {name} ({-exit_status}){tail}"

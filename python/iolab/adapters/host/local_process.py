@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
+from iolab.adapters import fork_server
 from iolab.adapters.fork_server import ForkServer
 from iolab.adapters.system import lock, stall
 from iolab.adapters.system.lock import Lock
@@ -69,8 +70,7 @@ class LocalProcess:
 
     def _child(self, trial: Trial) -> WorkerProcess:
         fds = self._fds(trial.target)
-        if self._server is None or not self._server.is_alive:
-            self._server = ForkServer(WORKER, [str(self._patience_s)])
+        self._server = fork_server.living(self._server, WORKER, [str(self._patience_s)])
         return WorkerProcess(pass_fds=fds, patience_s=self._patience_s, server=self._server)
 
     def _fds(self, target: Target) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from iolab.adapters import fork_server
 from iolab.adapters.fork_server import ForkServer
 from iolab.adapters.system import stall
 from iolab.adapters.worker_process import WORKER, WorkerProcess
@@ -75,6 +76,5 @@ class Workers:
 
     def _forker(self) -> ForkServer:
         with self._lock:
-            if self._server is None or not self._server.is_alive:
-                self._server = ForkServer(WORKER, [str(stall.PATIENCE_S)])
+            self._server = fork_server.living(self._server, WORKER, [str(stall.PATIENCE_S)])
             return self._server
