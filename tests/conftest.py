@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -35,6 +36,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("root"):
                 item.add_marker(pytest.mark.skip(reason=NEEDS_ROOT))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # Five thousand tests are a heap that every full collection would walk, here and in each process that is forked.
+    gc.collect()
+    gc.freeze()
 
 
 def _order(item: pytest.Item) -> int:

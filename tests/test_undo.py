@@ -375,7 +375,7 @@ def test_whichever_bit_of_a_journal_flips_all_is_undone_but_for_one_line_which_i
     written = path.read_bytes()
     length = len(written.rstrip(b"\0")) + 2
     line_ends = [position for position in range(length) if written[position] == ord("\n")]
-    for position in sorted({*range(bit, length, 15), *line_ends}):
+    for position in sorted({*range(4 * bit, length, 32), *line_ends}):
         for directory in made:
             directory.mkdir(exist_ok=True)
         path.write_bytes(written)
@@ -417,16 +417,16 @@ def test_a_full_state_filesystem_stops_no_undoing(tmp_path: Path, state_dir: Pat
     """As its user meets it: the filesystem of the state directory fills up while a trial runs."""
     knob, other = tmp_path / "knob", tmp_path / "other"
     knob.write_text("first")
-    with tmpfs(state_dir, size_kib=256):
+    with tmpfs(state_dir, size_kib=128):
         journal = UndoJournal.open()
-        for number in range(400):
+        for number in range(100):
             change(journal, knob, f"value {number}")
         journal.before(RemoveTree(str(other), "token"))
         fill(state_dir)
         other.mkdir()
         outcomes, problems = journal.restore()
         assert problems == []
-        assert len(outcomes) == 401
+        assert len(outcomes) == 101
         assert checked_lines.read(journal.path.read_bytes()).entries[-1] == {"undone": 0}
         journal.close()
         assert journals() == []
@@ -435,7 +435,7 @@ def test_a_full_state_filesystem_stops_no_undoing(tmp_path: Path, state_dir: Pat
 
 @pytest.mark.root
 def test_nothing_is_changed_when_the_journal_has_no_room(tmp_path: Path, state_dir: Path) -> None:
-    with tmpfs(state_dir, size_kib=128):
+    with tmpfs(state_dir, size_kib=64):
         journal = UndoJournal.open()
         fill(state_dir)
         with pytest.raises(MachineError, match="nothing is changed"):

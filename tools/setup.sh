@@ -101,7 +101,7 @@ guest() {
     local place=python/iolab/guest
     [ "$(uname -m)" = x86_64 ] || return 0
     mkdir -p "$place"
-    cargo_says rustc --profile "$1" --package iolab-engine --bin guest-agent -- \
+    cargo_says rustc --profile "$1" --package iolab-guest-agent --bin guest-agent -- \
         -C target-feature=+crt-static -C strip=symbols && put "target/$2/guest-agent" "$place/agent" ||
         say "no agent: guest machines are not to be had (Debian: apt-get install libc6-dev)"
     cc -O2 -Wall -fPIC -shared -fvisibility=hidden -o "$place/counter.new" python/iolab/adapters/guest/counter/*.c &&
