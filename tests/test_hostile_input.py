@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from iolab.base import bounded_file
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
 from iolab.presentation.cli.invoke import invoke
+from support.growth import assert_linear
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -158,8 +160,8 @@ def settings(count: int) -> str:
 
 
 def matrix(count: int) -> str:
-    values = list(range(1, 1 + 500))
-    return START + "".join(f"[settings.s{number}]\nworkload.queue_depth = {values}\n" for number in range(count // 500))
+    values = list(range(1, 1 + 50))
+    return START + "".join(f"[settings.s{number}]\nworkload.queue_depth = {values}\n" for number in range(count // 50))
 
 
 def jobs(count: int) -> str:
@@ -207,20 +209,7 @@ def of_job_file(text: str) -> None:
     ],
 )
 def test_time_grows_as_the_file_does(make: Callable[[int], str], use: Callable[[str], None], count: int) -> None:
-    """Four times the file takes about four times as long; sixteen would be the square."""
-    use(make(10))
-    # What else the machine does is in CPU time too: one that grows too fast does so every time.
-    attempts = ((cpu_s(use, make(4 * count)), cpu_s(use, make(count))) for _ in range(3))
-    assert any(long < 9 * short + 0.05 for long, short in attempts)
-
-
-def cpu_s(use: Callable[[str], None], text: str) -> float:
-    times = []
-    for _ in range(2):
-        started = time.process_time()
-        use(text)
-        times.append(time.process_time() - started)
-    return min(times)
+    assert_linear(lambda size: partial(use, make(size)), 4 * count)
 
 
 def long_keys(count: int) -> str:
@@ -238,9 +227,8 @@ def parsed(text: str) -> None:
 
 @pytest.mark.parametrize("make", [long_keys, arrays, settings])
 def test_lines_are_found_in_time_that_grows_as_the_file_does(make: Callable[[int], str]) -> None:
-    parsed(make(10))
-    short_s, long_s = (min(cpu_s(parsed, make(count)) for _ in range(2)) for count in (1000, 4000))
-    assert long_s < 11 * short_s + 0.05  # to copy would take sixteen times as long
+    """Whoever copies the rest for each of them takes the square."""
+    assert_linear(lambda size: partial(parsed, make(size)), 4000)
 
 
 def test_job_files_have_a_limit() -> None:

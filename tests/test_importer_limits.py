@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,31 +18,10 @@ from iolab.base.plain_text import whole_number
 from iolab.domain.compare import compare_csv
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.table import render
+from support.growth import assert_linear
 from test_importer_fuzz import SAMPLES, read
 
 KIB = 1024
-TIMES_MAX = 9.0
-"""What takes linear time takes 4 times as long for 4 times as much, what takes quadratic time 16 times."""
-NOISE_S = 0.05
-"""What takes less of the processor is not looked at: a quadratic pattern takes ten times that at the sizes here."""
-
-
-def seconds(action: Callable[[], object], attempts: int = 3) -> float:
-    """The least time of the processor that it takes; what else runs on the machine only ever adds to it."""
-    times = []
-    for _ in range(attempts):
-        begun = time.thread_time()
-        action()
-        times.append(time.thread_time() - begun)
-    return min(times)
-
-
-def assert_linear(of_size: Callable[[int], Callable[[], object]], size: int) -> None:
-    """`of_size` makes what is done with an input of so many pieces; it is done with n, 2n and 4n."""
-    if seconds(of_size(4 * size), attempts=1) > NOISE_S:
-        once, twice, four = (seconds(of_size(times * size)) for times in (1, 2, 4))
-        said = f"{once:.3f} s, {twice:.3f} s, {four:.3f} s for 1, 2 and 4 times as much"
-        assert four < TIMES_MAX * max(once, NOISE_S / 4), said
 
 
 def parsed(path: Path, name: str | None) -> None:
@@ -168,7 +146,7 @@ def test_patterns_take_linear_time(filler: str, tmp_path: Path) -> None:
                 path.write_text(stretched(text, filler, size))
                 return lambda: parsed(path, name)
 
-            assert_linear(of_size, 3 * KIB)
+            assert_linear(of_size, 12 * KIB)
 
 
 def many_blank_lines(n: int) -> str:
@@ -237,7 +215,7 @@ def test_files_take_linear_time(name: str, make: Callable[[int], str], size: int
         path.write_text(make(size))
         return lambda: parsed(path, name)
 
-    assert_linear(of_size, size)
+    assert_linear(of_size, 4 * size)
 
 
 def table_of(settings: int, workloads: int, rounds: int = 2) -> str:
@@ -257,7 +235,7 @@ def test_what_is_shown_takes_linear_time(shape: str, tmp_path: Path) -> None:
         path.write_text(table_of(**({"settings": 2, "workloads": 1} | {shape: size})))
         return lambda: render(open_run(path), "json")
 
-    assert_linear(of_size, 100)
+    assert_linear(of_size, 400)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import iolab.adapters.run
@@ -17,6 +18,7 @@ from iolab.adapters.store import read
 from iolab.adapters.worker_process import WorkerProcess
 from iolab.base import child_process
 from iolab.domain.trial import Trial
+from support.growth import assert_linear
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -100,17 +102,18 @@ def test_the_last_words_of_a_process_that_says_much_are_kept(broken: object) -> 
 
 def test_an_answer_of_many_megabytes_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """As records of hundreds of jobs over an hour are: looking through all of it again with each part took minutes."""
-    program = "import sys; sys.stdin.readline(); print('{}'); print('\"' + 'x' * 60_000_000 + '\"'); print('[1]')"
-    monkeypatch.setattr(child_process, "python", lambda _: [sys.executable, "-c", program])
-    child = WorkerProcess()
-    child._send("begin")
-    before = time.process_time()
-    messages = [one for one in child._messages(lambda: False) if one is not None]
-    took_s = time.process_time() - before
-    child.end()
-    first, large, last = map(str, messages)
-    assert (first, len(large), last) == ("{}", 60_000_000, "[1]")
-    assert took_s < 4
+
+    def answered(size: int) -> None:
+        program = f"import sys; sys.stdin.readline(); print('{{}}'); print('\"' + 'x' * {size} + '\"'); print('[1]')"
+        monkeypatch.setattr(child_process, "python", lambda _: [sys.executable, "-c", program])
+        child = WorkerProcess()
+        child._send("begin")
+        messages = [one for one in child._messages(lambda: False) if one is not None]
+        child.end()
+        first, large, last = map(str, messages)
+        assert (first, len(large), last) == ("{}", size, "[1]")
+
+    assert_linear(lambda size: partial(answered, size), 60_000_000)
 
 
 def test_a_worker_that_prepares_for_long_ends_soon_after_its_parent(tmp_path: Path) -> None:

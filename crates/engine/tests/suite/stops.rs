@@ -13,9 +13,13 @@ use workload::spec::{Arrival, JobSpec, Spacing};
 /// Generous, because the machine may be busy; the engine's own bound is 100 ms.
 const SOON: Duration = Duration::from_secs(15);
 
-fn stopped_after(phase: Phase, run_for: Duration, before_stop: impl FnOnce()) -> PhaseRecord {
+fn stopped_after(phase: Phase, ops: u64, before_stop: impl FnOnce()) -> PhaseRecord {
     let handle = start(phase, Arc::default()).unwrap();
-    std::thread::sleep(run_for);
+    let began = Instant::now();
+    while handle.snapshot().ops < ops {
+        assert!(began.elapsed() < Duration::from_secs(60), "no operation");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     before_stop();
     let asked = Instant::now();
     handle.stop();
@@ -34,7 +38,7 @@ fn busy_jobs_stop_and_keep_their_figures() {
             ..job()
         };
         let phase = phase(&place.path("data"), vec![group(engine, vec![job])]);
-        let record = stopped_after(phase, Duration::from_millis(500), || {});
+        let record = stopped_after(phase, 1, || {});
         let done = only_job(&record);
         let null_ops = done.null.as_ref().map_or(0, |null| null.count);
         assert!(done.read.count + null_ops > 0, "{engine:?}");
@@ -46,23 +50,22 @@ fn busy_jobs_stop_and_keep_their_figures() {
 fn a_job_that_sleeps_is_woken() {
     let place = ScratchDirectory::in_memory();
     for engine in [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync] {
-        for arrival in [
-            Arrival::Closed {
-                think_ns: 60_000_000_000,
-                think_every: 1,
-            },
-            Arrival::Open {
-                rate_per_s: 0.01,
-                spacing: Spacing::Constant,
-            },
-        ] {
+        let closed = Arrival::Closed {
+            think_ns: 60_000_000_000,
+            think_every: 1,
+        };
+        let open = Arrival::Open {
+            rate_per_s: 0.01,
+            spacing: Spacing::Constant,
+        };
+        for (arrival, first) in [(closed, 1), (open, 0)] {
             let job = JobSpec {
                 until: lasting(60_000),
                 arrival,
                 ..job()
             };
             let phase = phase(&place.path("data"), vec![group(engine, vec![job])]);
-            stopped_after(phase, Duration::from_millis(30), || {});
+            stopped_after(phase, first, || {});
         }
     }
 }
@@ -80,7 +83,7 @@ fn a_device_that_hangs_does_not_hang_the_caller() {
             ..writer()
         };
         let phase = phase(&mount.path("data"), vec![group(engine, vec![job])]);
-        let record = stopped_after(phase, Duration::from_millis(100), || mount.freeze());
+        let record = stopped_after(phase, 1, || mount.freeze());
         mount.thaw();
         let notes = record.groups[0].notes.join("; ");
         assert!(notes.contains("\"stuck\""), "{engine:?}: {notes}");
