@@ -1,6 +1,6 @@
-"""Kills at random instants of a run, its preparation and its restoring; of `restore` too.
+"""Kills at random instants of a command, its preparation and its restoring; of `restore` too.
 
-A case is an experiment that is killed and gone on with a few times, then finished. After each kill and `restore`:
+A case is a command that is killed and gone on with a few times, then finished. After each kill and `restore`:
 nothing is left, all is set as before, what was measured is there byte for byte. In the end each trial was measured
 once.
 """
@@ -21,14 +21,15 @@ from ground import Ground, digest, ground, ill_told, mounted, run_to_end
 from iolab.adapters.system import tracefs
 from support.devices import MIB, command
 from support.leftovers import LASTING_TUNABLES, Leftovers, look
-from support.runs import events, statuses, times_finished
-
-from experiments import Experiment, drawn
+from support.runs import events
+from victims import Victim, victim
 
 KILLS_PER_CASE = 4
 SETTLE_S = 40.0
 """A worker whose parent was killed restores by itself first."""
 GONE_S = 5.0
+LOOK_S = 3.0
+"""So long for the undo journal to grow: some commands change nothing."""
 MACHINE_SETTINGS = ("vm/dirty_ratio", "vm/dirty_bytes", "vm/dirty_background_ratio", "vm/dirty_background_bytes")
 OTHER_LANES_MAY_CHANGE = {"cgroups", "controllers", "dm_devices", "trace_instances"}
 
@@ -44,39 +45,38 @@ class Kills:
 
     def __call__(self, case: int) -> Outcome:
         rng = self.own.lane.random("kills", case)
-        experiment = drawn(rng, place=self.place, device=self.bare, machine=self.own.lane.has_the_machine)
-        (self.own.work / "experiment.toml").write_text(experiment.text)
-        experiment.prepare()
+        chosen = victim(rng, self.own, self.place, self.bare)
         before, files = self._look(), self._settings()
         wrong: list[str] = []
         kills = 0
         kept: dict[str, str] = {}
         for _ in range(KILLS_PER_CASE):
             who = rng.choice(["all", "all", "parent", "worker"])
-            killed = self._kill_a_run(rng, who)
+            killed = self._kill_a_command(rng, who, chosen)
             kills += killed
             if killed and rng.random() < 0.3:
                 kills += self._kill_a_restore(rng)
-            wrong += self._restored(before, files, experiment)
+            wrong += self._restored(before, files, chosen)
             wrong += self._kept(kept)
             if not killed or wrong:
                 break
-        wrong = wrong or self._finished(experiment, kept) + self._restored(before, files, experiment)
+        wrong = wrong or self._finished(chosen, kept) + self._restored(before, files, chosen)
         if wrong:
-            wrong.append(f"the experiment: {experiment.text!r}")
-        self._clean(experiment)
+            written = self.own.work / "experiment.toml"
+            wrong.append(f"{chosen.begin}: {written.read_text() if written.exists() else ''!r}")
+        self._clean(chosen)
         return Outcome(kills, wrong)
 
-    def _start(self) -> subprocess.Popen[str]:
-        arguments = ["--resume", "run", "--retry-failed"] if self.run.exists() else ["experiment.toml", "--out", "run"]
-        return self.own.iolab.start("run", *arguments)
+    def _start(self, chosen: Victim) -> subprocess.Popen[str]:
+        return self.own.iolab.start(*(chosen.go_on if chosen.made.exists() else chosen.begin))
 
-    def _kill_a_run(self, rng: random.Random, who: str) -> int:
-        """1, or 0 when the run was over before."""
+    def _kill_a_command(self, rng: random.Random, who: str, chosen: Victim) -> int:
+        """1, or 0 when it was over before."""
         entries = rng.choice([0, 1, 1, 2, 3, 4, 6, 8, 12])
         delay_s = rng.uniform(0.0, 0.15) if entries else rng.uniform(0.0, 1.5)
-        with self._start() as process:
-            while process.poll() is None and _entries(self.own.state) < entries:
+        give_up = time.monotonic() + LOOK_S
+        with self._start(chosen) as process:
+            while process.poll() is None and _entries(self.own.state) < entries and time.monotonic() < give_up:
                 time.sleep(0.002)
             time.sleep(delay_s)
             killed = process.poll() is None
@@ -102,24 +102,24 @@ class Kills:
         while look_processes(self.own.state) and time.monotonic() < give_up:
             time.sleep(0.02)
 
-    def _restored(self, before: Leftovers, settings: dict[Path, str], experiment: Experiment) -> list[str]:
+    def _restored(self, before: Leftovers, settings: dict[Path, str], chosen: Victim) -> list[str]:
         wrong = ill_told(run_to_end(self.own.iolab, "restore"), statuses=(0,))
         give_up = time.monotonic() + GONE_S
         while True:
-            found = self._differences(before, settings, experiment)
+            found = self._differences(before, settings, chosen)
             if not found or time.monotonic() > give_up:
                 return wrong + found
             time.sleep(0.05)
 
-    def _differences(self, before: Leftovers, settings: dict[Path, str], experiment: Experiment) -> list[str]:
+    def _differences(self, before: Leftovers, settings: dict[Path, str], chosen: Victim) -> list[str]:
         found = [f"left behind: {kind} {items}" for kind, items in self._look().since(before).items()]
         found += [
             f"{path} is {_read(path)!r}, was {value!r}" for path, value in settings.items() if _read(path) != value
         ]
         found += [f"undo journal left: {path.name}" for path in (self.own.state / "undo").glob("*.jsonl")]
-        for name in ("scratch", "mounts"):
+        for name in ("scratch", "mounts", "guests"):
             found += [f"left in the state directory: {path}" for path in (self.own.state / name).glob("*")]
-        return found + experiment.left()
+        return found + chosen.left()
 
     def _look(self) -> Leftovers:
         found = look(self.own.work, self.own.state)
@@ -152,29 +152,13 @@ class Kills:
                 kept[name] = digest(self.run / "trials" / name)
         return wrong
 
-    def _finished(self, experiment: Experiment, kept: dict[str, str]) -> list[str]:
-        with self._start() as process:
-            try:
-                stdout, stderr = process.communicate(timeout=120)
-            except subprocess.TimeoutExpired:
-                _kill(process, "all", self.own.state)
-                return ["the resumed run does not end"]
-        if process.returncode != 0:
-            return [f"resuming: exit status {process.returncode}: {(stdout + stderr)[-400:]!r}"]
-        wrong = self._kept(kept)
-        counts = times_finished(self.run)
-        if counts != dict.fromkeys(range(experiment.trials), 1):
-            wrong.append(f"trials finished: {dict(counts)}, expected each of {experiment.trials} once")
-        if len(list((self.run / "trials").glob("*.parquet"))) != experiment.trials:
-            wrong.append("a trial's file is missing or too many")
-        last = {event["trial"]: event["status"] for event in events(self.run, "trial_finished")}
-        if set(last.values()) - {"ok"}:
-            wrong.append(f"trials are not well: {statuses(self.run)}")
-        return wrong
+    def _finished(self, chosen: Victim, kept: dict[str, str]) -> list[str]:
+        outcome = chosen.end(chosen.go_on if chosen.made.exists() else chosen.begin, self.own)
+        return chosen.finished(outcome) + self._kept(kept)
 
-    def _clean(self, experiment: Experiment) -> None:
+    def _clean(self, chosen: Victim) -> None:
         self.own.clear()
-        experiment.clean()
+        chosen.clean()
 
 
 def _kill(process: subprocess.Popen[str], who: str, state: Path) -> None:
@@ -229,7 +213,7 @@ def lane(lane: Lane) -> Iterator[Attack]:
 
 FAMILY = Family(
     name="kills",
-    what="runs and restores killed at random instants",
+    what="commands and restores killed at random instants: run, tune, bisect, replay, record, serve, guest",
     attacks=500,
     attacks_quick=5,
     lane=lane,

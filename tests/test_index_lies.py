@@ -86,8 +86,8 @@ def keys_of(runs: Path) -> dict[str, Any]:
 
 def test_an_entry_of_wrong_type_is_named_by_its_key(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = keys_of(runs)
-    for key in whole:
-        for value in WRONG:
+    for number, key in enumerate(whole):
+        for value in WRONG[number % 3 :: 3]:
             changed = {**whole, key: value}
             if value is ABSENT:
                 del changed[key]
