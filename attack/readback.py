@@ -304,7 +304,7 @@ def _call(*arguments: str, statuses: tuple[int, ...] = ANSWERED) -> tuple[Any, l
 FAMILY = Family(
     name="readback",
     what="what iolab wrote and reads back, changed: read, healed or refused in clear lines, in bounded time",
-    attacks=20_000,
+    attacks=100_000,
     attacks_quick=60,
     lane=lambda lane: lane_of("readback", lane),
 )

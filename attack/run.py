@@ -35,7 +35,10 @@ sys.path[:0] = [str(TESTS), str(HERE.parent / "tools")]
 
 from family import Attack, Family, Lane, Outcome  # noqa: E402 (after the path)
 
-NAMES = ["planted", "others", "devices", "hung", "stores", "kills", "inputs", "readback", "guests", "cluster"]
+NAMES = [
+    *("planted", "others", "devices", "hung", "stores", "kills"),
+    *("inputs", "readback", "gits", "servers", "guests", "cluster"),
+]
 GROUND = Path("/var/tmp")
 """A disk: swap and loop devices over memory would wait for themselves."""
 PRIVATE = "IOLAB_ATTACK_IS_PRIVATE"

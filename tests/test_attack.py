@@ -32,7 +32,7 @@ def attack(*arguments: str) -> dict[str, tuple[int, int]]:
 @pytest.mark.long
 @pytest.mark.machine
 def test_damaged_stores_changed_inputs_lies_read_back_and_guests_that_lie() -> None:
-    counts = attack("stores", "inputs", "readback", "guests")
+    counts = attack("stores", "inputs", "readback", "gits", "guests")
     assert counts["stores"][0] >= 25
     assert counts["inputs"][0] >= 200
     assert counts["readback"][0] >= 60
@@ -43,7 +43,7 @@ def test_damaged_stores_changed_inputs_lies_read_back_and_guests_that_lie() -> N
 @pytest.mark.root
 @pytest.mark.machine
 def test_kills_devices_plants_and_hangs() -> None:
-    counts = attack("planted", "others", "devices", "hung", "kills")
+    counts = attack("planted", "others", "devices", "hung", "kills", "servers")
     assert counts["kills"][0] >= 5
     assert all(attacks for attacks, _ in counts.values())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from iolab.adapters.guest import programs, qemu, reader
 from iolab.adapters.guest.limit import Deadline, Ended
 from iolab.adapters.guest.reader import Told
 from iolab.base.errors import MachineError
-from support.command_line import wait_until
+from support.command_line import CommandLine, wait_until
+from support.leftovers import kill_processes
 from support.tiny_kernels import DEBUG_PORT, HANG, SERIAL_PORT, image, repeats, says
 
 try:
@@ -79,15 +81,42 @@ def test_the_emulator_can_write_the_machines_own_files_only(tmp_path: Path) -> N
         running.join()
 
 
+def test_what_a_killed_guest_leaves_is_taken_away(iolab: CommandLine, tmp_path: Path) -> None:
+    kernel = image(tmp_path / "vmlinuz", HANG)
+    place = iolab.state_dir / "guests"
+    with iolab.start("guest", kernel, "--", "/bin/true") as process:
+        wait_until(lambda: bool(emulators(place)), "QEMU")
+        kill_processes(iolab.state_dir)
+        process.wait()
+    (left,) = place.iterdir()
+    assert f"removed {left}" in iolab("restore").stdout
+    wait_until(lambda: not emulators(place), "QEMU's end")
+    assert list(place.iterdir()) == []
+
+
+def test_somebody_else_s_run_boots_no_kernel_unasked(iolab: CommandLine, tmp_path: Path) -> None:
+    kernel = image(tmp_path / "vmlinuz", HANG)
+    target = '[target]\nkind = "scratch"\nsize = "64MiB"\nfilesystem = "none"\n'
+    load = '[workloads.reads]\noperations = 20\nfile_size = "1MiB"\n[guest]\ntime_limit = "1s"\n'
+    iolab.write("guest.toml", f'machine = "guest:{kernel}"\nrounds = 1\n{target}{load}')
+    iolab("run", "guest.toml", "--out", "run", status=None)
+    other = replace(iolab, state_dir=tmp_path / "another's")
+    before = sorted(iolab.cwd.rglob("*"))
+    outcome = other("run", "--resume", "run", "--retry-failed", status=None)
+    outcome.assert_one_clear_line(2, "was not made here by this user", "--trust-run")
+    assert str(kernel) in outcome.stderr
+    assert sorted(iolab.cwd.rglob("*")) == before
+
+
 def emulators(place: Path) -> list[int]:
     """QEMU's processes whose machine lies in that directory."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            words = path.read_bytes()
+            program, at = path.read_bytes().split(b"\0")[0], path.with_name("cwd").readlink()
         except OSError:
             continue
-        if b"qemu-system" in words.split(b"\0")[0] and str(place).encode() in words:
+        if b"qemu-system" in program and at.is_relative_to(place):
             found.append(int(path.parent.name))
     return found
 

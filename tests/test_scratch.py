@@ -113,6 +113,7 @@ def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, state_
         scratch.make(target(), undo)
 
 
+@pytest.mark.machine
 def test_it_starts_with_the_kernel_s_default_scheduler(leftovers: None, loop_device: Path) -> None:
     """A loop device keeps its scheduler when it is detached; what an earlier user left comes back afterwards."""
     from support.devices import detach
@@ -123,7 +124,7 @@ def test_it_starts_with_the_kernel_s_default_scheduler(leftovers: None, loop_dev
     try:
         with UndoJournal.open() as undo:
             made = scratch.make(target(filesystem=None), undo)
-            assert made.node == loop_device, "another program took the loop device meanwhile"
+            assert made.node == loop_device, "a program beside the tests took the loop device meanwhile"
             assert shown(scheduler) == "none"
         assert shown(scheduler) == "bfq"
     finally:

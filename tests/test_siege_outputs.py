@@ -14,6 +14,7 @@ import pytest
 from iolab.adapters.system import tracefs
 from support.command_line import PROGRAM, CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, sparse_file
+from support.leftovers import trace_instances
 from support.stored import stored_run
 
 TRACES = Path(__file__).parent / "traces"
@@ -154,16 +155,12 @@ def test_a_recording_writes_onto_no_disk_and_says_so_first(iolab: CommandLine, d
 
 @pytest.mark.root
 def test_a_recording_that_is_told_to_end_is_kept_and_leaves_nothing_on(iolab: CommandLine, disk: Path) -> None:
-    root = tracefs.root()
-    if root is None:
+    if tracefs.root() is None:
         pytest.skip("needs tracefs")
-    before = set((root / "instances").iterdir())
     for number in (signal.SIGTERM, signal.SIGKILL):
         with iolab.start("record", disk, "-o", "out.dat") as process:
-            wait_until(
-                lambda: any(is_on(one) for one in set((root / "instances").iterdir()) - before),
-                "the recording to begin",
-            )
+            wait_until(lambda: any(map(is_on, trace_instances(iolab.state_dir))), "the recording to begin")
+            (instance,) = trace_instances(iolab.state_dir)
             process.send_signal(number)
             stdout, stderr = process.communicate()
         if number == signal.SIGTERM:
@@ -171,7 +168,7 @@ def test_a_recording_that_is_told_to_end_is_kept_and_leaves_nothing_on(iolab: Co
             assert stdout.startswith("Recorded: out.dat") and (iolab.cwd / "out.dat").stat().st_size > 0
         else:
             assert "tracing instance" in iolab("restore").text
-        assert set((root / "instances").iterdir()) == before
+        assert not instance.exists()
 
 
 def is_on(instance: Path) -> bool:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ class CommandLine:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """The running process, leader of a process group of its own."""
-        return subprocess.Popen(
+        return Started(
             [*self.prefix, PROGRAM, *map(str, arguments)],
             cwd=self.cwd,
             env=self._environment,
@@ -89,6 +90,16 @@ class CommandLine:
         path = self.cwd / name
         path.write_text(text)
         return path
+
+
+class Started(subprocess.Popen[str]):
+    """What fails while it runs is reported, not waited for."""
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        if kind is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+        super().__exit__(kind, *rest)
 
 
 def as_nobody(command_line: CommandLine) -> CommandLine:
