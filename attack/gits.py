@@ -67,7 +67,7 @@ class Cases:
         repository.mkdir(parents=True)
         self.ran.unlink(missing_ok=True)
         self._make(repository, rng)
-        begin = ["bisect", "v0..main", "--git", str(repository), "--measure", "true", "--most", "3", "--confirm", "2"]
+        begin = ["bisect", "v0..main", "--git", str(repository), "--measure", "true", "--most", "6", "--confirm", "2"]
         out = ["--out", str(self.case / "hunt")]
         _, wrong = call(*begin, *out, *(["--json"] if rng.random() < 0.3 else []), statuses=(0, 1, 2, 3))
         if (self.case / "hunt").exists() and rng.random() < 0.3:

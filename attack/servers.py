@@ -93,7 +93,7 @@ class Clients:
         changed = rng.random() < 0.4
         if changed:
             request = mutated(request, rng, [request])
-        status, body = self._answer(request)
+        status, body = self._answer(request, 0.3 if changed else ANSWER_S)
         wrong = []
         if SECRET.encode() in body:
             wrong.append(f"{request[:300]!r} is shown what only root reads")
@@ -113,13 +113,12 @@ class Clients:
             status, _ = self._answer(_request("GET", "/api/meta.json", ["Host: localhost"]))
             return [] if status == 200 else [f"beside many that stay, who asks well is answered with {status}"]
 
-    def _answer(self, request: bytes) -> tuple[int | None, bytes]:
-        """The status, and all that comes; None where the connection ends without one."""
-        with socket.create_connection(self.address, timeout=ANSWER_S) as client:
+    def _answer(self, request: bytes, patience_s: float = ANSWER_S) -> tuple[int | None, bytes]:
+        """The status, and all that comes; None if none comes in time."""
+        with socket.create_connection(self.address, timeout=patience_s) as client:
             received = b""
             with suppress(OSError):
                 client.sendall(request)
-                client.shutdown(socket.SHUT_WR)
                 while piece := client.recv(1 << 16):
                     received += piece
         found = re.match(rb"HTTP/1\.\d (\d{3})", received)
