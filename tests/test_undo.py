@@ -18,7 +18,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iolab.adapters.system import state, undo
-from iolab.adapters.system.action import MARKER, Action, RemoveFile, RemoveTree, TruncateFile, WriteFile, setting
+from iolab.adapters.system.action import (
+    MARKER,
+    Action,
+    CannotUndo,
+    RemoveFile,
+    RemoveTree,
+    TruncateFile,
+    WriteFile,
+    setting,
+)
 from iolab.adapters.system.identity import identity_at
 from iolab.adapters.system.own_directory import make_own_directory
 from iolab.adapters.system.undo import UndoJournal, restore_abandoned
@@ -358,6 +367,31 @@ def abandon(*changes: Action) -> Path:
         journal.before(each)
     die(journal)
     return journal.path
+
+
+def test_settings_of_a_queue_are_put_back_in_their_order_or_later(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its scheduler back first, the kernel may refuse what another setting was before."""
+    queue = "/sys/block/loop0/queue"
+    names = ("scheduler", "nr_requests", "iosched/read_expire")
+    changes = [WriteFile(f"{queue}/{name}", "x") for name in names]
+    other = WriteFile("/sys/block/loop1/queue/scheduler", "none")
+    with UndoJournal.open() as journal:
+        for change in (changes[0], other, *changes[1:]):
+            journal.before(change)
+        done: list[Action] = []
+
+        def take_back(change: Action, on_wait: object) -> None:
+            if change == changes[1] and len(done) == 1:
+                raise CannotUndo("the process that did it was killed")
+            done.append(change)
+
+        monkeypatch.setattr(undo, "_take_back", take_back)
+        journal.restore()
+        assert done == [changes[2], other]
+        journal.restore()
+        assert done == [changes[2], other, changes[1], changes[0]]
 
 
 def flip(path: Path, position: int, bit: int) -> None:

@@ -115,13 +115,18 @@ class UndoJournal:
         problems: list[str] = []
         kept: list[tuple[int, Action]] = []
         unmarked = None
+        held: set[str] = set()
         for number, change in reversed(self._pending):
+            if change.order in held:
+                kept.insert(0, (number, change))
+                continue
             try:
                 outcome = _take_back(change, on_wait)
             except CannotUndo as problem:
                 problems.append(str(problem))
                 if not problem.for_good:
                     kept.insert(0, (number, change))
+                    held |= {change.order} if change.order else set()
                     continue
             else:
                 if outcome is not None:

@@ -52,6 +52,12 @@ class Action(ABC):
         """The lock (`iolab.adapters.system.lock.of_shared`) of what other runs change too, and may be changing now."""
         return None
 
+    @property
+    def order(self) -> str | None:
+        """What it is of, if changes of the same can be undone in their order alone, the newest first: as long as one
+        is not undone, the older ones wait."""
+        return None
+
     @abstractmethod
     def undo(self) -> Outcome | None:
         """Takes the change back; None when there was nothing to do.

@@ -16,6 +16,9 @@ from iolab.adapters.system.action.path import is_kernels, missing_tree, require_
 GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 """What a setting's file says when the device, or the scheduler with this tunable, is no longer there."""
 
+QUEUE = re.compile(r"/sys/block/[^/]+/queue/")
+"""A queue's scheduler decides which values its other settings may have."""
+
 SETTINGS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -64,6 +67,12 @@ class WriteFile(Action):
     @override
     def shared(self) -> str | None:
         return lock.shared_by(Path(self.path))
+
+    @property
+    @override
+    def order(self) -> str | None:
+        queue = QUEUE.match(self.path)
+        return queue[0] if queue else None
 
     @override
     def undo(self) -> Outcome | None:
