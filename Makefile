@@ -15,8 +15,9 @@ export PYO3_PYTHON := $(abspath $(PYTHON))
 # compiles, and no documentation tests, which there are none of. In the same profile as the extension, of which it then
 # uses all that cargo has compiled.
 TEST_RUST = cargo test --quiet --no-fail-fast --workspace --exclude iolab-bindings --lib --tests
-# More processes than CPUs: many tests wait for devices and programs. tests/conftest.py says which are alone.
-TEST_PYTHON = $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal --durations=40 $(ARGS)
+# More processes than CPUs: many tests wait for devices and programs. tests/conftest.py says which are alone. Threads of
+# linear algebra would only spin beside them.
+TEST_PYTHON = OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal --durations=40 $(ARGS)
 TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 1 )))
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml

@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from iolab.adapters.run.attribute import Asked, Attributed
 from iolab.domain.attribute.design import mixtures
 from iolab.domain.attribute.judgement import Attribution, attribute
 from iolab.domain.bisect.outliers import weights_of
+from iolab.presentation.table.attribution import lines
 from support.command_line import CommandLine
 
 Truth = Callable[[np.ndarray], np.ndarray]
+ROWS = [(a, b) for _ in range(16) for a in (False, True) for b in (False, True)]
+BLOCKS = [place // 4 for place in range(64)]
 
 
 @pytest.mark.parametrize("keys", [2, 3, 7, 8, 20])
@@ -134,6 +138,20 @@ def test_the_command_names_the_key_on_a_simulated_machine(iolab: CommandLine) ->
     shown = iolab("attribute", "which").text
     assert "read_ahead_kb, 128 -> 8" in shown
     assert "3 keys" in shown
+
+
+def test_effects_that_are_too_small_to_count_are_not_named() -> None:
+    noise = np.random.default_rng(3).normal(0, 0.01, 64)
+    values = [1000 - 2 * row[0] - 40 * row[1] + float(one) for row, one in zip(ROWS, noise, strict=True)]
+    found = attribute(ROWS, values, BLOCKS)
+    asked = Asked("good", "bad", {"jitter": (1, 2), "real": (1, 2)}, {})
+    said = Attributed(asked, "w", "iops", 1000.0, 0.01, 8, 0.95, found)
+    assert found.keys == (0, 1) and said.named == ["real"]
+    answer, jitter, real, *_ = lines(said)
+    assert "real makes the difference" in answer and "too small to count" in jitter and "too small" not in real
+    nothing = attribute(ROWS, [1000 - 2 * row[0] for row in ROWS], BLOCKS)
+    (answer, *_) = lines(Attributed(asked, "w", "iops", 1000.0, 0.01, 8, 0.95, nothing))
+    assert "no key makes a difference of more than 1.0% (same_within)" in answer
 
 
 @pytest.mark.parametrize(

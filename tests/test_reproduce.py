@@ -23,7 +23,14 @@ from iolab.adapters.reproduction.part import Part
 from iolab.adapters.reproduction.published import Published
 from iolab.adapters.reproduction.reproduced import Reproduced
 from iolab.adapters.reproduction.score import FACTOR_MAX, Compared, claims, mean_error, within_factor
-from iolab.adapters.reproduction.scorecard import RESULTS, extremes, markdown, overall, scores, statements_markdown
+from iolab.adapters.reproduction.scorecard import (
+    RESULTS,
+    markdown,
+    overall,
+    scores,
+    statements_markdown,
+    summary_markdown,
+)
 from iolab.adapters.reproduction.tables import Cell
 from iolab.adapters.run import run
 from iolab.adapters.run.by_machine import ByMachine
@@ -267,18 +274,14 @@ def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: 
     assert statements_markdown(parts).count("\n| ") == 2
 
 
-def test_the_best_and_the_worst_stand_beside_their_null_predictors(reproduced: Reproduced) -> None:
-    rate = next(part for part in objects(reproduced) if part["name"] == "figures/rate")
-    assert rate["kind"] == "table"
-    cells = [cell | {"role": "prediction", "follows": False} for cell in rate["cells"]]
-    null: Any = {"words": "one constant", "cells": 4, "factor": 1.04, "model_factor": 1.2, "as_good": True}
-    good: Any = rate | {"name": "a/good", "cells": [cell | {"factor": 1.1} for cell in cells], "null": null}
-    bad: Any = rate | {"name": "a/bad", "cells": [cell | {"factor": 3.0} for cell in cells], "null": None}
-    few: Any = rate | {"name": "a/few", "cells": cells[:2], "null": None}
-    assert extremes([bad, few, good]).startswith(
-        "Best: `a/good` with 4 independent predictions, typically 1.10x off (a null predictor: 1.04x). "
-        "Worst: `a/bad` with 4 independent predictions, typically 3x off. "
-    )
+def test_the_summary_has_a_row_for_each_thing_that_the_model_is_compared_with(reproduced: Reproduced) -> None:
+    parts = list(objects(reproduced))
+    blind: list[Part] = [copy.deepcopy(part) for part in parts]
+    for part in blind:
+        part["case_study"] = "blind"
+    _, _, built_for, not_built_for, ours, said = summary_markdown([*parts, *blind]).splitlines()
+    assert built_for.split(" | ")[1:-1] == not_built_for.split(" | ")[1:-1] and " | 3 | " in built_for
+    assert " | 0 | " in ours and said.endswith("2 agree, 2 of them because a constant was chosen for it |")
 
 
 # The format

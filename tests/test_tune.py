@@ -146,6 +146,19 @@ def test_an_estimate_tells_of_points_never_measured_and_knows_how_little_it_know
     assert errors.max() < 0.2
 
 
+@pytest.mark.parametrize("jitter", [0.0, 1e-16, 1e-12])
+def test_values_that_nothing_changes_give_no_gains(jitter: float) -> None:
+    """As a simulated machine gives them under keys that it does not act on."""
+    points = [SPACE.point({"a": a, "b": b, "c": 0, "d": 0}) for a in range(4) for b in range(3)]
+    trials = [(block, place, 11.5 + jitter * place) for block in range(3) for place in range(-1, len(points))]
+    start = None
+    for count in (5, 20, len(trials)):
+        estimate = Estimate(SPACE, points, trials[:count], start)
+        start = estimate.variances
+        means, errors = estimate.gains(points)
+        assert np.abs(means).max() < 1e-8 and np.isfinite(errors).all()
+
+
 def test_a_difference_of_two_candidates_is_known_better_than_what_each_gains() -> None:
     random = np.random.default_rng(4)
     points = [SPACE.point({"a": a, "b": b, "c": 0, "d": a % 3}) for a in range(8) for b in range(0, 6, 2)]

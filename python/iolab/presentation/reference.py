@@ -19,11 +19,11 @@ from iolab.adapters.reproduction import options
 from iolab.adapters.reproduction.part import Part
 from iolab.adapters.reproduction.scorecard import (
     distributions_markdown,
-    extremes,
     markdown,
     overall,
     statements_markdown,
     stored,
+    summary_markdown,
 )
 from iolab.base.option import expected, extras, written
 from iolab.base.plain_text import markdown_table
@@ -325,6 +325,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "scorecard-statements": _scorecard(statements_markdown),
     "scorecard-distributions": _scorecard(distributions_markdown),
     "scorecard-overall": _scorecard(lambda parts: _filled(" ".join(overall(parts)))),
-    "scorecard-extremes": _scorecard(lambda parts: _filled(extremes(parts))),
+    "scorecard-summary": _scorecard(summary_markdown),
 }
 """Name of a table -> what writes it."""

@@ -22,8 +22,6 @@ BLIND = "blind"
 DISTINCT = 1.25
 """Figures that differ by more are in an order."""
 OF_STATEMENTS = ("said", "agrees", "of which served")
-QUOTED_MIN = 3
-"""Independent predictions of a table that may be quoted as the best or the worst."""
 
 
 @dataclass(frozen=True)
@@ -183,20 +181,34 @@ def distributions_markdown(parts: Sequence[Part]) -> str:
     return markdown_table(("distribution", "agrees"), rows)
 
 
-def extremes(parts: Sequence[Part]) -> str:
-    """The best and the worst table with more than a few independent predictions, in words, each beside its null
-    predictor."""
-    published = _of_case_studies(parts)
-    quoted = [one for one in scores(published) if one.independent >= QUOTED_MIN and one.factor is not None]
-    if not quoted:
-        return ""
-    best, worst = (pick(quoted, key=lambda one: one.factor or 0) for pick in (min, max))
-    words = [
-        f"`{one.name}` with {one.independent} independent predictions, typically {times(one.factor)} off"
-        + ("" if one.null is None else f" (a null predictor: {times(one.null['factor'])})")
-        for one in (best, worst)
-    ]
-    return f"Best: {words[0]}. Worst: {words[1]}. {' '.join(overall(parts))}"
+def summary_markdown(parts: Sequence[Part]) -> str:
+    """What all come to as a Markdown table of a few rows, by what the model is compared with."""
+    published, blind = _of_case_studies(parts), [part for part in parts if part["case_study"] == BLIND]
+    judged = [one for one in scores(published) if one.null is not None]
+    skill = f"{sum(one.skill == 'yes' for one in judged)} of {len(judged)} tables better than a null predictor"
+    pairs = [pair for table in tables_of(blind) for pair in _in_order(table)]
+    order = f"{sum(pairs)} of {len(pairs)} pairs in the published order"
+    said = [one for part in _statements_of(parts) for one in part["statements"]]
+    served = sum(one["served"] for one in said)
+    ours = [part for part in parts if part["case_study"] == OF_OURS]
+    return markdown_table(
+        ("compared with", "predictions", "within 25 %", "within a factor of 2", "typically off by", "besides"),
+        [
+            _summary("published tables that the model was built for", published, skill),
+            _summary("published tables that it was not built for", blind, order),
+            _summary("a real kernel on a device of known timing", ours, ""),
+            (
+                *("statements of the sources", str(len(said)), "", "", ""),
+                f"{sum(one['met'] for one in said)} agree, {served} of them because a constant was chosen for it",
+            ),
+        ],
+    )
+
+
+def _summary(compared: str, parts: Sequence[Part], besides: str) -> tuple[str, ...]:
+    factors = _factors_of_all(parts)
+    shares = (f"{100 * (share_within(factors, limit) or 0):.0f} %" for limit in (QUARTER, 2.0))
+    return (compared, str(len(factors)), *shares, times(typical_factor(factors)), besides)
 
 
 def tables_of(parts: Sequence[Part]) -> list[TablePart]:

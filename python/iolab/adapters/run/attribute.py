@@ -44,12 +44,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Attributed:
-    """What a run says: of this metric of this workload, with the level of the good setting."""
+    """What a run says: of this metric of this workload, with the level of the good setting. `same_within`: a change of
+    no larger a share of it is none."""
 
     asked: Asked
     workload: str
     metric: str
     level: float
+    same_within: float
     rounds: int
     confidence: float
     attribution: Attribution
@@ -58,6 +60,13 @@ class Attributed:
     def decided(self) -> bool:
         """Whether the likeliest set of keys is likely enough."""
         return self.attribution.probability >= self.confidence
+
+    @property
+    def named(self) -> list[str]:
+        """The keys of the likeliest set, less those whose effects, by their whole intervals, are too small to count."""
+        margin = abs(self.level) * self.same_within
+        counting = {place for one in self.attribution.effects if not one.is_within(margin) for place in one.keys}
+        return [key for place, key in enumerate(self.asked.keys) if place in counting]
 
 
 def mixed(experiment: Experiment) -> Experiment:
@@ -126,7 +135,8 @@ def attributed(data: RunData, workload: str | None, metric: str | None, confiden
         raise InputError(f"too few trials have {key} to tell keys apart", where=str(data.path))
     level = [value for at_bad, value in zip(sides, values, strict=True) if not any(at_bad)]
     found = attribute(sides, values, blocks)
-    return Attributed(asked, chosen, key, sum(level) / max(1, len(level)), wide.height, confidence, found)
+    mean = sum(level) / max(1, len(level))
+    return Attributed(asked, chosen, key, mean, experiment.compare.same_within, wide.height, confidence, found)
 
 
 def _asked(data: RunData) -> Asked:

@@ -49,6 +49,10 @@ class Effect:
     high: float
     probability: float
 
+    def is_within(self, margin: float) -> bool:
+        """Whether its whole interval is."""
+        return -margin <= self.low and self.high <= margin
+
 
 @dataclass(frozen=True)
 class Attribution:

@@ -32,7 +32,9 @@ KEYS_SHARE, PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE = 0.4, 0.1, 0.05, 
 """Of the values' variance, to begin the search with."""
 HEREDITY = 0.8
 """How far a pair's variance goes with its keys' own; the rest is the same for all pairs. Chosen."""
-TINY = 1e-300
+SPREAD_LEAST = 1e-18
+"""Variance of logarithms: simulated values that nothing changes are equal, and equations need some. No value is so
+exact that a ratio of 1 + 1e-9 differs from 1."""
 LEAST = 1e-7
 """No variance gets smaller than this share of the values', so that equations can be solved."""
 
@@ -107,7 +109,7 @@ class Estimate:
         self._encoded = Encoded(space, points)
         blocks, of, values = (np.asarray(column) for column in zip(*trials, strict=True))
         self._candidate = of.astype(np.intp)
-        self._values = values.astype(np.float64)
+        self._values = values.astype(np.float64) - values.mean()  # the level is a fixed effect, and takes digits
         is_default = self._candidate < 0
         self._there = (~is_default).astype(np.float64)
         self._row = np.where(is_default, 0, self._candidate)
@@ -173,7 +175,7 @@ class Estimate:
 
     def _fitted(self, start: Variances | None) -> Array:
         keys = len(self._parts) - 4
-        spread = float(np.var(self._values)) or TINY
+        spread = max(float(np.var(self._values)), SPREAD_LEAST)
         if start is None:
             shares = [KEYS_SHARE / keys] * keys + [PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE]
             now = spread * np.asarray(shares)

@@ -37,7 +37,7 @@ def attribute(
     ] = None,
     workload: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of several workloads, which.  [default: the first]", show_default=False),
+        typer.Option(metavar="NAME", help="The workload, of several.  [default: the first]", show_default=False),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Stop when a set of keys has this probability.")] = 0.95,
     most: Annotated[int, typer.Option(help="Stop after so many rounds, each with every mixture once.")] = 8,

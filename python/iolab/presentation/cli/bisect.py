@@ -59,7 +59,8 @@ def bisect(
         ),
     ] = None,
     workload: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of several workloads, the one to measure.", show_default=False)
+        str | None,
+        typer.Option(metavar="NAME", help="The workload to measure, of several.", show_default=False),
     ] = None,
     confidence: Annotated[
         float, typer.Option(help="Stop when one account of the history has this probability.")

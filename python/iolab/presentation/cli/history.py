@@ -51,7 +51,7 @@ def history(
         ),
     ] = 1,
     false_alarms: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of histories without a change, the share that may show one.")
+        float, typer.Option(metavar="SHARE", help="The share of unchanged histories that may show a change.")
     ] = 0.05,
     same_within: Annotated[
         float, typer.Option(metavar="SHARE", help="Leave out changes that are no larger, such as 0.01.")

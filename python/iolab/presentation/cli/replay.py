@@ -100,12 +100,12 @@ def replay(
     fail_on: FailOn = None,
     json: Json = False,
 ) -> None:
-    """Offer a trace's reads, writes, flushes and discards once more, and compare settings by it: which scheduler for
+    """Issue a trace's reads, writes, flushes and discards again, and compare settings by them: which scheduler for
     this workload?
 
     The run directory is one of `iolab run`, with verdicts, and keeps a copy of the trace's I/Os (their times, places
-    and sizes; no contents). Nothing is written to a place that holds data, but with --destroy. What was not faithful
-    is told: late arrivals, the rate, the queue's depth. See docs/traces.md.
+    and sizes; no contents). iolab writes to no place that holds data, unless you give --destroy. It reports how
+    faithful the replay was: late arrivals, the rate, the queue's depth. See docs/traces.md.
     """
     conditions = check_conditions(fail_on)
 

@@ -20,8 +20,7 @@ def serve(
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="Where to listen. Whoever reaches another address than this machine's own reads every run: there is "
-            "no password.",
+            help="Where to listen. Everyone who reaches the address can read every run: there is no password.",
         ),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", help="The port; 0: a free one.", min=0, max=65535)] = PORT,

@@ -19,7 +19,7 @@ TraceFiles = Annotated[
     typer.Argument(
         metavar="FILE...",
         help="The files of one trace, of whichever tool, plain or packed with gzip, zstd or xz; `-`: standard input. "
-        "Of blktrace, one file or the name before .blktrace.0 stands for all CPUs.",
+        "For blktrace, one file or the name before .blktrace.0 selects the files of all CPUs.",
         show_default=False,
     ),
 ]
@@ -27,7 +27,8 @@ Columns = Annotated[
     str | None,
     typer.Option(
         metavar="LIST",
-        help="Of a table that iolab does not know: what each column holds, as time:us, latency:us, offset:B, size:B, "
+        help="For a table of a format that iolab does not recognise: what each column holds, as time:us, latency:us, "
+        "offset:B, size:B, "
         "operation, device, pid, process, or - for something else.",
         show_default=False,
     ),

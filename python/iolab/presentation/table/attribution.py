@@ -23,11 +23,12 @@ def lines(found: Attributed) -> Iterator[str]:
     place = f"{label(found.metric)} of {found.workload}, {found.asked.good} to {found.asked.bad}"
     sure = f"({said.probability:.0%})"
     if not found.decided:
-        yield f"{place}: can't tell yet; most likely {_set(found)} {sure}."
-    elif said.keys:
-        yield f"{place}: {_set(found)} {'make' if len(said.keys) > 1 else 'makes'} the difference {sure}."
+        yield f"{place}: undecided; most likely {' and '.join(found.named) or 'no key'} {sure}."
+    elif found.named:
+        makes = "make" if len(found.named) > 1 else "makes"
+        yield f"{place}: {' and '.join(found.named)} {makes} the difference {sure}."
     else:
-        yield f"{place}: no key makes a difference {sure}."
+        yield f"{place}: no key makes a difference of more than {found.same_within:.1%} (same_within) {sure}."
     for effect in said.effects:
         yield _effect(found, effect)
     for key, share in sorted(zip(keys, said.inclusion, strict=True), key=lambda one: -one[1]):
@@ -45,7 +46,8 @@ def as_dict(found: Attributed) -> JsonObject:
         "good": found.asked.good,
         "bad": found.asked.bad,
         "decided": found.decided,
-        "keys": [keys[place] for place in said.keys],
+        "same_within": found.same_within,
+        "keys": found.named,
         "probability": said.probability,
         "effects": [
             {
@@ -63,19 +65,16 @@ def as_dict(found: Attributed) -> JsonObject:
     }
 
 
-def _set(found: Attributed) -> str:
-    keys = list(found.asked.keys)
-    return " and ".join(keys[place] for place in found.attribution.keys) or "none"
-
-
 def _effect(found: Attributed, effect: Effect) -> str:
     names = [list(found.asked.keys)[place] for place in effect.keys]
     scale = scale_for(unit_of(found.metric), [found.level])
     sizes = f"{scale.with_unit(effect.size)} [{scale.number(effect.low)}, {scale.number(effect.high)}]"
     if found.level:
         sizes += f", {effect.size / found.level:+.1%}"
+    too_small = "; too small to count" if effect.is_within(abs(found.level) * found.same_within) else ""
     if len(names) == 1:
         ours, theirs = found.asked.keys[names[0]]
         told = f"{names[0]}, {'not given' if ours is None else ours} -> {'not given' if theirs is None else theirs}"
-        return f"  {told}: {sizes}; matters with {effect.probability:.0%}"
-    return f"  {' with '.join(names)}, what both do beyond each: {sizes}; they interact with {effect.probability:.0%}"
+        return f"  {told}: {sizes}; probability that it matters: {effect.probability:.0%}{too_small}"
+    sure = f"probability of an interaction: {effect.probability:.0%}{too_small}"
+    return f"  {' with '.join(names)}, their joint effect beyond the sum of both: {sizes}; {sure}"

@@ -97,8 +97,8 @@ def conclusion(cause: Cause) -> str:
     if cause.unseen:
         changed = ", ".join(_changed(one, cause) for one in cause.changes if _acts_on(one, cause.unseen))
         return (
-            f"{changed}: {place}no probe looked at what that acts on, {_looked_at_by(cause.unseen)}; {moved}, which "
-            f"may follow from it; {results}."
+            f"{changed}: {place}no probe measured what it acts on: {_looked_at_by(cause.unseen)}; {moved}, which "
+            f"may be an effect of it; {results}."
         )
     said = f"{cause.setting} against {cause.against}, {place}{cause.first.mechanism.title} moved first: {moved}"
     if cause.first.mechanism.name == "above":

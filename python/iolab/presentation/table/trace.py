@@ -231,7 +231,7 @@ def _bursts(bursts: Iterable[dict[str, Any]]) -> Iterator[str]:
             yield (
                 f"In windows of {one['window_ns'] / 1e6:g} ms: {one['mean']:.4g} arrivals on average, "
                 f"{one['most']} at most, {one['empty_share']:.0%} empty, variance over mean {one['dispersion']:.3g} "
-                "(1: they know nothing of one another)"
+                "(1: independent arrivals)"
             )
 
 

@@ -20,7 +20,7 @@ export async function overviewPage(_, meta) {
   return {
     title: meta.title,
     content: [
-      section("Regressions", h("p", { class: "hint" }, "Changes for the worse over a benchmark's runs on one machine that stand, the newest first; the intervals are of the change of level."),
+      section("Regressions", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
         table({ id: "a", caption: "Regressions", columns, rows: regressed, empty: "None is known." }), waiting),
       page.losses.length ? section("Slower or worse in the newest run", table({ id: "l", caption: "Newest runs with a loss", columns: runColumns(), rows: page.losses.map(asRow) })) : null,
       section("Benchmarks", h("p", { class: "hint" }, "Runs with the same title and workloads on the same hardware. The line is the typical value over the last 60 runs, its band the spread of rounds."),
