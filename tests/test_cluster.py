@@ -28,7 +28,7 @@ from iolab.adapters.cluster.connection import Connection, HostLost
 from iolab.adapters.cluster.environment import environment
 from iolab.adapters.cluster.hosts import HostRounds
 from iolab.adapters.host.local_process import LocalProcess
-from iolab.adapters.run import elsewhere, resume, run
+from iolab.adapters.run import remote_hosts, resume, run
 from iolab.adapters.run.plan import Plan
 from iolab.adapters.store import read
 from iolab.adapters.system.lock import Lock
@@ -210,9 +210,9 @@ def test_two_nodes_of_one_name_are_told_apart_by_the_user(tmp_path: Path, state_
 def test_what_several_hosts_cannot_be_asked(tmp_path: Path) -> None:
     without_target = experiment("[workloads.w]\nduration = '1s'\nfile_size = '1MiB'\n[settings.s]\n")
     with pytest.raises(InputError, match="has no \\[target\\]"):
-        elsewhere.check(without_target, None, "ray")
+        remote_hosts.check(without_target, None, "ray")
     with pytest.raises(InputError, match="a boot of one machine"):
-        elsewhere.check(experiment(), "old", "ray")
+        remote_hosts.check(experiment(), "old", "ray")
 
 
 @pytest.mark.parametrize("text", ["rays", "ray://", "ray://host:port", "ray://host:70000"])

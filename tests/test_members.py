@@ -21,7 +21,7 @@ LONG_NS = 60 * 10**9
 def load(name: str, **until: int) -> Task:
     """Reads with the null engine, which needs no device."""
     job = job_json(
-        name, files=[0], block_bytes=4096, length_bytes=2**20, seed=1, read_share=1.0, until=until_json(**until)
+        name, files=[0], align_bytes=4096, length_bytes=2**20, seed=1, read_share=1.0, until=until_json(**until)
     )
     group = group_json(name, engine="null", direct=False, jobs=[job])
     return Task(name, "load", phase_json(name, files=[file_json("nowhere", 2**20)], groups=[group], seed=1))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from conftest import CommandLine
+from iolab.domain.matrix_axis import knee, sweeps
 from iolab.domain.summary import summarise
-from iolab.domain.sweep import knee, sweeps
 from iolab.presentation.table import render
 from support.stored import stored_run
 

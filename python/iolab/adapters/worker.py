@@ -31,7 +31,7 @@ from iolab.adapters.host.watched import watch
 from iolab.adapters.simulator import simulation
 from iolab.adapters.system import bounded, safety, state
 from iolab.base.errors import IolabError, MachineError
-from iolab.base.uncollected import uncollected
+from iolab.base.gc_pause import gc_paused
 from iolab.domain.executor import Answer, OnProgress, Progress, ShouldStop, error_to_json
 from iolab.domain.trial import DeviceTarget, Trial
 
@@ -101,7 +101,7 @@ def _admitted(trial: Trial) -> Answer:
 
 def _record(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Answer:
     record = _execute(trial, on_progress, should_stop)
-    with uncollected():
+    with gc_paused():
         return {"record": record.model_dump(mode="json")}
 
 

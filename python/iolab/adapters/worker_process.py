@@ -20,7 +20,7 @@ from iolab.adapters.system import life, stall
 from iolab.adapters.system.undo import restore_abandoned, what_stays
 from iolab.base import child_process
 from iolab.base.errors import InterruptedRun, MachineError
-from iolab.base.uncollected import uncollected
+from iolab.base.gc_pause import gc_paused
 from iolab.domain.executor import Answer, LeftBehind, OnProgress, Progress, ShouldStop, Stalled, error_from_json
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import DeviceIdentity
@@ -117,7 +117,7 @@ class WorkerProcess:
             named = f"trial {trial.trial}, {trial.workload} under {trial.setting}"
             return self._failed(trial, started_unix_ns, f"{named}: a defect in iolab: {answer['defect']}")
         if "record" in answer:
-            with uncollected():
+            with gc_paused():
                 return Record.model_validate(answer["record"])
         raise error_from_json(answer["error"])
 
@@ -213,7 +213,7 @@ class WorkerProcess:
                 for other in others:
                     line = b"".join(begun)
                     begun = [other]
-                    with uncollected():
+                    with gc_paused():
                         message = json.loads(line)
                     yield message
 

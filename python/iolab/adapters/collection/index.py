@@ -29,9 +29,9 @@ from pydantic import TypeAdapter
 import iolab
 from iolab.base import beneath, replaceable
 from iolab.base.errors import InputError, MachineError
+from iolab.base.gc_pause import gc_paused
 from iolab.base.plain_text import one_line
 from iolab.base.schema import checked, checked_json
-from iolab.base.uncollected import uncollected
 from iolab.domain.collection.entry import Entry
 
 FOLDER = ".iolab-index"
@@ -97,7 +97,7 @@ class Index:
                 if total_bytes > ENTRIES_BYTES_MAX:
                     self.refuse(f"its entries have more than {ENTRIES_BYTES_MAX >> 20} MiB")
                 rows.append((name, bool(ended), text))
-        with uncollected():
+        with gc_paused():
             # One document costs less to read than one per run.
             try:
                 found = checked_json(_entries(), f"[{','.join(text for _, _, text in rows)}]")

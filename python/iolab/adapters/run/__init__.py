@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import iolab
 from iolab.adapters.experiment import loads
-from iolab.adapters.run import begin, elsewhere, here, origin, parts
+from iolab.adapters.run import begin, origin, parts, preflight, remote_hosts
 from iolab.adapters.run.bisect import BisectLoop, Question
 from iolab.adapters.run.goal import Goal
 from iolab.adapters.run.loop import Loop, Run
@@ -59,13 +59,13 @@ def run(
     MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
     leave no run directory when no trial has a record yet.
     """
-    elsewhere.check(experiment, part, on)
+    remote_hosts.check(experiment, part, on)
     parts.check_asked(experiment, part)
     goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
     parts.check_rounds(experiment, goal)
     path = out or directory.default_path(experiment.title)
     directory.check_free(path)
-    here.look(experiment, progress, on)
+    preflight.check(experiment, progress, on)
     given = experiment.seed if seed is None else seed
     plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
     plan.check()
@@ -77,7 +77,7 @@ def run(
     if experiment.simulated is not None:
         progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
     if machine is None and experiment.is_of_host and on is not None:
-        machine = elsewhere.describe(on)
+        machine = remote_hosts.describe(on)
     described = begin.describe_machine(experiment) if machine is None else machine
     block = None if part is None else parts.next_block(experiment, RunState(rounds=goal.rounds), part, described)
     was_missing = directory.missing(path)
@@ -118,7 +118,7 @@ def resume(
     with Journal(opened.journal_file) as journal:
         contents = read_journal(opened.journal_file)
         state = fold(contents.events)
-        elsewhere.check_resumable(opened.path, state, on)
+        remote_hosts.check_resumable(opened.path, state, on)
         accept_other_machine = accept_other_machine or on is not None  # its hosts tell themselves what they are
         started = check_resumable(opened, state, accept_other_machine=accept_other_machine)
         if accept_other_machine:
@@ -133,14 +133,14 @@ def resume(
         if (asked := Question.of_run(state)) is not None:
             asked.check(experiment, opened.journal_file)
         origin.ask_about_run(opened.path, experiment, state, consent)
-        elsewhere.check(experiment, part, on)
-        elsewhere.pin(executor, state)
+        remote_hosts.check(experiment, part, on)
+        remote_hosts.pin(executor, state)
         parts.check_asked(experiment, part)
         goal = Goal.on_resume(state, rounds, until_decided)
         parts.check_rounds(experiment, goal)
         for problem in contents.problems:
             progress.say(f"{opened.path}/{problem}")
-        here.look(experiment, progress, on)
+        preflight.check(experiment, progress, on)
         plan = Plan(experiment, started["seed"])
         state.rounds = goal.rounds
         described = {} if part is None else begin.describe_machine(experiment)

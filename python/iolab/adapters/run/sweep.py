@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import iolab
 from iolab.adapters.experiment import loads
-from iolab.adapters.run import begin, elsewhere, here, origin
+from iolab.adapters.run import begin, origin, preflight, remote_hosts
 from iolab.adapters.run.goal import Goal
 from iolab.adapters.run.loop import Loop, Stopped
 from iolab.adapters.run.plan import Plan
@@ -169,7 +169,7 @@ class _Sweep:
             else:
                 (of_host if cell.machine == HOST else side_by_side).append((cell, path))
                 to_come += _to_come(state)
-        if of_host and isinstance(self.executor, elsewhere.OnHosts):
+        if of_host and isinstance(self.executor, remote_hosts.OnHosts):
             raise InputError(
                 f"has trials of this machine, such as those of {of_host[0][0].run}; a cluster's hosts are other ones",
                 where=str(self.directory.path),
@@ -239,12 +239,12 @@ class _Sweep:
             )
             if experiment.acts_here and not origin.is_ours(experiment, state):
                 raise InputError(
-                    "has something run here, and was made by somebody else, or changed since",
+                    "has something run preflight, and was made by somebody else, or changed since",
                     where=str(opened.path),
                     remedy=f"look at it, then go on with: iolab run --resume {opened.path}",
                 )
             if experiment.is_of_host:
-                here.look(experiment, self.progress)
+                preflight.check(experiment, self.progress)
             plan, goal = Plan(experiment, started["seed"]), Goal(state.rounds, until_decided=False)
             if len(events) > 1:  # not just made: an earlier session ended, or was killed, in it
                 resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}

@@ -15,7 +15,7 @@ from iolab.adapters.store.rows import TableRow, table_rows
 from iolab.base.bounded_file import read_bounded
 from iolab.base.durable import write_atomically
 from iolab.base.errors import InputError
-from iolab.base.uncollected import uncollected
+from iolab.base.gc_pause import gc_paused
 from iolab.domain.phase_record import without_series
 from iolab.domain.record import Record
 
@@ -46,7 +46,7 @@ def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> Sto
 
     `rows`: the table of a record that comes from elsewhere; without them it is computed from the record.
     """
-    with uncollected():
+    with gc_paused():
         content = encode(record, rows)
     write_atomically(path, content, path.parent.parent)
     return Stored.of(content)

@@ -11,9 +11,9 @@ from iolab.base.errors import InputError
 from iolab.domain.collection.hardware import Facts
 from iolab.domain.comparable import facts_of
 from iolab.domain.definition import Nature, Verdict
+from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, Knee, knee, main_metric, rows_of, sweeps
+from iolab.domain.matrix_axis import values as values_along
 from iolab.domain.summary import cell_of, summarise
-from iolab.domain.sweep import FLAT_BELOW, LATENCIES, THROUGHPUTS, Knee, knee, main_metric, rows_of, sweeps
-from iolab.domain.sweep import values as values_along
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison

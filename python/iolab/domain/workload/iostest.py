@@ -202,7 +202,7 @@ def _engine_job(job: _Job, file: int, options: IostestOptions, seed: int) -> nat
     return job_json(
         job.name,
         files=[file],
-        block_bytes=options.block_size,
+        align_bytes=options.block_size,
         length_bytes=options.file_bytes,
         seed=derive_seed(seed, "main", job.name),
         pattern=plain_pattern("sequential" if job.sequential else "uniform"),

@@ -89,7 +89,7 @@ def layout_phase(
     writer = job_json(
         name,
         files=list(range(len(files))),
-        block_bytes=block,
+        align_bytes=block,
         length_bytes=file_bytes,
         seed=derive_seed(seed, name),
         queue_depth=queue_depth,
@@ -189,7 +189,7 @@ def job_json(
     name: str,
     *,
     files: list[int],
-    block_bytes: int,
+    align_bytes: int,
     length_bytes: int,
     seed: int,
     file_order: native.FileOrder = "sequential",
@@ -206,8 +206,8 @@ def job_json(
     sync: native.Sync | None = None,
     sync_at_end: bool = False,
 ) -> native.JobSpec:
-    """A job's specification: unless more is said one block size, one operation after another, from the start of each
-    file."""
+    """A job's specification. By default its blocks have `align_bytes`, the unit of its offsets, and it does one
+    operation after another, from the start of each file."""
     job: native.JobSpec = {
         "name": name,
         "files": files,
@@ -215,8 +215,8 @@ def job_json(
         "file_order": file_order,
         "pattern": pattern or {"kind": "sequential"},
         "read_share": read_share,
-        "blocks": blocks or [{"bytes": block_bytes, "weight": 1.0}],
-        "align_bytes": block_bytes,
+        "blocks": blocks or [{"bytes": align_bytes, "weight": 1.0}],
+        "align_bytes": align_bytes,
         "offset_bytes": offset_bytes,
         "queue_depth": queue_depth,
         "arrival": arrival or {"kind": "closed", "think_ns": 0, "think_every": 1},
@@ -302,7 +302,7 @@ def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed
     return job_json(
         name,
         files=files,
-        block_bytes=job.align_bytes,
+        align_bytes=job.align_bytes,
         length_bytes=job.range_bytes,
         seed=seed,
         file_order=job.file_order,

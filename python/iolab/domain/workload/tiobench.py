@@ -102,7 +102,7 @@ def _test(
         job = job_json(
             thread_name,
             files=[thread],
-            block_bytes=options.block_size,
+            align_bytes=options.block_size,
             length_bytes=options.thread_file_bytes,
             seed=derive_seed(seed, name, thread),
             pattern=plain_pattern(pattern),

@@ -292,7 +292,7 @@ def _jobs(options: TraceOptions, seed: int, devices: int, size: int) -> Iterator
         job = job_json(
             name,
             files=list(range(devices)),
-            block_bytes=largest,
+            align_bytes=largest,
             length_bytes=size,
             seed=derive_seed(seed, name),
             read_share=0.5 if reads and (writes or discards) else float(not (writes or discards)),

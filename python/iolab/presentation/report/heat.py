@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary
-from iolab.domain.sweep import sweeps
 from iolab.presentation.report.plot import FRAME_HEIGHT_PX, Figure, Plot, by, by_setting, caption, duration, literal
 from iolab.presentation.report.sweeps import LINES_PLOTTED_MAX
 from iolab.presentation.table.sweep import title

@@ -17,8 +17,8 @@ from iolab.base.plain_text import visible
 from iolab.base.strict_json import JsonObject
 from iolab.domain.explain import causes, explain
 from iolab.domain.explain.inputs import of_run
+from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
-from iolab.domain.sweep import sweeps
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.plot import Figure

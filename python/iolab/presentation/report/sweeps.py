@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
+from iolab.domain.matrix_axis import LATENCIES, THROUGHPUTS, Sweep, knee, main_metric, rows_of, sweeps, values
 from iolab.domain.summary import Summary
-from iolab.domain.sweep import LATENCIES, THROUGHPUTS, Sweep, knee, main_metric, rows_of, sweeps, values
 from iolab.presentation.report.plot import Figure, Plot, literal, marker_of, series
 from iolab.presentation.table.sweep import curve, title
 from iolab.presentation.table.words import label, unit_of

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from iolab.adapters.reproduction.evidence import evidence
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.domain.hosts import on_hosts
+from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
-from iolab.domain.sweep import sweeps
 from iolab.presentation.table import hosts, sweep
 from iolab.presentation.table.conclusions import conclusions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import summarise
-from iolab.domain.sweep import sweeps
 from iolab.presentation.table import sweep
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
+from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
-from iolab.domain.sweep import sweeps
 from iolab.presentation.table import sweep
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks

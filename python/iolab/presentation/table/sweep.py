@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import change, scale_for
-from iolab.domain.sweep import FLAT_BELOW, LATENCIES, THROUGHPUTS, Knee, knee, main_metric, rows_of, values
+from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, Knee, knee, main_metric, rows_of, values
 from iolab.presentation.table.words import label, unit_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from iolab.domain.matrix_axis import Line, Point, Sweep
     from iolab.domain.summary import Row, Summary
-    from iolab.domain.sweep import Line, Point, Sweep
 
 METRICS_MAX = 4
 """Metrics that the table has columns for; the report has all."""

@@ -144,7 +144,7 @@ def _layouts(found: Plan, files: Mapping[str, native.FileSpec], seed: int) -> It
         writer = job_json(
             name,
             files=list(range(len(same))),
-            block_bytes=_largest_divisor(size),
+            align_bytes=_largest_divisor(size),
             length_bytes=size,
             seed=derive_seed(seed, name),
             queue_depth=LAYOUT_QUEUE_DEPTH,
@@ -264,7 +264,7 @@ def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> na
     return job_json(
         name,
         files=files,
-        block_bytes=shape.align_bytes,
+        align_bytes=shape.align_bytes,
         length_bytes=shape.length_bytes,
         seed=seed,
         file_order=job["file_service_type"],
@@ -315,7 +315,7 @@ def _check_phases(
             reader = job_json(
                 phase_name,
                 files=list(range(len(names))),
-                block_bytes=block,
+                align_bytes=block,
                 length_bytes=shape.length_bytes // block * block,
                 seed=derive_seed(seed, phase_name),
                 offset_bytes=shape.offset_bytes(clone),

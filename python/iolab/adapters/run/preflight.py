@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from iolab.domain.experiment import Experiment
 
 
-def look(experiment: Experiment, progress: Display, on: str | None = None) -> None:
+def check(experiment: Experiment, progress: Display, on: str | None = None) -> None:
     """Restores what was left; where trials run here, sees that the target answers and says what probes lack. `on`: the
     cluster that runs the trials instead. MachineError if something can't be restored, or does not answer."""
     is_here = experiment.is_of_host and on is None

@@ -14,7 +14,7 @@ _collects = False
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Nothing is collected meanwhile, in any thread; what is no longer referenced is freed as ever."""
     global _users, _collects
     with _lock:
