@@ -305,6 +305,15 @@ def test_an_option_of_a_workload_has_type_default_and_help(capsys: pytest.Captur
     assert options["file_size"]["unit"] == "bytes" and options["queue_depth"]["default"] == "`1`"
 
 
+def test_the_list_of_controls_has_its_old_name_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["list", "controls", "nr_requests", "--json"]) == 0
+    (control,) = json.loads(capsys.readouterr().out)["controls"]
+    assert invoke(["list", "settings", "nr_requests", "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["settings"] == [control]
+    assert "settings is called controls now" in said.err
+
+
 def test_the_list_of_machines_ends_with_how_good_the_models_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["list", "machines"]) == 0
     shown = capsys.readouterr().out

@@ -59,6 +59,13 @@ def renewed_key(key: KeyPath, keys: Renamed, where: str) -> KeyPath:
     return (*key[:-1], new)
 
 
+def renewed_word(word: str, words: Mapping[str, str], where: str) -> str:
+    """A word of the command line by its present name."""
+    if word in words:
+        _warn(f"{where}: {word} is called {words[word]} now")
+    return words.get(word, word)
+
+
 def _found(table: Mapping[KeyPath, T], path: KeyPath) -> T | None:
     plain = tuple(part for part in path if not part.isdecimal())
     return next((new for old, new in table.items() if plain[-len(old) :] == old), None)

@@ -1,6 +1,6 @@
 """The controls that a setting may use: the one home of their names, help, units and allowed values.
 
-`iolab list settings`, docs/reference/settings.md, validation and error messages come from here.
+`iolab list controls`, docs/reference/settings.md, validation and error messages come from here.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def validate(name: str, value: Any) -> Any:
     """
     control = CONTROLS.get(name)
     if control is None:
-        raise InputError(unknown(f"setting {name!r}", name, CONTROLS), remedy="see: iolab list settings")
+        raise InputError(unknown(f"setting {name!r}", name, CONTROLS), remedy="see: iolab list controls")
     return control.validate(value)
 
 
@@ -134,5 +134,5 @@ def _naming(control: Control) -> Iterator[None]:
 def _in_order(controls: Mapping[str, Any]) -> list[tuple[Control, Any]]:
     for name in controls:
         if name not in CONTROLS:
-            raise InputError(unknown(f"setting {name!r}", name, CONTROLS), remedy="see: iolab list settings")
+            raise InputError(unknown(f"setting {name!r}", name, CONTROLS), remedy="see: iolab list controls")
     return [(control, controls[name]) for name, control in CONTROLS.items() if name in controls]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.renamed import renewed_word
 from iolab.base.strict_json import JsonObject
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 Entry = JsonObject
 """What is told of one name: `name`, `help`, and what the list has beside; `--json` prints it as it is."""
 Entries = list[Entry]
+RENAMED = {"settings": "controls"}
 
 
 def list_names(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="machines|experiments|workloads|settings|probes|metrics",
+            metavar="machines|kernels|experiments|workloads|controls|probes|metrics",
             show_default=False,
             autocompletion=complete.lists,
         ),
@@ -36,8 +38,8 @@ def list_names(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List what an experiment can name: machines, kinds of workload and their options, settings, probes, metrics; and
-    the experiments that come with iolab, which `iolab run NAME` runs.
+    """List what an experiment can name: machines, kinds of workload and their options, controls (what a setting
+    changes), probes, metrics; and the experiments that come with iolab, which `iolab run NAME` runs.
 
     `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help;
     `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with how well the simulated
@@ -48,10 +50,11 @@ def list_names(
         "kernels": _kernels,
         "experiments": _experiments,
         "workloads": _workloads,
-        "settings": _settings,
+        "controls": _controls,
         "probes": _probes,
         "metrics": _metrics,
     }
+    asked, what = what, renewed_word(what, RENAMED, "iolab list")
     if what not in lists:
         raise InputError(f"{what}: {unknown('list', what, lists)}", where="iolab list")
     entries = lists[what]()
@@ -62,7 +65,7 @@ def list_names(
         entries = [entry for entry in entries if entry["name"] == name]
     of_models = _stored_results() if what == "machines" and name is None else []
     if json:
-        print_json({what: entries, **_scores(of_models)})
+        print_json({asked: entries, **_scores(of_models)})
     elif name is not None:
         _print_one(entries[0])
     else:
@@ -137,7 +140,7 @@ def _workloads() -> Entries:
     return entries
 
 
-def _settings() -> Entries:
+def _controls() -> Entries:
     from iolab.adapters.control import CONTROLS
 
     return [
