@@ -53,6 +53,8 @@ struct Inbox<W: Work> {
 
 /// A stopped thread that is still not back after this long is stuck in the kernel: it is left there and named.
 const GRACE: Duration = Duration::from_millis(90);
+/// So long a stopped thread is waited for that only waits for a CPU.
+const GRACE_FOR_A_CPU: Duration = Duration::from_secs(10);
 
 /// Checks everything, opens the files, and starts. Nothing was read or written when this fails.
 pub fn start(mut phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError> {
@@ -170,7 +172,8 @@ impl<W: Work> Handle<W> {
         }
     }
 
-    /// Everything ends soon: within 100 ms `wait` has a record, also when the device hangs.
+    /// Everything ends soon: within 100 ms `wait` has a record, also when the device hangs; later only if the threads
+    /// have not run since, on a machine that is short of CPUs.
     pub fn stop(&self) {
         self.stop_asked.get_or_init(Instant::now);
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -186,8 +189,8 @@ impl<W: Work> Handle<W> {
     /// Takes in results until the phase is over or the time has come.
     fn collect(&self, inbox: &mut Inbox<W>, until: Instant) {
         while inbox.finished.is_none() {
-            let given_up_at = self.stop_asked.get().map(|&asked| asked + GRACE);
             let now = Instant::now();
+            let given_up_at = self.stop_asked.get().map(|&asked| given_up_at(asked, now));
             if inbox.over == inbox.results.len() || given_up_at.is_some_and(|at| now >= at) {
                 inbox.finished = Some(Ok(self.record(inbox)));
                 return;
@@ -223,6 +226,28 @@ impl<W: Work> Handle<W> {
             start_notes: std::mem::take(&mut inbox.start_notes),
         })
     }
+}
+
+/// When threads that were asked to stop are given up. On a machine that is short of CPUs they may not have run since.
+fn given_up_at(asked: Instant, now: Instant) -> Instant {
+    let at = asked + GRACE;
+    if now < at || now >= asked + GRACE_FOR_A_CPU || !waits_for_a_cpu() {
+        return at;
+    }
+    now + GRACE
+}
+
+/// Whether a thread of an engine, or one that works for its io_uring, has to run and does not, or does now.
+fn waits_for_a_cpu() -> bool {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
+        return false;
+    };
+    tasks.flatten().any(|task| {
+        // "PID (NAME) STATE ..."
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let (name, rest) = stat.rsplit_once(')').unwrap_or_default();
+        (name.contains("(iolab-") || name.contains("(iou-wrk")) && rest.starts_with(" R")
+    })
 }
 
 impl<W: Work> Drop for Handle<W> {
