@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.system import git
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, MachineError
 from test_bisect_git import run_git
 
 ODD = ["a\u2028b", "a\u0085b", "a\fb", "a\vb", "a\x1cb", "a\x1db", "a\x1eb", "plain", "%x00 %H", "-n1"]
@@ -104,6 +104,19 @@ def test_no_program_of_a_configuration_runs(
     with pytest.raises(InputError, match="no commit"):
         found.sha("1" * 40)
     assert not ran.exists(), ran.read_text()
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config", "index", "packed-refs", "objects/info/alternates"])
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+def test_a_file_of_git_s_that_never_ends_is_one_line(
+    repository: Path, name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git, "QUESTION_S", 0.5)
+    path = repository / ".git" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    with pytest.raises((InputError, MachineError), match=r"no regular file|did not end|no git repository"):
+        git.repository(repository).commits("main~1", "main")
 
 
 def test_a_failure_is_said_without_what_we_set(repository: Path) -> None:

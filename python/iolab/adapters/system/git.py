@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.adapters.system import command
 from iolab.adapters.system.command import CommandFailed
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, MachineError
 
 SHA_CHARACTERS = 40
 NOTHING = "/bin/false"
@@ -54,6 +56,8 @@ VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
+QUESTION_S = 20.0
+"""What git answers at once, unless a file that it reads never ends."""
 FIELDS = ("%H", "%T", "%P", "%s")
 
 
@@ -118,27 +122,53 @@ class Repository:
     def sha(self, name: str) -> str:
         """The hash of the commit that the name stands for. InputError if there is none."""
         try:
-            return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+            return self._git(
+                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", limit_s=QUESTION_S
+            ).strip()
         except CommandFailed:
             raise InputError(f"{name}: no commit of this repository", where=str(self.path)) from None
 
-    def _git(self, *arguments: str, inside: bool = True, changes: Mapping[str, str] | None = None) -> str:
+    def _git(
+        self,
+        *arguments: str,
+        inside: bool = True,
+        changes: Mapping[str, str] | None = None,
+        limit_s: float | None = None,
+    ) -> str:
         where = ("-C", str(self.path)) if inside else ()
         settings = [word for key, value in {**PLAIN, **(changes or {})}.items() for word in ("-c", f"{key}={value}")]
         try:
             return command.run(
-                ["git", *settings, *where, *arguments], package="git", where=str(self.path), variables=VARIABLES
+                ["git", *settings, *where, *arguments],
+                package="git",
+                where=str(self.path),
+                variables=VARIABLES,
+                limit_s=limit_s,
             )
-        except CommandFailed as error:
+        except MachineError as error:
             what = error.what.replace(" ".join(["git", *settings]), "git", 1)
-            raise CommandFailed(what, where=error.where) from None
+            if isinstance(error, CommandFailed):
+                raise CommandFailed(what, where=error.where) from None
+            raise MachineError(what, where=error.where, remedy=error.remedy) from None
 
 
 def repository(path: Path) -> Repository:
     """InputError if it is none, or one that git refuses to read."""
     found = Repository(Path(os.path.abspath(path)))  # noqa: PTH100 (links stay as typed)
     try:
-        found._git("rev-parse", "--git-dir")
+        place = found._git("rev-parse", "--absolute-git-dir", "--git-common-dir", limit_s=QUESTION_S)
     except CommandFailed as error:
         raise InputError(f"no git repository: {error.what}", where=str(path)) from None
+    for directory in place.splitlines():
+        _check_files(found.path / directory)
     return found
+
+
+def _check_files(directory: Path) -> None:
+    """InputError if git would read what never ends, a pipe or a device, in the place of one of its files."""
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(parent, name)  # noqa: PTH118 (of thousands of objects)
+            with suppress(OSError):
+                if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+                    raise InputError("is no regular file, and git would read it", where=path, remedy="remove it")
