@@ -90,6 +90,17 @@ def test_a_server_that_others_reach_takes_any_name_but_no_junk(runs: Path) -> No
             assert status(address, f"Host: {name}") in (400, 421), name
 
 
+def test_junk_in_a_body_is_refused_without_a_traceback(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    request = b"PUT / HTTP/1.1\r\nHost: evil.example\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    with serving(runs) as address:
+        for rest in (b"-Encoding: gzip\r\n\r\n", b"junk\r\n"):
+            with socket.create_connection(address, timeout=60) as client:
+                client.sendall(request + rest)
+                assert client.makefile("rb").readline().split()[1] in (b"400", b"421")
+        assert status(address, "Host: localhost") == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET /api/meta", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "])
 def test_a_connection_that_asks_nothing_is_closed(runs: Path, sent: bytes) -> None:
     with serving(runs, life_s=0.2) as address, socket.create_connection(address, timeout=60) as client:

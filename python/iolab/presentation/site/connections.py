@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import h11
 import uvicorn
 from typing_extensions import override
 
@@ -88,6 +89,14 @@ class Server(uvicorn.Server):
                 for timer in timers:
                     timer.cancel()
                 on_end()
+
+            def send_400_response(self, msg: str) -> None:
+                """Junk behind a request, or in its body: whoever makes the answer must not send another."""
+                if self.cycle is not None:
+                    self.cycle.disconnected = True
+                with suppress(h11.LocalProtocolError):
+                    super().send_400_response(msg)
+                self.transport.close()
 
         def made() -> Any:
             return Connection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
