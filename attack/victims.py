@@ -86,7 +86,7 @@ def a_search(rng: random.Random, own: Ground, place: Path, device: Path) -> Vict
     settings = "".join(f"[settings.v{number}]\nnomerges = {0 if number < 4 else 2}\n" for number in range(6))
     text = f"seed = {rng.randrange(1000)}\nrounds = 1\n{SCRATCH}{LOAD.format(read_percent=100)}{settings}"
     go_on = ["bisect", "--resume", "run"]
-    limits = ["--most", "8", "--confirm", "2"]
+    limits = ("--most", "8", "--confirm", "2")
     return _of_experiment("bisect", "bisect", go_on, _scratch(text), own, device, limits)
 
 
@@ -156,7 +156,7 @@ def _of_experiment(
     experiment: Experiment,
     own: Ground,
     device: Path,
-    limits: list[str] = [],  # noqa: B006 (never changed)
+    limits: tuple[str, ...] = (),
 ) -> Victim:
     (own.work / "experiment.toml").write_text(experiment.text)
     run = own.work / "run"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -115,8 +116,20 @@ def test_a_file_of_git_s_that_never_ends_is_one_line(
     path = repository / ".git" / name
     path.unlink(missing_ok=True)
     os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
-    with pytest.raises((InputError, MachineError), match=r"no regular file|did not end|no git repository"):
+    with pytest.raises((InputError, MachineError), match=r"a pipe or a device|did not end|no git repository"):
         git.repository(repository).commits("main~1", "main")
+
+
+def test_the_socket_of_git_s_daemon_is_left_alone(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repository / ".git")  # a socket's path is short
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind("fsmonitor--daemon.ipc")
+        assert git.repository(repository).sha("main")
+
+
+def test_a_worktree_is_read_as_its_repository(repository: Path, tmp_path: Path) -> None:
+    run_git(repository, "worktree", "add", "--quiet", "--detach", str(tmp_path / "beside"), "main")
+    assert git.repository(tmp_path / "beside").sha("HEAD") == git.repository(repository).sha("main")
 
 
 def test_a_failure_is_said_without_what_we_set(repository: Path) -> None:

@@ -186,7 +186,8 @@ def test_what_somebody_else_made_is_not_run_here(tmp_path: Path, monkeypatch: py
     source = Source(Path("reads.toml"), ON_THIS_MACHINE.format(place=tmp_path))
     directory = sweep.create([Asked(source, "host")], tmp_path / "out", seed=7)
     monkeypatch.setattr(origin, "is_ours", lambda experiment, state: False)
-    with ByMachine() as executor, pytest.raises(InputError, match="was made by somebody else"):
+    refused = pytest.raises(InputError, match="has something run here, and was made by somebody else")
+    with ByMachine() as executor, refused:
         sweep.complete(directory, executor=executor, progress=SilentDisplay())
 
 

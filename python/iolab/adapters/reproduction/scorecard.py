@@ -144,11 +144,17 @@ def _factors_of_all(parts: Sequence[Part]) -> list[float]:
 
 
 def _predictions(factors: Sequence[float]) -> str:
-    close, double = (f"{100 * (share_within(factors, limit) or 0):.0f} %" for limit in (QUARTER, 2.0))
+    close, double = _shares(factors)
     return (
         f"{len(factors)} independent predictions: {close} within 25 %, {double} within a factor of 2, typically "
         f"{times(typical_factor(factors))} off"
     )
+
+
+def _shares(factors: Sequence[float]) -> tuple[str, str]:
+    """Within 25 %, and within a factor of 2."""
+    close, double = (f"{100 * (share_within(factors, limit) or 0):.0f} %" for limit in (QUARTER, 2.0))
+    return close, double
 
 
 def stored() -> list[Part]:
@@ -207,8 +213,7 @@ def summary_markdown(parts: Sequence[Part]) -> str:
 
 def _summary(compared: str, parts: Sequence[Part], besides: str) -> tuple[str, ...]:
     factors = _factors_of_all(parts)
-    shares = (f"{100 * (share_within(factors, limit) or 0):.0f} %" for limit in (QUARTER, 2.0))
-    return (compared, str(len(factors)), *shares, times(typical_factor(factors)), besides)
+    return (compared, str(len(factors)), *_shares(factors), times(typical_factor(factors)), besides)
 
 
 def tables_of(parts: Sequence[Part]) -> list[TablePart]:

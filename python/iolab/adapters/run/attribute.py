@@ -62,10 +62,14 @@ class Attributed:
         return self.attribution.probability >= self.confidence
 
     @property
+    def margin(self) -> float:
+        """An effect that is no larger does not count."""
+        return abs(self.level) * self.same_within
+
+    @property
     def named(self) -> list[str]:
         """The keys of the likeliest set, less those whose effects, by their whole intervals, are too small to count."""
-        margin = abs(self.level) * self.same_within
-        counting = {place for one in self.attribution.effects if not one.is_within(margin) for place in one.keys}
+        counting = {place for one in self.attribution.effects if not one.is_within(self.margin) for place in one.keys}
         return [key for place, key in enumerate(self.asked.keys) if place in counting]
 
 

@@ -239,7 +239,7 @@ class _Sweep:
             )
             if experiment.acts_here and not origin.is_ours(experiment, state):
                 raise InputError(
-                    "has something run preflight, and was made by somebody else, or changed since",
+                    "has something run here, and was made by somebody else, or changed since",
                     where=str(opened.path),
                     remedy=f"look at it, then go on with: iolab run --resume {opened.path}",
                 )

@@ -156,19 +156,24 @@ def repository(path: Path) -> Repository:
     """InputError if it is none, or one that git refuses to read."""
     found = Repository(Path(os.path.abspath(path)))  # noqa: PTH100 (links stay as typed)
     try:
-        place = found._git("rev-parse", "--absolute-git-dir", "--git-common-dir", limit_s=QUESTION_S)
+        asked = ("--absolute-git-dir", "--git-common-dir")  # the second differs in a worktree beside the first
+        answers = [found._git("rev-parse", one, limit_s=QUESTION_S).removesuffix("\n") for one in asked]
     except CommandFailed as error:
         raise InputError(f"no git repository: {error.what}", where=str(path)) from None
-    for directory in place.splitlines():
-        _check_files(found.path / directory)
+    for directory in {os.path.realpath(found.path / answer) for answer in answers}:
+        _check_files(directory)
     return found
 
 
-def _check_files(directory: Path) -> None:
-    """InputError if git would read what never ends, a pipe or a device, in the place of one of its files."""
+def _check_files(directory: str) -> None:
+    """InputError if git would read what never ends, a pipe or a device, in the place of one of its files. Its daemon's
+    socket lies there too, and is not read."""
     for parent, _, names in os.walk(directory):
         for name in names:
             path = os.path.join(parent, name)  # noqa: PTH118 (of thousands of objects)
             with suppress(OSError):
-                if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
-                    raise InputError("is no regular file, and git would read it", where=path, remedy="remove it")
+                kind = os.stat(path).st_mode  # noqa: PTH116
+                if not (stat.S_ISREG(kind) or stat.S_ISSOCK(kind)):
+                    raise InputError(
+                        "is a pipe or a device; git would read it without end", where=path, remedy="remove it"
+                    )

@@ -126,7 +126,8 @@ class UndoJournal:
                 problems.append(str(problem))
                 if not problem.for_good:
                     kept.insert(0, (number, change))
-                    held |= {change.order} if change.order else set()
+                    if change.order:
+                        held.add(change.order)
                     continue
             else:
                 if outcome is not None:

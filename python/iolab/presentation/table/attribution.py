@@ -71,7 +71,7 @@ def _effect(found: Attributed, effect: Effect) -> str:
     sizes = f"{scale.with_unit(effect.size)} [{scale.number(effect.low)}, {scale.number(effect.high)}]"
     if found.level:
         sizes += f", {effect.size / found.level:+.1%}"
-    too_small = "; too small to count" if effect.is_within(abs(found.level) * found.same_within) else ""
+    too_small = "; too small to count" if effect.is_within(found.margin) else ""
     if len(names) == 1:
         ours, theirs = found.asked.keys[names[0]]
         told = f"{names[0]}, {'not given' if ours is None else ours} -> {'not given' if theirs is None else theirs}"
