@@ -13,6 +13,7 @@ import pytest
 from iolab.adapters.host import members
 from iolab.adapters.host.members import MemberDied, Task
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
 
 LONG_NS = 60 * 10**9
@@ -52,10 +53,21 @@ def test_each_task_has_its_record_in_order() -> None:
     assert third["groups"][0]["jobs"][0]["null"]["count"] == 2000
 
 
-def test_they_start_together() -> None:
-    starts = [record["started_unix_ns"] for record in run(*(load(name, ops=10) for name in "abc"))]
-    # Starting a process takes longer than this; being told when to begin does not.
-    assert max(starts) - min(starts) < 100_000_000
+def test_they_start_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are given one moment, and none begins before it."""
+    given: list[int] = []
+    send = members._Member.send
+
+    def sent(member: members._Member[Any], message: JsonObject) -> None:
+        if "start_monotonic_ns" in message:
+            given.append(int(str(message["start_monotonic_ns"])))
+        send(member, message)
+
+    monkeypatch.setattr(members._Member, "send", sent)
+    records = run(*(load(name, ops=10) for name in "abc"))
+    assert len(given) == 3 and len({*given}) == 1
+    unix_ns = given[0] + time.time_ns() - time.monotonic_ns()
+    assert all(record["started_unix_ns"] > unix_ns - 1_000_000 for record in records), "the clock is adjusted meanwhile"
 
 
 def test_progress_is_told_while_they_run() -> None:

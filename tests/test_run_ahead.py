@@ -99,9 +99,9 @@ def test_a_stop_reaches_everything_that_was_begun() -> None:
     simulate = Recording()
     simulate.go_on.clear()
     seen: list[Progress] = []
-    with RunAhead(cores=2, simulate=simulate) as executor:
+    with RunAhead(cores=(cores := 2), simulate=simulate) as executor:
         executor.expect(TRIALS)
         record = executor.run(TRIALS[0], seen.append, lambda: bool(seen))
     assert record.status == "interrupted"
     assert seen[-1].fraction == 0.5
-    assert len(simulate.begun) <= 4
+    assert len(simulate.begun) <= 1 + 2 * cores, "the trial asked for, and two for each core"
