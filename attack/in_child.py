@@ -82,6 +82,7 @@ class InChild:
                 stderr=stderr,
                 env={
                     **os.environ,
+                    "HOME": str(self.lane.directory),
                     "IOLAB_STATE_DIR": f"{self.lane.directory}/state",
                     "NO_COLOR": "1",
                     "POLARS_MAX_THREADS": "1",

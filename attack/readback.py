@@ -31,15 +31,22 @@ direct = false
 file_size = "8MiB"
 duration = "20ms"
 """
-SETTINGS = "".join(f"[settings.v{number}]\nread_ahead_kb = {8 * (1 + (number > 3))}\n" for number in range(6))
+
+
+def _settings(prefix: str, how_many: int) -> str:
+    return "".join(
+        f"[settings.{prefix}{number}]\nread_ahead_kb = {8 * (1 + (number > 3))}\n" for number in range(how_many)
+    )
+
+
 TUNE = """
 [settings.short]
 read_ahead_kb = 8
 [tune]
 objectives = ["rate_bytes_per_s"]
-trials = 12
+trials = 6
 per_round = 3
-key_rounds = 4
+key_rounds = 2
 confirm = 5
 [tune.space]
 read_ahead_kb = { low = 8, high = 512, log = true }
@@ -178,7 +185,7 @@ class Cases:
             path.write_bytes(mutated(content, rng, self.pieces))
 
 
-WEIGHTS = {"index": 25, "search": 20, "question": 12, "tuner": 15, "collection": 8, "labels": 5, "trace": 15}
+WEIGHTS = {"index": 8, "search": 30, "question": 10, "tuner": 8, "collection": 6, "labels": 8, "trace": 30}
 FORMS = ("perfetto", "iolog", "parquet", "blktrace")
 
 
@@ -260,9 +267,9 @@ def _make(whole: Path) -> None:
     """What is changed, made by the commands that make it."""
     whole.mkdir()
     for name in ("one", "two"):
-        _write(whole / "e.toml", RUN.format(rounds=3) + SETTINGS.replace("v", f"{name}-"))
+        _write(whole / "e.toml", RUN.format(rounds=2) + _settings(f"{name}-", 2))
         _made("run", str(whole / "e.toml"), "--out", str(whole / "runs" / name))
-    _write(whole / "e.toml", RUN.format(rounds=1) + SETTINGS)
+    _write(whole / "e.toml", RUN.format(rounds=1) + _settings("v", 6))
     _made("bisect", str(whole / "e.toml"), "--most", "12", "--confirm", "2", "--out", str(whole / "asked"))
     _write(whole / "e.toml", RUN.replace("rounds = {rounds}\n", "") + TUNE)
     _made("tune", str(whole / "e.toml"), "--out", str(whole / "tuned"))
