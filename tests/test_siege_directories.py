@@ -22,7 +22,7 @@ from iolab.adapters.system.undo import UndoJournal, restore_abandoned
 from iolab.base import beneath
 from iolab.base.errors import InputError
 from support.command_line import CommandLine
-from support.devices import MIB, attach, command, detach, sparse_file
+from support.devices import MIB, attach, command, detach, mounted, sparse_file
 from support.stored import stored_run
 
 ANOTHER = 65534
@@ -394,3 +394,29 @@ def test_a_run_that_goes_away_while_it_is_read_is_no_defect(tmp_path: Path, monk
     found = Collection(tmp_path / "runs")
     found.refresh()
     assert not any("defect" in problem for entry in found.entries for problem in entry.problems)
+
+
+@pytest.mark.root
+def test_a_directory_on_a_filesystem_that_is_not_mounted_waits_for_it(tmp_path: Path, state_dir: Path) -> None:
+    """As after a run that was killed with its mount namespace."""
+    from iolab.adapters.system.own_directory import make_own_directory
+    from iolab.adapters.system.undo import UndoJournal, restore_abandoned
+
+    place = tmp_path / "place"
+    place.mkdir()
+    image = sparse_file(tmp_path / "image", 64 * MIB)
+    command("mkfs.ext4", "-q", image)
+    device = attach(image)
+    try:
+        journal = UndoJournal.open()
+        with mounted(device, place):
+            own = make_own_directory(place, journal).path
+            die(journal)
+        waits = f"cannot remove {own}: it is on a filesystem that is not mounted here; mount it at {place}, then: "
+        assert [line.startswith(waits) for line in restore_abandoned()] == [True]
+        with mounted(device, place):
+            assert restore_abandoned() == [f"removed {own}"]
+            assert not own.exists()
+        assert restore_abandoned() == []
+    finally:
+        detach(device)

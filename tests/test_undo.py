@@ -81,8 +81,8 @@ def test_the_entry_is_on_disk_before_the_change(state_dir: Path) -> None:
     journal = UndoJournal.open()
     journal.before(RemoveTree("/nonexistent/directory", "token"))
     entries = checked_lines.read(journal.path.read_bytes()).entries
-    change = {"action": "RemoveTree", "path": "/nonexistent/directory", "token": "token"}
-    expected = {"number": 0, "boot_id": state.boot_id(), **change}
+    known = {"path": "/nonexistent/directory", "token": "token", "mount_point": None, "mounted": None}
+    expected = {"number": 0, "boot_id": state.boot_id(), "action": "RemoveTree", **known}
     assert entries[-1] == expected
     journal.restore()
     journal.close()

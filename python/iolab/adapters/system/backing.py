@@ -11,11 +11,9 @@ from pathlib import Path
 
 from iolab.adapters.system import block, loop
 from iolab.adapters.system.block import BlockDevice, device_at, device_numbered
-from iolab.adapters.system.mounts import Mount, mount_of, mounts
+from iolab.adapters.system.mounts import IN_MEMORY, Mount, mount_of, mounts
 from iolab.base.errors import InputError
 
-IN_MEMORY = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "rootfs")
-"""Filesystems whose files are memory; tmpfs's can be swapped themselves."""
 UNFIT_DEVICES = {
     "zram": "is memory",
     "ram": "is memory",

@@ -14,6 +14,8 @@ MOUNTINFO = Path("/proc/self/mountinfo")
 KERNEL_PLACES = (Path("/dev"), Path("/proc"), Path("/sys"))
 STORING_PLACES = (Path("/dev/shm"),)
 """A tmpfs for everybody's files; any other that is mounted in the kernel's places holds mount points and nodes."""
+IN_MEMORY = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "rootfs")
+"""Filesystems whose files are memory; tmpfs's can be swapped themselves."""
 WITHOUT_FILES = (
     *(
         "autofs",
@@ -61,11 +63,8 @@ def mount_at(path: Path) -> Mount | None:
 def mount_of(path: Path) -> Mount | None:
     """The mount that an existing path lies on."""
     resolved = path.resolve()
-    for place in (resolved, *resolved.parents):
-        found = mount_at(place)
-        if found is not None:
-            return found
-    return None
+    topmost = {mount.mount_point: mount for mount in mounts()}
+    return next((topmost[str(place)] for place in (resolved, *resolved.parents) if str(place) in topmost), None)
 
 
 def check_keeps_files(directory: Path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from iolab.adapters.system import beneath
 from iolab.adapters.system.action import MARKER, CannotUndo, RemoveTree
 from iolab.adapters.system.beneath import Directory
-from iolab.adapters.system.mounts import check_keeps_files
+from iolab.adapters.system.identity import identity_at
+from iolab.adapters.system.mounts import IN_MEMORY, check_keeps_files, mount_of
 from iolab.adapters.system.reach import status_of
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base import replaceable
@@ -53,7 +54,7 @@ def _own_directory(parent: Path, undo: UndoJournal) -> tuple[Directory, RemoveTr
         )
     # The name is for everybody to read; the token tells iolab's from one that somebody makes under that name.
     path, token = parent.resolve() / f"iolab-{secrets.token_hex(8)}", secrets.token_hex(16)
-    removal = RemoveTree(str(path), token)
+    removal = RemoveTree(str(path), token, *_filesystem_of(path.parent))
     undo.before(removal)
     try:
         with beneath.opened(path.parent) as fd:
@@ -64,6 +65,14 @@ def _own_directory(parent: Path, undo: UndoJournal) -> tuple[Directory, RemoveTr
             where=str(parent),
             remedy="choose a directory that you may write to, with free space",
         ) from error
+
+
+def _filesystem_of(directory: Path) -> tuple[str, str | None] | tuple[()]:
+    """The mount point and what is known of it, for `RemoveTree`."""
+    mount = mount_of(directory)
+    if mount is None or mount.filesystem in IN_MEMORY:
+        return ()
+    return mount.mount_point, identity_at(Path(mount.mount_point))
 
 
 def _make(path: Path, token: str, parent: int) -> Directory:

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from iolab.adapters.system import beneath, loop
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome, refusal
-from iolab.adapters.system.identity import identity_of
+from iolab.adapters.system.identity import identity_at, identity_of
 from iolab.adapters.system.mounts import mounts_below
 from iolab.base.beneath import remove_tree
 
@@ -97,6 +97,10 @@ class RemoveTree(Action):
 
     path: str
     token: str
+    mount_point: str | None = None
+    """Of the filesystem that holds it; None in older journals, and of memory, which goes with its last mount."""
+    mounted: str | None = None
+    """The identity of what is at the mount point: another filesystem has another."""
     outlives_reboot: ClassVar[bool] = True
 
     @property
@@ -122,13 +126,18 @@ class RemoveTree(Action):
         return left.outcome
 
     def _check_unseen(self, path: Path) -> None:
-        """Not there, from here: while a loop device uses a file in it, it is in another mount namespace."""
+        """Not there, from here: it may be on a filesystem that is mounted in another mount namespace, or nowhere."""
         for device in loop.attached():
             if path.name in Path(device.backing_file).parts:
                 raise CannotUndo(
                     f"cannot remove {path}: it is not there, but {device.node} uses {device.backing_file}: it was made "
                     "in another mount namespace"
                 )
+        if self.mount_point and self.mounted and _identity_at(Path(self.mount_point)) != self.mounted:
+            raise CannotUndo(
+                f"cannot remove {path}: it is on a filesystem that is not mounted here; mount it at "
+                f"{self.mount_point}, then: iolab restore"
+            )
 
     def _is_marked(self, fd: int) -> bool:
         marker = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
@@ -146,6 +155,13 @@ class RemoveTree(Action):
         for device in loop.attached():
             if device.backing_file.startswith(f"{path}/") and not device.detaches_on_last_close:
                 raise CannotUndo(f"cannot remove {path}: {device.node} still uses {device.backing_file}")
+
+
+def _identity_at(path: Path) -> str | None:
+    try:
+        return identity_at(path)
+    except FileNotFoundError:
+        return None
 
 
 @dataclass
