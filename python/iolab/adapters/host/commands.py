@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from iolab.domain.trial import CommandsPhase
 
 POLL_S = 0.1
-LINES_TOLD_MAX = 5
 
 
 def run(phase: CommandsPhase, around: Surroundings) -> PhaseRecord:
@@ -126,14 +125,9 @@ class _Done:
         return {**job, "output": self.ended.output} if self.ended and self.failure() else job
 
     def failure(self) -> str | None:
-        if self.ended is None or self.ended.stopped or self.ended.exit_status == 0:
+        if self.ended is None or self.ended.stopped:
             return None
-        status = self.ended.exit_status
-        how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
-        lines = [line.strip() for line in self.ended.output.splitlines() if line.strip()]
-        said = " / ".join(lines[-LINES_TOLD_MAX:]) or "it said nothing"
-        rest = "" if len(lines) <= LINES_TOLD_MAX else " (all of it: iolab show RUN --as output)"
-        return f"{self.device.phase.command} {how} on {self.device.place.label}: {said}{rest}"
+        return self.ended.failure(f"{self.device.place.label}: {self.device.phase.command}")
 
 
 def _all_at_once(devices: Sequence[_Device], around: Surroundings, phase_name: str) -> list[_Done]:

@@ -28,6 +28,7 @@ from iolab.adapters.host import (
     probing,
     site,
     sort,
+    timed_command,
     together,
     weighted_load,
 )
@@ -251,6 +252,7 @@ RUNNERS: dict[str, Runner] = {
     "load": load.run,
     "metadata": metadata.run,
     "commands": commands.run,
+    "command": timed_command.run,
     "weighted_load": weighted_load.run,
     "fio": fio.run,
     "sort": sort.run,

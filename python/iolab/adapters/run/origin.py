@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from iolab.adapters.system.state import state_directory
 from iolab.base.errors import InputError
 from iolab.base.option import shown
-from iolab.domain.trial import CommandsPhase, FioPhase
+from iolab.domain.trial import CommandsPhase, FioPhase, TimedCommandPhase
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
@@ -108,6 +108,8 @@ def _runs(phase: Phase) -> Iterator[str]:
             yield f"unpack {phase.tarball}"
         if phase.command is not None:
             yield f"run sh -c {shown(phase.command)}"
+    elif isinstance(phase, TimedCommandPhase):
+        yield f"run sh -c {shown(phase.command)}"
     elif isinstance(phase, FioPhase):
         for job, options in phase.options.items():
             told = " ".join(f"{name}={text}" if text else name for name, text in options.items())

@@ -6,6 +6,7 @@ import os
 import select
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,14 @@ from iolab.domain.executor import ShouldStop
 
 POLL_S = 0.1
 OUTPUT_KEPT_BYTES = 256 * 1024
+LINES_SHOWN_MAX = 5
 
 # The first process of a PID namespace takes all others with it, also those that left its session or process group.
 ALONE = ("unshare", "--pid", "--fork", "--kill-child", "--")
+# Who is not root makes one in a user namespace.
+ALONE_AS_A_USER = ("unshare", "--user", "--map-current-user", *ALONE[1:])
+# Says when the command itself begins: making the namespace takes milliseconds.
+BEGINS = 'echo >/proc/self/fd/{fd}; exec /bin/sh -c "$1"'
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,19 @@ class Ended:
     output: str
     """Standard output and error as they came; of long output, the end."""
     stopped: bool
+    elapsed_ns: int = 0
+    """From the shell's start to its end."""
+
+    def failure(self, command: str) -> str | None:
+        """What went wrong, with its last lines; None of one that succeeded."""
+        if self.exit_status == 0:
+            return None
+        status = self.exit_status
+        how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
+        said = " / ".join(lines[-LINES_SHOWN_MAX:]) or "it said nothing"
+        rest = "" if len(lines) <= LINES_SHOWN_MAX else " (all of it: iolab show RUN --as output)"
+        return f"{command} {how}: {said}{rest}"
 
 
 class Beside:
@@ -71,19 +90,31 @@ def run(text: str, *, directory: Path, environment: Mapping[str, str], should_st
     Raises:
         MachineError: no permission to make a PID namespace, or unshare is not installed.
     """
-    with tempfile.TemporaryFile() as output:
-        process = _start(text, directory, environment, output)
+    begins, says = os.pipe()
+    with tempfile.TemporaryFile() as output, os.fdopen(begins, "rb", buffering=0) as begun:
+        try:
+            process = _start(text, directory, environment, output, says)
+        finally:
+            os.close(says)
+        begun.read(1)
+        started_ns = time.monotonic_ns()
         stopped = _wait(process, should_stop)
+        elapsed_ns = time.monotonic_ns() - started_ns
         said = _end_of(output)
-    return Ended(process.returncode, said, stopped)
+    return Ended(process.returncode, said, stopped, elapsed_ns)
 
 
-def _start(text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-    unshare = command.find(ALONE[0])
+def _start(
+    text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes], says: int | None = None
+) -> subprocess.Popen[bytes]:
+    alone = ALONE if os.geteuid() == 0 else ALONE_AS_A_USER
+    unshare = command.find(alone[0])
     if unshare is None:
-        raise MachineError(f"{ALONE[0]} is not installed", remedy="install it: sudo apt-get install util-linux")
+        raise MachineError(f"{alone[0]} is not installed", remedy="install it: sudo apt-get install util-linux")
+    shell = ["-c", text] if says is None else ["-c", BEGINS.format(fd=says), "sh", text]
     return subprocess.Popen(
-        [unshare, *ALONE[1:], "/bin/sh", "-c", text],
+        [unshare, *alone[1:], "/bin/sh", *shell],
+        pass_fds=() if says is None else (says,),
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,

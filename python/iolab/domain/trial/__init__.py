@@ -14,6 +14,7 @@ from iolab.domain.trial.phase import (
     Phase,
     PhaseSpec,
     SortPhase,
+    TimedCommandPhase,
     WeightedGroup,
     WeightedLoadPhase,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "SideDevice",
     "SortPhase",
     "Target",
+    "TimedCommandPhase",
     "Trial",
     "WeightedGroup",
     "WeightedLoadPhase",

@@ -233,6 +233,21 @@ class DevicesPhase(PhaseSpec):
         return self.model_copy(update={"drop_caches": drop})
 
 
+class TimedCommandPhase(DevicesPhase):
+    """A shell command in a directory."""
+
+    kind: Literal["command"] = "command"
+    command: str
+    """For `sh -c`."""
+    directory: str | None
+    """None: the target's own."""
+
+    @property
+    @override
+    def takes_devices(self) -> bool:
+        return False
+
+
 class CommandsPhase(DevicesPhase):
     """A shell command on each of the target's devices, all devices at once. A job is a device; its time has the mount
     before and the unmount after the command in it, and the mkfs where one is made."""
@@ -450,6 +465,7 @@ Phase = Annotated[
     | Annotated[WeightedLoadPhase, Tag("weighted_load")]
     | Annotated[FioPhase, Tag("fio")]
     | Annotated[CommandsPhase, Tag("commands")]
+    | Annotated[TimedCommandPhase, Tag("command")]
     | Annotated[MetadataPhase, Tag("metadata")]
     | Annotated[SortPhase, Tag("sort")],
     Discriminator(_kind_of),

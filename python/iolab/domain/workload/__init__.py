@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iolab.domain.workload import (
     aio_stream,
+    command,
     fio,
     fs_mark,
     io,
@@ -30,6 +31,7 @@ KINDS: dict[str, Kind] = {
         iostest.KIND,
         qsbench.KIND,
         make_sequence.KIND,
+        command.KIND,
         fs_mark.KIND,
         fio.KIND,
         trace.KIND,

@@ -46,7 +46,8 @@ def _print_version(wanted: bool) -> None:
 
 def iolab(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("-V", "--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
     show_completion: Show = None,
     install_completion: Install = None,
@@ -87,7 +88,7 @@ COMMANDS = (
     (characterise, "characterise", "Write a workload with the characteristics of a trace."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),
-    (list_names, "list", "List machines, workloads, settings, probes and metrics, with help."),
+    (list_names, "list", "List machines, workloads, controls, probes and metrics, with help."),
     (restore, "restore", "Undo what a killed iolab left changed."),
 )
 """Each with its name and what the list of commands says of it."""
@@ -99,7 +100,6 @@ def app_of(only: str | None = None) -> typer.Typer:
     more than many a command takes to run."""
     app = typer.Typer(
         rich_markup_mode=None,
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},

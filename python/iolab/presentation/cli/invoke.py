@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -43,11 +44,12 @@ def main() -> None:
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Runs one command line and returns its exit status; every failure becomes one line on stderr."""
+    """Runs one command line and returns its exit status; every failure becomes one line on stderr. An empty command
+    line asks for help."""
     with guarded_streams(), warnings.catch_warnings():
         warnings.simplefilter("once", RenamedKeyWarning)
         warnings.showwarning = _show_warning
-        return _invoke(arguments)
+        return _invoke(arguments or ["--help"])
 
 
 @functools.cache
@@ -63,7 +65,7 @@ def _invoke(arguments: Sequence[str]) -> int:
     try:
         _check(arguments)
         only = arguments[0] if arguments and arguments[0] in NAMES else None
-        status = _command(only).main(list(arguments), prog_name="iolab", standalone_mode=False)
+        status = _command(only).main(_with_command(arguments), prog_name="iolab", standalone_mode=False)
         sys.stdout.flush()
         if status == EXIT_INTERRUPTED:  # what newer versions of typer make of Ctrl-C
             raise KeyboardInterrupt
@@ -95,6 +97,15 @@ def _invoke(arguments: Sequence[str]) -> int:
     except BaseException as error:  # a panic of the engine or of the store's decoder is no Exception
         report_defect(error, as_json=as_json)
         return EXIT_DEFECT
+
+
+def _with_command(arguments: Sequence[str]) -> list[str]:
+    """`run ... -- WORDS` as `run ... --command WORDS`: the words are no arguments of ours."""
+    if "--" not in arguments or arguments[0] != "run":
+        return list(arguments)
+    at = list(arguments).index("--")
+    words = arguments[at + 1 :]
+    return [*arguments[:at], *(["--command", shlex.join(words)] if words else [])]
 
 
 def _check(arguments: Sequence[str]) -> None:

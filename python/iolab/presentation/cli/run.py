@@ -107,6 +107,21 @@ def run(
             show_default=False,
         ),
     ] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Instead of an experiment: time this shell command in the current directory. Several are "
+            "compared with the first. Words after -- are one command: iolab run -- make -j2",
+            show_default=False,
+        ),
+    ] = None,
+    prepare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="With --command: a shell command before each, not timed.", show_default=False
+        ),
+    ] = None,
     on: On = None,
     patience: Patience = None,
     fail_on: FailOn = None,
@@ -128,8 +143,13 @@ def run(
         if (out / "journal.jsonl").is_file():
             _check_same(experiment, out)
             experiment, resume, out = None, out, None
-    if (experiment is None) == (resume is None):
-        raise InputError("name an experiment file, or a run to go on with (--resume DIR), not both", where="iolab run")
+    if sum(given is not None for given in (experiment, resume, command or None)) != 1:
+        raise InputError(
+            "name one of an experiment file, a run to go on with (--resume DIR), and a command (iolab run -- COMMAND)",
+            where="iolab run",
+        )
+    if prepare is not None and not command:
+        raise InputError("is for --command", where="--prepare")
     if resume is not None:
         _refuse_with_resume({"--out": out, "--seed": seed, "--machine": machine, "--engine": engine, "--probe": probe})
     elif retry_failed or trust_run:
@@ -160,9 +180,12 @@ def run(
                 on=on,
             )
         else:
-            assert experiment is not None
-            loaded = load(experiment, machine, engine, probes)
-            _say_if_target_is_left_out(loaded, experiment)
+            if command:
+                loaded = _of_commands(command, prepare, machine, engine, probes)
+            else:
+                assert experiment is not None
+                loaded = load(experiment, machine, engine, probes)
+                _say_if_target_is_left_out(loaded, experiment)
             done = start(
                 loaded,
                 out,
@@ -230,6 +253,19 @@ def load(path: Path, machine: str | None, engine: str | None, probes: list[str],
     if without_effect:
         print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
     return loads(text, str(path), probes=probes, machine=machine)
+
+
+def _of_commands(
+    commands: list[str], prepare: str | None, machine: str | None, engine: str | None, probes: list[str]
+) -> Experiment:
+    from iolab.adapters.experiment import loads
+    from iolab.adapters.experiment.from_commands import text_of
+
+    if machine not in (None, "host"):
+        raise InputError("a command is timed on this host", where="--machine", remedy="leave --machine out")
+    if engine is not None:
+        raise InputError("only for a fio job file", where="--engine", remedy="leave --engine out")
+    return loads(text_of(commands, prepare, Path.cwd()), "--command", probes=probes)
 
 
 def _say_if_target_is_left_out(experiment: Experiment, path: Path) -> None:

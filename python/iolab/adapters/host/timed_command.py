@@ -1,0 +1,74 @@
+"""Runs one shell command in a directory and times it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.adapters.control.cache import DROP_CACHES
+from iolab.adapters.system import shell
+from iolab.base.errors import InputError
+from iolab.domain.executor import Progress
+from iolab.domain.phase_record import PhaseRecord, Usage, group_record, job_record, phase_record
+
+if TYPE_CHECKING:
+    from iolab.adapters.host.surroundings import Surroundings
+    from iolab.domain.trial import TimedCommandPhase
+
+
+def run(phase: TimedCommandPhase, around: Surroundings) -> PhaseRecord:
+    """The phase's record; a command that fails is a failure of the phase.
+
+    Raises:
+        InputError: the target is no directory, or there is no such directory.
+        MachineError: see `shell.run`.
+    """
+    directory = _directory(phase, around)
+    if phase.drop_caches:
+        os.sync()
+        Path(DROP_CACHES).write_text("3")
+    around.on_progress(Progress(phase.name, "running"))
+    before, started_unix_ns = _usage(), time.time_ns()
+    with ThreadPoolExecutor(1) as thread:  # of its own, so that its CPUs are its own too
+        ended = thread.submit(_run, phase, directory, around).result()
+    job = job_record("command", finished_ns=ended.elapsed_ns)
+    failed = None if ended.stopped else ended.failure(phase.command)
+    return phase_record(
+        phase.name,
+        started_unix_ns=started_unix_ns,
+        elapsed_ns=ended.elapsed_ns,
+        groups=[
+            group_record("command", _usage() - before, [{**job, "output": ended.output} if failed is not None else job])
+        ],
+        stopped=ended.stopped,
+        failures=[] if failed is None else [{"job": "command", "what": failed}],
+    )
+
+
+def _directory(phase: TimedCommandPhase, around: Surroundings) -> Path:
+    if phase.directory is not None:
+        directory = Path(phase.directory).absolute()
+        if not directory.is_dir():
+            raise InputError("no such directory", where=str(directory), remedy="make it, or leave `directory` out")
+        return directory
+    place = around.site.places[0]
+    if place.directory is None:
+        what = "a command runs in a directory, and the target has none"
+        raise InputError(what, where=place.label, remedy="give the target a filesystem, or the workload a `directory`")
+    return place.directory.path
+
+
+def _run(phase: TimedCommandPhase, directory: Path, around: Surroundings) -> shell.Ended:
+    if phase.cpus is not None:
+        os.sched_setaffinity(0, phase.cpus)
+    device = around.site.places[0].device
+    environment = {} if device is None else {"DEVICE": f"/dev/{device.name}"}
+    return shell.run(phase.command, directory=directory, environment=environment, should_stop=around.should_stop)
+
+
+def _usage() -> Usage:
+    return Usage.of(resource.getrusage(resource.RUSAGE_CHILDREN))

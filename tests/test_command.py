@@ -1,0 +1,118 @@
+"""The command kind: what is timed, where it runs, what failures say, and that nothing stays."""
+
+from __future__ import annotations
+
+import json
+import pwd
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iolab.adapters.experiment import loads
+from iolab.adapters.host import host
+from iolab.adapters.run import plan
+from iolab.base.errors import InputError
+from iolab.domain.phase_record import jobs_of
+from iolab.domain.record import Record
+from support.command_line import CommandLine
+
+
+def run(directory: Path, options: str) -> Record:
+    text = f"[target]\nkind = 'directory'\npath = '{directory}'\n[workloads.c]\nkind = 'command'\n{options}\n"
+    trial = plan.trials(loads(f"{text}[settings.s]\n", "x.toml"), 1, seed=1)[0]
+    return host.execute(trial, on_progress=lambda _: None, should_stop=lambda: False)
+
+
+@pytest.mark.root
+def test_it_runs_in_an_empty_directory_of_the_target(tmp_path: Path, state_dir: Path) -> None:
+    record = run(tmp_path, f"command = 'pwd >{tmp_path}/where; touch here; ls >{tmp_path}/what'")
+    assert record.status == "ok", record.faults
+    where = Path((tmp_path / "where").read_text().strip())
+    assert where.parent == tmp_path and not where.exists()
+    assert (tmp_path / "what").read_text() == "here\n"
+
+
+@pytest.mark.root
+def test_the_time_is_the_commands_own(tmp_path: Path, state_dir: Path) -> None:
+    """Not that of what was prepared, nor of making a namespace."""
+    record = run(tmp_path, f"directory = '{tmp_path}'\nprepare = 'sleep 0.5; echo one >out'\ncommand = 'cat out'")
+    (phase,) = record.phases
+    assert phase["phase"] == "command"
+    assert phase["elapsed_ns"] < record.ended_unix_ns - record.started_unix_ns - 500_000_000
+    assert (tmp_path / "out").read_text() == "one\n"
+
+
+@pytest.mark.root
+def test_a_command_that_fails_is_named_with_what_it_said(tmp_path: Path, state_dir: Path) -> None:
+    record = run(tmp_path, "command = 'echo no room >&2; exit 3'")
+    assert record.status == "failed"
+    assert [fault.what for fault in record.faults] == ["echo no room >&2; exit 3 failed with exit status 3: no room"]
+    assert [job["output"] for job in jobs_of(record.phases[0]).values()] == ["no room\n"]
+
+
+@pytest.mark.root
+def test_nothing_that_it_started_stays(tmp_path: Path, state_dir: Path) -> None:
+    run(tmp_path, f"command = 'setsid sleep 1000 & echo $! >{tmp_path}/pid; exec setsid -w true'")
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"sleep\x001000" in _content(path)]
+    assert left == []
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("command = ' '", "c.command: is empty; expected a shell command"),
+        ("", "c.command: missing; expected a text"),
+        ("command = 'true'\ndirectory = '/nonexistent'", "/nonexistent: no such directory"),
+    ],
+)
+def test_what_can_not_run_is_refused(tmp_path: Path, state_dir: Path, options: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        run(tmp_path, options)
+
+
+def run_here(iolab: CommandLine, *arguments: str) -> dict[str, Any]:
+    outcome = iolab("run", "--rounds", "2", "--json", *arguments)
+    document: dict[str, Any] = json.loads(outcome.stdout)
+    return document
+
+
+def test_words_behind_two_dashes_are_a_command_in_the_current_directory(iolab: CommandLine) -> None:
+    run_here(iolab, "--", "sh", "-c", "echo $0 >>seen", "a b")
+    assert (Path(iolab.cwd) / "seen").read_text() == "a b\na b\n"
+
+
+@pytest.mark.root
+def test_a_user_without_root_times_a_command(iolab_as_nobody: CommandLine) -> None:
+    run_here(iolab_as_nobody, "--", "sh", "-c", "id -u >who")
+    assert (Path(iolab_as_nobody.cwd) / "who").read_text() == f"{pwd.getpwnam('nobody').pw_uid}\n"
+
+
+def test_commands_are_compared_with_the_first(iolab: CommandLine) -> None:
+    run_here(iolab, "--command", "echo one >>seen", "--command", "echo two >>seen", "--prepare", "echo before >>seen")
+    said = (Path(iolab.cwd) / "seen").read_text().split()
+    assert said[::2] == ["before"] * 4 and sorted(said[1::2]) == ["one", "one", "two", "two"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--"], "name one of an experiment file"),
+        (["x.toml", "--", "true"], "name one of an experiment file"),
+        (["--machine", "model:quad-7200", "--", "true"], "--machine: a command is timed on this host"),
+        (["--prepare", "true"], "name one of an experiment file"),
+        (["--command", "true", "--command", "true"], "--command: the same command twice"),
+    ],
+)
+def test_a_command_line_that_asks_for_two_things_is_refused(
+    iolab: CommandLine, arguments: list[str], said: str
+) -> None:
+    outcome = iolab("run", *arguments, status=2)
+    assert said in outcome.stderr
