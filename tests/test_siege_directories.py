@@ -21,8 +21,9 @@ from iolab.adapters.system import group
 from iolab.adapters.system.undo import UndoJournal, restore_abandoned
 from iolab.base import beneath
 from iolab.base.errors import InputError
-from support.command_line import CommandLine
+from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, mounted, sparse_file
+from support.leftovers import processes_in
 from support.stored import stored_run
 
 ANOTHER = 65534
@@ -133,8 +134,19 @@ def test_daemons_of_a_measured_command_are_gone_with_it(tmp_path: Path) -> None:
     )
     ended = group.run(script, cwd=tmp_path, variables={}, output=tmp_path / "output", limit_s=60)
     assert ended.status == 0
-    for name in ("daemon", "child", "bare"):
-        assert not Path(f"/proc/{(tmp_path / name).read_text().strip()}").exists(), name
+    assert processes_in(tmp_path) == []
+
+
+@pytest.mark.root
+def test_what_a_measured_command_started_ends_with_a_killed_search(tmp_path: Path, iolab: CommandLine) -> None:
+    (tmp_path / "versions").write_text("a\nb\nc\n")
+    measure = f"cd {tmp_path}; setsid sleep 1000 & sleep 1000"
+    search = ("--versions", "versions", "--measure", measure, "--value", "printed", "--out", "hunt")
+    with iolab.start("bisect", *search) as process:
+        wait_until(lambda: sum("sleep 1000" in line for line in processes_in(tmp_path)) >= 3, "the command's processes")
+        process.kill()
+        process.communicate()
+    wait_until(lambda: processes_in(tmp_path) == [], "their end")
 
 
 # What is overwritten.

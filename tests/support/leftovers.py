@@ -149,6 +149,17 @@ def processes_with(state_dir: Path) -> dict[int, str]:
     return found
 
 
+def processes_in(directory: Path) -> list[str]:
+    """The command lines of processes whose current directory it is: a process has another number in its own namespace
+    than here."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").readlink() == directory and (line := (process / "cmdline").read_bytes()):
+                found.append(line.replace(b"\0", b" ").decode())
+    return found
+
+
 def _lines(path: str | Path) -> list[str]:
     return Path(path).read_text().splitlines()
 

@@ -1,25 +1,18 @@
-"""A command of the user's in a process group of its own: output in a file, a time limit, and nothing left running."""
+"""A command of the user's: output in a file, a time limit, and nothing left running."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
-import signal
-import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from iolab.adapters.system.command import die_with_parent
-from iolab.base import beneath, child_process
+from iolab.adapters.system import shell_process
+from iolab.base import beneath
 
-SHELL = "/bin/sh"
 TAIL_BYTES = 4096
-PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -40,63 +33,20 @@ class Ended:
 
 def run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, limit_s: float) -> Ended:
     """Runs the command with a shell, its output to `output`; on return every process that it started is gone, those too
-    that left its group. `variables` come beside what every process is given."""
-    others = set(_children())
-    with _orphans_come_here():
-        try:
-            return _run(command, cwd=cwd, variables=variables, output=output, limit_s=limit_s)
-        finally:
-            _kill_children(others)
-
-
-def _run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, limit_s: float) -> Ended:
-    with os.fdopen(beneath.open_file(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        began = time.monotonic()
-        process = subprocess.Popen(
-            [SHELL, "-c", command],
-            cwd=cwd,
-            env={**child_process.environment(), **variables},
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
+    that left its group. `variables` come beside what every process is given. Raises as `shell_process.start`."""
+    with (
+        shell_process.nothing_left(),
+        os.fdopen(beneath.open_file(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file,
+    ):
+        process, began_ns = shell_process.start(command, directory=cwd, variables=variables, output=file)
         try:
             in_time = _ended(process.pid, limit_s)
-            wall_s = time.monotonic() - began
+            wall_s = (time.monotonic_ns() - began_ns) / 1e9
         finally:
-            # Before it is waited for, so that its number can't be another's by now.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            shell_process.kill(process)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
     return Ended(process.returncode if in_time else None, wall_s, usage.ru_utime + usage.ru_stime)
-
-
-@contextmanager
-def _orphans_come_here() -> Iterator[None]:
-    """A process whose parent has ended, as daemons have it, becomes a child of this one instead of one of init."""
-    was = ctypes.c_int()
-    libc.prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(was))
-    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
-    try:
-        yield
-    finally:
-        libc.prctl(PR_SET_CHILD_SUBREAPER, was.value)
-
-
-def _kill_children(others: set[int]) -> None:
-    """All but `others`, and the children that they leave, until there are no more."""
-    while left := set(_children()) - others:
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-
-
-def _children() -> list[int]:
-    lists = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
-    return [int(pid) for text in lists for pid in text.split()]
 
 
 def tail(output: Path) -> list[str]:

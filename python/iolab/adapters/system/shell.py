@@ -8,25 +8,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from iolab.adapters.system import command
-from iolab.base import child_process
+from iolab.adapters.system import shell_process
 from iolab.base.errors import MachineError
 from iolab.domain.executor import ShouldStop
 
 POLL_S = 0.1
 OUTPUT_KEPT_BYTES = 256 * 1024
 LINES_SHOWN_MAX = 5
-
-# The first process of a PID namespace takes all others with it, also those that left its session or process group.
-ALONE = ("unshare", "--pid", "--fork", "--kill-child", "--")
-# Who is not root makes one in a user namespace.
-ALONE_AS_A_USER = ("unshare", "--user", "--map-current-user", *ALONE[1:])
-# Says when the command itself begins: making the namespace takes milliseconds.
-BEGINS = 'echo >/proc/self/fd/{fd}; exec /bin/sh -c "$1"'
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,8 @@ class Beside:
                 remedy="run as root: sudo iolab run ...",
             )
         output = tempfile.TemporaryFile()  # noqa: SIM115 closed by `end`
-        return cls(_start(text, directory, environment, output), output)
+        process, _ = _start(text, directory, environment, output)
+        return cls(process, output)
 
     def end(self) -> Ended | None:
         """Kills it; None unless it had ended already."""
@@ -88,16 +82,11 @@ def run(text: str, *, directory: Path, environment: Mapping[str, str], should_st
         environment: what the command finds besides the little that every program does (`child_process.environment`).
 
     Raises:
-        MachineError: no permission to make a PID namespace, or unshare is not installed.
+        MachineError: see `shell_process.start`.
     """
-    begins, says = os.pipe()
-    with tempfile.TemporaryFile() as output, os.fdopen(begins, "rb", buffering=0) as begun:
-        try:
-            process = _start(text, directory, environment, output, says)
-        finally:
-            os.close(says)
-        begun.read(1)
-        started_ns = time.monotonic_ns()
+    everything = nullcontext() if os.geteuid() == 0 else shell_process.nothing_left()
+    with tempfile.TemporaryFile() as output, everything:
+        process, started_ns = _start(text, directory, environment, output)
         stopped = _wait(process, should_stop)
         elapsed_ns = time.monotonic_ns() - started_ns
         said = _end_of(output)
@@ -105,24 +94,9 @@ def run(text: str, *, directory: Path, environment: Mapping[str, str], should_st
 
 
 def _start(
-    text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes], says: int | None = None
-) -> subprocess.Popen[bytes]:
-    alone = ALONE if os.geteuid() == 0 else ALONE_AS_A_USER
-    unshare = command.find(alone[0])
-    if unshare is None:
-        raise MachineError(f"{alone[0]} is not installed", remedy="install it: sudo apt-get install util-linux")
-    shell = ["-c", text] if says is None else ["-c", BEGINS.format(fd=says), "sh", text]
-    return subprocess.Popen(
-        [unshare, *alone[1:], "/bin/sh", *shell],
-        pass_fds=() if says is None else (says,),
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        cwd=directory,
-        env={**child_process.environment(), "LC_ALL": "C", **environment},
-        start_new_session=True,
-        preexec_fn=command.die_with_parent,
-    )
+    text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes]
+) -> tuple[subprocess.Popen[bytes], int]:
+    return shell_process.start(text, directory=directory, variables={"LC_ALL": "C", **environment}, output=output)
 
 
 def _end_of(output: IO[bytes]) -> str:
@@ -137,7 +111,7 @@ def _wait(process: subprocess.Popen[bytes], should_stop: ShouldStop) -> bool:
     try:
         while not select.select([fd], [], [], POLL_S)[0]:
             if should_stop():
-                process.kill()
+                shell_process.kill(process)
                 process.wait()
                 return True
         process.wait()
