@@ -515,6 +515,15 @@ def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection:
     assert browser.said == []
 
 
+def test_a_site_that_is_opened_as_a_file_says_how_to_serve_it(browser: Browser, written: Path) -> None:
+    started = browser.page.context.browser
+    assert started is not None
+    page = started.new_page()
+    page.goto(f"file://{written}/index.html")
+    assert f"--directory '{written}/' 8000" in page.inner_text("main")
+    page.context.close()
+
+
 def test_the_files_are_a_site_without_a_server(browser: Browser, collection: Collection, written: Path) -> None:
     def answer(route: Any) -> None:
         name = route.request.url.removeprefix("http://files.test/").split("?")[0] or "index.html"
