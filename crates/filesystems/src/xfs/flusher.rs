@@ -6,7 +6,7 @@ use super::deferral::{Item, Job};
 use super::io::Purpose;
 use super::site::Site;
 use super::switches::Comm;
-use super::{Actor, Caller, Effect, Mounted, Timer, unbound};
+use super::{Actor, Caller, Effect, Timer, Xfs, unbound};
 use events::smp::{Context, TaskNumber};
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Flusher {
     }
 }
 
-impl Mounted {
+impl Xfs {
     /// The drive's flusher, and as many more as the filesystem's table says: from the first phase on that writes.
     pub(super) fn start_flushers(&mut self) {
         let wanted = self.volume.spec().writeback.flushers as usize;

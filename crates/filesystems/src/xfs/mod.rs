@@ -81,7 +81,7 @@ pub use writeback::{Writeback, WritebackCycles};
 pub(super) const BLOCK_BYTES: u32 = 4096;
 
 /// A mounted filesystem. Phases run one after the other.
-pub struct Mounted {
+pub struct Xfs {
     allocation: Allocation,
     now: Time,
     cpus: u16,
@@ -159,7 +159,7 @@ pub struct Below<'a> {
     pub flushes: bool,
 }
 
-impl Component for Mounted {
+impl Component for Xfs {
     type Effect = Effect;
 
     fn next_event(&self) -> Option<Time> {
@@ -201,13 +201,9 @@ impl Component for Mounted {
     }
 }
 
-impl Mounted {
+impl Xfs {
     /// `allocation`: the kernel's, where the filesystem's table does not say.
-    pub fn new(
-        below: &Below<'_>,
-        xfs: &XfsSpec,
-        allocation: Allocation,
-    ) -> Result<Mounted, SpecError> {
+    pub fn new(below: &Below<'_>, xfs: &XfsSpec, allocation: Allocation) -> Result<Xfs, SpecError> {
         xfs.check().map_err(|error| error.within("filesystem"))?;
         let cpus = below.cpus;
         let mut scheduling = Scheduling::default();
@@ -225,7 +221,7 @@ impl Mounted {
         locks.add_directory();
         effects.push(Effect::Task(unbound()));
         let pusher = Pusher::new(scheduling.add(Comm::pusher(below.drive), Site::PusherIdle));
-        Ok(Mounted {
+        Ok(Xfs {
             allocation: xfs.allocation.unwrap_or(allocation),
             now: 0,
             cpus,

@@ -19,7 +19,7 @@ use filesystems::effect::{BlockIo, Effect, FlushNumber};
 use filesystems::ext::{Ext, ExtMetadata, Mount};
 use filesystems::filesystem::{Filesystem, Progress, Results};
 use filesystems::switches::SwitchesOptions;
-use filesystems::xfs::Mounted;
+use filesystems::xfs::Xfs;
 use memory::cache::FileId;
 
 /// A filesystem on its drive.
@@ -42,7 +42,7 @@ const OTHERS: TaskNumber = 1 << 24;
 const SECTORS_PER_BLOCK: u64 = 8;
 
 enum Kind {
-    Xfs(Box<Mounted>),
+    Xfs(Box<Xfs>),
     /// It counts its work in nanoseconds.
     Ext(Box<Ext>),
 }
@@ -120,7 +120,7 @@ impl Kind {
 
 impl World {
     /// The same with a filesystem on a drive.
-    pub fn with_xfs(mut self, drive: usize, xfs: Mounted) -> World {
+    pub fn with_xfs(mut self, drive: usize, xfs: Xfs) -> World {
         let lock = self.cpus.add_lock();
         self.filesystems
             .insert(drive, OnDrive::new(Kind::Xfs(Box::new(xfs)), lock));
@@ -129,7 +129,7 @@ impl World {
     }
 
     /// The XFS of the drive; panics where there is none.
-    pub fn xfs(&self, drive: usize) -> &Mounted {
+    pub fn xfs(&self, drive: usize) -> &Xfs {
         match &*self.filesystems[&drive].filesystem {
             Kind::Xfs(xfs) => xfs,
             Kind::Ext(_) => panic!("drive {drive} has another filesystem"),
@@ -166,7 +166,7 @@ impl World {
     }
 
     #[cfg(test)]
-    pub(crate) fn xfs_mut(&mut self, drive: usize) -> &mut Mounted {
+    pub(crate) fn xfs_mut(&mut self, drive: usize) -> &mut Xfs {
         match &mut *self.filesystem(drive).filesystem {
             Kind::Xfs(xfs) => xfs,
             Kind::Ext(_) => panic!("drive {drive} has another filesystem"),
