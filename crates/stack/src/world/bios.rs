@@ -2,7 +2,7 @@
 
 use super::drive::Effect;
 use super::files::{Piece, pieces};
-use super::on_drive::OF_FILESYSTEM;
+use super::mounted_filesystem::OF_FILESYSTEM;
 use super::swapping::OF_SWAP;
 use super::task::State;
 use super::{Event, World};

@@ -6,7 +6,7 @@
 
 use super::World;
 use super::files::Piece;
-use super::on_drive::OF_FILESYSTEM;
+use super::mounted_filesystem::OF_FILESYSTEM;
 use super::syncs::ToCommit;
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};

@@ -9,8 +9,8 @@ mod driven;
 mod files;
 mod load_journal;
 mod looks;
+mod mounted_filesystem;
 mod mounts;
-mod on_drive;
 mod operations;
 mod phase;
 mod polling;
@@ -52,8 +52,8 @@ use filesystems::allocator::Allocator;
 pub use load_journal::LoadJournal;
 use looks::Looks;
 use memory::cache::PageCache;
+use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
-use on_drive::OnDrive;
 use phase::Phase;
 pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
 pub use polling::{PollDelay, PollRules};
@@ -94,7 +94,7 @@ pub struct World {
     mounts: Vec<Driven<DirectIo>>,
     files: Vec<FileSpec>,
     /// By drive.
-    filesystems: BTreeMap<usize, OnDrive>,
+    filesystems: BTreeMap<usize, MountedFilesystem>,
     /// By drive: of ext3 and ext4.
     journals: BTreeMap<usize, LoadJournal>,
     /// Processes that sort, of the last phase that had some.

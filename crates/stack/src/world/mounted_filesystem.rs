@@ -22,8 +22,8 @@ use filesystems::switches::SwitchesOptions;
 use filesystems::xfs::Xfs;
 use memory::cache::FileId;
 
-/// A filesystem on its drive.
-pub(super) struct OnDrive {
+/// A filesystem on its drive, as the machine drives it.
+pub(super) struct MountedFilesystem {
     filesystem: Driven<Kind>,
     /// By the filesystem's own number of a task.
     runners: Vec<RunnerNumber>,
@@ -47,9 +47,9 @@ enum Kind {
     Ext(Box<Ext>),
 }
 
-impl OnDrive {
-    fn new(filesystem: Kind, lock: LockNumber) -> OnDrive {
-        OnDrive {
+impl MountedFilesystem {
+    fn new(filesystem: Kind, lock: LockNumber) -> MountedFilesystem {
+        MountedFilesystem {
             filesystem: Driven::new(filesystem),
             runners: Vec::new(),
             lock,
@@ -122,8 +122,10 @@ impl World {
     /// The same with a filesystem on a drive.
     pub fn with_xfs(mut self, drive: usize, xfs: Xfs) -> World {
         let lock = self.cpus.add_lock();
-        self.filesystems
-            .insert(drive, OnDrive::new(Kind::Xfs(Box::new(xfs)), lock));
+        self.filesystems.insert(
+            drive,
+            MountedFilesystem::new(Kind::Xfs(Box::new(xfs)), lock),
+        );
         self.follow_effects(self.now, drive);
         self
     }
@@ -150,8 +152,10 @@ impl World {
         let allocator = allocator.expect("a drive with a filesystem");
         let ext = Ext::new(mount, spec, allocator)?;
         let lock = self.cpus.add_lock();
-        self.filesystems
-            .insert(drive, OnDrive::new(Kind::Ext(Box::new(ext)), lock));
+        self.filesystems.insert(
+            drive,
+            MountedFilesystem::new(Kind::Ext(Box::new(ext)), lock),
+        );
         self.follow_effects(self.now, drive);
         Ok(())
     }
@@ -338,7 +342,7 @@ impl World {
         result
     }
 
-    fn filesystem(&mut self, drive: usize) -> &mut OnDrive {
+    fn filesystem(&mut self, drive: usize) -> &mut MountedFilesystem {
         let on = self.filesystems.get_mut(&drive);
         on.expect("a drive with a filesystem")
     }
