@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use workload::metadata::MetadataPhase;
 
-use super::cpus::{Cost, LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
+use super::cpus::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
 use super::files::Piece as Place;
 use super::{Event, World};
@@ -254,7 +254,7 @@ impl World {
     }
 
     /// A runner's piece of work is done.
-    pub(super) fn piece_done(&mut self, now: Time, cpu: u16, origin: Origin) {
+    pub(super) fn item_done(&mut self, now: Time, cpu: u16, origin: Origin) {
         self.progressed(now);
         match origin {
             Origin::Filesystem(drive, actor) => {
@@ -369,14 +369,14 @@ impl World {
                     of,
                 } => {
                     let on = &self.filesystems[&drive];
-                    let piece = Piece {
+                    let item = WorkItem {
                         cost: on.cost(cycles),
                         context,
                         lock: (locked_cycles > 0).then_some((on.lock, locked_cycles)),
                         of: of.map(|actor| Origin::Filesystem(drive as u16, actor)),
                     };
                     let runner = on.runners[task as usize];
-                    self.give(now, runner, by, piece);
+                    self.give(now, runner, by, item);
                 }
                 Effect::Io(io) => {
                     goes_to_drive = true;

@@ -1,6 +1,6 @@
 //! Processes that sort more than memory holds: their work, and the I/O of the swap area on its drive.
 
-use super::cpus::{Cost, Origin, Piece, RUNNERS, RunnerNumber};
+use super::cpus::{Cost, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
 use super::files::Piece as Place;
 use super::{Event, World};
@@ -208,13 +208,13 @@ impl World {
                     let swapping = self.swap_mut();
                     swapping.under_way += 1;
                     let runner = swapping.runners[task as usize];
-                    let piece = Piece {
+                    let item = WorkItem {
                         cost: Cost::Ns(ns),
                         context: Context::User,
                         lock: None,
                         of: Some(Origin::Sorting(task)),
                     };
-                    self.give(now, runner, None, piece);
+                    self.give(now, runner, None, item);
                 }
                 Effect::Io {
                     task,
