@@ -5,7 +5,7 @@
 //! again. Who syncs while one commits shares the next. Commits that nobody waits for write no blocks here.
 
 use super::World;
-use super::files::Piece;
+use super::files::FileExtent;
 use super::mounted_filesystem::OF_FILESYSTEM;
 use super::syncs::ToCommit;
 use crate::key_reader::KeyReader;
@@ -128,7 +128,7 @@ impl World {
         let behind_flush = journal.barrier && journal.step == Some(Step::Record);
         let task = self.journal_task(drive);
         for (block, blocks) in places {
-            let place = Piece {
+            let place = FileExtent {
                 start: block * u64::from(SECTORS_PER_BLOCK),
                 sectors: blocks * SECTORS_PER_BLOCK,
                 at: 0,

@@ -46,7 +46,7 @@ use events::slab::Slab;
 use events::smp::{Processors, SchedulerEvent};
 use events::station::Violation;
 use events::time::Time;
-use files::Piece;
+use files::FileExtent;
 pub use files::{FileLayout, FileSpec};
 use filesystems::allocator::Allocator;
 pub use load_journal::LoadJournal;
@@ -118,7 +118,7 @@ pub struct World {
 #[derive(Default)]
 struct Kept {
     may_retry: Vec<TaskId>,
-    found: Vec<Piece>,
+    found: Vec<FileExtent>,
     scheduled: Vec<SchedulerEvent>,
 }
 
@@ -190,7 +190,7 @@ impl World {
         self
     }
 
-    /// How the page cache's reads become bios, and in what pieces they end.
+    /// How the page cache's reads become bios, and in what file_extents they end.
     pub fn with_file_reads(mut self, file_reads: FileReads) -> World {
         self.cached.reads = file_reads;
         self

@@ -6,7 +6,7 @@ use workload::metadata::MetadataPhase;
 
 use super::cpus::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
-use super::files::Piece as Place;
+use super::files::FileExtent;
 use super::{Event, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
@@ -429,7 +429,7 @@ impl World {
         while left > 0 {
             let sectors = left.min(sectors_max);
             let tag = io.tag | OF_FILESYSTEM;
-            let place = Place {
+            let place = FileExtent {
                 start,
                 sectors,
                 at: 0,

@@ -2,7 +2,7 @@
 
 use super::cpus::{Cost, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
-use super::files::Piece as Place;
+use super::files::FileExtent;
 use super::{Event, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Sector, TaskId};
@@ -267,7 +267,7 @@ impl World {
         let most = self.drives[drive].bio_sectors_max / SECTORS_PER_SLOT as u32;
         while slots > 0 {
             let here = slots.min(most);
-            let place = Place {
+            let place = FileExtent {
                 start: begin + u64::from(first) * SECTORS_PER_SLOT,
                 sectors: here * SECTORS_PER_SLOT as u32,
                 at: 0,
