@@ -81,18 +81,18 @@ impl World {
     }
 }
 
-/// A extent of a file that is contiguous on its drive.
+/// A part of a file that is contiguous on its drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileExtent {
     pub(super) start: Sector,
     pub(super) sectors: u32,
-    /// Where it lies in what it is a extent of, in sectors.
+    /// Where it begins in the file, in sectors.
     pub(super) at: Sector,
 }
 
 const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
-/// The file_extents of `bytes` at `offset`, none longer than `sectors_max`; a hole has none.
+/// The extents of `bytes` at `offset`, none longer than `sectors_max`; a hole has none.
 pub(super) fn file_extents(
     file: &FileSpec,
     number: u32,

@@ -190,7 +190,7 @@ impl World {
         self
     }
 
-    /// How the page cache's reads become bios, and in what file_extents they end.
+    /// How the page cache's reads become bios, and in what pieces they end.
     pub fn with_file_reads(mut self, file_reads: FileReads) -> World {
         self.cached.reads = file_reads;
         self

@@ -300,7 +300,7 @@ impl Cpus {
         }
     }
 
-    /// A spinning lock for items of work.
+    /// A spinning lock for work items.
     pub(super) fn add_lock(&mut self) -> LockNumber {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.add_lock(),

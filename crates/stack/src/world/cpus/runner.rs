@@ -1,4 +1,4 @@
-//! Runners: tasks that whoever owns them gives work in items: threads of metadata loads, kernel threads, processes that
+//! Runners: tasks that whoever owns them gives work items: threads of metadata loads, kernel threads, processes that
 //! sort. Between two items they sleep.
 
 use block_layer::KERNEL_TASKS;
@@ -13,7 +13,7 @@ pub type RunnerNumber = u32;
 /// Among all tasks, runners have numbers from here on.
 pub(crate) const RUNNERS: TaskId = KERNEL_TASKS + (1 << 20);
 
-/// What a CPU does for a runner; the next item begins when it is over.
+/// What a CPU does for a runner at a time; the next item begins when it is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkItem {
     pub(crate) cost: Cost,
@@ -25,7 +25,7 @@ pub(crate) struct WorkItem {
     pub(crate) of: Option<Origin>,
 }
 
-/// How long a item takes on a CPU.
+/// How long an item takes on a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
     Cycles(u32),

@@ -266,7 +266,7 @@ impl Simple {
 
     fn end_item(&mut self, runner: RunnerNumber) -> Option<Origin> {
         let state = &mut self.runners[runner as usize];
-        let item = state.items.pop_front().expect("a item was under way");
+        let item = state.items.pop_front().expect("an item was under way");
         match item.context {
             Context::User => state.used.user_ns += state.takes_ns,
             _ => state.used.system_ns += state.takes_ns,
