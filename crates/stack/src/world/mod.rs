@@ -8,13 +8,13 @@ mod drive;
 mod driven;
 mod files;
 mod load_journal;
-mod looks;
 mod mounted_filesystem;
 mod mounts;
 mod operations;
 mod phase;
 mod polling;
 mod standstill;
+mod stop_poll;
 mod submission;
 mod swapping;
 mod syncs;
@@ -50,13 +50,13 @@ use files::FileExtent;
 pub use files::{FileLayout, FileSpec};
 use filesystems::allocator::Allocator;
 pub use load_journal::LoadJournal;
-use looks::Looks;
 use memory::cache::PageCache;
 use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
 use phase::Phase;
 pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
 pub use polling::{PollDelay, PollRules};
+use stop_poll::StopPoll;
 use submission::Submission;
 pub use submission::SyncWrites;
 pub use swapping::SwapArea;
@@ -108,7 +108,7 @@ pub struct World {
     touched: BTreeSet<KeyReader>,
     /// By all tasks of all phases.
     used: Usage,
-    looks: Looks,
+    stop_poll: StopPoll,
     /// When some I/O last ended.
     progressed_at: Time,
     kept: Kept,
@@ -138,8 +138,8 @@ enum Event {
     Swapping,
     Wake(TaskId),
     Cache,
-    /// Who runs the world wants to look at it.
-    Look,
+    /// Whoever runs the world is asked whether to stop.
+    StopPoll,
 }
 
 /// Events between two looks at whether to go on.
@@ -178,7 +178,7 @@ impl World {
             phase: Phase::default(),
             touched: BTreeSet::new(),
             used: Usage::default(),
-            looks: Looks::default(),
+            stop_poll: StopPoll::default(),
             progressed_at: 0,
             kept: Kept::default(),
         }
@@ -227,14 +227,14 @@ impl World {
             let Some((now, event)) = self.next_event() else {
                 unreachable!("{} tasks wait for nothing", self.phase.tasks_left);
             };
-            let looks = matches!(event, Event::Look) && self.looks.is_due(now);
+            let polls = matches!(event, Event::StopPoll) && self.stop_poll.is_due(now);
             self.handle(now, event);
             #[cfg(test)]
             if count % tests::EVENTS_BETWEEN_CHECKS == 0 {
                 self.hold_contracts();
             }
             self.look_at_stopper();
-            let asks = looks || count % EVENTS_BETWEEN_QUESTIONS == 0;
+            let asks = polls || count % EVENTS_BETWEEN_QUESTIONS == 0;
             if asks && !stopped && !go_on(self) {
                 stopped = true;
                 self.stop_all();
@@ -359,7 +359,7 @@ impl World {
 
     fn handle(&mut self, now: Time, event: Event) {
         match event {
-            Event::Look => self.look(now),
+            Event::StopPoll => self.poll_stop(now),
             Event::Cpus => {
                 self.cpus.advance(now);
                 self.follow_cpus(now);

@@ -634,7 +634,7 @@ fn a_job_that_sleeps_for_hours_is_not_a_standstill() {
         think_every: 1,
     };
     let mut world = world(Box::new(Noop::default()));
-    world.look_every(Some(60 * SECOND));
+    world.poll_every(Some(60 * SECOND));
     let results = run(world, &[group(Path::Direct, vec![sleeper])], 1);
     assert_eq!(jobs(&results)[0].ops, 4);
 }
