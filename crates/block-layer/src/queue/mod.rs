@@ -6,7 +6,7 @@
 mod merging;
 mod outcome;
 mod rules;
-mod told;
+mod tap;
 
 use std::collections::{BTreeSet, VecDeque};
 
