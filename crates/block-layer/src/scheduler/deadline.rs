@@ -6,8 +6,8 @@
 use serde::Deserialize;
 
 use crate::scheduler::Scheduler;
+use crate::scheduler::read_preference::ReadPreference;
 use crate::scheduler::request_fifo::RequestFifos;
-use crate::scheduler::turns::Turns;
 use crate::{Bio, Direction, RequestId, Requests, Sector, Side};
 use events::time::{MILLISECOND, SECOND, Time};
 
@@ -63,7 +63,7 @@ pub struct Deadline {
     next: Option<RequestId>,
     last_sector: Sector,
     batching: u32,
-    turns: Turns,
+    read_preference: ReadPreference,
 }
 
 impl Deadline {
@@ -77,7 +77,7 @@ impl Deadline {
             next: None,
             last_sector: 0,
             batching: 0,
-            turns: Turns::default(),
+            read_preference: ReadPreference::default(),
         }
     }
 
@@ -94,7 +94,8 @@ impl Deadline {
     fn choose_direction(&mut self) -> Option<Direction> {
         let waits = |direction| !self.fifos.is_empty(direction as usize);
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
-        self.turns.next(reads, writes, self.tunables.writes_starved)
+        self.read_preference
+            .next(reads, writes, self.tunables.writes_starved)
     }
 
     /// Where a batch of that direction begins (the end of `deadline_dispatch_requests`, and `deadline_check_fifo`).

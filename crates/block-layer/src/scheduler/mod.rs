@@ -24,11 +24,11 @@ mod mean;
 pub(crate) mod mq_deadline;
 pub(crate) mod none;
 pub mod noop;
+mod read_preference;
 mod request_fifo;
 mod sorted;
 pub mod spec;
 mod task_queues;
-mod turns;
 
 #[doc(hidden)]
 pub mod invariants;

@@ -7,8 +7,8 @@
 use serde::Deserialize;
 
 use crate::scheduler::Scheduler;
+use crate::scheduler::read_preference::ReadPreference;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
-use crate::scheduler::turns::Turns;
 use crate::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, Side};
 use events::time::{MILLISECOND, SECOND, Time};
 
@@ -68,7 +68,7 @@ pub struct MqDeadline {
     // These three are common to all classes, as in the kernel.
     last_direction: Direction,
     batching: u32,
-    turns: Turns,
+    read_preference: ReadPreference,
 }
 
 const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
@@ -87,7 +87,7 @@ impl MqDeadline {
             outstanding: [0; CLASSES.len()],
             last_direction: Direction::Read,
             batching: 0,
-            turns: Turns::default(),
+            read_preference: ReadPreference::default(),
         }
     }
 
@@ -154,7 +154,8 @@ impl MqDeadline {
     fn choose_direction(&mut self, class: IoClass) -> Option<Direction> {
         let waits = |direction| !self.fifos.is_empty(fifo_of(class, direction));
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
-        self.turns.next(reads, writes, self.tunables.writes_starved)
+        self.read_preference
+            .next(reads, writes, self.tunables.writes_starved)
     }
 
     /// Where a batch begins (`deadline_check_fifo`, `deadline_fifo_request`): at the oldest request if it has expired or
