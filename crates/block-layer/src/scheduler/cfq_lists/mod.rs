@@ -11,7 +11,7 @@ mod tests;
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::cfq;
-use crate::scheduler::leaving::Leaving;
+use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::RequestFifos;
 use crate::scheduler::task_queues::{QueueId, TaskQueues};
 use crate::{Bio, Priority, RequestId, Requests, Sector, Side, TaskId};
@@ -77,7 +77,7 @@ pub struct CfqLists {
     /// When the last request of the other classes completed.
     last_end: u64,
     kicked: Option<Time>,
-    leaving: Leaving,
+    dispatch_list: DispatchList,
     /// Where the last request that the driver took ends.
     last_position: Sector,
     in_driver: u32,
@@ -134,7 +134,7 @@ impl CfqLists {
             idle_class_timer: None,
             last_end: 0,
             kicked: None,
-            leaving: Leaving::default(),
+            dispatch_list: DispatchList::default(),
             last_position: 0,
             in_driver: 0,
             device_is_deep: false,
@@ -173,7 +173,7 @@ impl CfqLists {
         let class = usize::from(self.queues[queue_id].is_tasks);
         let deadline = self.jiffies + self.ticks.fifo_expire[class];
         self.fifos.add(requests, id, queue_id, deadline);
-        self.leaving.came(id);
+        self.dispatch_list.came(id);
         let next = self.queues[queue_id].next;
         self.queues[queue_id].next = self.better(requests, next, Some(id));
         self.queues[queue_id].queued += 1;
@@ -263,7 +263,7 @@ impl Scheduler for CfqLists {
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
-        !self.leaving.has(request)
+        !self.dispatch_list.has(request)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
@@ -309,12 +309,12 @@ impl Scheduler for CfqLists {
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         self.at(now);
-        if self.leaving.is_empty() && self.busy > 0 {
+        if self.dispatch_list.is_empty() && self.busy > 0 {
             self.dispatch_round(requests);
         }
         // Nothing is left to try before something else happens.
         self.kicked = None;
-        let id = self.leaving.pop_front()?;
+        let id = self.dispatch_list.pop_front()?;
         self.in_driver += 1;
         self.device_is_deep |= self.in_driver > SHALLOW_DEVICE;
         self.last_position = requests[id].end();
@@ -371,6 +371,6 @@ impl Scheduler for CfqLists {
     }
 
     fn queued(&self) -> usize {
-        self.fifos.len() + self.leaving.len()
+        self.fifos.len() + self.dispatch_list.len()
     }
 }

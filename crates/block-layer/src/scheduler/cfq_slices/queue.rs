@@ -20,7 +20,7 @@ pub(super) struct Queue {
     pub(super) priority: Priority,
     pub(super) queued: u32,
     pub(super) metadata_queued: u32,
-    /// Leaving, or at the device.
+    /// On the dispatch list or at the device.
     pub(super) dispatched: u32,
     pub(super) next: Option<RequestId>,
     /// None: it has nothing queued.
