@@ -23,7 +23,7 @@ use crate::scheduler::linus::{self, Linus};
 use crate::scheduler::mq_deadline::{self, MqDeadline};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
-use tunables::Given;
+use tunables::TunableReader;
 pub use variants::{SchedulerVariant, Version, mm_patch, version};
 
 /// A scheduler that is known to exist, with tunables that it has.
@@ -156,9 +156,9 @@ impl SchedulerSpec {
         hz: u32,
     ) -> Result<SchedulerSpec, BadScheduler> {
         let variant = variants::find(given, kernel)?;
-        let mut given = Given::new(variant, given);
-        let tunables = tunables_of(variant, hz, &mut given);
-        given.finish()?;
+        let mut reader = TunableReader::new(variant, given);
+        let tunables = tunables_of(variant, hz, &mut reader);
+        reader.finish()?;
         Ok(SchedulerSpec {
             variant,
             hz,
@@ -320,25 +320,25 @@ pub fn time_tunables_ns() -> BTreeMap<&'static str, events::time::Time> {
     let nothing = BTreeMap::new();
     let mut units_ns = BTreeMap::new();
     for variant in variants::variants() {
-        let mut given = Given::new(variant, &nothing);
-        tunables_of(variant, 1000, &mut given);
-        units_ns.extend(given.units_ns());
+        let mut reader = TunableReader::new(variant, &nothing);
+        tunables_of(variant, 1000, &mut reader);
+        units_ns.extend(reader.units_ns());
     }
     units_ns
 }
 
-fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunables {
+fn tunables_of(variant: SchedulerVariant, hz: u32, reader: &mut TunableReader) -> Tunables {
     match (variant.name, variant.version) {
-        ("linus", _) => Tunables::Linus(tunables::linus(given)),
-        ("deadline", "A") => Tunables::DeadlineA(tunables::deadline_a(given)),
-        ("deadline", "mm") => Tunables::DeadlineTimed(tunables::deadline_timed(given)),
+        ("linus", _) => Tunables::Linus(tunables::linus(reader)),
+        ("deadline", "A") => Tunables::DeadlineA(tunables::deadline_a(reader)),
+        ("deadline", "mm") => Tunables::DeadlineTimed(tunables::deadline_timed(reader)),
         ("deadline", "B") => {
-            Tunables::Deadline(deadline::DeadlineVariant::B, tunables::deadline(given))
+            Tunables::Deadline(deadline::DeadlineVariant::B, tunables::deadline(reader))
         }
         ("deadline", _) | ("mq-deadline", "C") => {
-            Tunables::Deadline(deadline::DeadlineVariant::C, tunables::deadline(given))
+            Tunables::Deadline(deadline::DeadlineVariant::C, tunables::deadline(reader))
         }
-        ("mq-deadline", _) => Tunables::MqDeadline(tunables::mq_deadline(given)),
+        ("mq-deadline", _) => Tunables::MqDeadline(tunables::mq_deadline(reader)),
         ("anticipatory", version) => {
             let version = match version {
                 "2.5.59-mm5" => anticipatory::Version::Draft,
@@ -348,28 +348,28 @@ fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunable
                 "2.6.24" => anticipatory::Version::Linux2_6_24,
                 _ => anticipatory::Version::Linux2_6_32,
             };
-            Tunables::Anticipatory(version, tunables::anticipatory(given, version, hz))
+            Tunables::Anticipatory(version, tunables::anticipatory(reader, version, hz))
         }
-        ("cfq", "2.6.6") => Tunables::CfqRoundRobin(tunables::cfq_round_robin(given)),
-        ("cfq", "2.6.10") => Tunables::CfqByService(tunables::cfq_by_service(given)),
+        ("cfq", "2.6.6") => Tunables::CfqRoundRobin(tunables::cfq_round_robin(reader)),
+        ("cfq", "2.6.10") => Tunables::CfqByService(tunables::cfq_by_service(reader)),
         ("cfq", "2.6.15" | "2.6.18") => {
             let version = match variant.version {
                 "2.6.15" => cfq_lists::Version::Linux2_6_15,
                 _ => cfq_lists::Version::Linux2_6_18,
             };
-            Tunables::CfqLists(version, tunables::cfq_lists(given, version))
+            Tunables::CfqLists(version, tunables::cfq_lists(reader, version))
         }
-        ("cfq", "2.6.22" | "2.6.29") => Tunables::CfqSlices(tunables::cfq_slices(given)),
+        ("cfq", "2.6.22" | "2.6.29") => Tunables::CfqSlices(tunables::cfq_slices(reader)),
         ("cfq", version) => {
             let version = match version {
                 "2.6.35" => cfq::Version::Linux2_6_35,
                 "2.6.35-group-idle-v2" => cfq::Version::GroupIdleV2,
                 _ => cfq::Version::Linux2_6_37,
             };
-            Tunables::Cfq(version, tunables::cfq(given, version))
+            Tunables::Cfq(version, tunables::cfq(reader, version))
         }
-        ("bfq", _) => Tunables::Bfq(tunables::bfq(given)),
-        ("kyber", _) => Tunables::Kyber(tunables::kyber(given)),
+        ("bfq", _) => Tunables::Bfq(tunables::bfq(reader)),
+        ("kyber", _) => Tunables::Kyber(tunables::kyber(reader)),
         _ => Tunables::Nothing,
     }
 }
