@@ -5,7 +5,7 @@ use super::dma::Dma;
 use super::outcome::{Finished, Later, Reminder, Turn};
 use super::runner::{LockNumber, Origin, RunnerNumber, WorkItem};
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
-use block_layer::completion::{Completions, Counters, Outcome, RequestId, Step};
+use block_layer::completion::{CompletionStep, Completions, Counters, Outcome, RequestId};
 use block_layer::scheduler::hooks::{HookLock, Hooks};
 use block_layer::{Bio, QueueMap, Request, TaskId};
 use events::SpecError;
@@ -74,7 +74,7 @@ pub enum Tag {
     /// A runner's work item is done.
     WorkItem(Origin),
     /// A step on the way from an interrupt to a completed request is done.
-    Completion(Step),
+    Completion(CompletionStep),
 }
 
 impl Detailed {
@@ -545,8 +545,8 @@ impl HookCosts {
     }
 }
 
-impl From<Step> for Tag {
-    fn from(step: Step) -> Tag {
+impl From<CompletionStep> for Tag {
+    fn from(step: CompletionStep) -> Tag {
         Tag::Completion(step)
     }
 }

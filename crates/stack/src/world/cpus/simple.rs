@@ -57,12 +57,12 @@ pub(super) struct Simple {
     locks: Vec<Time>,
     /// By drive.
     schedulers: Vec<Scheduler>,
-    done: Step,
+    done: FollowUp,
 }
 
 /// What follows from the time that a CPU has worked.
 #[derive(Clone, Copy, Debug, Default)]
-enum Step {
+enum FollowUp {
     #[default]
     Nothing,
     /// What the CPU did has had its time.
@@ -104,7 +104,7 @@ impl Simple {
             runners: Vec::new(),
             locks: Vec::new(),
             schedulers: Vec::new(),
-            done: Step::Nothing,
+            done: FollowUp::Nothing,
         }
     }
 
@@ -122,26 +122,26 @@ impl Simple {
 
     pub(super) fn remind(&mut self, reminder: Reminder) {
         match reminder {
-            Reminder::Worked(cpu) => self.done = Step::Worked(cpu),
+            Reminder::Worked(cpu) => self.done = FollowUp::Worked(cpu),
             Reminder::Moved(_) => unreachable!("their drives have no adapters"),
         }
     }
 
     pub(super) fn follow(&mut self, now: Time) -> Option<Finished> {
         match std::mem::take(&mut self.done) {
-            Step::Nothing => None,
-            Step::Worked(cpu) => {
+            FollowUp::Nothing => None,
+            FollowUp::Worked(cpu) => {
                 let task = self.on(cpu);
                 let Some(runner) = runner_of(task) else {
                     return Some(Finished::Called { task, cpu });
                 };
-                self.done = Step::WorkItem(cpu, runner);
+                self.done = FollowUp::WorkItem(cpu, runner);
                 match self.end_item(runner) {
                     Some(origin) => Some(Finished::WorkItem { origin, cpu }),
                     None => self.follow(now),
                 }
             }
-            Step::WorkItem(cpu, runner) => self
+            FollowUp::WorkItem(cpu, runner) => self
                 .after_item(now, cpu, runner)
                 .map(|turn| Finished::Next { cpu, turn }),
         }
