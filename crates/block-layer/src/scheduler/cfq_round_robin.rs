@@ -11,16 +11,16 @@ use events::time::Time;
 
 /// What may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tunables {
+pub struct CfqRoundRobinTunables {
     /// Requests that a round moves to the driver, at the least.
     pub quantum: u32,
     /// Requests of the pool that are not shared out among processes.
     pub queued: u32,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for CfqRoundRobinTunables {
+    fn default() -> CfqRoundRobinTunables {
+        CfqRoundRobinTunables {
             quantum: 4,
             queued: 8,
         }
@@ -37,7 +37,7 @@ const QUEUED_MAX: u32 = 128;
 /// The state of one queue's first CFQ.
 #[derive(Clone, Debug)]
 pub struct CfqRoundRobin {
-    tunables: Tunables,
+    tunables: CfqRoundRobinTunables,
     pool_requests: u32,
     queue_of: ByTask<QueueId>,
     /// By queue: what it has queued of each direction.
@@ -52,7 +52,7 @@ type QueueId = usize;
 
 impl CfqRoundRobin {
     /// An idle scheduler in front of a pool of that many requests of each direction.
-    pub fn new(tunables: Tunables, pool_requests: u32) -> CfqRoundRobin {
+    pub fn new(tunables: CfqRoundRobinTunables, pool_requests: u32) -> CfqRoundRobin {
         CfqRoundRobin {
             tunables,
             pool_requests,
@@ -191,7 +191,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn bench() -> Bench<CfqRoundRobin> {
-        Bench::new(CfqRoundRobin::new(Tunables::default(), POOL_REQUESTS))
+        Bench::new(CfqRoundRobin::new(
+            CfqRoundRobinTunables::default(),
+            POOL_REQUESTS,
+        ))
     }
 
     fn add(bench: &mut Bench<CfqRoundRobin>, task: TaskId, starts: &[Sector]) {
@@ -243,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_process_has_its_share_of_the_pool_in_each_direction() {
-        let mut bench = Bench::new(CfqRoundRobin::new(Tunables::default(), 48));
+        let mut bench = Bench::new(CfqRoundRobin::new(CfqRoundRobinTunables::default(), 48));
         let of = |task| Bio {
             task,
             ..bio(0, Read, 0)
@@ -267,7 +270,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..16) {
-            let scheduler = Box::new(CfqRoundRobin::new(Tunables::default(), POOL_REQUESTS));
+            let scheduler = Box::new(CfqRoundRobin::new(CfqRoundRobinTunables::default(), POOL_REQUESTS));
             invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
     }

@@ -31,12 +31,12 @@ use inject::Measuring;
 use queue::{Queue, QueueId};
 use raise::Burst;
 use rate::PeakRate;
-pub use tunables::Tunables;
+pub use tunables::BfqTunables;
 
 /// The state of one queue's BFQ.
 #[derive(Clone, Debug)]
 pub struct Bfq {
-    tunables: Tunables,
+    tunables: BfqTunables,
     rotational: bool,
     backwards: Backwards,
     queues: Vec<Queue>,
@@ -103,7 +103,7 @@ const DEFAULT_GROUP_WEIGHT: u64 = 100;
 
 impl Bfq {
     /// `group_weights`: by group; the first, the root's, has no meaning here. Groups beyond have 100.
-    pub fn new(tunables: Tunables, rotational: bool, group_weights: &[u32]) -> Bfq {
+    pub fn new(tunables: BfqTunables, rotational: bool, group_weights: &[u32]) -> Bfq {
         Bfq {
             backwards: Backwards {
                 sectors_max: tunables.back_seek_max_kib * 2,

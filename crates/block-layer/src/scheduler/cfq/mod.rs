@@ -26,13 +26,13 @@ use group::Groups;
 pub use queue::Workload;
 use queue::{GroupId, IoContext, Queue, QueueId};
 use tunables::InTicks;
-pub use tunables::{Surroundings, Tunables, Version};
+pub use tunables::{CfqTunables, Surroundings, Version};
 
 /// The state of one queue's CFQ.
 #[derive(Clone, Debug)]
 pub struct Cfq {
     version: Version,
-    tunables: Tunables,
+    tunables: CfqTunables,
     ticks: InTicks,
     tick: Tick,
     rotational: bool,
@@ -100,7 +100,7 @@ impl Cfq {
     /// `group_weights`: by group, the root first; 1000 is the root's own.
     pub fn new(
         version: Version,
-        tunables: Tunables,
+        tunables: CfqTunables,
         surroundings: Surroundings,
         group_weights: &[u32],
     ) -> Cfq {

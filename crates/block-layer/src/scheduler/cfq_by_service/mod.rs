@@ -16,7 +16,7 @@ use events::time::{MILLISECOND, SECOND, Tick, Time};
 
 /// What may be set. Times in nanoseconds; they take effect in whole ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tunables {
+pub struct CfqByServiceTunables {
     /// Requests that a round moves to the driver, at the least.
     pub quantum: u32,
     /// Requests of each direction that every process may have.
@@ -36,9 +36,9 @@ pub struct Tunables {
     pub find_best: bool,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for CfqByServiceTunables {
+    fn default() -> CfqByServiceTunables {
+        CfqByServiceTunables {
             quantum: 4,
             queued: 8,
             fifo_expire_sync_ns: 500 * MILLISECOND,
@@ -62,7 +62,7 @@ const DEEP_DEVICE: u32 = 4;
 /// The state of one queue's second CFQ.
 #[derive(Clone, Debug)]
 pub struct CfqByService {
-    tunables: Tunables,
+    tunables: CfqByServiceTunables,
     ticks: Ticks,
     tick: Tick,
     backwards: Backwards,
@@ -111,7 +111,7 @@ struct Queue {
 
 impl CfqByService {
     /// An idle scheduler of a kernel with `hz` ticks per second, in front of a pool of that many requests of each direction.
-    pub fn new(tunables: Tunables, hz: u32, pool_requests: u32) -> CfqByService {
+    pub fn new(tunables: CfqByServiceTunables, hz: u32, pool_requests: u32) -> CfqByService {
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         CfqByService {
             ticks: Ticks {

@@ -20,9 +20,9 @@ use queue::{List, Lists, Queue};
 
 /// What may be set: of CFQ's common tunables those of 2.6.15, and one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tunables {
+pub struct CfqListsTunables {
     /// Those that later versions have too.
-    pub common: cfq::Tunables,
+    pub common: cfq::CfqTunables,
     /// Requests at the device with which a queue that nobody idles on has to wait.
     pub max_depth: u32,
 }
@@ -36,18 +36,18 @@ pub enum Version {
     Linux2_6_18,
 }
 
-impl Tunables {
+impl CfqListsTunables {
     /// The defaults.
-    pub fn of(version: Version) -> Tunables {
+    pub fn of(version: Version) -> CfqListsTunables {
         let (slice_idle_ms, max_depth) = match version {
             Version::Linux2_6_15 => (10, 2),
             Version::Linux2_6_18 => (14, u32::MAX),
         };
-        Tunables {
-            common: cfq::Tunables {
+        CfqListsTunables {
+            common: cfq::CfqTunables {
                 quantum: 4,
                 slice_idle_ns: slice_idle_ms * MILLISECOND,
-                ..cfq::Tunables::default()
+                ..cfq::CfqTunables::default()
             },
             max_depth,
         }
@@ -58,7 +58,7 @@ impl Tunables {
 #[derive(Clone, Debug)]
 pub struct CfqLists {
     version: Version,
-    tunables: Tunables,
+    tunables: CfqListsTunables,
     ticks: Ticks,
     tick: Tick,
     backwards: Backwards,
@@ -103,7 +103,7 @@ struct Ticks {
 
 impl CfqLists {
     /// An idle scheduler of a kernel with `hz` ticks per second.
-    pub fn new(version: Version, tunables: Tunables, hz: u32) -> CfqLists {
+    pub fn new(version: Version, tunables: CfqListsTunables, hz: u32) -> CfqLists {
         let common = tunables.common;
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         CfqLists {

@@ -10,7 +10,7 @@ mod tests;
 
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
-use crate::scheduler::cfq::{Surroundings, Tunables};
+use crate::scheduler::cfq::{CfqTunables, Surroundings};
 use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::RequestFifos;
 use crate::scheduler::sorted::Sorted;
@@ -22,7 +22,7 @@ use queue::{Queue, ServiceOrder};
 /// The state of one queue's CFQ.
 #[derive(Clone, Debug)]
 pub struct CfqSlices {
-    tunables: Tunables,
+    tunables: CfqTunables,
     ticks: Ticks,
     tick: Tick,
     rotational: bool,
@@ -83,7 +83,7 @@ fn is_seeky(task: &IoContext) -> bool {
 
 impl CfqSlices {
     /// An idle scheduler.
-    pub fn new(tunables: Tunables, surroundings: Surroundings) -> CfqSlices {
+    pub fn new(tunables: CfqTunables, surroundings: Surroundings) -> CfqSlices {
         let hz = u64::from(surroundings.hz);
         let ticks = |ns: Time| (ns * hz).div_ceil(1_000_000_000);
         CfqSlices {

@@ -119,15 +119,15 @@ fn scheduler(variant: SchedulerVariant) -> String {
     format!("{} ({})", variant.name, variant.version)
 }
 
-pub(super) fn linus(reader: &mut TunableReader) -> linus::Tunables {
-    let mut tunables = linus::Tunables::default();
+pub(super) fn linus(reader: &mut TunableReader) -> linus::LinusTunables {
+    let mut tunables = linus::LinusTunables::default();
     reader.number("read_latency", &mut tunables.read_latency, 0);
     reader.number("write_latency", &mut tunables.write_latency, 0);
     tunables
 }
 
-pub(super) fn deadline_a(reader: &mut TunableReader) -> deadline_a::Tunables {
-    let mut tunables = deadline_a::Tunables::default();
+pub(super) fn deadline_a(reader: &mut TunableReader) -> deadline_a::DeadlineATunables {
+    let mut tunables = deadline_a::DeadlineATunables::default();
     reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
     reader.number("fifo_batch", &mut tunables.fifo_batch, 0);
     reader.number("seek_cost", &mut tunables.seek_cost, 0);
@@ -135,8 +135,8 @@ pub(super) fn deadline_a(reader: &mut TunableReader) -> deadline_a::Tunables {
     tunables
 }
 
-pub(super) fn deadline(reader: &mut TunableReader) -> deadline::Tunables {
-    let mut tunables = deadline::Tunables::default();
+pub(super) fn deadline(reader: &mut TunableReader) -> deadline::DeadlineTunables {
+    let mut tunables = deadline::DeadlineTunables::default();
     reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
     reader.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
     reader.number("writes_starved", &mut tunables.writes_starved, 0);
@@ -145,16 +145,16 @@ pub(super) fn deadline(reader: &mut TunableReader) -> deadline::Tunables {
     tunables
 }
 
-pub(super) fn deadline_timed(reader: &mut TunableReader) -> deadline_timed::Tunables {
-    let mut tunables = deadline_timed::Tunables::default();
+pub(super) fn deadline_timed(reader: &mut TunableReader) -> deadline_timed::DeadlineTimedTunables {
+    let mut tunables = deadline_timed::DeadlineTimedTunables::default();
     reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
     reader.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
     reader.milliseconds("batch_expire", &mut tunables.batch_expire_ns, 0);
     tunables
 }
 
-pub(super) fn mq_deadline(reader: &mut TunableReader) -> mq_deadline::Tunables {
-    let mut tunables = mq_deadline::Tunables::default();
+pub(super) fn mq_deadline(reader: &mut TunableReader) -> mq_deadline::MqDeadlineTunables {
+    let mut tunables = mq_deadline::MqDeadlineTunables::default();
     reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
     reader.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
     reader.number("writes_starved", &mut tunables.writes_starved, 0);
@@ -170,8 +170,8 @@ pub(super) fn anticipatory(
     reader: &mut TunableReader,
     version: anticipatory::Version,
     hz: u32,
-) -> anticipatory::Tunables {
-    let mut tunables = anticipatory::Tunables::of(version, hz);
+) -> anticipatory::AnticipatoryTunables {
+    let mut tunables = anticipatory::AnticipatoryTunables::of(version, hz);
     reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
     reader.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
     if version == anticipatory::Version::Draft {
@@ -185,8 +185,8 @@ pub(super) fn anticipatory(
     tunables
 }
 
-pub(super) fn cfq(reader: &mut TunableReader, version: cfq::Version) -> cfq::Tunables {
-    let mut tunables = cfq_of_all(reader, cfq::Tunables::default());
+pub(super) fn cfq(reader: &mut TunableReader, version: cfq::Version) -> cfq::CfqTunables {
+    let mut tunables = cfq_of_all(reader, cfq::CfqTunables::default());
     if version.has_group_idle() {
         reader.milliseconds("group_idle", &mut tunables.group_idle_ns, 0);
     }
@@ -195,15 +195,17 @@ pub(super) fn cfq(reader: &mut TunableReader, version: cfq::Version) -> cfq::Tun
     tunables
 }
 
-pub(super) fn cfq_round_robin(reader: &mut TunableReader) -> cfq_round_robin::Tunables {
-    let mut tunables = cfq_round_robin::Tunables::default();
+pub(super) fn cfq_round_robin(
+    reader: &mut TunableReader,
+) -> cfq_round_robin::CfqRoundRobinTunables {
+    let mut tunables = cfq_round_robin::CfqRoundRobinTunables::default();
     reader.number("quantum", &mut tunables.quantum, 1);
     reader.number("queued", &mut tunables.queued, 1);
     tunables
 }
 
-pub(super) fn cfq_by_service(reader: &mut TunableReader) -> cfq_by_service::Tunables {
-    let mut tunables = cfq_by_service::Tunables::default();
+pub(super) fn cfq_by_service(reader: &mut TunableReader) -> cfq_by_service::CfqByServiceTunables {
+    let mut tunables = cfq_by_service::CfqByServiceTunables::default();
     reader.number("quantum", &mut tunables.quantum, 1);
     reader.number("queued", &mut tunables.queued, 1);
     reader.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 1);
@@ -218,8 +220,8 @@ pub(super) fn cfq_by_service(reader: &mut TunableReader) -> cfq_by_service::Tuna
 pub(super) fn cfq_lists(
     reader: &mut TunableReader,
     version: cfq_lists::Version,
-) -> cfq_lists::Tunables {
-    let mut tunables = cfq_lists::Tunables::of(version);
+) -> cfq_lists::CfqListsTunables {
+    let mut tunables = cfq_lists::CfqListsTunables::of(version);
     tunables.common = cfq_of_all(reader, tunables.common);
     if version == cfq_lists::Version::Linux2_6_15 {
         reader.number("max_depth", &mut tunables.max_depth, 1);
@@ -228,15 +230,15 @@ pub(super) fn cfq_lists(
 }
 
 /// Before groups: a quantum of 4 (`cfq_quantum` of 2.6.29).
-pub(super) fn cfq_slices(reader: &mut TunableReader) -> cfq::Tunables {
-    let tunables = cfq::Tunables {
+pub(super) fn cfq_slices(reader: &mut TunableReader) -> cfq::CfqTunables {
+    let tunables = cfq::CfqTunables {
         quantum: 4,
-        ..cfq::Tunables::default()
+        ..cfq::CfqTunables::default()
     };
     cfq_of_all(reader, tunables)
 }
 
-fn cfq_of_all(reader: &mut TunableReader, mut tunables: cfq::Tunables) -> cfq::Tunables {
+fn cfq_of_all(reader: &mut TunableReader, mut tunables: cfq::CfqTunables) -> cfq::CfqTunables {
     reader.number("quantum", &mut tunables.quantum, 1);
     reader.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 1);
     reader.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 1);
@@ -249,8 +251,8 @@ fn cfq_of_all(reader: &mut TunableReader, mut tunables: cfq::Tunables) -> cfq::T
     tunables
 }
 
-pub(super) fn bfq(reader: &mut TunableReader) -> bfq::Tunables {
-    let mut tunables = bfq::Tunables::default();
+pub(super) fn bfq(reader: &mut TunableReader) -> bfq::BfqTunables {
+    let mut tunables = bfq::BfqTunables::default();
     reader.milliseconds("slice_idle", &mut tunables.slice_idle_ns, 0);
     reader.time(
         "slice_idle_us",
@@ -270,8 +272,8 @@ pub(super) fn bfq(reader: &mut TunableReader) -> bfq::Tunables {
     tunables
 }
 
-pub(super) fn kyber(reader: &mut TunableReader) -> kyber::Tunables {
-    let mut tunables = kyber::Tunables::default();
+pub(super) fn kyber(reader: &mut TunableReader) -> kyber::KyberTunables {
+    let mut tunables = kyber::KyberTunables::default();
     reader.time("read_lat_nsec", &mut tunables.read_lat_nsec, 1, 0, TIME_MAX);
     reader.time(
         "write_lat_nsec",
