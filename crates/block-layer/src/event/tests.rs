@@ -7,7 +7,7 @@ use crate::plug::PlugRules;
 use crate::pool::PoolRules;
 use crate::scheduler::cfq::{Cfq, CfqTunables, Surroundings, Version};
 use crate::scheduler::deadline::{Deadline, DeadlineVariant};
-use crate::scheduler::invariants::tapped::serve_tapped;
+use crate::scheduler::invariants::tapped_queue::serve_tapped;
 use crate::scheduler::invariants::{self, Arrival};
 use crate::scheduler::noop::Noop;
 use crate::{QueueRules, RequestQueue};

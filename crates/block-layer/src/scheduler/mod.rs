@@ -26,7 +26,7 @@ pub(crate) mod none;
 pub mod noop;
 mod read_preference;
 mod request_fifo;
-mod sorted;
+mod sorted_set;
 pub mod spec;
 mod task_queues;
 

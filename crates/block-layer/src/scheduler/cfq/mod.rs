@@ -19,7 +19,7 @@ use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
 use crate::scheduler::cfq::message::{Event, QueueName, SchedulerMessage};
 use crate::scheduler::request_fifo::RequestFifos;
-use crate::scheduler::sorted::Sorted;
+use crate::scheduler::sorted_set::SortedSet;
 use crate::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use events::time::{Tick, Time};
 use group::Groups;
@@ -49,7 +49,7 @@ pub struct Cfq {
     /// Of queues that are over: to be used again.
     free_queues: Vec<QueueId>,
     /// By level: queues of any group and class but idle, by where their next requests start.
-    places: [Sorted<(Sector, QueueId)>; 8],
+    places: [SortedSet<(Sector, QueueId)>; 8],
     next_sequence: u64,
 
     active: Option<QueueId>,

@@ -13,7 +13,7 @@ use crate::scheduler::backwards::Backwards;
 use crate::scheduler::cfq::{CfqTunables, Surroundings};
 use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::RequestFifos;
-use crate::scheduler::sorted::Sorted;
+use crate::scheduler::sorted_set::SortedSet;
 use crate::scheduler::task_queues::{IoContext, QueueId, TaskQueues};
 use crate::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use events::time::{MILLISECOND, Tick, Time};
@@ -30,7 +30,7 @@ pub struct CfqSlices {
     queues: TaskQueues<Queue>,
     fifos: RequestFifos,
     /// Queues that have requests, in the order of service.
-    line: Sorted<ServiceOrder>,
+    line: SortedSet<ServiceOrder>,
     next_sequence: u64,
     active: Option<QueueId>,
     /// Whose request was the first of this slice: the task that is waited for.
@@ -109,7 +109,7 @@ impl CfqSlices {
             },
             queues: TaskQueues::default(),
             fifos: RequestFifos::default(),
-            line: Sorted::default(),
+            line: SortedSet::default(),
             next_sequence: 0,
             active: None,
             active_task: None,
