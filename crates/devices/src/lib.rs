@@ -4,7 +4,7 @@
 
 pub mod array;
 mod chain;
-mod completing;
+mod completion_times;
 pub mod disk;
 pub mod flash;
 mod index;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::call::{Call, DATA_BYTES_MAX};
-use super::closed::{Closed, Load};
+use super::closed_system::{ClosedSystem, Load};
 use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
 use super::operation::Operation;
@@ -213,7 +213,7 @@ proptest! {
     #[test]
     fn one_seed_has_one_result(spec in clients(), seed in any::<u64>()) {
         let run = || {
-            let mut closed = Closed::new(&spec, seed).unwrap();
+            let mut closed = ClosedSystem::new(&spec, seed).unwrap();
             closed.run(&Load {
                 operation: Operation::Write,
                 threads: 5,
