@@ -13,7 +13,7 @@ mod inodes;
 mod io;
 mod journal;
 mod spec;
-mod syncing;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod thread;

@@ -9,7 +9,7 @@
 
 mod allocation;
 mod call;
-mod checkpointing;
+mod checkpoint;
 mod data;
 mod deferral;
 mod directory;
@@ -24,7 +24,7 @@ mod items;
 mod loads;
 mod locks;
 mod log;
-mod logging;
+mod log_waits;
 mod phase;
 mod pusher;
 mod release;
@@ -32,7 +32,7 @@ mod site;
 mod spec;
 mod step;
 mod switches;
-mod syncing;
+mod sync;
 mod thread;
 mod transaction;
 mod volume;
@@ -51,8 +51,8 @@ use crate::actor::{Actor, Caller};
 use crate::effect::{BlockIo, Effect, FlushNumber};
 use crate::filesystem::{Progress, Results};
 use crate::switches::SwitchesOptions;
-use checkpointing::CheckpointWork;
-pub use checkpointing::Checkpoints;
+use checkpoint::CheckpointWork;
+pub use checkpoint::Checkpoints;
 use data::Files;
 use deferral::Item;
 use events::event_queue::EventQueue;
@@ -68,7 +68,7 @@ pub use io::Written;
 use loads::LoadFiles;
 use locks::Locks;
 use log::Log;
-use logging::Waiter;
+use log_waits::Waiter;
 use pusher::Pusher;
 use site::Site;
 pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
@@ -95,7 +95,7 @@ pub struct Xfs {
     locks: Locks<Actor>,
     log: Log,
     /// Who waits for what of the log.
-    waits: logging::Waits,
+    waits: log_waits::Waits,
     /// Whether `fsync` and the log ask the drive to empty its cache.
     flushes: bool,
     pusher: Pusher,
@@ -233,7 +233,7 @@ impl Xfs {
             volume,
             locks,
             log: Log::new(xfs.log_blocks, xfs.log_buffers, xfs.log_buffer_bytes),
-            waits: logging::Waits::default(),
+            waits: log_waits::Waits::default(),
             flushes: below.flushes && xfs.barrier,
             pusher,
             checkpoint_work: CheckpointWork::default(),

@@ -2,8 +2,8 @@
 //! `granted`) and hands over what is to be done as `Effect`s, in their order.
 
 mod faults;
-mod freeing;
-mod waiting;
+mod free_pages;
+mod waits;
 
 use std::collections::BTreeMap;
 

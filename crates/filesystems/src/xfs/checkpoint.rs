@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::logging::BufferWaiter;
+use super::log_waits::BufferWaiter;
 use super::site::Site;
 use super::switches::Comm;
 use super::{Actor, Effect, Xfs, bound, unbound};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::checkpointing::Checkpoints;
+use super::checkpoint::Checkpoints;
 use super::io::Purpose;
 use super::log::LogWrite;
 use super::site::Site;
