@@ -1,7 +1,7 @@
 //! The simulated machine as a whole: tasks on CPUs, files, the page cache, drives; one event queue.
 
 mod bios;
-mod cached;
+mod cache_calls;
 mod cpu_work;
 mod cpus;
 mod drive;
@@ -30,8 +30,8 @@ use workload::usage::Usage;
 use crate::key_reader::KeyReader;
 use block_layer::completion::Counters;
 use block_layer::{KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
-use cached::Cached;
-pub use cached::FileReads;
+use cache_calls::Cached;
+pub use cache_calls::FileReads;
 pub(crate) use cpus::CALL_NS_MAX;
 use cpus::Reminder;
 pub use cpus::{
