@@ -112,7 +112,7 @@ fn hold(mount: &Mount, now: Time) {
     );
 }
 
-/// Of threads, some so large that they are several calls.
+/// Threads' requests, some so large that they are several calls.
 fn requests() -> impl Strategy<Value = Vec<(Time, Request)>> {
     let one = (0..300_000u64, any::<bool>(), 1..3 * DATA_BYTES_MAX, 0..6u32);
     prop::collection::vec(one, 1..60).prop_map(|requests| {

@@ -1,4 +1,4 @@
-//! From a device's interrupt to a completed request: which CPU does it, told how, at what cost.
+//! From a device's interrupt to a completed request: which CPU does it, how it is notified, at what cost.
 //!
 //! Its owner makes requests (`begin`), reports interrupts, and hands back each `CompletionStep` that the processors say is done.
 

@@ -24,7 +24,7 @@ pub enum DeadlineVariant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DeadlineTunables {
-    /// A read that has waited for so long begins the next batch of reads.
+    /// A read that has waited this long begins the next batch of reads.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// The same of writes.

@@ -15,7 +15,7 @@ use events::time::{MILLISECOND, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DeadlineATunables {
-    /// A read that has waited for so long begins the next batch.
+    /// A read that has waited this long begins the next batch.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// What a batch may cost.

@@ -14,7 +14,7 @@ use events::time::{MILLISECOND, SECOND, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DeadlineTimedTunables {
-    /// A read that has waited for so long is served before those that are next by sector.
+    /// A read that has waited this long is served before those that are next by sector.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// The same of writes.
@@ -39,7 +39,7 @@ impl Default for DeadlineTimedTunables {
 #[derive(Clone, Debug)]
 pub struct DeadlineTimed {
     tunables: DeadlineTimedTunables,
-    /// Of each direction, as are the next two.
+    /// By direction, as are the next two.
     expire_ns: [Time; 2],
     fifos: RequestFifos,
     checked_at: [Time; 2],

@@ -16,7 +16,7 @@ use events::time::{MILLISECOND, SECOND, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MqDeadlineTunables {
-    /// A read that has waited for so long begins the next batch of reads of its class.
+    /// A read that has waited this long begins the next batch of reads of its class.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// The same of writes.
@@ -63,7 +63,7 @@ pub struct MqDeadline {
     position: Option<[Sector; LINES]>,
     /// Writes leave tags to reads.
     reserves: bool,
-    /// Of each class, queued or at the device.
+    /// Requests of each class, queued or at the device.
     outstanding: [u32; CLASSES.len()],
     // These three are common to all classes, as in the kernel.
     last_direction: Direction,
@@ -108,7 +108,7 @@ impl MqDeadline {
         self.tunables.async_depth.unwrap_or(default).max(1)
     }
 
-    /// What has waited so long that its class does not matter any more (`dd_dispatch_prio_aged_requests`).
+    /// A request that has waited so long that its class no longer matters (`dd_dispatch_prio_aged_requests`).
     fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let classes_busy = self.outstanding.iter().filter(|&&count| count > 0).count();
         let started_by = now.checked_sub(self.tunables.prio_aging_expire_ns)?;

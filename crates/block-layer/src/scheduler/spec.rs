@@ -319,7 +319,7 @@ impl SchedulerSpec {
     }
 }
 
-/// Of every scheduler's tunables that are times: what one unit of each is in nanoseconds, by the kernel's name (the
+/// The unit in nanoseconds of each tunable of any scheduler that is a time, by the kernel's name (the
 /// schedulers' sources: `show` and `store` of their attributes).
 pub fn time_tunables_ns() -> BTreeMap<&'static str, events::time::Time> {
     let nothing = BTreeMap::new();

@@ -3,7 +3,7 @@
 //!
 //! Two servers work at once: the mechanism, one command or one piece of cached data at a time, and the interface, which
 //! moves data between the cache and the host. Parameters as in DiskSim's files; the order in which the mechanism serves
-//! reads, writes and cached data is inferred. docs/model/disk.md tells the rules.
+//! reads, writes and cached data is inferred. docs/model/disk.md has the rules.
 
 mod choice;
 mod mechanics;

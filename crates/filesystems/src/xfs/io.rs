@@ -19,7 +19,7 @@ pub(super) struct Io {
 pub struct Written {
     /// Into the log.
     pub log: u64,
-    /// Of metadata, in their places.
+    /// Blocks of metadata, in their places.
     pub metadata: u64,
     /// Of files.
     pub data: u64,

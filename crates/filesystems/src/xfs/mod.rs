@@ -1,7 +1,7 @@
 //! XFS: allocation groups, inodes in chunks, directories, the delayed log, the allocation workqueue, and what of all that
 //! goes to the drive.
 //!
-//! A component of the machine: it is told what has happened (`worked`, `completed`, `flushed`) and hands over what is to be done
+//! A component of the machine: it is informed of what has happened (`worked`, `completed`, `flushed`) and hands over what is to be done
 //! as `Effect`s, in their order.
 //!
 //! Sources: `fs/xfs` of c999a223, 3.4.113 and 3.6.0 (docs/model/sources/xfs.md). docs/model/xfs.md has equations, parameters

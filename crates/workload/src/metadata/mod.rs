@@ -340,7 +340,7 @@ impl SyncMethod {
         )
     }
 
-    /// Of `files` written, how many are synced again.
+    /// How many of `files` written are synced again.
     fn again_count(self, files: u64) -> u64 {
         match self {
             SyncMethod::None | SyncMethod::BeforeClose => 0,

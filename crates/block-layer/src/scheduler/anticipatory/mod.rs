@@ -262,7 +262,7 @@ impl Anticipatory {
         }
         let mut gone = std::mem::take(io_context);
         io_context.queued = std::mem::take(&mut gone.queued);
-        // While it has something at the device, only its number tells when that is done.
+        // While it has something at the device, only its number shows when that is done.
         if self.target == Some(task) && self.target_finished {
             *self.io_context_of(DEPARTED) = gone;
             self.target = Some(DEPARTED);

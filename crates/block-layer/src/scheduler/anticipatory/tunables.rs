@@ -55,7 +55,7 @@ impl Version {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnticipatoryTunables {
-    /// A read that has waited for so long is served before those that are next by sector.
+    /// A read that has waited this long is served before those that are next by sector.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// The same of writes.

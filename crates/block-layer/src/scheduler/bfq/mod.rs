@@ -63,7 +63,7 @@ pub struct Bfq {
     busy: [u32; 3],
     /// Those that wait for their turn or have it, the one that came last at the end.
     busy_queues: Vec<QueueId>,
-    /// Of them, those whose weight is raised.
+    /// Busy queues whose weight is raised.
     raised_busy: u32,
     /// Counted queues by weight, and by group.
     weights: BTreeMap<u64, u32>,

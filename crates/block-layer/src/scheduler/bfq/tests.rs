@@ -112,7 +112,7 @@ fn backlogged_queues_share_by_priority_ten_for_each_level() {
     assert_shares(&read, &[80, 60, 40, 10], 0.03);
 }
 
-/// Of readers alike that begin at these times, what each reads in the second from then on.
+/// How much each of several equal readers, which begin at these times, reads in the second from `from` on.
 fn read_in_second(low_latency: bool, starts: &[Time], from: Time) -> Vec<u64> {
     let tunables = BfqTunables {
         low_latency,
@@ -268,7 +268,7 @@ fn a_higher_class_takes_the_place_of_the_one_in_service() {
     assert_eq!(bench.dispatched(0, 1), [9_000_000]);
 }
 
-/// Of a heavier random reader that is idled for, beside a light one: requests of the light one sent meanwhile. Each
+/// Requests of a light random reader that are sent while the queue of a heavier one is idled for. Each
 /// request takes `alone_ns`, and `beside_ns` if another is at the device.
 fn injected(alone_ns: Time, beside_ns: Time) -> usize {
     let mut bench = Bench::new(Bfq::new(plain(), false, &[1000, 100, 1000]));

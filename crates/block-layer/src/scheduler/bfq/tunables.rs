@@ -11,7 +11,7 @@ pub struct BfqTunables {
     /// How long to idle for a queue's next request; 0: never.
     #[serde(rename = "slice_idle")]
     pub slice_idle_ns: Time,
-    /// A sync request that has waited for so long is served before its queue's others.
+    /// A sync request that has waited this long is served before its queue's others.
     #[serde(rename = "fifo_expire_sync")]
     pub fifo_expire_sync_ns: Time,
     /// The same of async requests.

@@ -31,7 +31,7 @@ impl Version {
 pub struct CfqTunables {
     /// Requests of one queue at the device at a time; half of it in ordinary circumstances.
     pub quantum: u32,
-    /// A sync request that has waited for so long is served before its queue's others.
+    /// A sync request that has waited this long is served before its queue's others.
     #[serde(rename = "fifo_expire_sync")]
     pub fifo_expire_sync_ns: Time,
     /// The same of async requests.
@@ -99,7 +99,7 @@ pub(super) struct InTicks {
     pub(super) group_idle: u64,
     /// Of everybody's turn with low_latency.
     pub(super) target_latency: u64,
-    /// A fifth of a second: an idle-class queue joins so far behind the last. A group does so by as much in the unit
+    /// A fifth of a second: an idle-class queue joins this far behind the last. A group does so by as much in the unit
     /// of service, which is a 4096th of a tick: the kernel adds the same number to both.
     pub(super) join_delay: u64,
     pub(super) second: u64,

@@ -21,10 +21,10 @@ pub struct CfqByServiceTunables {
     pub quantum: u32,
     /// Requests of each direction that every process may have.
     pub queued: u32,
-    /// After so long an **async** request is served first, whatever the name says: the kernel keeps sync requests in the
+    /// After this time an **async** request is served first, whatever the name says: the kernel keeps sync requests in the
     /// other of its two lists.
     pub fifo_expire_sync_ns: Time,
-    /// After so long a **sync** request is served first.
+    /// After this time a **sync** request is served first.
     pub fifo_expire_async_ns: Time,
     /// So often a queue serves one that has waited too long.
     pub fifo_batch_expire_ns: Time,

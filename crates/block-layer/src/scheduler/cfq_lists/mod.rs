@@ -97,7 +97,7 @@ struct Ticks {
     fifo_expire: [u64; 2],
     slice: [u64; 2],
     slice_idle: u64,
-    /// The idle class waits for so long (`CFQ_IDLE_GRACE`).
+    /// How long the idle class waits (`CFQ_IDLE_GRACE`).
     idle_grace: u64,
 }
 
@@ -195,7 +195,7 @@ impl CfqLists {
         }
     }
 
-    /// Of a task's queues, that of such requests; all go where its first went before 2.6.18.
+    /// Which of a task's queues such requests go to; before 2.6.18 all go to its first.
     fn slot(&self, sync: bool) -> usize {
         match self.version {
             Version::Linux2_6_15 => 0,

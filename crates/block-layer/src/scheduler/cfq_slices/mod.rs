@@ -58,7 +58,7 @@ struct Ticks {
     slice_idle: u64,
     /// The longest wait for a task that seeks (`CFQ_MIN_TT`).
     slice_idle_seeky: u64,
-    /// So far behind the last an idle-class queue joins (`CFQ_IDLE_DELAY`).
+    /// How far behind the last an idle-class queue joins (`CFQ_IDLE_DELAY`).
     join_delay: u64,
 }
 

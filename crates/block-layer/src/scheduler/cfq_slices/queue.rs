@@ -8,7 +8,7 @@ use crate::{IoClass, Priority, RequestId};
 pub(super) struct ServiceOrder {
     pub(super) class: IoClass,
     pub(super) key: i64,
-    /// Of equal keys, the one that came first.
+    /// Orders equal keys: the queue that came first goes first.
     pub(super) sequence: u64,
     pub(super) queue: QueueId,
 }

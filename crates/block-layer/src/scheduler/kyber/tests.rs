@@ -9,7 +9,7 @@ fn bench() -> Bench<Kyber> {
     Bench::new(Kyber::new(KyberTunables::default(), QueueMap::SINGLE))
 }
 
-/// `count` requests of a direction that took so long at the device; the first is queued at `now`.
+/// `count` requests of a direction that each took `took_ns` at the device; the first is queued at `now`.
 fn completed(bench: &mut Bench<Kyber>, now: Time, direction: Direction, count: u32, took_ns: Time) {
     for _ in 0..count {
         bench.add(now, direction, &[0]);
@@ -140,7 +140,7 @@ fn each_hardware_queue_takes_from_its_own_cpus_and_has_its_own_turn() {
     assert_eq!(bench.dispatched(0, 4), [100, 300, 200, 400]);
 }
 
-/// Requests of a direction through Kyber of 4.14, each of which took so long at the device.
+/// Requests of a direction through Kyber of 4.14, each with its time at the device.
 fn of_4_14(requests: &[(Direction, bool, Time)]) -> [u32; DOMAINS] {
     let kyber = Kyber::new(KyberTunables::default(), QueueMap::SINGLE).by_means();
     let mut bench = Bench::new(kyber);

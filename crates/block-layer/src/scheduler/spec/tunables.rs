@@ -15,7 +15,7 @@ pub(super) struct TunableReader<'a> {
     variant: SchedulerVariant,
     left: BTreeMap<&'a str, &'a str>,
     known: Vec<&'static str>,
-    /// Of the tunables that are times: what one unit of each is, in nanoseconds.
+    /// The unit of each tunable that is a time, in nanoseconds.
     units_ns: BTreeMap<&'static str, Time>,
     error: Option<BadScheduler>,
 }

@@ -1,4 +1,4 @@
-//! The run: tasks that sort, faults, the daemon. A component of the machine: it is told what has happened (`worked`, `moved`,
+//! The run: tasks that sort, faults, the daemon. A component of the machine: it is informed of what has happened (`worked`, `moved`,
 //! `granted`) and hands over what is to be done as `Effect`s, in their order.
 
 mod faults;
