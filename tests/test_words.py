@@ -69,6 +69,14 @@ def test_no_coined_word_stands_for_a_standard_term(pattern: str) -> None:
     assert not found, f"say {COINED[pattern]} instead: " + ", ".join(found[:10])
 
 
+def test_the_glossary_gives_each_word_one_meaning() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \|", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    words = [word for row in rows if row != "word" and "---" not in row for word in row.split(", ")]
+    assert len(words) > 70
+    twice = sorted({word for word in words if words.count(word) > 1})
+    assert not twice, f"two meanings: {', '.join(twice)}"
+
+
 def test_what_is_allowed_is_still_there() -> None:
     for (name, text), why in ALLOWED.items():
         path = ROOT / name

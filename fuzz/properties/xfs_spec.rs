@@ -1,7 +1,7 @@
 //! Any JSON is an XFS filesystem or an error that names a key; in one that is accepted files are made until all are or it is
 //! full, whoever runs the allocator, and blocks, inodes and locks add up.
 
-use filesystems::xfs::{Allocation, Below, Mounted, XfsSpec};
+use filesystems::xfs::{Allocation, Below, Xfs, XfsSpec};
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::PhaseSpec;
@@ -38,7 +38,7 @@ fn make_files(spec: &XfsSpec, allocation: Allocation) {
         device: Device::new(8, 0),
         flushes: false,
     };
-    let mounted = Mounted::new(&below, spec, allocation).expect("what is checked can be mounted");
+    let mounted = Xfs::new(&below, spec, allocation).expect("what is checked can be mounted");
     let mut world = machine
         .build()
         .expect("it can be built")

@@ -77,7 +77,7 @@ impl Model {
     }
 }
 
-/// Of keys of a machine's file, those that nothing reads while any of the phases runs, each with when it would be read.
+/// The keys of a machine's file that nothing reads while any of the phases runs, each with when it would be read.
 #[pyfunction]
 pub fn unread_keys(
     py: Python<'_>,

@@ -150,7 +150,7 @@ pub struct Request {
     pub sectors: u32,
     /// Physically contiguous pieces of memory, of all its bios.
     pub segments: u16,
-    /// Of the bio that it was made for, as are group, priority and CPU.
+    /// The task of the bio that it was made for, as are group, priority and CPU.
     pub task: TaskId,
     /// The cgroup that is charged; 0 is the root.
     pub group: u16,

@@ -46,7 +46,7 @@ const HELD_NS: Time = SECOND;
 #[derive(Clone, Debug)]
 pub(super) struct Wbt {
     rules: WbtRules,
-    /// Of the scale: each above 0 halves the depth, each below doubles it.
+    /// The step of the scale: each step above 0 halves the depth, each below doubles it.
     step: i32,
     is_at_most: bool,
     depth: u32,
@@ -58,8 +58,9 @@ pub(super) struct Wbt {
     window_ns: Time,
     window_ends: Option<Time>,
     unknown: u32,
-    /// Of the window: the fastest read, and how many writes there were.
+    /// The fastest read of the window.
     fastest_read_ns: Option<Time>,
+    /// The writes of the window.
     writes: u32,
     /// A read at the device, and since when.
     waited_read: Option<(RequestId, Time)>,

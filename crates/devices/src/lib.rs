@@ -4,7 +4,7 @@
 
 pub mod array;
 mod chain;
-mod completing;
+mod completion_times;
 pub mod disk;
 pub mod flash;
 mod index;
@@ -13,12 +13,12 @@ mod limits;
 mod line_cache;
 pub mod lun;
 pub mod null;
-mod room;
 mod server;
 mod soonest;
 mod spec;
 #[cfg(test)]
 mod trial;
+mod watermarks;
 
 use block_layer::{Direction, Sector};
 use events::station::Violation;

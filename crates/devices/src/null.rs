@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::completing::Completing;
+use crate::completion_times::CompletionTimes;
 use crate::limits::{CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, capacity, queue_depth};
 use crate::{Command, Completion, Device};
 use block_layer::{SECTOR_BYTES, Sector};
@@ -29,7 +29,7 @@ pub struct NullSpec {
 #[derive(Clone, Debug)]
 pub struct Null {
     spec: NullSpec,
-    completing: Completing,
+    completing: CompletionTimes,
 }
 
 impl NullSpec {
@@ -47,7 +47,7 @@ impl Null {
         spec.check()?;
         Ok(Null {
             spec: *spec,
-            completing: Completing::default(),
+            completing: CompletionTimes::default(),
         })
     }
 }

@@ -239,7 +239,7 @@ fn check_alignment(file: &OpenFile, job: &JobSpec) -> Result<(), StartError> {
     }
 }
 
-/// What offsets and lengths must be multiples of; None where this kernel can't tell.
+/// What offsets and lengths must be multiples of; None if this kernel does not report it.
 fn direct_alignment(file: &OpenFile) -> Result<Option<u64>, StartError> {
     // SAFETY: all-zero is a valid statx, the path is an empty C string, and the call only fills the buffer.
     let (status, raw) = unsafe {

@@ -28,7 +28,7 @@ pub struct Group {
     pub slots: Vec<Slot>,
     pub contents: Contents,
     pub buffers: Rc<Buffers>,
-    /// Of the phase's files, for error records.
+    /// The paths of the phase's files, for error records.
     pub paths: Vec<String>,
     pub batch: Option<u32>,
     pub samples: Samples,

@@ -53,7 +53,7 @@ struct Inbox<W: Work> {
 
 /// A stopped thread that is still not back after this long is stuck in the kernel: it is left there and named.
 const GRACE: Duration = Duration::from_millis(90);
-/// So long a stopped thread is waited for that only waits for a CPU.
+/// How long a stopped thread is waited for that only waits for a CPU.
 const GRACE_FOR_A_CPU: Duration = Duration::from_secs(10);
 
 /// Checks everything, opens the files, and starts. Nothing was read or written when this fails.
@@ -87,7 +87,7 @@ impl Work for Phase {
     }
 }
 
-/// What a thread does with its share of the work: it gets ready, waits at the gate, and tells what it measured.
+/// What a thread does with its share of the work: it gets ready, waits at the gate, and reports what it measured.
 pub(crate) type ThreadMain<P, M> = fn(P, Arc<Shared>, &Gate, Sender<Message<M>>);
 
 /// Runs each of `prepared` on a thread of its own, all from one instant on.

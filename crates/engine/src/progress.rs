@@ -1,4 +1,4 @@
-//! What threads tell while they run, and what they are told.
+//! What threads report while they run, and what they are ordered to do.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -22,7 +22,7 @@ pub struct Progress {
     ops: AtomicU64,
     bytes: AtomicU64,
     errors: AtomicU64,
-    /// An f64; NaN when no bound tells.
+    /// An f64; NaN when no bound determines it.
     fraction: AtomicU64,
 }
 

@@ -189,7 +189,7 @@ fn study(
     Ok(figures)
 }
 
-/// Reads until the end, or until told to stop.
+/// Reads until the end, or until it is stopped.
 fn decode(
     mut reader: Box<dyn Reader>,
     shared: &Shared,

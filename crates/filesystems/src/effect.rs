@@ -1,4 +1,4 @@
-//! What the filesystem hands over to the machine that it is mounted on, after each time that it was told something.
+//! What the filesystem hands over to the machine that it is mounted on, after each call.
 
 use crate::actor::Actor;
 use block_layer::{Direction, TaskId};
@@ -17,11 +17,11 @@ pub enum Effect {
         by: Option<u16>,
         /// How much, the locked ones among them; nanoseconds where the filesystem counts in these.
         cycles: u32,
-        /// Of them, with the checkpoint's list locked.
+        /// The cycles among them with the checkpoint's list locked.
         locked_cycles: u32,
         /// What the CPU does it as.
         context: Context,
-        /// Who goes on then; None: nobody has to be told.
+        /// Who goes on then; None: nobody waits for it.
         of: Option<Actor>,
     },
     /// Blocks in a row are read or written.
@@ -37,7 +37,7 @@ pub enum Effect {
 /// What comes back to `Filesystem::flushed`.
 pub type FlushNumber = u32;
 
-/// Of blocks of the volume, in a row.
+/// I/O of blocks of the volume, in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockIo {
     /// What comes back to `Filesystem::completed`.

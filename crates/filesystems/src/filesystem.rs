@@ -19,7 +19,7 @@ pub struct Progress {
     pub elapsed_ns: Time,
     /// Files created by all threads.
     pub files: u64,
-    /// The furthest behind of all threads; None: no bound tells.
+    /// The furthest behind of all threads; None: no bound determines it.
     pub fraction: Option<f64>,
 }
 

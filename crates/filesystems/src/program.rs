@@ -157,7 +157,7 @@ impl Program {
         self.job.stop();
     }
 
-    /// Of the name in its call: names that threads give are random, so their hashes are too.
+    /// The hash of the name in its call: names that threads give are random, so their hashes are too.
     pub(crate) fn hash(&self) -> u32 {
         let number = match self.call {
             Call::Create(place) | Call::Unlink(place) => place.file,

@@ -1,4 +1,4 @@
-//! What the probe `switches` is asked of a filesystem, and what it tells.
+//! What the probe `switches` asks of a filesystem, and what the filesystem reports.
 
 use serde::{Deserialize, Serialize};
 use trace::sched::SwitchReport;

@@ -10,7 +10,7 @@ pub struct Call {
     pub tag: u64,
     /// What the server is to do.
     pub operation: Operation,
-    /// Of the file's data, from the start of a page on; at most `DATA_BYTES_MAX`.
+    /// How much of the file's data, from the start of a page on; at most `DATA_BYTES_MAX`.
     pub data_bytes: u32,
 }
 
@@ -55,7 +55,7 @@ pub const DATA_BYTES_MAX: u32 = 1 << 20;
 
 const PAGE_BYTES: u32 = 4096;
 
-/// Of NFSv3 with AUTH_SYS, as the published sizes have them: 1172 and 140 bytes for a call, 136 and 1152 for a reply, with
+/// The sizes of NFSv3 with AUTH_SYS, as published: 1172 and 140 bytes for a call, 136 and 1152 for a reply, with
 /// 1024 bytes of data. Handle and credential are the mount's.
 const WRITE_CALL_BYTES: u32 = 148;
 const READ_CALL_BYTES: u32 = 140;

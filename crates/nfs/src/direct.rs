@@ -172,7 +172,7 @@ impl DirectIo {
         self.events.put(now + wait_ns, Event::Calls(id));
     }
 
-    /// Something has been done that nobody has been told.
+    /// Something has been done that is not reported yet.
     pub fn has_effects(&self) -> bool {
         !self.done.is_empty()
     }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::call::{Call, DATA_BYTES_MAX};
-use super::closed::{Closed, Load};
+use super::closed_system::{ClosedSystem, Load};
 use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
 use super::operation::Operation;
@@ -112,7 +112,7 @@ fn hold(mount: &Mount, now: Time) {
     );
 }
 
-/// Of threads, some so large that they are several calls.
+/// Threads' requests, some so large that they are several calls.
 fn requests() -> impl Strategy<Value = Vec<(Time, Request)>> {
     let one = (0..300_000u64, any::<bool>(), 1..3 * DATA_BYTES_MAX, 0..6u32);
     prop::collection::vec(one, 1..60).prop_map(|requests| {
@@ -213,7 +213,7 @@ proptest! {
     #[test]
     fn one_seed_has_one_result(spec in clients(), seed in any::<u64>()) {
         let run = || {
-            let mut closed = Closed::new(&spec, seed).unwrap();
+            let mut closed = ClosedSystem::new(&spec, seed).unwrap();
             closed.run(&Load {
                 operation: Operation::Write,
                 threads: 5,

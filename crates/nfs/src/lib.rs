@@ -8,7 +8,7 @@
 
 mod call;
 #[cfg(test)]
-mod closed;
+mod closed_system;
 mod counters;
 mod cpu;
 mod direct;

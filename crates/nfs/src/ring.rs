@@ -1,4 +1,4 @@
-//! Send contexts: a ring of what was posted and is not known to be done, and which Sends ask to be told of.
+//! Send contexts: a ring of what was posted and is not known to be done, and which Sends ask for a completion.
 
 use super::task::TaskId;
 use events::time::Time;
@@ -36,7 +36,7 @@ impl SendRing {
         }
     }
 
-    /// A full ring keeps one context empty, to be told from an empty ring.
+    /// A full ring keeps one context empty, to differ from an empty ring.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.after(self.head) != self.tail
@@ -54,7 +54,7 @@ impl SendRing {
         self.head
     }
 
-    /// Whether this Send tells when it is done: when something is mapped, and otherwise when the batch is over.
+    /// Whether this Send reports its completion: when something is mapped, and otherwise when the batch is over.
     #[inline]
     pub(super) fn signals(&mut self, now: Time, context: u16) -> bool {
         let context = &mut self.contexts[usize::from(context)];

@@ -74,7 +74,7 @@ impl Slots {
 }
 
 impl Credits {
-    /// One call, until the first reply tells more.
+    /// One call, until the first reply grants more.
     pub(super) fn new() -> Credits {
         Credits { window: 1, used: 0 }
     }

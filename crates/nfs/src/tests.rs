@@ -1,7 +1,7 @@
 //! A test per rule of the client, each on a client whose times do not vary.
 
 use super::call::{Call, Placement};
-use super::closed::{Closed, Load};
+use super::closed_system::{ClosedSystem, Load};
 use super::cpu::Context;
 use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
@@ -326,7 +326,7 @@ fn large_records_go_by_chunks_and_are_counted() {
 
 #[test]
 fn cpu_time_is_on_the_account_of_who_works() {
-    let mut closed = Closed::new(&plain(Kernel::After), 1).unwrap();
+    let mut closed = ClosedSystem::new(&plain(Kernel::After), 1).unwrap();
     closed.run(&Load {
         operation: Operation::Read,
         threads: 1,
@@ -375,7 +375,7 @@ fn a_write_waits_for_one_more_work_item_than_a_read() {
 
 #[test]
 fn mountstats_are_in_the_kernels_format() {
-    let mut closed = Closed::new(&machine(), 1).unwrap();
+    let mut closed = ClosedSystem::new(&machine(), 1).unwrap();
     for operation in [Operation::Write, Operation::Read] {
         closed.run(&Load {
             operation,

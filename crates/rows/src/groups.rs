@@ -192,7 +192,7 @@ impl Groups {
         }
     }
 
-    /// Of a group that is there, or is made.
+    /// The place of a group that is there, or is made.
     #[inline]
     fn place_of(&mut self, key: &[u8], hash: u64, offset: u64) -> usize {
         let mask = self.slots.len() - 1;

@@ -210,7 +210,7 @@ impl Searched {
 }
 
 impl Window {
-    /// Of the operations, 0 to 100. A window is closed by a completion, so it has some.
+    /// The share of operations in time, 0 to 100. A window is closed by a completion, so it has some.
     fn percent_in_time(&self) -> f64 {
         (self.count - self.late) as f64 / self.count.max(1) as f64 * 100.0
     }

@@ -114,7 +114,7 @@ impl LatencyHistogram {
         self.moments.present().map(Moments::mean)
     }
 
-    /// Of the population: divided by the count, not by the count less one.
+    /// The standard deviation of the population: divided by the count, not by the count less one.
     pub fn stddev_ns(&self) -> Option<f64> {
         self.moments.present().map(Moments::stddev)
     }

@@ -44,7 +44,7 @@ pub struct Job {
     ends_at: Time,
     pacing: Pacing,
     files: Vec<u32>,
-    /// Of reads, and of writes that have none of their own.
+    /// The course of reads, and of writes that have none of their own.
     course: Course,
     course_of_writes: Option<Box<Course>>,
     direction: Direction,
@@ -354,7 +354,7 @@ impl Job {
         }
     }
 
-    /// Tells the search of a completion, and does what it asks for.
+    /// Reports a completion to the search, and does what it asks for.
     #[cold]
     fn search_on(&mut self, now: Time, op: &Op, succeeded: bool) {
         let Some(search) = &mut self.search else {

@@ -1,4 +1,4 @@
-//! The limits that a specification tells and its check keeps.
+//! The limits that a specification states and its check keeps.
 
 /// The most entries of an io_uring submission queue, and half of it: a polled queue has two per slot.
 pub const OPERATIONS_IN_FLIGHT_MAX: u64 = 16_384;

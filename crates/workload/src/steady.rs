@@ -14,7 +14,7 @@ pub struct Cut {
     pub steady: bool,
 }
 
-/// Fewer intervals tell nothing.
+/// Fewer intervals show nothing.
 pub const INTERVALS_MIN: usize = 10;
 
 /// Finds the transient at the start of `rates`, one value per interval.

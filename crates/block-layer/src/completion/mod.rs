@@ -1,6 +1,6 @@
-//! From a device's interrupt to a completed request: which CPU does it, told how, at what cost.
+//! From a device's interrupt to a completed request: which CPU does it, how it is notified, at what cost.
 //!
-//! Its owner makes requests (`begin`), reports interrupts, and hands back each `Step` that the processors say is done.
+//! Its owner makes requests (`begin`), reports interrupts, and hands back each `CompletionStep` that the processors say is done.
 
 mod route;
 mod spec;
@@ -29,7 +29,7 @@ pub struct Completions {
 
 /// A piece of work of completions is done: to be handed back with the CPU that did it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum CompletionStep {
     /// The driver's handler has run for that request.
     Interrupted(RequestId),
     /// The softirq for that CPU's list runs.
@@ -187,7 +187,7 @@ impl Completions {
 
     /// A bio enters a queue. True: here and now, and its cost is the caller's. False: another CPU does it, and `Entered`
     /// comes with the token.
-    pub fn enter<T: Copy + From<Step>>(
+    pub fn enter<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,
         now: Time,
@@ -240,7 +240,7 @@ impl Completions {
     }
 
     /// The device interrupts that CPU: the request is done.
-    pub fn interrupt<T: Copy + From<Step>>(
+    pub fn interrupt<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,
         now: Time,
@@ -249,39 +249,39 @@ impl Completions {
     ) {
         let work = Work::of(self.spec.interrupt_cycles)
             .stalled_for(self.spec.interrupt_stalled_cycles)
-            .tagged(Step::Interrupted(request).into());
+            .tagged(CompletionStep::Interrupted(request).into());
         smp.interrupt(now, cpu, work);
     }
 
     /// What completing the request takes of whoever has polled for it.
-    pub fn polled<T: Copy + From<Step>>(&mut self, request: RequestId) -> Work<T> {
+    pub fn polled<T: Copy + From<CompletionStep>>(&mut self, request: RequestId) -> Work<T> {
         let queue = self.requests[request].queue;
         self.queues[queue as usize].counters.completed_local += 1;
         self.completing(request)
     }
 
     /// Goes on from a step that the processors have done. None: the owner has nothing to do yet.
-    pub fn handle<T: Copy + From<Step>>(
+    pub fn handle<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,
-        step: Done<Step>,
+        step: Done<CompletionStep>,
     ) -> Option<Outcome> {
         let (now, here) = (step.at, step.cpu);
         match step.tag {
-            Step::Interrupted(request) => self.route(smp, now, here, request),
-            Step::Softirq(of) => {
+            CompletionStep::Interrupted(request) => self.route(smp, now, here, request),
+            CompletionStep::Softirq(of) => {
                 while let Some(request) = self.cpus[usize::from(of)].done.pop_front() {
                     let work = self.completing(request);
                     smp.softirq(now, here, work);
                 }
             }
-            Step::Called(item) => self.arrived(smp, now, here, item),
-            Step::ListCalled(of) => {
+            CompletionStep::Called(item) => self.arrived(smp, now, here, item),
+            CompletionStep::ListCalled(of) => {
                 while let Some(item) = self.cpus[usize::from(of)].handed_over.pop_front() {
                     self.arrived(smp, now, here, item);
                 }
             }
-            Step::Woken(of) => {
+            CompletionStep::Woken(of) => {
                 let thread = self.cpus[usize::from(of)].thread.expect("it was woken");
                 while let Some(item) = self.cpus[usize::from(of)].handed_over.pop_front() {
                     let work = match item {
@@ -291,7 +291,7 @@ impl Completions {
                     smp.wake(now, thread, None, work.of_kernel_thread());
                 }
             }
-            Step::Completed(request) => {
+            CompletionStep::Completed(request) => {
                 let request = self.requests.take(request);
                 let of = &mut self.queues[request.queue as usize];
                 of.free[of.map.queue_of(request.submitted_on)].push(request.objects);
@@ -301,7 +301,7 @@ impl Completions {
                     cpu: here,
                 });
             }
-            Step::Entered(token) => return Some(Outcome::Entered { token, cpu: here }),
+            CompletionStep::Entered(token) => return Some(Outcome::Entered { token, cpu: here }),
         }
         None
     }
@@ -316,7 +316,7 @@ impl Completions {
         self.requests.len()
     }
 
-    fn route<T: Copy + From<Step>>(
+    fn route<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,
         now: Time,
@@ -355,7 +355,7 @@ impl Completions {
     }
 
     /// Onto the list of this CPU, whose softirq is raised if it was empty (the local half of `__blk_complete_request`).
-    fn put_on_list<T: Copy + From<Step>>(
+    fn put_on_list<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,
         now: Time,
@@ -367,12 +367,12 @@ impl Completions {
         done.push_back(request);
         if done.len() == 1 {
             let work = Work::of(self.spec.softirq_cycles + more_cycles);
-            smp.softirq(now, here, work.tagged(Step::Softirq(here).into()));
+            smp.softirq(now, here, work.tagged(CompletionStep::Softirq(here).into()));
         }
     }
 
     /// `raise_blk_irq`.
-    fn hand_over<T: Copy + From<Step>>(
+    fn hand_over<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,
         now: Time,
@@ -385,7 +385,7 @@ impl Completions {
             smp.charge(now, here, Work::of(cycles).holding(self.calls, cycles));
             let handler = Work::of(self.spec.splice_cycles)
                 .touching(self.calls)
-                .tagged(Step::Called(item).into());
+                .tagged(CompletionStep::Called(item).into());
             smp.ipi(now, here, target, self.spec.call_ns, handler);
             return;
         }
@@ -405,18 +405,18 @@ impl Completions {
                     now,
                     thread,
                     Some(here),
-                    work.tagged(Step::Woken(target).into()),
+                    work.tagged(CompletionStep::Woken(target).into()),
                 );
             }
             None => {
-                let work = splice.tagged(Step::ListCalled(target).into());
+                let work = splice.tagged(CompletionStep::ListCalled(target).into());
                 smp.ipi(now, here, target, 0, work);
             }
         }
     }
 
     /// `trigger_softirq`.
-    fn arrived<T: Copy + From<Step>>(
+    fn arrived<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,
         now: Time,
@@ -437,16 +437,16 @@ impl Completions {
         }
     }
 
-    fn completing<T: Copy + From<Step>>(&self, request: RequestId) -> Work<T> {
+    fn completing<T: Copy + From<CompletionStep>>(&self, request: RequestId) -> Work<T> {
         let [first, second, third] = self.requests[request].objects;
         Work::of(self.spec.complete_cycles)
             .touching(first)
             .touching(second)
             .touching(third)
-            .tagged(Step::Completed(request).into())
+            .tagged(CompletionStep::Completed(request).into())
     }
 
-    fn entering<T: Copy + From<Step>>(&self, token: u32) -> Work<T> {
-        Work::of(self.spec.enter_cycles).tagged(Step::Entered(token).into())
+    fn entering<T: Copy + From<CompletionStep>>(&self, token: u32) -> Work<T> {
+        Work::of(self.spec.enter_cycles).tagged(CompletionStep::Entered(token).into())
     }
 }

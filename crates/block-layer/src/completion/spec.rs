@@ -63,7 +63,7 @@ pub struct CompletionSpec {
     #[serde(default)]
     #[schemars(range(max = SECOND))]
     pub call_ns: u64,
-    /// CPUs that are at most so far apart share a cache.
+    /// CPUs at most this far apart share a cache.
     pub shares_cache: Distance,
     /// Cache lines.
     #[schemars(range(max = LINES_MAX))]

@@ -69,7 +69,7 @@ const VARIANTS: [CompletionVariant; 7] = [
 ];
 
 struct Bench {
-    smp: Processors<Step>,
+    smp: Processors<CompletionStep>,
     completions: Completions,
 }
 

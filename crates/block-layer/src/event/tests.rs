@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::plug::PlugRules;
 use crate::pool::PoolRules;
-use crate::scheduler::cfq::{Cfq, Surroundings, Tunables, Version};
+use crate::scheduler::cfq::{Cfq, CfqTunables, Surroundings, Version};
 use crate::scheduler::deadline::{Deadline, DeadlineVariant};
-use crate::scheduler::invariants::tapped::serve_tapped;
+use crate::scheduler::invariants::tapped_queue::serve_tapped;
 use crate::scheduler::invariants::{self, Arrival};
 use crate::scheduler::noop::Noop;
 use crate::{QueueRules, RequestQueue};
@@ -35,7 +35,7 @@ fn cfq() -> Box<dyn Scheduler> {
     };
     Box::new(Cfq::new(
         Version::GroupIdleV2,
-        Tunables::default(),
+        CfqTunables::default(),
         surroundings,
         &[1000],
     ))

@@ -6,7 +6,7 @@
 mod merging;
 mod outcome;
 mod rules;
-mod told;
+mod tap;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -43,7 +43,7 @@ pub struct RequestQueue {
     plug: Plug,
     /// None: writeback is not throttled.
     wbt: Option<Wbt>,
-    /// Who may try again, told by `take_woken`.
+    /// The tasks that may try again, which `take_woken` returns.
     woken: Vec<TaskId>,
     hardware: HardwareQueues,
     hooks: Hooks,
@@ -186,13 +186,13 @@ impl RequestQueue {
         Some(id)
     }
 
-    /// The device is done with the request: its bios, in ascending order, go into `done`. `take_woken` tells who may try
+    /// The device is done with the request: its bios, in ascending order, go into `done`. `take_woken` returns who may try
     /// again to get a request.
     pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) {
         self.completed_on(now, id, self.requests[id].cpu, done);
     }
 
-    /// The same, told to have happened on that CPU (`elv_completed_request`).
+    /// The same, on that CPU (`elv_completed_request`).
     pub fn completed_on(&mut self, now: Time, id: RequestId, cpu: u16, done: &mut Vec<Bio>) {
         if self.tap.is_on() {
             self.tap.completed(now, &self.requests[id], cpu);
@@ -269,7 +269,7 @@ impl RequestQueue {
         }
     }
 
-    /// Tells the scheduler that the task submits no more I/O.
+    /// Informs the scheduler that the task submits no more I/O.
     pub fn exited(&mut self, now: Time, task: TaskId) {
         self.scheduler.exited(now, task);
         self.emit_messages();

@@ -4,23 +4,23 @@
 
 use crate::scheduler::Scheduler;
 use crate::scheduler::by_task::ByTask;
-use crate::scheduler::leaving::Leaving;
+use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::RequestFifos;
 use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};
 use events::time::Time;
 
 /// What may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tunables {
+pub struct CfqRoundRobinTunables {
     /// Requests that a round moves to the driver, at the least.
     pub quantum: u32,
     /// Requests of the pool that are not shared out among processes.
     pub queued: u32,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for CfqRoundRobinTunables {
+    fn default() -> CfqRoundRobinTunables {
+        CfqRoundRobinTunables {
             quantum: 4,
             queued: 8,
         }
@@ -37,7 +37,7 @@ const QUEUED_MAX: u32 = 128;
 /// The state of one queue's first CFQ.
 #[derive(Clone, Debug)]
 pub struct CfqRoundRobin {
-    tunables: Tunables,
+    tunables: CfqRoundRobinTunables,
     pool_requests: u32,
     queue_of: ByTask<QueueId>,
     /// By queue: what it has queued of each direction.
@@ -45,14 +45,14 @@ pub struct CfqRoundRobin {
     fifos: RequestFifos,
     /// Queues that have requests; one that gets its first comes to the front.
     busy: Vec<QueueId>,
-    leaving: Leaving,
+    dispatch_list: DispatchList,
 }
 
 type QueueId = usize;
 
 impl CfqRoundRobin {
     /// An idle scheduler in front of a pool of that many requests of each direction.
-    pub fn new(tunables: Tunables, pool_requests: u32) -> CfqRoundRobin {
+    pub fn new(tunables: CfqRoundRobinTunables, pool_requests: u32) -> CfqRoundRobin {
         CfqRoundRobin {
             tunables,
             pool_requests,
@@ -60,7 +60,7 @@ impl CfqRoundRobin {
             queued: Vec::new(),
             fifos: RequestFifos::default(),
             busy: Vec::new(),
-            leaving: Leaving::default(),
+            dispatch_list: DispatchList::default(),
         }
     }
 
@@ -95,19 +95,22 @@ impl CfqRoundRobin {
         self.fifos.remove(requests, id);
         self.queued[queue][requests[id].direction as usize] -= 1;
         let place = self.place(requests, requests[id].start);
-        self.leaving.insert(place, id);
+        self.dispatch_list.insert(place, id);
     }
 
     /// As the kernel looks for it (`cfq_dispatch_sort`): what is below the first comes before the last, and the rest before
     /// the last that is not below it. That is in order only while requests come in ascending order.
     fn place(&self, requests: &Requests, start: Sector) -> usize {
-        let len = self.leaving.len();
-        let first = self.leaving.iter().next();
+        let len = self.dispatch_list.len();
+        let first = self.dispatch_list.iter().next();
         if first.is_some_and(|first| start < requests[first].start) {
             return len - 1;
         }
         let not_below = |other: RequestId| start <= requests[other].start;
-        self.leaving.iter().rposition(not_below).unwrap_or(len)
+        self.dispatch_list
+            .iter()
+            .rposition(not_below)
+            .unwrap_or(len)
     }
 }
 
@@ -119,7 +122,7 @@ impl Scheduler for CfqRoundRobin {
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
-        !self.leaving.has(request)
+        !self.dispatch_list.has(request)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
@@ -164,19 +167,19 @@ impl Scheduler for CfqRoundRobin {
         }
         self.fifos.add(requests, id, queue, 0);
         self.queued[queue][requests[id].direction as usize] += 1;
-        self.leaving.came(id);
+        self.dispatch_list.came(id);
     }
 
     /// `cfq_next_request`.
     fn dispatch(&mut self, _: Time, requests: &Requests) -> Option<RequestId> {
-        if self.leaving.is_empty() {
+        if self.dispatch_list.is_empty() {
             self.round(requests);
         }
-        self.leaving.pop_front()
+        self.dispatch_list.pop_front()
     }
 
     fn queued(&self) -> usize {
-        self.fifos.len() + self.leaving.len()
+        self.fifos.len() + self.dispatch_list.len()
     }
 }
 
@@ -188,7 +191,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn bench() -> Bench<CfqRoundRobin> {
-        Bench::new(CfqRoundRobin::new(Tunables::default(), POOL_REQUESTS))
+        Bench::new(CfqRoundRobin::new(
+            CfqRoundRobinTunables::default(),
+            POOL_REQUESTS,
+        ))
     }
 
     fn add(bench: &mut Bench<CfqRoundRobin>, task: TaskId, starts: &[Sector]) {
@@ -240,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_process_has_its_share_of_the_pool_in_each_direction() {
-        let mut bench = Bench::new(CfqRoundRobin::new(Tunables::default(), 48));
+        let mut bench = Bench::new(CfqRoundRobin::new(CfqRoundRobinTunables::default(), 48));
         let of = |task| Bio {
             task,
             ..bio(0, Read, 0)
@@ -264,7 +270,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..16) {
-            let scheduler = Box::new(CfqRoundRobin::new(Tunables::default(), POOL_REQUESTS));
+            let scheduler = Box::new(CfqRoundRobin::new(CfqRoundRobinTunables::default(), POOL_REQUESTS));
             invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
     }

@@ -6,8 +6,8 @@
 use serde::Deserialize;
 
 use crate::scheduler::Scheduler;
+use crate::scheduler::read_preference::ReadPreference;
 use crate::scheduler::request_fifo::RequestFifos;
-use crate::scheduler::turns::Turns;
 use crate::{Bio, Direction, RequestId, Requests, Sector, Side};
 use events::time::{MILLISECOND, SECOND, Time};
 
@@ -23,8 +23,8 @@ pub enum DeadlineVariant {
 /// The attributes of deadline in sysfs; times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tunables {
-    /// A read that has waited for so long begins the next batch of reads.
+pub struct DeadlineTunables {
+    /// A read that has waited this long begins the next batch of reads.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// The same of writes.
@@ -38,9 +38,9 @@ pub struct Tunables {
     pub front_merges: bool,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for DeadlineTunables {
+    fn default() -> DeadlineTunables {
+        DeadlineTunables {
             read_expire_ns: 500 * MILLISECOND,
             write_expire_ns: 5 * SECOND,
             writes_starved: 2,
@@ -54,7 +54,7 @@ impl Default for Tunables {
 #[derive(Clone, Debug)]
 pub struct Deadline {
     variant: DeadlineVariant,
-    tunables: Tunables,
+    tunables: DeadlineTunables,
     /// Of each direction.
     expire_ns: [Time; 2],
     /// A FIFO for each direction.
@@ -63,12 +63,12 @@ pub struct Deadline {
     next: Option<RequestId>,
     last_sector: Sector,
     batching: u32,
-    turns: Turns,
+    read_preference: ReadPreference,
 }
 
 impl Deadline {
     /// An empty scheduler of this variant.
-    pub fn new(variant: DeadlineVariant, tunables: Tunables) -> Deadline {
+    pub fn new(variant: DeadlineVariant, tunables: DeadlineTunables) -> Deadline {
         Deadline {
             variant,
             expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
@@ -77,7 +77,7 @@ impl Deadline {
             next: None,
             last_sector: 0,
             batching: 0,
-            turns: Turns::default(),
+            read_preference: ReadPreference::default(),
         }
     }
 
@@ -94,7 +94,8 @@ impl Deadline {
     fn choose_direction(&mut self) -> Option<Direction> {
         let waits = |direction| !self.fifos.is_empty(direction as usize);
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
-        self.turns.next(reads, writes, self.tunables.writes_starved)
+        self.read_preference
+            .next(reads, writes, self.tunables.writes_starved)
     }
 
     /// Where a batch of that direction begins (the end of `deadline_dispatch_requests`, and `deadline_check_fifo`).
@@ -190,7 +191,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn bench_of(variant: DeadlineVariant) -> Bench<Deadline> {
-        Bench::new(Deadline::new(variant, Tunables::default()))
+        Bench::new(Deadline::new(variant, DeadlineTunables::default()))
     }
 
     #[test]
@@ -243,14 +244,14 @@ mod tests {
         #[test]
         fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, c: bool) {
             let variant = if c { DeadlineVariant::C } else { DeadlineVariant::B };
-            let scheduler = Box::new(Deadline::new(variant, Tunables::default()));
+            let scheduler = Box::new(Deadline::new(variant, DeadlineTunables::default()));
             invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
 
         /// Behind an expired read there is at most a batch, and one of writes.
         #[test]
         fn a_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
-            let tunables = Tunables { read_expire_ns: 20 * MILLISECOND, ..Tunables::default() };
+            let tunables = DeadlineTunables { read_expire_ns: 20 * MILLISECOND, ..DeadlineTunables::default() };
             let scheduler = Box::new(Deadline::new(DeadlineVariant::C, tunables));
             let served = invariants::serve(scheduler, &load, 1, MILLISECOND);
             for served in served {

@@ -14,8 +14,8 @@ use events::time::{MILLISECOND, Time};
 /// The numbers that its rules go by; times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tunables {
-    /// A read that has waited for so long begins the next batch.
+pub struct DeadlineATunables {
+    /// A read that has waited this long begins the next batch.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// What a batch may cost.
@@ -26,9 +26,9 @@ pub struct Tunables {
     pub writes_starved: u32,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for DeadlineATunables {
+    fn default() -> DeadlineATunables {
+        DeadlineATunables {
             read_expire_ns: 500 * MILLISECOND,
             fifo_batch: 16,
             seek_cost: 16,
@@ -40,7 +40,7 @@ impl Default for Tunables {
 /// The state of one queue's deadline scheduler.
 #[derive(Clone, Debug)]
 pub struct DeadlineA {
-    tunables: Tunables,
+    tunables: DeadlineATunables,
     /// A FIFO for each direction.
     fifos: RequestFifos,
     /// The batch under way; nothing is merged into it any more.
@@ -51,7 +51,7 @@ pub struct DeadlineA {
 
 impl DeadlineA {
     /// An empty scheduler.
-    pub fn new(tunables: Tunables) -> DeadlineA {
+    pub fn new(tunables: DeadlineATunables) -> DeadlineA {
         DeadlineA {
             tunables,
             fifos: RequestFifos::default(),
@@ -167,7 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn bench() -> Bench<DeadlineA> {
-        Bench::new(DeadlineA::new(Tunables::default()))
+        Bench::new(DeadlineA::new(DeadlineATunables::default()))
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
-            let scheduler = Box::new(DeadlineA::new(Tunables::default()));
+            let scheduler = Box::new(DeadlineA::new(DeadlineATunables::default()));
             invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
     }

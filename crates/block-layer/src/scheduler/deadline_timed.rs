@@ -13,8 +13,8 @@ use events::time::{MILLISECOND, SECOND, Time};
 /// Times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tunables {
-    /// A read that has waited for so long is served before those that are next by sector.
+pub struct DeadlineTimedTunables {
+    /// A read that has waited this long is served before those that are next by sector.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// The same of writes.
@@ -25,9 +25,9 @@ pub struct Tunables {
     pub batch_expire_ns: Time,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for DeadlineTimedTunables {
+    fn default() -> DeadlineTimedTunables {
+        DeadlineTimedTunables {
             read_expire_ns: 500 * MILLISECOND,
             write_expire_ns: 5 * SECOND,
             batch_expire_ns: 500 * MILLISECOND,
@@ -38,8 +38,8 @@ impl Default for Tunables {
 /// The state of one queue's deadline scheduler.
 #[derive(Clone, Debug)]
 pub struct DeadlineTimed {
-    tunables: Tunables,
-    /// Of each direction, as are the next two.
+    tunables: DeadlineTimedTunables,
+    /// By direction, as are the next two.
     expire_ns: [Time; 2],
     fifos: RequestFifos,
     checked_at: [Time; 2],
@@ -50,7 +50,7 @@ pub struct DeadlineTimed {
 
 impl DeadlineTimed {
     /// An empty scheduler.
-    pub fn new(tunables: Tunables) -> DeadlineTimed {
+    pub fn new(tunables: DeadlineTimedTunables) -> DeadlineTimed {
         DeadlineTimed {
             expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
             tunables,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_direction_is_served_in_sector_order_until_its_time_is_over() {
-        let mut bench = Bench::new(DeadlineTimed::new(Tunables::default()));
+        let mut bench = Bench::new(DeadlineTimed::new(DeadlineTimedTunables::default()));
         bench.add(0, Read, &[300, 100, 200, 400]);
         bench.add(0, Write, &[2000, 1000]);
         assert_eq!(
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn one_expired_request_is_served_in_the_time_that_requests_have() {
-        let tunables = Tunables {
+        let tunables = DeadlineTimedTunables {
             read_expire_ns: 10 * MILLISECOND,
-            ..Tunables::default()
+            ..DeadlineTimedTunables::default()
         };
         let mut bench = Bench::new(DeadlineTimed::new(tunables));
         bench.add(0, Read, &[900, 800, 100]);
@@ -184,7 +184,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
-            let scheduler = Box::new(DeadlineTimed::new(Tunables::default()));
+            let scheduler = Box::new(DeadlineTimed::new(DeadlineTimedTunables::default()));
             invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
     }

@@ -7,7 +7,7 @@
 
 use events::time::{SECOND, Time};
 
-/// Of one request, in cycles; each part but Kyber's insertion is under the lock.
+/// The cost of one request, in cycles; each part but Kyber's insertion is under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hooks {
     /// Looking for a request that a bio could join.
@@ -74,7 +74,7 @@ impl Hooks {
         lines: 1,
     };
 
-    /// Of a request's whole way, for CPUs that know no cycles: at 2.4 GHz unless they have a clock.
+    /// The cost of a request's whole way, for CPUs that count no cycles: at 2.4 GHz unless they have a clock.
     pub fn request_ns(&self, clock_hz: Option<u64>) -> Time {
         let parts = [
             self.merge_cycles,

@@ -20,16 +20,16 @@ use means::Means;
 /// Targets in nanoseconds, under the kernel's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tunables {
+pub struct KyberTunables {
     /// Target latency of reads.
     pub read_lat_nsec: Time,
     /// Target latency of sync writes.
     pub write_lat_nsec: Time,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for KyberTunables {
+    fn default() -> KyberTunables {
+        KyberTunables {
             read_lat_nsec: 2 * MILLISECOND,
             write_lat_nsec: 10 * MILLISECOND,
         }
@@ -83,7 +83,7 @@ struct HardwareQueue {
 
 impl Kyber {
     /// `map`: the hardware queue that each CPU submits to.
-    pub fn new(tunables: Tunables, map: QueueMap) -> Kyber {
+    pub fn new(tunables: KyberTunables, map: QueueMap) -> Kyber {
         Kyber {
             targets_ns: [tunables.read_lat_nsec, tunables.write_lat_nsec],
             depth: DEPTH_MAX,

@@ -13,16 +13,16 @@ use events::time::Time;
 /// elvtune(8)'s: how much may pass a request before it is passed no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tunables {
+pub struct LinusTunables {
     /// Patience of a read: a merge in front of it costs 1, an insertion 16.
     pub read_latency: i32,
     /// Patience of a write, in the same units.
     pub write_latency: i32,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for LinusTunables {
+    fn default() -> LinusTunables {
+        LinusTunables {
             read_latency: 2048,
             write_latency: 8192,
         }
@@ -36,7 +36,7 @@ const COST_OF_INSERTION: i32 = 16;
 /// The state of one queue's elevator.
 #[derive(Clone, Debug)]
 pub struct Linus {
-    tunables: Tunables,
+    tunables: LinusTunables,
     request_sectors_max: u32,
     /// The head is served next.
     list: VecDeque<RequestId>,
@@ -50,7 +50,7 @@ pub struct Linus {
 
 impl Linus {
     /// `request_sectors_max`: the queue's; the walk has to know it.
-    pub fn new(tunables: Tunables, request_sectors_max: u32) -> Linus {
+    pub fn new(tunables: LinusTunables, request_sectors_max: u32) -> Linus {
         Linus {
             tunables,
             request_sectors_max,
@@ -176,20 +176,20 @@ mod tests {
     use Direction::{Read, Write};
     use proptest::prelude::*;
 
-    fn bench(tunables: Tunables) -> Bench<Linus> {
+    fn bench(tunables: LinusTunables) -> Bench<Linus> {
         Bench::new(Linus::new(tunables, 255))
     }
 
     #[test]
     fn requests_are_sorted_into_the_sweep_that_is_under_way() {
-        let mut bench = bench(Tunables::default());
+        let mut bench = bench(LinusTunables::default());
         bench.offer(0, Read, &[100, 300, 200]);
         assert_eq!(bench.dispatched(0, 3), [100, 200, 300]);
     }
 
     #[test]
     fn a_read_below_a_backlog_of_writes_waits_behind_all_of_it() {
-        let mut bench = bench(Tunables::default());
+        let mut bench = bench(LinusTunables::default());
         bench.offer(0, Write, &[1000, 2000, 3000]);
         bench.offer(0, Read, &[500]);
         assert_eq!(bench.dispatched(0, 4), [-1000, -2000, -3000, 500]);
@@ -197,9 +197,9 @@ mod tests {
 
     #[test]
     fn later_2_4_still_joins_a_request_that_may_be_passed_no_more_at_its_back() {
-        let impatient = Tunables {
+        let impatient = LinusTunables {
             read_latency: 0,
-            ..Tunables::default()
+            ..LinusTunables::default()
         };
         for joins in [false, true] {
             let mut linus = Linus::new(impatient, 255);
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn at_most_128_insertions_pass_a_read() {
-        let mut bench = bench(Tunables::default());
+        let mut bench = bench(LinusTunables::default());
         bench.offer(0, Read, &[10_000, 1_000_000]);
         let between: Vec<u64> = (1..200).map(|n| 10_000 + n * 1000).collect();
         bench.offer(0, Read, &between);
@@ -231,7 +231,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
-            let scheduler = Box::new(Linus::new(Tunables::default(), 64));
+            let scheduler = Box::new(Linus::new(LinusTunables::default(), 64));
             invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
     }

@@ -1,6 +1,6 @@
 //! A mean that forgets.
 
-/// 1.0 is 256. Of what was seen before, a new sample leaves `keep` parts in `keep` + 1.
+/// 1.0 is 256. A new sample leaves `keep` parts in `keep` + 1 of what was seen before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean {
     samples: u64,

@@ -1,6 +1,6 @@
 //! I/O schedulers: which request goes to the device next.
 //!
-//! Each is a state machine: `add` gives it a request, `dispatch` takes one out, `completed` tells it that the device is
+//! Each is a state machine: `add` gives it a request, `dispatch` takes one out, `completed` informs it that the device is
 //! done with one, `next_wakeup` says when it wants `wake` called although nothing else happens (a timer). The request
 //! queue (`crate`) finds back merges by itself and asks the scheduler for the rest.
 
@@ -16,19 +16,19 @@ pub(crate) mod cfq_slices;
 pub mod deadline;
 pub(crate) mod deadline_a;
 pub(crate) mod deadline_timed;
+mod dispatch_list;
 pub mod hooks;
 pub(crate) mod kyber;
-mod leaving;
 pub(crate) mod linus;
 mod mean;
 pub(crate) mod mq_deadline;
 pub(crate) mod none;
 pub mod noop;
+mod read_preference;
 mod request_fifo;
-mod sorted;
+mod sorted_set;
 pub mod spec;
 mod task_queues;
-mod turns;
 
 #[doc(hidden)]
 pub mod invariants;
@@ -121,7 +121,7 @@ pub trait Scheduler: Send {
         None
     }
 
-    /// A time that `next_wakeup` told has come; `dispatch` is asked afterwards.
+    /// A time that `next_wakeup` returned has come; `dispatch` is asked afterwards.
     fn wake(&mut self, _now: Time, _requests: &Requests) {}
 
     /// The task is gone and will not submit any more.

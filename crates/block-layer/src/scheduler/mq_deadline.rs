@@ -7,16 +7,16 @@
 use serde::Deserialize;
 
 use crate::scheduler::Scheduler;
+use crate::scheduler::read_preference::ReadPreference;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
-use crate::scheduler::turns::Turns;
 use crate::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, Side};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// The attributes of mq-deadline in sysfs; times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tunables {
-    /// A read that has waited for so long begins the next batch of reads of its class.
+pub struct MqDeadlineTunables {
+    /// A read that has waited this long begins the next batch of reads of its class.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// The same of writes.
@@ -35,9 +35,9 @@ pub struct Tunables {
     pub prio_aging_expire_ns: Time,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for MqDeadlineTunables {
+    fn default() -> MqDeadlineTunables {
+        MqDeadlineTunables {
             read_expire_ns: 500 * MILLISECOND,
             write_expire_ns: 5 * SECOND,
             writes_starved: 2,
@@ -52,7 +52,7 @@ impl Default for Tunables {
 /// The state of one queue's mq-deadline.
 #[derive(Clone, Debug)]
 pub struct MqDeadline {
-    tunables: Tunables,
+    tunables: MqDeadlineTunables,
     /// Of each direction.
     expire_ns: [Time; 2],
     /// A FIFO for each class and direction.
@@ -63,12 +63,12 @@ pub struct MqDeadline {
     position: Option<[Sector; LINES]>,
     /// Writes leave tags to reads.
     reserves: bool,
-    /// Of each class, queued or at the device.
+    /// Requests of each class, queued or at the device.
     outstanding: [u32; CLASSES.len()],
     // These three are common to all classes, as in the kernel.
     last_direction: Direction,
     batching: u32,
-    turns: Turns,
+    read_preference: ReadPreference,
 }
 
 const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
@@ -76,7 +76,7 @@ const LINES: usize = 2 * CLASSES.len();
 
 impl MqDeadline {
     /// An empty scheduler.
-    pub fn new(tunables: Tunables) -> MqDeadline {
+    pub fn new(tunables: MqDeadlineTunables) -> MqDeadline {
         MqDeadline {
             expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
             tunables,
@@ -87,7 +87,7 @@ impl MqDeadline {
             outstanding: [0; CLASSES.len()],
             last_direction: Direction::Read,
             batching: 0,
-            turns: Turns::default(),
+            read_preference: ReadPreference::default(),
         }
     }
 
@@ -108,7 +108,7 @@ impl MqDeadline {
         self.tunables.async_depth.unwrap_or(default).max(1)
     }
 
-    /// What has waited so long that its class does not matter any more (`dd_dispatch_prio_aged_requests`).
+    /// A request that has waited so long that its class no longer matters (`dd_dispatch_prio_aged_requests`).
     fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let classes_busy = self.outstanding.iter().filter(|&&count| count > 0).count();
         let started_by = now.checked_sub(self.tunables.prio_aging_expire_ns)?;
@@ -154,7 +154,8 @@ impl MqDeadline {
     fn choose_direction(&mut self, class: IoClass) -> Option<Direction> {
         let waits = |direction| !self.fifos.is_empty(fifo_of(class, direction));
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
-        self.turns.next(reads, writes, self.tunables.writes_starved)
+        self.read_preference
+            .next(reads, writes, self.tunables.writes_starved)
     }
 
     /// Where a batch begins (`deadline_check_fifo`, `deadline_fifo_request`): at the oldest request if it has expired or
@@ -278,7 +279,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn bench() -> Bench<MqDeadline> {
-        Bench::new(MqDeadline::new(Tunables::default()))
+        Bench::new(MqDeadline::new(MqDeadlineTunables::default()))
     }
 
     fn of_class(class: IoClass, now: Time, start: Sector) -> Bio {
@@ -313,9 +314,9 @@ mod tests {
     #[test]
     fn a_request_has_expired_when_its_deadline_comes_not_after() {
         for (now, expected) in [(500 * MILLISECOND - 1, 200), (500 * MILLISECOND, 50)] {
-            let tunables = Tunables {
+            let tunables = MqDeadlineTunables {
                 fifo_batch: 1,
-                ..Tunables::default()
+                ..MqDeadlineTunables::default()
             };
             let mut bench = Bench::new(MqDeadline::new(tunables));
             bench.add(0, Read, &[100, 50, 200]);
@@ -326,10 +327,10 @@ mod tests {
 
     #[test]
     fn each_direction_goes_on_where_it_stopped() {
-        let tunables = Tunables {
+        let tunables = MqDeadlineTunables {
             fifo_batch: 1,
             writes_starved: 0,
-            ..Tunables::default()
+            ..MqDeadlineTunables::default()
         };
         let mut bench = Bench::new(MqDeadline::new(tunables));
         bench.add(0, Write, &[1000, 500, 2000]);
@@ -342,7 +343,7 @@ mod tests {
 
     #[test]
     fn writes_and_async_requests_leave_a_quarter_of_the_tags_to_sync_reads() {
-        let scheduler = MqDeadline::new(Tunables::default());
+        let scheduler = MqDeadline::new(MqDeadlineTunables::default());
         assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), 256), 256);
         assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 192);
         let sync = Bio {
@@ -355,7 +356,7 @@ mod tests {
 
     #[test]
     fn from_6_10_on_they_leave_none() {
-        let scheduler = MqDeadline::new(Tunables::default()).without_reserve();
+        let scheduler = MqDeadline::new(MqDeadlineTunables::default()).without_reserve();
         assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 256);
         assert_eq!(
             scheduler.fewest_tags(256),
@@ -367,7 +368,7 @@ mod tests {
     #[test]
     fn from_6_5_on_a_batch_goes_on_with_what_has_come_behind_it_since() {
         for (by_position, expected) in [(false, 50), (true, 300)] {
-            let mut scheduler = MqDeadline::new(Tunables::default());
+            let mut scheduler = MqDeadline::new(MqDeadlineTunables::default());
             if by_position {
                 scheduler = scheduler.with_position();
             }
@@ -391,7 +392,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, by_position: bool) {
-            let mut scheduler = MqDeadline::new(Tunables::default());
+            let mut scheduler = MqDeadline::new(MqDeadlineTunables::default());
             if by_position {
                 scheduler = scheduler.with_position();
             }
@@ -401,7 +402,7 @@ mod tests {
         /// Of the class that is served first: its deadline, and what was ahead of it.
         #[test]
         fn a_real_time_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
-            let tunables = Tunables { read_expire_ns: 20 * MILLISECOND, ..Tunables::default() };
+            let tunables = MqDeadlineTunables { read_expire_ns: 20 * MILLISECOND, ..MqDeadlineTunables::default() };
             let served = invariants::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
             for served in served {
                 let arrival = load[served.bio];
@@ -416,11 +417,11 @@ mod tests {
         /// However busy the higher classes are.
         #[test]
         fn a_request_of_the_idle_class_waits_no_longer_than_aging_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
-            let tunables = Tunables {
+            let tunables = MqDeadlineTunables {
                 prio_aging_expire_ns: 30 * MILLISECOND,
                 read_expire_ns: 20 * MILLISECOND,
                 write_expire_ns: 20 * MILLISECOND,
-                ..Tunables::default()
+                ..MqDeadlineTunables::default()
             };
             let served = invariants::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
             for served in served {

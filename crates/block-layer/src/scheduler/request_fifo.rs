@@ -1,7 +1,7 @@
 //! What schedulers keep requests in: request FIFOs, in each of which they are sorted by sector, and by arrival with a time by
 //! which to be served.
 
-use crate::scheduler::sorted::Sorted;
+use crate::scheduler::sorted_set::SortedSet;
 use crate::{Bio, RequestId, Requests, Sector, Side};
 use events::time::Time;
 
@@ -18,7 +18,7 @@ pub type FifoId = usize;
 
 #[derive(Clone, Debug, Default)]
 struct RequestFifo {
-    sorted: Sorted<(Sector, RequestId)>,
+    sorted: SortedSet<(Sector, RequestId)>,
     oldest: Option<RequestId>,
     newest: Option<RequestId>,
 }

@@ -23,7 +23,7 @@ use crate::scheduler::linus::{self, Linus};
 use crate::scheduler::mq_deadline::{self, MqDeadline};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
-use tunables::Given;
+use tunables::TunableReader;
 pub use variants::{SchedulerVariant, Version, mm_patch, version};
 
 /// A scheduler that is known to exist, with tunables that it has.
@@ -31,25 +31,25 @@ pub use variants::{SchedulerVariant, Version, mm_patch, version};
 pub struct SchedulerSpec {
     variant: SchedulerVariant,
     hz: u32,
-    tunables: Tunables,
+    tunables: SchedulerTunables,
 }
 
 #[derive(Clone, Debug)]
-enum Tunables {
+enum SchedulerTunables {
     Nothing,
-    Linus(linus::Tunables),
-    DeadlineA(deadline_a::Tunables),
-    Deadline(deadline::DeadlineVariant, deadline::Tunables),
-    DeadlineTimed(deadline_timed::Tunables),
-    MqDeadline(mq_deadline::Tunables),
-    Anticipatory(anticipatory::Version, anticipatory::Tunables),
-    Cfq(cfq::Version, cfq::Tunables),
-    CfqRoundRobin(cfq_round_robin::Tunables),
-    CfqByService(cfq_by_service::Tunables),
-    CfqLists(cfq_lists::Version, cfq_lists::Tunables),
-    CfqSlices(cfq::Tunables),
-    Bfq(bfq::Tunables),
-    Kyber(kyber::Tunables),
+    Linus(linus::LinusTunables),
+    DeadlineA(deadline_a::DeadlineATunables),
+    Deadline(deadline::DeadlineVariant, deadline::DeadlineTunables),
+    DeadlineTimed(deadline_timed::DeadlineTimedTunables),
+    MqDeadline(mq_deadline::MqDeadlineTunables),
+    Anticipatory(anticipatory::Version, anticipatory::AnticipatoryTunables),
+    Cfq(cfq::Version, cfq::CfqTunables),
+    CfqRoundRobin(cfq_round_robin::CfqRoundRobinTunables),
+    CfqByService(cfq_by_service::CfqByServiceTunables),
+    CfqLists(cfq_lists::Version, cfq_lists::CfqListsTunables),
+    CfqSlices(cfq::CfqTunables),
+    Bfq(bfq::BfqTunables),
+    Kyber(kyber::KyberTunables),
 }
 
 /// What a scheduler has to know of its device and machine.
@@ -156,9 +156,9 @@ impl SchedulerSpec {
         hz: u32,
     ) -> Result<SchedulerSpec, BadScheduler> {
         let variant = variants::find(given, kernel)?;
-        let mut given = Given::new(variant, given);
-        let tunables = tunables_of(variant, hz, &mut given);
-        given.finish()?;
+        let mut reader = TunableReader::new(variant, given);
+        let tunables = tunables_of(variant, hz, &mut reader);
+        reader.finish()?;
         Ok(SchedulerSpec {
             variant,
             hz,
@@ -205,28 +205,31 @@ impl SchedulerSpec {
     pub fn reads_priorities(&self) -> bool {
         matches!(
             self.tunables,
-            Tunables::Cfq(..)
-                | Tunables::CfqSlices(_)
-                | Tunables::CfqLists(..)
-                | Tunables::Bfq(_)
-                | Tunables::MqDeadline(_)
+            SchedulerTunables::Cfq(..)
+                | SchedulerTunables::CfqSlices(_)
+                | SchedulerTunables::CfqLists(..)
+                | SchedulerTunables::Bfq(_)
+                | SchedulerTunables::MqDeadline(_)
         )
     }
 
     /// Whether it looks at the control groups of tasks.
     pub fn reads_groups(&self) -> bool {
-        matches!(self.tunables, Tunables::Cfq(..) | Tunables::Bfq(_))
+        matches!(
+            self.tunables,
+            SchedulerTunables::Cfq(..) | SchedulerTunables::Bfq(_)
+        )
     }
 
     /// Whether it counts in timer interrupts.
     pub fn reads_hz(&self) -> bool {
         matches!(
             self.tunables,
-            Tunables::Cfq(..)
-                | Tunables::CfqSlices(_)
-                | Tunables::CfqLists(..)
-                | Tunables::CfqByService(_)
-                | Tunables::Anticipatory(..)
+            SchedulerTunables::Cfq(..)
+                | SchedulerTunables::CfqSlices(_)
+                | SchedulerTunables::CfqLists(..)
+                | SchedulerTunables::CfqByService(_)
+                | SchedulerTunables::Anticipatory(..)
         )
     }
 
@@ -234,8 +237,8 @@ impl SchedulerSpec {
     /// What counts as congested stays as it is.
     pub fn pool_requests(&self) -> Option<u32> {
         match self.tunables {
-            Tunables::CfqRoundRobin(_) => Some(cfq_round_robin::POOL_REQUESTS),
-            Tunables::CfqByService(_) => Some(cfq_by_service::POOL_REQUESTS),
+            SchedulerTunables::CfqRoundRobin(_) => Some(cfq_round_robin::POOL_REQUESTS),
+            SchedulerTunables::CfqByService(_) => Some(cfq_by_service::POOL_REQUESTS),
             _ => None,
         }
     }
@@ -243,22 +246,24 @@ impl SchedulerSpec {
     /// A new scheduler for one queue.
     pub fn build(&self, around: &Surroundings) -> Box<dyn Scheduler> {
         match &self.tunables {
-            Tunables::Nothing if self.is_multi_queue() => Box::new(NoScheduler::default()),
-            Tunables::Nothing if self.version() == "2.4" => {
+            SchedulerTunables::Nothing if self.is_multi_queue() => Box::new(NoScheduler::default()),
+            SchedulerTunables::Nothing if self.version() == "2.4" => {
                 Box::new(Noop::of_2_4(around.request_sectors_max))
             }
-            Tunables::Nothing => Box::new(Noop::default()),
-            Tunables::Linus(tunables) => {
+            SchedulerTunables::Nothing => Box::new(Noop::default()),
+            SchedulerTunables::Linus(tunables) => {
                 let linus = Linus::new(*tunables, around.request_sectors_max);
                 Box::new(match self.version() {
                     "2.4.21" => linus.joining_impatient(),
                     _ => linus,
                 })
             }
-            Tunables::DeadlineA(tunables) => Box::new(DeadlineA::new(*tunables)),
-            Tunables::Deadline(variant, tunables) => Box::new(Deadline::new(*variant, *tunables)),
-            Tunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
-            Tunables::MqDeadline(tunables) => {
+            SchedulerTunables::DeadlineA(tunables) => Box::new(DeadlineA::new(*tunables)),
+            SchedulerTunables::Deadline(variant, tunables) => {
+                Box::new(Deadline::new(*variant, *tunables))
+            }
+            SchedulerTunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
+            SchedulerTunables::MqDeadline(tunables) => {
                 let scheduler = MqDeadline::new(*tunables);
                 Box::new(match self.version() {
                     "5.14" => scheduler,
@@ -266,10 +271,10 @@ impl SchedulerSpec {
                     _ => scheduler.with_position().without_reserve(),
                 })
             }
-            Tunables::Anticipatory(version, tunables) => {
+            SchedulerTunables::Anticipatory(version, tunables) => {
                 Box::new(Anticipatory::new(*version, *tunables, self.hz))
             }
-            Tunables::Cfq(version, tunables) => {
+            SchedulerTunables::Cfq(version, tunables) => {
                 let surroundings = cfq::Surroundings {
                     hz: self.hz,
                     rotational: around.rotational,
@@ -281,16 +286,16 @@ impl SchedulerSpec {
                     around.group_weights,
                 ))
             }
-            Tunables::CfqRoundRobin(tunables) => {
+            SchedulerTunables::CfqRoundRobin(tunables) => {
                 Box::new(CfqRoundRobin::new(*tunables, around.pool_requests))
             }
-            Tunables::CfqByService(tunables) => {
+            SchedulerTunables::CfqByService(tunables) => {
                 Box::new(CfqByService::new(*tunables, self.hz, around.pool_requests))
             }
-            Tunables::CfqLists(version, tunables) => {
+            SchedulerTunables::CfqLists(version, tunables) => {
                 Box::new(CfqLists::new(*version, *tunables, self.hz))
             }
-            Tunables::CfqSlices(tunables) => {
+            SchedulerTunables::CfqSlices(tunables) => {
                 let surroundings = cfq::Surroundings {
                     hz: self.hz,
                     // Kernels before did not ask.
@@ -298,12 +303,12 @@ impl SchedulerSpec {
                 };
                 Box::new(CfqSlices::new(*tunables, surroundings))
             }
-            Tunables::Bfq(tunables) => {
+            SchedulerTunables::Bfq(tunables) => {
                 let bfq = Bfq::new(*tunables, around.rotational, around.group_weights);
                 let bfq = bfq.with_queue_merging(self.version() != "5.10");
                 Box::new(bfq.with_root_counted(self.version() == "6.2"))
             }
-            Tunables::Kyber(tunables) => {
+            SchedulerTunables::Kyber(tunables) => {
                 let kyber = Kyber::new(*tunables, around.queue_map.clone());
                 Box::new(match self.version() {
                     "4.12" => kyber.by_means(),
@@ -314,31 +319,35 @@ impl SchedulerSpec {
     }
 }
 
-/// Of every scheduler's tunables that are times: what one unit of each is in nanoseconds, by the kernel's name (the
+/// The unit in nanoseconds of each tunable of any scheduler that is a time, by the kernel's name (the
 /// schedulers' sources: `show` and `store` of their attributes).
 pub fn time_tunables_ns() -> BTreeMap<&'static str, events::time::Time> {
     let nothing = BTreeMap::new();
     let mut units_ns = BTreeMap::new();
     for variant in variants::variants() {
-        let mut given = Given::new(variant, &nothing);
-        tunables_of(variant, 1000, &mut given);
-        units_ns.extend(given.units_ns());
+        let mut reader = TunableReader::new(variant, &nothing);
+        tunables_of(variant, 1000, &mut reader);
+        units_ns.extend(reader.units_ns());
     }
     units_ns
 }
 
-fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunables {
+fn tunables_of(
+    variant: SchedulerVariant,
+    hz: u32,
+    reader: &mut TunableReader,
+) -> SchedulerTunables {
     match (variant.name, variant.version) {
-        ("linus", _) => Tunables::Linus(tunables::linus(given)),
-        ("deadline", "A") => Tunables::DeadlineA(tunables::deadline_a(given)),
-        ("deadline", "mm") => Tunables::DeadlineTimed(tunables::deadline_timed(given)),
+        ("linus", _) => SchedulerTunables::Linus(tunables::linus(reader)),
+        ("deadline", "A") => SchedulerTunables::DeadlineA(tunables::deadline_a(reader)),
+        ("deadline", "mm") => SchedulerTunables::DeadlineTimed(tunables::deadline_timed(reader)),
         ("deadline", "B") => {
-            Tunables::Deadline(deadline::DeadlineVariant::B, tunables::deadline(given))
+            SchedulerTunables::Deadline(deadline::DeadlineVariant::B, tunables::deadline(reader))
         }
         ("deadline", _) | ("mq-deadline", "C") => {
-            Tunables::Deadline(deadline::DeadlineVariant::C, tunables::deadline(given))
+            SchedulerTunables::Deadline(deadline::DeadlineVariant::C, tunables::deadline(reader))
         }
-        ("mq-deadline", _) => Tunables::MqDeadline(tunables::mq_deadline(given)),
+        ("mq-deadline", _) => SchedulerTunables::MqDeadline(tunables::mq_deadline(reader)),
         ("anticipatory", version) => {
             let version = match version {
                 "2.5.59-mm5" => anticipatory::Version::Draft,
@@ -348,29 +357,29 @@ fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunable
                 "2.6.24" => anticipatory::Version::Linux2_6_24,
                 _ => anticipatory::Version::Linux2_6_32,
             };
-            Tunables::Anticipatory(version, tunables::anticipatory(given, version, hz))
+            SchedulerTunables::Anticipatory(version, tunables::anticipatory(reader, version, hz))
         }
-        ("cfq", "2.6.6") => Tunables::CfqRoundRobin(tunables::cfq_round_robin(given)),
-        ("cfq", "2.6.10") => Tunables::CfqByService(tunables::cfq_by_service(given)),
+        ("cfq", "2.6.6") => SchedulerTunables::CfqRoundRobin(tunables::cfq_round_robin(reader)),
+        ("cfq", "2.6.10") => SchedulerTunables::CfqByService(tunables::cfq_by_service(reader)),
         ("cfq", "2.6.15" | "2.6.18") => {
             let version = match variant.version {
                 "2.6.15" => cfq_lists::Version::Linux2_6_15,
                 _ => cfq_lists::Version::Linux2_6_18,
             };
-            Tunables::CfqLists(version, tunables::cfq_lists(given, version))
+            SchedulerTunables::CfqLists(version, tunables::cfq_lists(reader, version))
         }
-        ("cfq", "2.6.22" | "2.6.29") => Tunables::CfqSlices(tunables::cfq_slices(given)),
+        ("cfq", "2.6.22" | "2.6.29") => SchedulerTunables::CfqSlices(tunables::cfq_slices(reader)),
         ("cfq", version) => {
             let version = match version {
                 "2.6.35" => cfq::Version::Linux2_6_35,
                 "2.6.35-group-idle-v2" => cfq::Version::GroupIdleV2,
                 _ => cfq::Version::Linux2_6_37,
             };
-            Tunables::Cfq(version, tunables::cfq(given, version))
+            SchedulerTunables::Cfq(version, tunables::cfq(reader, version))
         }
-        ("bfq", _) => Tunables::Bfq(tunables::bfq(given)),
-        ("kyber", _) => Tunables::Kyber(tunables::kyber(given)),
-        _ => Tunables::Nothing,
+        ("bfq", _) => SchedulerTunables::Bfq(tunables::bfq(reader)),
+        ("kyber", _) => SchedulerTunables::Kyber(tunables::kyber(reader)),
+        _ => SchedulerTunables::Nothing,
     }
 }
 

@@ -21,8 +21,8 @@ use std::collections::VecDeque;
 use crate::disk::Disk;
 use crate::inside::{CommandId, Inside};
 use crate::line_cache::LineCache;
-use crate::room::Room;
 use crate::server::{Link, Servers};
+use crate::watermarks::Watermarks;
 use crate::{Command, Completion, Device};
 use back_end::BackEnd;
 use block_layer::{Direction, SECTOR_BYTES, Sector};
@@ -50,14 +50,14 @@ pub struct Array {
     lines: LineCache,
     streams: Streams,
     dirty: DirtyStripes,
-    room: Room,
+    watermarks: Watermarks,
     destages: u32,
     flush_at: Option<Time>,
     for_room: VecDeque<CommandId>,
     layout: Layout,
     back_end: BackEnd,
     jobs: Jobs,
-    /// Room to work in, empty between uses.
+    /// Watermarks to work in, empty between uses.
     reads: Vec<Piece>,
     writes: Vec<Piece>,
     ended: Vec<u32>,
@@ -90,7 +90,7 @@ impl Array {
             lines: LineCache::new(spec.cache.read_bytes / spec.cache.line_bytes),
             streams: Streams::new(&spec.cache),
             dirty: DirtyStripes::new(layout.stripe_sectors()),
-            room: Room::new(
+            watermarks: Watermarks::new(
                 spec.cache.write_bytes / SECTOR_BYTES,
                 spec.cache.high_percent,
                 spec.cache.low_percent,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::array::layout::Layout;
 use crate::disk::DiskSpec;
 use crate::limits::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
-use crate::room::check_marks;
+use crate::watermarks::check_marks;
 use block_layer::SECTOR_BYTES;
 use events::SpecError;
 use events::spec_error::{RATE, within};

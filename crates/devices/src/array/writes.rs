@@ -64,7 +64,7 @@ impl Array {
     }
 
     fn has_room(&self, command: &Command) -> bool {
-        self.room
+        self.watermarks
             .fits(self.dirty.sectors(), u64::from(command.sectors))
     }
 
@@ -72,7 +72,7 @@ impl Array {
     /// there down to the low one, when somebody waits for room, and when they are old.
     pub(super) fn destage(&mut self, now: Time) {
         let somebody_waits = !self.for_room.is_empty();
-        let draining = self.room.drains(self.dirty.sectors(), somebody_waits);
+        let draining = self.watermarks.drains(self.dirty.sectors(), somebody_waits);
         while self.destages < self.spec.cache.destages_max {
             let old = || {
                 self.dirty

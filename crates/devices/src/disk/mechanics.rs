@@ -199,7 +199,7 @@ impl Mechanics {
         let seek_ns = self.seeks.time_ns_min(arm.cylinder.abs_diff(to.cylinder)) as i64;
         let turn_ns = (u64::from(to.angle.wrapping_sub(since.angle)) * self.revolution_ns) >> 32;
         let mut way_ns = turn_ns as i64 - since.early_ns;
-        // A third turn would be as right, but hardly ever tells more.
+        // A third turn would be as right, but hardly ever adds anything.
         for _ in 0..2 {
             if way_ns + 2 * since.early_ns < seek_ns {
                 way_ns += revolution_ns;

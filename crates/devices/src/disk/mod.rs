@@ -3,7 +3,7 @@
 //!
 //! Two servers work at once: the mechanism, one command or one piece of cached data at a time, and the interface, which
 //! moves data between the cache and the host. Parameters as in DiskSim's files; the order in which the mechanism serves
-//! reads, writes and cached data is inferred. docs/model/disk.md tells the rules.
+//! reads, writes and cached data is inferred. docs/model/disk.md has the rules.
 
 mod choice;
 mod mechanics;
@@ -20,7 +20,7 @@ mod write_cache;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::completing::Completing;
+use crate::completion_times::CompletionTimes;
 use crate::server::{Link, Servers};
 use crate::{Command, Completion, Device};
 use block_layer::{Direction, Sector};
@@ -54,7 +54,7 @@ pub struct Disk {
     write_cache: WriteCache,
     /// Writes that wait for room in the cache, and since when.
     for_room: VecDeque<(Time, Command)>,
-    completing: Completing,
+    completing: CompletionTimes,
     /// The cache is being emptied.
     flush: Option<Flush>,
 }
@@ -98,7 +98,7 @@ impl Disk {
             read_cache: ReadCache::new(&spec.cache),
             write_cache: WriteCache::new(&spec.cache),
             for_room: VecDeque::new(),
-            completing: Completing::default(),
+            completing: CompletionTimes::default(),
             flush: None,
             spec: spec.clone(),
         })

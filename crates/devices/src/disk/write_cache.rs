@@ -6,7 +6,7 @@ use crate::disk::choice::{Aging, Choice};
 use crate::disk::mechanics::{Arm, Mechanics, PhysicalSector};
 use crate::disk::spec::Cache;
 use crate::disk::turnaround::Turnaround;
-use crate::room::fits;
+use crate::watermarks::fits;
 use block_layer::Sector;
 use events::time::Time;
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::inside::CommandId;
-use crate::room::fits;
+use crate::watermarks::fits;
 
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {

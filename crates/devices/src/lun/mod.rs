@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 use crate::inside::{CommandId, Inside};
 use crate::line_cache::{LineCache, Presence};
-use crate::room::Room;
 use crate::server::{Link, Servers};
+use crate::watermarks::Watermarks;
 use crate::{Command, Completion, Device};
 use block_layer::{Direction, SECTOR_BYTES, Sector};
 use events::SpecError;
@@ -40,7 +40,7 @@ pub struct Lun {
     leaving_lines: u64,
     leaving: u32,
     /// In lines.
-    room: Room,
+    watermarks: Watermarks,
     for_room: VecDeque<CommandId>,
     written_at: Time,
     flush_planned: bool,
@@ -79,7 +79,7 @@ impl Lun {
             back_end_link: Link::new(spec.back_end.bytes_per_s),
             leaving_lines: 0,
             leaving: 0,
-            room: Room::new(
+            watermarks: Watermarks::new(
                 lines(spec.cache.write_bytes),
                 spec.cache.high_percent,
                 spec.cache.low_percent,
@@ -149,7 +149,7 @@ impl Lun {
     }
 
     fn has_room(&self, command: &Command) -> bool {
-        self.room
+        self.watermarks
             .fits(self.held_lines(), self.lines(command).count() as u64)
     }
 
@@ -161,7 +161,7 @@ impl Lun {
     /// Above the high mark, and from there down to the low one, or when somebody waits, dirty lines go to the back end.
     fn drain(&mut self, now: Time) {
         let somebody_waits = !self.for_room.is_empty();
-        if self.room.drains(self.held_lines(), somebody_waits) {
+        if self.watermarks.drains(self.held_lines(), somebody_waits) {
             self.write_pieces(now);
         }
     }

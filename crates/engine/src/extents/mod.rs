@@ -1,4 +1,4 @@
-//! Where files lie on their device, as the kernel tells it: by FIEMAP, else, as root, block by block by FIBMAP.
+//! Where files lie on their device, as the kernel reports it: by FIEMAP, else, as root, block by block by FIBMAP.
 
 mod fibmap;
 mod fiemap;
@@ -38,7 +38,7 @@ fn map_of(path: &Path, bounds: Bounds) -> io::Result<FileMap> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     let by_block = || {
-        // FIBMAP tells nothing of a block that is still to be placed.
+        // FIBMAP reports nothing of a block that is still to be placed.
         file.sync_all()?;
         fibmap::extents(&file, metadata.size(), extents_max)
     };

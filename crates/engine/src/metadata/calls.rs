@@ -64,7 +64,7 @@ pub fn unlink(base: RawFd, path: &CStr) -> io::Result<()> {
     checked(unsafe { libc::unlinkat(base, path.as_ptr(), 0) }).map(drop)
 }
 
-/// Of the filesystem's space, what a user can't write to any more: reserved space counts as used, as in df.
+/// The share of the filesystem's space that a user can no longer write to: reserved space counts as used, as in df.
 pub fn used_share(path: &CStr) -> io::Result<f64> {
     // SAFETY: all-zero is a valid statvfs, and the call only fills it; `path` ends with a zero byte.
     let found = unsafe {

@@ -27,7 +27,7 @@ use crate::error::StartError;
 pub use spec::Spec;
 pub use tracefs::TracefsPaths;
 
-/// Why a probe has nothing to tell: what is lacking, and the command that grants it.
+/// Why a probe has nothing to report: what is lacking, and the command that grants it.
 pub type Reason = String;
 
 /// A probe under way. Dropping it ends it too, and leaves nothing behind.

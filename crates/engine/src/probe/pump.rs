@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn stopping_empties_once_more_and_does_not_wait_for_the_tick() {
         let drained = Arc::new(AtomicUsize::new(0));
-        // The machine may be busy at any one time: the quickest of some tells.
+        // The machine may be busy at any one time: the quickest of several is the measure.
         let quickest = (0..20).map(|_| {
             let counted = Counted {
                 fd: None,

@@ -38,7 +38,7 @@ impl Symbols {
             names.push_str(name);
             names.push('\n');
         }
-        // Of several names for one address, the first stays the first.
+        // The first of several names for one address stays the first.
         starts.sort_by_key(|&(address, _)| address);
         starts
             .last()

@@ -5,7 +5,7 @@ mod ends;
 mod engines;
 mod faults;
 mod fuzz;
-mod measured;
+mod measurement;
 mod metadata;
 mod probes;
 mod stops;

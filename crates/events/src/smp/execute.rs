@@ -17,7 +17,7 @@ impl<T: Copy> Processors<T> {
             State::Waking | State::Offline => return,
             State::Idle { since } => {
                 if cpu.hard.is_empty() && cpu.soft.is_empty() && cpu.ready.is_empty() {
-                    // What it was told to come for has gone elsewhere.
+                    // The work that it was called for has gone elsewhere.
                     self.idle.put(number, true);
                     if let Some(task) = self.steal(number) {
                         self.enqueue(task, number, None, true);

@@ -4,7 +4,7 @@ use super::topology::{DISTANCES, Topology};
 use crate::slab::{Id, Slab};
 use crate::time::Time;
 
-/// What an object is, so that its transfers can be told from others'.
+/// What an object is, so that its transfers can be distinguished from others'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A request of the block layer.
@@ -55,7 +55,7 @@ pub struct Object {
     lines: u16,
     /// Whose cache has it; None: nobody has used it yet.
     owner: Option<u16>,
-    /// Of a lock: held until then, by its owner.
+    /// When the owner of a lock releases it.
     held_until: Time,
 }
 

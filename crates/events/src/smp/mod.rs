@@ -218,7 +218,7 @@ impl<T: Copy> Processors<T> {
         self.reach(now);
     }
 
-    /// Up to the last time that it was told.
+    /// The usage of the CPU up to the latest time that the processors were given.
     pub fn usage(&self, cpu: u16) -> Usage {
         self.cpus[usize::from(cpu)].usage(self.now)
     }

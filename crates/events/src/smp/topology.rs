@@ -59,7 +59,7 @@ impl Topology {
         .product()
     }
 
-    /// The CPUs that are at most so far from this one, itself included.
+    /// The CPUs at most this far from `cpu`, itself included.
     pub fn around(&self, cpu: u16, distance: Distance) -> Range<u16> {
         let size = match distance {
             Distance::Core => self.threads_per_core,

@@ -53,7 +53,7 @@ pub struct Done<T> {
 }
 
 impl<T> Work<T> {
-    /// Of a task: in the kernel, for it. What is an interrupt's is in its context by itself.
+    /// A task's work: in the kernel, for it. An interrupt's work is in its context by itself.
     #[inline]
     pub fn of(cycles: u32) -> Work<T> {
         Work {
@@ -94,7 +94,7 @@ impl<T> Work<T> {
         }
     }
 
-    /// Of its cycles: those that wait for a device's register, say, beyond what computing waits anyway.
+    /// How many of its cycles wait for a device's register, say, beyond what computing waits anyway.
     #[inline]
     pub fn stalled_for(self, cycles: u32) -> Work<T> {
         Work {

@@ -21,7 +21,7 @@ pub use spec::{FilesystemSpec, Geometry, Kind};
 /// Blocks of this many bytes, the only size that is simulated.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// A contiguous piece of a file, in blocks: as `bmap` and FIEMAP tell it.
+/// A contiguous piece of a file, in blocks: as `bmap` and FIEMAP report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// First block in the file, from 0.

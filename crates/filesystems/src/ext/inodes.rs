@@ -26,7 +26,7 @@ struct Group {
 const BLOCK_BITMAP: u64 = 2;
 const INODE_BITMAP: u64 = 3;
 const INODE_TABLE: u64 = 4;
-/// Of 32 bytes, in a block.
+/// Descriptors of 32 bytes in a block.
 const DESCRIPTORS_PER_BLOCK: u64 = 128;
 
 impl Inodes {

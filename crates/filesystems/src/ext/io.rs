@@ -1,7 +1,7 @@
 //! I/O on the drive: what is on its way, and what its end leads to.
 
 use super::Ext;
-use super::journal::{Journal, Step};
+use super::journal::{CommitStep, Journal};
 use crate::effect::{BlockIo, Effect, FlushNumber};
 use block_layer::{Direction, TaskId};
 use events::smp::TaskNumber;
@@ -174,7 +174,7 @@ impl Ext {
         committing
             .files
             .retain(|&inode| pending.is_under_way(inode));
-        if committing.step == Step::Data && committing.files.is_empty() {
+        if committing.step == CommitStep::Data && committing.files.is_empty() {
             self.write_log();
         }
     }
@@ -215,13 +215,13 @@ impl Ext {
             return;
         }
         match (committing.step, barrier) {
-            (Step::Log, true) => {
-                committing.step = Step::FlushBefore;
+            (CommitStep::Log, true) => {
+                committing.step = CommitStep::FlushBefore;
                 self.flush(OF_COMMIT);
             }
-            (Step::Log, false) => self.write_record(),
+            (CommitStep::Log, false) => self.write_record(),
             (_, true) => {
-                committing.step = Step::FlushAfter;
+                committing.step = CommitStep::FlushAfter;
                 self.flush(OF_COMMIT);
             }
             (_, false) => self.is_committed(),
@@ -268,7 +268,7 @@ impl Ext {
             .as_ref()
             .map(|committing| committing.step)
         {
-            Some(Step::FlushBefore) => self.write_record(),
+            Some(CommitStep::FlushBefore) => self.write_record(),
             _ => self.is_committed(),
         }
     }

@@ -36,14 +36,14 @@ pub(super) struct Committing {
     blocks: BTreeSet<u64>,
     /// Whose data are on their way.
     pub(super) files: BTreeSet<u64>,
-    pub(super) step: Step,
+    pub(super) step: CommitStep,
     /// Pieces of its log that are on their way.
     pub(super) left: u32,
     log_blocks: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CommitStep {
     Data,
     Log,
     FlushBefore,
@@ -112,7 +112,7 @@ impl Journal {
     /// Whether what goes to the journal now is the record that ends a transaction.
     pub(super) fn writes_record(&self) -> bool {
         let committing = self.committing.as_ref();
-        committing.is_some_and(|committing| committing.step == Step::Record)
+        committing.is_some_and(|committing| committing.step == CommitStep::Record)
     }
 
     /// Of the transaction that changes go into.
@@ -166,7 +166,7 @@ impl Journal {
             log_blocks: log_blocks(done.blocks.len() as u32),
             blocks: done.blocks,
             files: done.files,
-            step: Step::Data,
+            step: CommitStep::Data,
             left: 0,
         });
         Some(files)
@@ -177,7 +177,7 @@ impl Journal {
         let Some(committing) = &mut self.committing else {
             return false;
         };
-        committing.step == Step::Data
+        committing.step == CommitStep::Data
             && committing.files.remove(&inode)
             && committing.files.is_empty()
     }
@@ -185,7 +185,7 @@ impl Journal {
     /// Where in the journal's file its descriptors and blocks go: first block and how many.
     pub(super) fn begin_log(&mut self) -> Vec<(u64, u64)> {
         let committing = self.committing.as_mut().expect("one commits");
-        committing.step = Step::Log;
+        committing.step = CommitStep::Log;
         let count = committing.log_blocks - 1;
         self.take(count)
     }
@@ -193,7 +193,7 @@ impl Journal {
     /// Where its commit record goes.
     pub(super) fn begin_record(&mut self) -> Vec<(u64, u64)> {
         let committing = self.committing.as_mut().expect("one commits");
-        committing.step = Step::Record;
+        committing.step = CommitStep::Record;
         self.take(1)
     }
 

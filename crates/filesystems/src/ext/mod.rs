@@ -13,7 +13,7 @@ mod inodes;
 mod io;
 mod journal;
 mod spec;
-mod syncing;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -68,7 +68,7 @@ pub struct Ext {
     active: usize,
     /// Pieces of work, I/O and flushes that are still to come.
     under_way: u64,
-    /// By task: what the CPUs have told of it.
+    /// By task: what the CPUs have reported of it.
     switches: Vec<Switches>,
     journal_task: TaskNumber,
     flusher_task: TaskNumber,

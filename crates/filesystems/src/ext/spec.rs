@@ -24,7 +24,7 @@ pub struct ExtMetadata {
     pub scan_block_ns: Time,
 }
 
-/// What tells the three apart.
+/// What distinguishes the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// ext3 and ext4, in ordered mode.

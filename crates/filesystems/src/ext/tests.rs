@@ -13,7 +13,7 @@ use events::Component;
 use events::event_queue::EventQueue;
 use events::time::SECOND;
 
-/// A drive that takes so long for each write, whatever it is, and as long for a flush; CPUs without end.
+/// What a drive takes for each write, whatever it is, and for a flush; CPUs without end.
 const WRITE_NS: Time = 1_000_000;
 
 #[derive(Clone, Copy)]
@@ -164,7 +164,7 @@ fn a_synced_file_is_data_then_journal_then_record_on_ext3_and_flushed_around_the
         let results = machine.run(&phase(1, json!({})));
         assert_eq!(made(&results), 10);
         assert_eq!(machine.blocks(|io| !io.metadata), 20);
-        // Of each of ten commits: what is changed, one descriptor and one record. The journal has indirect blocks too.
+        // What each of ten commits changes, one descriptor and one record. The journal has indirect blocks too.
         let records = machine
             .writes
             .iter()
@@ -175,7 +175,7 @@ fn a_synced_file_is_data_then_journal_then_record_on_ext3_and_flushed_around_the
         assert_eq!(machine.flushes, flushes, "{kind:?}");
         let behind = machine.writes.iter().filter(|io| io.behind_flush);
         assert_eq!(behind.count() as u32, flushes / 2, "{kind:?}: records");
-        // Of one file: its data, its blocks in the journal, its record.
+        // The data of one file, its blocks in the journal, its record.
         let first: Vec<bool> = machine
             .writes
             .iter()

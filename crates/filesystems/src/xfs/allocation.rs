@@ -4,7 +4,7 @@ use super::deferral::{Item, Job};
 use super::locks::LockName;
 use super::site::Site;
 use super::volume::Request;
-use super::{Actor, Caller, Mounted};
+use super::{Actor, Caller, Xfs};
 
 /// How far a call has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) enum Space {
     Nowhere,
 }
 
-impl Mounted {
+impl Xfs {
     /// `xfs_alloc_vextent` is called.
     pub(super) fn begin_call(&mut self, caller: Caller, request: Request) -> CallNext {
         self.allocator_calls += 1;

@@ -5,9 +5,9 @@ use workload::metadata::Call;
 use super::site::Site;
 use super::step::Next;
 use super::thread::Stage;
-use super::{BLOCK_BYTES, Mounted};
+use super::{BLOCK_BYTES, Xfs};
 
-impl Mounted {
+impl Xfs {
     pub(super) fn program(&mut self, number: u32, cpu: Option<u16>) -> Next {
         let (began, now) = (self.began, self.now);
         let cycles = self.volume.spec().cycles;

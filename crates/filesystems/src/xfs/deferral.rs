@@ -4,7 +4,7 @@ use super::allocation::Space;
 use super::site::Site;
 use super::switches::Comm;
 use super::volume::Request;
-use super::{Actor, Caller, Effect, Mounted, Timer, bound};
+use super::{Actor, Caller, Effect, Timer, Xfs, bound};
 use events::smp::Context;
 
 /// What a worker is given.
@@ -25,7 +25,7 @@ pub(super) enum Job {
     Mapping,
 }
 
-impl Mounted {
+impl Xfs {
     /// Puts it in line on the CPU where its caller runs, who sleeps.
     pub(super) fn hand_over(&mut self, item: Item, cpu: u16, site: Site) {
         let task = self.task_of(item.caller);

@@ -6,7 +6,7 @@ use super::deferral::{Item, Job};
 use super::io::Purpose;
 use super::site::Site;
 use super::switches::Comm;
-use super::{Actor, Caller, Effect, Mounted, Timer, unbound};
+use super::{Actor, Caller, Effect, Timer, Xfs, unbound};
 use events::smp::{Context, TaskNumber};
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ enum Stage {
     /// The mapping goes to a worker.
     HandsOver,
     /// Blocks for the data, or for the map of the file's extents.
-    Maps(Target, Step),
+    Maps(Target, MapStep),
     /// The mapping is over, whoever did it.
     Mapped,
     Committed,
@@ -49,7 +49,7 @@ enum Target {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum MapStep {
     Calls,
     Call(CallStage),
     Answered,
@@ -89,7 +89,7 @@ impl Flusher {
     }
 }
 
-impl Mounted {
+impl Xfs {
     /// The drive's flusher, and as many more as the filesystem's table says: from the first phase on that writes.
     pub(super) fn start_flushers(&mut self) {
         let wanted = self.volume.spec().writeback.flushers as usize;
@@ -162,7 +162,7 @@ impl Mounted {
                     let caller = Caller::Flusher(number);
                     let job = Job::Mapping;
                     self.hand_over(Item { caller, job }, cpu, Site::Mapping);
-                    Next::Waits(Stage::Maps(Target::Data, Step::Calls))
+                    Next::Waits(Stage::Maps(Target::Data, MapStep::Calls))
                 }
                 Stage::Maps(target, step) => self.maps(number, target, step, cpu),
                 Stage::Mapped => match self.flushers[number as usize].worker.take() {
@@ -226,17 +226,17 @@ impl Mounted {
         if self.allocation.defers_mapping() {
             Next::Work(Stage::HandsOver, self.volume.spec().cycles.hand_over)
         } else {
-            Next::Stage(Stage::Maps(Target::Data, Step::Calls))
+            Next::Stage(Stage::Maps(Target::Data, MapStep::Calls))
         }
     }
 
     /// Blocks for as much as goes into one extent, then for the map if that needs one.
-    fn maps(&mut self, number: u32, target: Target, step: Step, cpu: Option<u16>) -> Next {
+    fn maps(&mut self, number: u32, target: Target, step: MapStep, cpu: Option<u16>) -> Next {
         let caller = Caller::Flusher(number);
         let flusher = &self.flushers[number as usize];
         let (inode, worker) = (flusher.inode, flusher.worker);
         let next = match step {
-            Step::Calls => {
+            MapStep::Calls => {
                 let request = match target {
                     Target::Data => self.volume.data_request(inode, self.files.file(inode)),
                     Target::Map => self.volume.map_request(self.files.file(inode)),
@@ -247,22 +247,22 @@ impl Mounted {
                 self.flushers[number as usize].asked = request.blocks;
                 self.begin_call(caller, request)
             }
-            Step::Call(stage) => {
+            MapStep::Call(stage) => {
                 let runner = worker.map_or(Actor::Caller(caller), Actor::Worker);
                 self.continue_call(caller, runner, stage, cpu)
             }
-            Step::Answered => return self.takes_answer(number, target),
+            MapStep::Answered => return self.takes_answer(number, target),
         };
         match next {
-            CallNext::Stage(stage) => Next::Stage(Stage::Maps(target, Step::Call(stage))),
+            CallNext::Stage(stage) => Next::Stage(Stage::Maps(target, MapStep::Call(stage))),
             CallNext::Work(stage, cycles) => {
-                Next::Work(Stage::Maps(target, Step::Call(stage)), cycles)
+                Next::Work(Stage::Maps(target, MapStep::Call(stage)), cycles)
             }
             CallNext::Sleep(stage, site) => {
-                Next::Sleep(Stage::Maps(target, Step::Call(stage)), site)
+                Next::Sleep(Stage::Maps(target, MapStep::Call(stage)), site)
             }
-            CallNext::Deferred => Next::Waits(Stage::Maps(target, Step::Answered)),
-            CallNext::Answered => Next::Stage(Stage::Maps(target, Step::Answered)),
+            CallNext::Deferred => Next::Waits(Stage::Maps(target, MapStep::Answered)),
+            CallNext::Answered => Next::Stage(Stage::Maps(target, MapStep::Answered)),
         }
     }
 
@@ -279,7 +279,7 @@ impl Mounted {
             Target::Data => self.files.place(inode, (group, start), blocks),
         }
         if self.files.file(inode).needs_map_block(inode_bytes) {
-            Next::Stage(Stage::Maps(Target::Map, Step::Calls))
+            Next::Stage(Stage::Maps(Target::Map, MapStep::Calls))
         } else {
             Next::Stage(Stage::Mapped)
         }
@@ -296,7 +296,7 @@ impl Mounted {
         }
         flusher.failures += 1;
         if flusher.failures % 2 == 1 && self.volume.longest() > 0 {
-            return Next::Stage(Stage::Maps(Target::Data, Step::Calls));
+            return Next::Stage(Stage::Maps(Target::Data, MapStep::Calls));
         }
         if flusher.failures > 2 * self.volume.spec().ag_count || self.volume.longest() == 0 {
             self.files.discard(inode);

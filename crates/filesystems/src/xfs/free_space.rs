@@ -147,7 +147,7 @@ mod tests {
                         let nearest = near_by_looking_at_each(&free, at, length, align);
                         let found = space.take_near(at, length, align);
                         let distance = found.map(|found| found.abs_diff(at));
-                        // Within an extent both tell the place by its multiple next to the target.
+                        // Within an extent both find the place by its multiple next to the target.
                         prop_assert_eq!(distance.is_some(), nearest.is_some());
                         if let (Some(distance), Some(nearest)) = (distance, nearest) {
                             prop_assert!(distance < nearest + align);

@@ -3,7 +3,7 @@
 use serde_json::json;
 use trace::event::Device;
 
-use super::{Below, Mounted, XfsSpec};
+use super::{Below, Xfs, XfsSpec};
 
 /// A file's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub fn some_drive() -> Below<'static> {
     }
 }
 
-impl Mounted {
+impl Xfs {
     /// Files that have data.
     pub fn files_inside(&self) -> Vec<FileInside> {
         let inside = |(inode, file): (u64, &super::data::File)| FileInside {

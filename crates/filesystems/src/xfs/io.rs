@@ -1,6 +1,6 @@
 //! I/O on the drive: what is on its way, and what its end leads to.
 
-use super::{BlockIo, Effect, FlushNumber, Mounted};
+use super::{BlockIo, Effect, FlushNumber, Xfs};
 use block_layer::Direction;
 use events::slab::Slab;
 use events::smp::TaskNumber;
@@ -19,7 +19,7 @@ pub(super) struct Io {
 pub struct Written {
     /// Into the log.
     pub log: u64,
-    /// Of metadata, in their places.
+    /// Blocks of metadata, in their places.
     pub metadata: u64,
     /// Of files.
     pub data: u64,
@@ -41,7 +41,7 @@ pub(super) enum Purpose {
 /// Flushes that log buffers wait for have the buffers' numbers; those that threads wait for follow.
 const FLUSHES_OF_THREADS: FlushNumber = 64;
 
-impl Mounted {
+impl Xfs {
     pub(super) fn write(&mut self, purpose: Purpose, task: TaskNumber, block: u64, blocks: u32) {
         self.under_way += 1;
         let written = &mut self.io.written;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::volume::{BlockTarget, Request};
-use super::{Mounted, Waiter};
+use super::{Waiter, Xfs};
 use crate::allocator::file_map::FileMap;
 use crate::allocator::{Allocator, Extent, Full};
 use block_layer::TaskId;
@@ -104,7 +104,7 @@ impl LoadFile {
     }
 }
 
-impl Mounted {
+impl Xfs {
     /// The file's changes are to be on the drive: the task waits until it is unblocked. False: they are. `times`: those of
     /// its last write have changed, which is in the log then (`xfs_vn_update_time`).
     pub fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool {
@@ -216,7 +216,7 @@ impl Mounted {
     }
 }
 
-impl Allocator for Mounted {
+impl Allocator for Xfs {
     fn create(&mut self, file: FileId, directory: u32) {
         let path = format!("directory {directory} of loads");
         let directory = self.base_directory(&path);

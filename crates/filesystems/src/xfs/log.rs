@@ -211,7 +211,7 @@ impl Log {
 }
 
 const BLOCK: u64 = super::BLOCK_BYTES as u64;
-/// Of the log, by each transaction: a create's with 4 KiB blocks (an estimate from `xfs_calc_create_reservation`).
+/// What each transaction reserves of the log: a create's with 4 KiB blocks (an estimate from `xfs_calc_create_reservation`).
 const RESERVATION_BYTES: u64 = 160 << 10;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! XFS: allocation groups, inodes in chunks, directories, the delayed log, the allocation workqueue, and what of all that
 //! goes to the drive.
 //!
-//! A component of the machine: it is told what has happened (`worked`, `completed`, `flushed`) and hands over what is to be done
+//! A component of the machine: it is informed of what has happened (`worked`, `completed`, `flushed`) and hands over what is to be done
 //! as `Effect`s, in their order.
 //!
 //! Sources: `fs/xfs` of c999a223, 3.4.113 and 3.6.0 (docs/model/sources/xfs.md). docs/model/xfs.md has equations, parameters
@@ -9,7 +9,7 @@
 
 mod allocation;
 mod call;
-mod checkpointing;
+mod checkpoint;
 mod data;
 mod deferral;
 mod directory;
@@ -24,7 +24,7 @@ mod items;
 mod loads;
 mod locks;
 mod log;
-mod logging;
+mod log_waits;
 mod phase;
 mod pusher;
 mod release;
@@ -32,7 +32,7 @@ mod site;
 mod spec;
 mod step;
 mod switches;
-mod syncing;
+mod sync;
 mod thread;
 mod transaction;
 mod volume;
@@ -51,8 +51,8 @@ use crate::actor::{Actor, Caller};
 use crate::effect::{BlockIo, Effect, FlushNumber};
 use crate::filesystem::{Progress, Results};
 use crate::switches::SwitchesOptions;
-use checkpointing::CheckpointWork;
-pub use checkpointing::Checkpoints;
+use checkpoint::CheckpointWork;
+pub use checkpoint::Checkpoints;
 use data::Files;
 use deferral::Item;
 use events::event_queue::EventQueue;
@@ -68,7 +68,7 @@ pub use io::Written;
 use loads::LoadFiles;
 use locks::Locks;
 use log::Log;
-use logging::Waiter;
+use log_waits::Waiter;
 use pusher::Pusher;
 use site::Site;
 pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
@@ -81,7 +81,7 @@ pub use writeback::{Writeback, WritebackCycles};
 pub(super) const BLOCK_BYTES: u32 = 4096;
 
 /// A mounted filesystem. Phases run one after the other.
-pub struct Mounted {
+pub struct Xfs {
     allocation: Allocation,
     now: Time,
     cpus: u16,
@@ -95,7 +95,7 @@ pub struct Mounted {
     locks: Locks<Actor>,
     log: Log,
     /// Who waits for what of the log.
-    waits: logging::Waits,
+    waits: log_waits::Waits,
     /// Whether `fsync` and the log ask the drive to empty its cache.
     flushes: bool,
     pusher: Pusher,
@@ -159,7 +159,7 @@ pub struct Below<'a> {
     pub flushes: bool,
 }
 
-impl Component for Mounted {
+impl Component for Xfs {
     type Effect = Effect;
 
     fn next_event(&self) -> Option<Time> {
@@ -201,13 +201,9 @@ impl Component for Mounted {
     }
 }
 
-impl Mounted {
+impl Xfs {
     /// `allocation`: the kernel's, where the filesystem's table does not say.
-    pub fn new(
-        below: &Below<'_>,
-        xfs: &XfsSpec,
-        allocation: Allocation,
-    ) -> Result<Mounted, SpecError> {
+    pub fn new(below: &Below<'_>, xfs: &XfsSpec, allocation: Allocation) -> Result<Xfs, SpecError> {
         xfs.check().map_err(|error| error.within("filesystem"))?;
         let cpus = below.cpus;
         let mut scheduling = Scheduling::default();
@@ -225,7 +221,7 @@ impl Mounted {
         locks.add_directory();
         effects.push(Effect::Task(unbound()));
         let pusher = Pusher::new(scheduling.add(Comm::pusher(below.drive), Site::PusherIdle));
-        Ok(Mounted {
+        Ok(Xfs {
             allocation: xfs.allocation.unwrap_or(allocation),
             now: 0,
             cpus,
@@ -237,7 +233,7 @@ impl Mounted {
             volume,
             locks,
             log: Log::new(xfs.log_blocks, xfs.log_buffers, xfs.log_buffer_bytes),
-            waits: logging::Waits::default(),
+            waits: log_waits::Waits::default(),
             flushes: below.flushes && xfs.barrier,
             pusher,
             checkpoint_work: CheckpointWork::default(),

@@ -8,14 +8,14 @@ use workload::rng;
 use super::site::Site;
 use super::switches::Comm;
 use super::thread::Thread;
-use super::{COMPONENT_DRAWS, Effect, Mounted, Progress, Results, Timer, unbound};
+use super::{COMPONENT_DRAWS, Effect, Progress, Results, Timer, Xfs, unbound};
 use crate::program;
 use crate::switches::SwitchesOptions;
 use events::SpecError;
 use events::smp::{CpuSet, TaskSpec};
 use events::time::Time;
 
-impl Mounted {
+impl Xfs {
     /// Makes the threads and their directories. The error names a key of the phase.
     pub fn begin(
         &mut self,

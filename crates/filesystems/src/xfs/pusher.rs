@@ -1,7 +1,7 @@
 //! The task that writes in place what the log has, so that the log's oldest part can be written over (`xfsaild`).
 
 use super::io::Purpose;
-use super::{Actor, Mounted, Timer};
+use super::{Actor, Timer, Xfs};
 use events::smp::{Context, TaskNumber};
 use events::time::{MILLISECOND, Time};
 
@@ -30,7 +30,7 @@ impl Pusher {
     }
 }
 
-impl Mounted {
+impl Xfs {
     pub(super) fn push_to(&mut self, target: u64) {
         self.pusher.target = self.pusher.target.max(Some(target));
         if !std::mem::replace(&mut self.pusher.is_busy, true) {

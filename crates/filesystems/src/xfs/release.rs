@@ -1,9 +1,9 @@
 //! Locks that are handed on.
 
 use super::locks::LockName;
-use super::{Actor, Caller, Mounted};
+use super::{Actor, Caller, Xfs};
 
-impl Mounted {
+impl Xfs {
     pub(super) fn release_all(&mut self, number: u32, cpu: Option<u16>) {
         let caller = Caller::Thread(number);
         self.release_spaces(caller, cpu);

@@ -3,7 +3,7 @@
 use super::allocation::CallNext;
 use super::site::Site;
 use super::thread::Stage;
-use super::{Actor, Caller, Effect, Mounted};
+use super::{Actor, Caller, Effect, Xfs};
 use events::smp::{Context, TaskNumber};
 use events::time::{SECOND, Time};
 
@@ -32,7 +32,7 @@ impl From<CallNext> for Next {
     }
 }
 
-impl Mounted {
+impl Xfs {
     pub(super) fn caller_goes_on(&mut self, caller: Caller, cpu: Option<u16>) {
         match caller {
             Caller::Thread(number) => self.go_on(number, cpu),

@@ -34,13 +34,13 @@ fn below(flushes: bool) -> Below<'static> {
     }
 }
 
-fn bare(blocks: u64, ag_count: u32) -> Mounted {
+fn bare(blocks: u64, ag_count: u32) -> Xfs {
     let spec = XfsSpec {
         blocks,
         log_blocks: 512,
         ..small_filesystem(ag_count)
     };
-    Mounted::new(&below(false), &spec, Allocation::Direct).unwrap()
+    Xfs::new(&below(false), &spec, Allocation::Direct).unwrap()
 }
 
 proptest! {
@@ -140,7 +140,7 @@ fn a_buffer_of_the_log_goes_to_the_drive_behind_a_flush_where_barriers_are_on() 
             log_blocks: 512,
             ..small_filesystem(1)
         };
-        let mut fs = Mounted::new(&below(flushes), &spec, Allocation::Direct).unwrap();
+        let mut fs = Xfs::new(&below(flushes), &spec, Allocation::Direct).unwrap();
         fs.commit_to_log(vec![1, 2, 3]);
         fs.force_for_nobody();
         let mut effects = Vec::new();
@@ -168,7 +168,7 @@ fn kernel_threads_are_called_after_their_drive() {
         device: Device::new(259, 1),
         ..some_drive()
     };
-    let mut fs = Mounted::new(&below, &small_filesystem(1), Allocation::Direct).unwrap();
+    let mut fs = Xfs::new(&below, &small_filesystem(1), Allocation::Direct).unwrap();
     fs.start_flushers();
     let names: Vec<String> = fs.task_names().map(|(_, name)| name).collect();
     assert_eq!(names, ["xfsaild/nvme1n1", "flush-259:1"]);

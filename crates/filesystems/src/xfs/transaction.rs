@@ -9,9 +9,9 @@ use super::site::Site;
 use super::step::Next;
 use super::thread::{Stage, Transaction};
 use super::volume::Request;
-use super::{Actor, Caller, Mounted};
+use super::{Actor, Caller, Xfs};
 
-impl Mounted {
+impl Xfs {
     pub(super) fn begun(&mut self, number: u32) -> Next {
         let is_full = !matches!(self.threads[number as usize].call, Call::Unlink(_))
             && !self.volume.has_room(self.reserved_blocks());

@@ -43,7 +43,7 @@ pub(super) enum BlockTarget {
     Near(u32),
 }
 
-/// Of a group: by its number in the upper half of an inode's, as XFS has them.
+/// The shift of a group's number, which is the upper half of an inode's, as in XFS.
 const GROUP_SHIFT: u32 = 32;
 
 /// Behind the headers and the reserve of its group.
@@ -232,7 +232,7 @@ impl Volume {
         }
     }
 
-    /// Of blocks that a file has written and not got, as many as go into one extent: behind its last one, or near its
+    /// As many of the blocks that a file has written and not got as go into one extent: behind its last one, or near its
     /// inode (`xfs_bmap_btalloc_nullfb`: less where no group has so many together). None: nothing is free.
     pub(super) fn data_request(&self, inode: u64, file: &File) -> Option<Request> {
         let (group, near) = match file.extents.last() {

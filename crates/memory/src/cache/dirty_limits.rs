@@ -100,7 +100,7 @@ impl Percentages {
 mod tests {
     use super::*;
 
-    /// Of 3000 pages, 1000 of them lowmem: background and foreground in pages.
+    /// The limits with 3000 pages, 1000 of them lowmem: background and foreground in pages.
     fn limits(of: DirtyLimits, mapped: u64) -> (u64, u64) {
         let (total, low) = (3000, 1000);
         let found = of.beside(of.percentages(total, low), mapped, total);

@@ -49,7 +49,7 @@ pub(super) struct Level {
 const FIRST_RATE: u64 = 100 << 8;
 /// Between two updates of the rates (`BANDWIDTH_INTERVAL`).
 const UPDATE_NS: Time = 200 * MILLISECOND;
-/// Of the mean of the write rate: 3 s, as a power of two of ticks.
+/// The period of the mean of the write rate: 3 s, as a power of two of ticks.
 const MEAN_NS: u128 = 4_096 * 1_000_000;
 /// The longest sleep (`MAX_PAUSE`).
 const PAUSE_NS_MAX: Time = 200 * MILLISECOND;

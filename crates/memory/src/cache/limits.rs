@@ -66,7 +66,7 @@ impl PageCache {
         }
     }
 
-    /// Of the limit, what the drive may have (`bdi_dirty_limit`).
+    /// The drive's share of the limit (`bdi_dirty_limit`).
     pub(super) fn device_limit(&self, device: DeviceId, of: u64) -> u64 {
         match &self.written {
             None => of,

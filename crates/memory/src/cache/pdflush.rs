@@ -34,7 +34,7 @@ enum Thread {
 /// `MIN_PDFLUSH_THREADS`, `MAX_PDFLUSH_THREADS`.
 const THREADS_MIN: usize = 2;
 pub(super) const THREADS_MAX: usize = 8;
-/// With none asleep for so long there is one more, with one asleep for so long one less.
+/// With none asleep for this time there is one more, with one asleep for this time one less.
 const PATIENCE: Time = SECOND;
 /// With none asleep, `wb_timer_fn` tries again after it; old data that takes longer than the interval leaves as much.
 const RETRY: Time = SECOND;

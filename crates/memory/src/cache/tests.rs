@@ -11,7 +11,7 @@ const PAGE: u64 = PAGE_BYTES;
 const MEMORY: u64 = 400 << 20;
 const PERCENT: u64 = MEMORY / PAGE / 100;
 
-/// A cache, and a device that keeps what it is asked for until it is told to be done.
+/// A cache, and a device that keeps what it is asked for until the test completes it.
 struct Bench {
     cache: PageCache,
     now: Time,

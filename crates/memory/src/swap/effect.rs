@@ -1,4 +1,4 @@
-//! What sorting processes hand over to the machine that they run on, after each time that they were told something.
+//! What sorting processes hand over to the machine that they run on, after each call.
 
 use super::slots::SlotNumber;
 use block_layer::{Direction, TaskId};

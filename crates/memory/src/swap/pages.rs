@@ -3,7 +3,7 @@
 use super::slots::{SlotNumber, Slots};
 use events::station::Violation;
 
-/// Of all processes' memory, one after the other.
+/// The number of a page in all processes' memory, one after the other.
 pub(super) type PageNumber = u32;
 
 pub(super) const PAGE_BYTES: u64 = 4096;

@@ -21,7 +21,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Of an area of so many pages, its header among them.
+    /// The slots of an area of `pages` pages, its header among them.
     pub(super) fn new(pages: u32) -> Slots {
         Slots {
             owners: vec![None; pages as usize],

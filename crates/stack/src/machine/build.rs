@@ -7,7 +7,7 @@ use block_layer::scheduler::spec::Surroundings;
 use block_layer::{HardwareRules, RequestQueue, SECTOR_BYTES};
 use events::SpecError;
 use events::time::SECOND;
-use filesystems::xfs::{self, Below, XfsSpec};
+use filesystems::xfs::{Below, Xfs, XfsSpec};
 use memory::cache::PageCache;
 use memory::swap::SortLoad;
 use nfs::DirectIo;
@@ -70,7 +70,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     Ok(world)
 }
 
-fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<xfs::Mounted, SpecError> {
+fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<Xfs, SpecError> {
     let clock_hz = machine.cpus.clock_hz().expect("checked");
     let cpus = machine.cpus.topology().cpus() as u16;
     let name = &machine.drive_names()[drive];
@@ -81,7 +81,7 @@ fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<xfs::Mo
         device: name.device,
         flushes: machine.kernel.flushes_caches() && machine.drives[drive].flushes,
     };
-    let mounted = xfs::Mounted::new(&below, xfs, machine.kernel.xfs_allocation())?;
+    let mounted = Xfs::new(&below, xfs, machine.kernel.xfs_allocation())?;
     Ok(mounted.with_checkpoints(machine.kernel.xfs_checkpoints()))
 }
 

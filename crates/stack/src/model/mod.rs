@@ -9,13 +9,13 @@ mod kinds;
 mod mixed_tests;
 #[cfg(test)]
 mod mount_tests;
-mod observed;
+mod observation;
 mod phase;
 #[cfg(test)]
 mod poll_tests;
 #[cfg(test)]
 mod read_tests;
-mod reading;
+mod readers;
 #[cfg(test)]
 mod ring_tests;
 mod sort;
@@ -45,9 +45,9 @@ use events::station::Violation;
 use filesystems::switches::SwitchesOptions;
 pub use kinds::{AnyPhase, AnyRecord};
 use memory::cache::FileId;
-use observed::Watch;
-pub use observed::{Observations, ObservedPhase, Probes, Record};
-pub use reading::{Unread, unread};
+use observation::Watch;
+pub use observation::{Observations, ObservedPhase, Probes, Record};
+pub use readers::{Unread, unread};
 pub use sort::{SortPhase, SortRecord};
 
 /// A simulated machine that runs phases: caches, files and devices keep their state from one to the next.

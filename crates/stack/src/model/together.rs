@@ -3,7 +3,7 @@
 
 use workload::record::Snapshot;
 
-use super::observed::Probes;
+use super::observation::Probes;
 use super::{AnyPhase, METADATA_DRIVE};
 use crate::world::{Part, World};
 use block_layer::TaskId;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reading::tests::shipped;
+use super::readers::tests::shipped;
 use super::tests::load;
 use super::*;
 

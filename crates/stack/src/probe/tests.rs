@@ -4,7 +4,7 @@ use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
 use crate::drive_name::{DriveName, Driver};
 use block_layer::scheduler::invariants;
-use block_layer::scheduler::invariants::tapped::{Tapped, serve_tapped};
+use block_layer::scheduler::invariants::tapped_queue::{Tapped, serve_tapped};
 use block_layer::scheduler::noop::Noop;
 use block_layer::{Counts, RequestQueue};
 use events::time::{MILLISECOND, Time};

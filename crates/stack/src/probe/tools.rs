@@ -7,8 +7,8 @@ use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
 use crate::drive_name::{DriveName, Driver};
 use block_layer::plug::PlugRules;
-use block_layer::scheduler::cfq::{Cfq, Surroundings, Tunables, Version};
-use block_layer::scheduler::invariants::tapped::{Tapped, serve_tapped};
+use block_layer::scheduler::cfq::{Cfq, CfqTunables, Surroundings, Version};
+use block_layer::scheduler::invariants::tapped_queue::{Tapped, serve_tapped};
 use block_layer::scheduler::invariants::{self, Arrival};
 use block_layer::{Counts, Direction, EventKind, QueueRules, RequestQueue};
 use events::time::{MICROSECOND, MILLISECOND, Time};
@@ -56,7 +56,7 @@ fn written() -> Written {
     };
     let scheduler = Cfq::new(
         Version::GroupIdleV2,
-        Tunables::default(),
+        CfqTunables::default(),
         surroundings,
         &[1000],
     );

@@ -1,8 +1,8 @@
 //! From a range of a file to bios in its drive's queue, and back when they are done.
 
 use super::drive::Effect;
-use super::files::{Piece, pieces};
-use super::on_drive::OF_FILESYSTEM;
+use super::files::{FileExtent, file_extents};
+use super::mounted_filesystem::OF_FILESYSTEM;
 use super::swapping::OF_SWAP;
 use super::task::State;
 use super::{Event, World};
@@ -19,17 +19,17 @@ pub(super) const BIO_SECTORS_MAX: u32 = 2048;
 pub(super) const OF_CACHE: u32 = 1 << 31;
 
 impl World {
-    pub(super) fn pieces_of(
+    pub(super) fn extents_of(
         &self,
         file: FileId,
         offset: u64,
         bytes: u64,
         sectors_max: u32,
-        found: &mut Vec<Piece>,
+        found: &mut Vec<FileExtent>,
     ) {
         let spec = &self.files[file as usize];
         let allocator = self.allocator(spec.drive);
-        pieces(spec, file, allocator, offset, bytes, sectors_max, found);
+        file_extents(spec, file, allocator, offset, bytes, sectors_max, found);
     }
 
     pub(super) fn bio(
@@ -38,7 +38,7 @@ impl World {
         task: TaskId,
         direction: Direction,
         sync: bool,
-        piece: Piece,
+        extent: FileExtent,
         tag: u32,
     ) -> Bio {
         let owner = self.tasks.get(task as usize);
@@ -56,9 +56,9 @@ impl World {
             behind_flush: false,
             workers: 0,
             polled: false,
-            start: piece.start,
-            sectors: piece.sectors,
-            segments: piece.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,
+            start: extent.start,
+            sectors: extent.sectors,
+            segments: extent.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,
             task,
             group: owner.map_or(0, |task| task.group),
             priority: owner.map_or(Priority::default(), |task| task.priority),

@@ -15,7 +15,7 @@ impl World {
                 Finished::Next { cpu, turn } => self.has_cpu(now, cpu, turn),
                 Finished::Called { task, cpu } => self.call_done(now, cpu, task),
                 Finished::Looked { task } => self.looked(now, task),
-                Finished::Piece { origin, cpu } => self.piece_done(now, cpu, origin),
+                Finished::WorkItem { origin, cpu } => self.item_done(now, cpu, origin),
                 Finished::Entered { drive, mut bio } => {
                     bio.submitted_at = now;
                     self.enter(now, drive, bio);

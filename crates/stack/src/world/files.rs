@@ -81,26 +81,26 @@ impl World {
     }
 }
 
-/// A piece of a file that is contiguous on its drive.
+/// A part of a file that is contiguous on its drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct FileExtent {
     pub(super) start: Sector,
     pub(super) sectors: u32,
-    /// Where it lies in what it is a piece of, in sectors.
+    /// Where it begins in the file, in sectors.
     pub(super) at: Sector,
 }
 
 const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
-/// The pieces of `bytes` at `offset`, none longer than `sectors_max`; a hole has none.
-pub(super) fn pieces(
+/// The extents of `bytes` at `offset`, none longer than `sectors_max`; a hole has none.
+pub(super) fn file_extents(
     file: &FileSpec,
     number: u32,
     allocator: Option<&dyn Allocator>,
     offset: u64,
     bytes: u64,
     sectors_max: u32,
-    found: &mut Vec<Piece>,
+    found: &mut Vec<FileExtent>,
 ) {
     let first = offset / SECTOR_BYTES;
     let end = (offset + bytes).div_ceil(SECTOR_BYTES);
@@ -139,11 +139,11 @@ fn cut(
     mut sectors: u64,
     mut at: Sector,
     sectors_max: u32,
-    found: &mut Vec<Piece>,
+    found: &mut Vec<FileExtent>,
 ) {
     while sectors > 0 {
         let here = sectors.min(u64::from(sectors_max)) as u32;
-        found.push(Piece {
+        found.push(FileExtent {
             start,
             sectors: here,
             at,

@@ -5,8 +5,8 @@
 //! again. Who syncs while one commits shares the next. Commits that nobody waits for write no blocks here.
 
 use super::World;
-use super::files::Piece;
-use super::on_drive::OF_FILESYSTEM;
+use super::files::FileExtent;
+use super::mounted_filesystem::OF_FILESYSTEM;
 use super::syncs::ToCommit;
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
@@ -20,7 +20,7 @@ pub struct LoadJournal {
     blocks: u32,
     head: u32,
     barrier: bool,
-    step: Option<Step>,
+    step: Option<CommitStep>,
     /// Bios of the step that are under way.
     left: u32,
     committing: Vec<TaskId>,
@@ -30,7 +30,7 @@ pub struct LoadJournal {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum CommitStep {
     Log,
     FlushBefore,
     Record,
@@ -116,7 +116,7 @@ impl World {
             return;
         }
         journal.committing = std::mem::take(&mut journal.waiting);
-        journal.step = Some(Step::Log);
+        journal.step = Some(CommitStep::Log);
         let count = 1 + std::mem::take(&mut journal.metadata_blocks);
         let places = journal.take(count);
         self.write_journal(now, drive, places);
@@ -125,10 +125,10 @@ impl World {
     fn write_journal(&mut self, now: Time, drive: usize, places: Vec<(u64, u32)>) {
         let journal = self.journals.get_mut(&drive).expect("it has one");
         journal.left = places.len() as u32;
-        let behind_flush = journal.barrier && journal.step == Some(Step::Record);
+        let behind_flush = journal.barrier && journal.step == Some(CommitStep::Record);
         let task = self.journal_task(drive);
         for (block, blocks) in places {
-            let place = Piece {
+            let place = FileExtent {
                 start: block * u64::from(SECTORS_PER_BLOCK),
                 sectors: blocks * SECTORS_PER_BLOCK,
                 at: 0,
@@ -167,14 +167,14 @@ impl World {
         loop {
             let journal = self.journals.get_mut(&drive).expect("it has one");
             let next = match (journal.step.expect("one commits"), journal.barrier) {
-                (Step::Log, true) => Some(Step::FlushBefore),
-                (Step::Log, false) | (Step::FlushBefore, _) => Some(Step::Record),
-                (Step::Record, true) => Some(Step::FlushAfter),
-                (Step::Record, false) | (Step::FlushAfter, _) => None,
+                (CommitStep::Log, true) => Some(CommitStep::FlushBefore),
+                (CommitStep::Log, false) | (CommitStep::FlushBefore, _) => Some(CommitStep::Record),
+                (CommitStep::Record, true) => Some(CommitStep::FlushAfter),
+                (CommitStep::Record, false) | (CommitStep::FlushAfter, _) => None,
             };
             journal.step = next;
             match next {
-                Some(Step::Record) => {
+                Some(CommitStep::Record) => {
                     let places = journal.take(1);
                     return self.write_journal(now, drive, places);
                 }

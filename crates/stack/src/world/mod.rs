@@ -1,20 +1,20 @@
 //! The simulated machine as a whole: tasks on CPUs, files, the page cache, drives; one event queue.
 
 mod bios;
-mod cached;
+mod cache_calls;
 mod cpu_work;
 mod cpus;
 mod drive;
 mod driven;
 mod files;
 mod load_journal;
-mod looks;
+mod mounted_filesystem;
 mod mounts;
-mod on_drive;
 mod operations;
 mod phase;
 mod polling;
 mod standstill;
+mod stop_poll;
 mod submission;
 mod swapping;
 mod syncs;
@@ -30,8 +30,8 @@ use workload::usage::Usage;
 use crate::key_reader::KeyReader;
 use block_layer::completion::Counters;
 use block_layer::{KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
-use cached::Cached;
-pub use cached::FileReads;
+use cache_calls::Cached;
+pub use cache_calls::FileReads;
 pub(crate) use cpus::CALL_NS_MAX;
 use cpus::Reminder;
 pub use cpus::{
@@ -46,17 +46,17 @@ use events::slab::Slab;
 use events::smp::{Processors, SchedulerEvent};
 use events::station::Violation;
 use events::time::Time;
-use files::Piece;
+use files::FileExtent;
 pub use files::{FileLayout, FileSpec};
 use filesystems::allocator::Allocator;
 pub use load_journal::LoadJournal;
-use looks::Looks;
 use memory::cache::PageCache;
+use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
-use on_drive::OnDrive;
 use phase::Phase;
 pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
 pub use polling::{PollDelay, PollRules};
+use stop_poll::StopPoll;
 use submission::Submission;
 pub use submission::SyncWrites;
 pub use swapping::SwapArea;
@@ -94,7 +94,7 @@ pub struct World {
     mounts: Vec<Driven<DirectIo>>,
     files: Vec<FileSpec>,
     /// By drive.
-    filesystems: BTreeMap<usize, OnDrive>,
+    filesystems: BTreeMap<usize, MountedFilesystem>,
     /// By drive: of ext3 and ext4.
     journals: BTreeMap<usize, LoadJournal>,
     /// Processes that sort, of the last phase that had some.
@@ -108,7 +108,7 @@ pub struct World {
     touched: BTreeSet<KeyReader>,
     /// By all tasks of all phases.
     used: Usage,
-    looks: Looks,
+    stop_poll: StopPoll,
     /// When some I/O last ended.
     progressed_at: Time,
     kept: Kept,
@@ -118,7 +118,7 @@ pub struct World {
 #[derive(Default)]
 struct Kept {
     may_retry: Vec<TaskId>,
-    found: Vec<Piece>,
+    found: Vec<FileExtent>,
     scheduled: Vec<SchedulerEvent>,
 }
 
@@ -138,8 +138,8 @@ enum Event {
     Swapping,
     Wake(TaskId),
     Cache,
-    /// Who runs the world wants to look at it.
-    Look,
+    /// Whoever runs the world is asked whether to stop.
+    StopPoll,
 }
 
 /// Events between two looks at whether to go on.
@@ -178,7 +178,7 @@ impl World {
             phase: Phase::default(),
             touched: BTreeSet::new(),
             used: Usage::default(),
-            looks: Looks::default(),
+            stop_poll: StopPoll::default(),
             progressed_at: 0,
             kept: Kept::default(),
         }
@@ -227,14 +227,14 @@ impl World {
             let Some((now, event)) = self.next_event() else {
                 unreachable!("{} tasks wait for nothing", self.phase.tasks_left);
             };
-            let looks = matches!(event, Event::Look) && self.looks.is_due(now);
+            let polls = matches!(event, Event::StopPoll) && self.stop_poll.is_due(now);
             self.handle(now, event);
             #[cfg(test)]
             if count % tests::EVENTS_BETWEEN_CHECKS == 0 {
                 self.hold_contracts();
             }
             self.look_at_stopper();
-            let asks = looks || count % EVENTS_BETWEEN_QUESTIONS == 0;
+            let asks = polls || count % EVENTS_BETWEEN_QUESTIONS == 0;
             if asks && !stopped && !go_on(self) {
                 stopped = true;
                 self.stop_all();
@@ -359,7 +359,7 @@ impl World {
 
     fn handle(&mut self, now: Time, event: Event) {
         match event {
-            Event::Look => self.look(now),
+            Event::StopPoll => self.poll_stop(now),
             Event::Cpus => {
                 self.cpus.advance(now);
                 self.follow_cpus(now);

@@ -84,7 +84,7 @@ impl World {
         let mut found = std::mem::take(&mut self.kept.found);
         let drive = self.files[file as usize].drive;
         let sectors_max = self.drives[drive].bio_sectors_max;
-        self.pieces_of(file, offset, bytes, sectors_max, &mut found);
+        self.extents_of(file, offset, bytes, sectors_max, &mut found);
         let task = &mut self.tasks[number as usize];
         let path = task.path;
         task.blocked = path == Path::Direct && !found.is_empty();
@@ -108,12 +108,12 @@ impl World {
                 _ => 0,
             };
             let polled = self.tasks[number as usize].polls == Some(drive);
-            for piece in found.drain(..) {
+            for extent in found.drain(..) {
                 let sync = direction == Direction::Read || self.submission.sync_writes.direct;
                 let bio = Bio {
                     workers,
                     polled,
-                    ..self.bio(now, number, direction, sync, piece, id.number())
+                    ..self.bio(now, number, direction, sync, extent, id.number())
                 };
                 self.submit(now, drive, bio);
             }

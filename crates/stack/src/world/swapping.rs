@@ -1,8 +1,8 @@
 //! Processes that sort more than memory holds: their work, and the I/O of the swap area on its drive.
 
-use super::cpus::{Cost, Origin, Piece, RUNNERS, RunnerNumber};
+use super::cpus::{Cost, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
-use super::files::Piece as Place;
+use super::files::FileExtent;
 use super::{Event, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Sector, TaskId};
@@ -208,13 +208,13 @@ impl World {
                     let swapping = self.swap_mut();
                     swapping.under_way += 1;
                     let runner = swapping.runners[task as usize];
-                    let piece = Piece {
+                    let item = WorkItem {
                         cost: Cost::Ns(ns),
                         context: Context::User,
                         lock: None,
                         of: Some(Origin::Sorting(task)),
                     };
-                    self.give(now, runner, None, piece);
+                    self.give(now, runner, None, item);
                 }
                 Effect::Io {
                     task,
@@ -267,7 +267,7 @@ impl World {
         let most = self.drives[drive].bio_sectors_max / SECTORS_PER_SLOT as u32;
         while slots > 0 {
             let here = slots.min(most);
-            let place = Place {
+            let place = FileExtent {
                 start: begin + u64::from(first) * SECTORS_PER_SLOT,
                 sectors: here * SECTORS_PER_SLOT as u32,
                 at: 0,

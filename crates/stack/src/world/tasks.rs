@@ -2,7 +2,7 @@
 
 use workload::job::{Next, OpKind};
 
-use super::cpus::{Call, Calling, Later, Piece, RunnerNumber, Switch, Turn, Used};
+use super::cpus::{Call, Calling, Later, RunnerNumber, Switch, Turn, Used, WorkItem};
 use super::task::{Action, Again, RunningJob, State, Task, drawn};
 use super::{Event, HOUSEKEEPER, Path, World};
 use crate::key_reader::KeyReader;
@@ -265,8 +265,14 @@ impl World {
     }
 
     /// More for a runner to do; see `Cpus::give`.
-    pub(super) fn give(&mut self, now: Time, runner: RunnerNumber, by: Option<u16>, piece: Piece) {
-        let later = self.cpus.give(now, runner, by, piece);
+    pub(super) fn give(
+        &mut self,
+        now: Time,
+        runner: RunnerNumber,
+        by: Option<u16>,
+        item: WorkItem,
+    ) {
+        let later = self.cpus.give(now, runner, by, item);
         self.plan_reminder(later);
     }
 

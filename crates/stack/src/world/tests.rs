@@ -8,7 +8,7 @@ use block_layer::Sector;
 use block_layer::plug::PlugRules;
 use block_layer::pool::PoolRules;
 use block_layer::scheduler::cfq::{self, Cfq};
-use block_layer::scheduler::deadline::{Deadline, DeadlineVariant, Tunables};
+use block_layer::scheduler::deadline::{Deadline, DeadlineTunables, DeadlineVariant};
 use block_layer::scheduler::noop::Noop;
 use block_layer::{Merges, QueueRules};
 use devices::disk::{Disk, test_disk};
@@ -207,7 +207,10 @@ fn a_job_gets_what_it_asked_for_and_a_deeper_queue_is_faster() {
 fn one_seed_is_one_result() {
     let results = |seed| {
         let reads = job("r", Pattern::Uniform, 4, for_ops(300));
-        let scheduler = Box::new(Deadline::new(DeadlineVariant::C, Tunables::default()));
+        let scheduler = Box::new(Deadline::new(
+            DeadlineVariant::C,
+            DeadlineTunables::default(),
+        ));
         run(
             world(scheduler),
             &[group(Path::DirectAsync, vec![reads])],
@@ -498,7 +501,7 @@ fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
 
 #[test]
 fn real_time_readers_go_before_best_effort_ones_under_cfq() {
-    let tunables = cfq::Tunables::default();
+    let tunables = cfq::CfqTunables::default();
     let around = cfq::Surroundings {
         hz: 1000,
         rotational: true,
@@ -634,7 +637,7 @@ fn a_job_that_sleeps_for_hours_is_not_a_standstill() {
         think_every: 1,
     };
     let mut world = world(Box::new(Noop::default()));
-    world.look_every(Some(60 * SECOND));
+    world.poll_every(Some(60 * SECOND));
     let results = run(world, &[group(Path::Direct, vec![sleeper])], 1);
     assert_eq!(jobs(&results)[0].ops, 4);
 }

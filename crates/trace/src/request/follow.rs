@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::change::{Change, Joined, State};
+use super::device_step::DeviceStep;
 use super::io::Io;
 use super::losses::Losses;
-use super::turn::Turn;
 use super::under_way::Items;
 use crate::event::{Device, Step, TraceEvent};
 use crate::recent::Recent;
@@ -96,7 +96,7 @@ impl Follow {
             return self.ended(io, false, &[], State::Waiting, |change| each(route, change));
         }
         let disk = &mut self.devices[route].1;
-        let mut turn = Turn {
+        let mut turn = DeviceStep {
             items: &mut disk.items,
             issued: &mut disk.issued,
             unknown: &mut self.unknown,

@@ -1,12 +1,12 @@
 //! How bios and requests become one: merges that were seen, and those that only the size of a request shows.
 
 use super::change::{Change, State};
+use super::device_step::{DeviceStep, fits};
 use super::in_flight::{Entry, Slot};
-use super::turn::{Turn, fits};
 use super::under_way::{Found, Item, find};
 use crate::event::{Op, Step, TraceEvent};
 
-impl<E: FnMut(Change<'_>)> Turn<'_, E> {
+impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     /// A bio joins a request at its end or at its beginning.
     pub(super) fn merge(&mut self, event: &TraceEvent) {
         *self.merges_told = true;

@@ -13,12 +13,12 @@
 //! ```
 
 mod change;
+mod device_step;
 mod follow;
 mod in_flight;
 mod io;
 mod joining;
 mod losses;
-mod turn;
 mod under_way;
 
 pub use change::{Change, Joined, State};

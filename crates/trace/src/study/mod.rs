@@ -5,11 +5,11 @@ mod device;
 mod figures;
 mod group;
 mod keyed;
+mod labels;
 mod maps;
 mod pass;
 mod reuse;
 mod seeks;
-mod told;
 mod worst;
 
 pub use bursts::BurstFigures;

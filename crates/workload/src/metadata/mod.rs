@@ -4,7 +4,7 @@
 //! `keep` it ends there, otherwise it unlinks the files in the order in which it made them. Names and directories are
 //! functions of the file's number, so nothing is kept per file.
 
-mod measured;
+mod measurement;
 mod names;
 mod phase;
 mod record;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use crate::time::Time;
-pub use measured::{CREATE, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE};
+pub use measurement::{CREATE, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE};
 pub use names::NameSpec;
 use names::Names;
 pub use phase::{MetadataPhase, PathForm, ThreadSpec};
@@ -340,7 +340,7 @@ impl SyncMethod {
         )
     }
 
-    /// Of `files` written, how many are synced again.
+    /// How many of `files` written are synced again.
     fn again_count(self, files: u64) -> u64 {
         match self {
             SyncMethod::None | SyncMethod::BeforeClose => 0,

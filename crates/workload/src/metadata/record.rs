@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::measured::{OP_NAMES, OpMeasured, ThreadMeasured};
+use super::measurement::{OP_NAMES, OpMeasured, ThreadMeasured};
 use super::{MetadataPhase, ThreadSpec};
 use crate::assemble::Circumstances;
 use crate::record::{

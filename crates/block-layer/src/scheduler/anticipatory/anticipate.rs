@@ -19,7 +19,7 @@ pub(super) enum Waiting {
 const CLOSE_SECTORS: u64 = 8192;
 /// The same until 2.6.14.
 const NARROW_CLOSE_SECTORS: u64 = 64;
-/// After so long all requests are close.
+/// After this time all requests are close.
 const CLOSE_MAX_MS: u64 = 20;
 /// Of probabilities.
 const HALF: u64 = 128;

@@ -3,7 +3,7 @@
 use crate::scheduler::mean::Mean;
 use crate::{Request, Sector};
 
-/// Of means, a new sample replaces an eighth.
+/// A new sample replaces an eighth of a mean.
 const KEEP: u64 = 7;
 
 #[derive(Clone, Debug, Default)]

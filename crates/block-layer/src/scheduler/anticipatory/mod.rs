@@ -17,7 +17,7 @@ use crate::{Bio, Direction, Request, RequestId, Requests, Sector, Side, TaskId};
 use anticipate::Waiting;
 use events::time::{Tick, Time};
 use io_context::{IoContext, Strangers};
-pub use tunables::{Tunables, Version};
+pub use tunables::{AnticipatoryTunables, Version};
 
 /// The state of one queue's anticipatory scheduler.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ const DEPARTED: TaskId = TaskId::MAX;
 
 impl Anticipatory {
     /// An empty scheduler of a kernel with `hz` ticks per second.
-    pub fn new(version: Version, tunables: Tunables, hz: u32) -> Anticipatory {
+    pub fn new(version: Version, tunables: AnticipatoryTunables, hz: u32) -> Anticipatory {
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         let write_batch = ticks(tunables.write_batch_expire_ns);
         Anticipatory {
@@ -262,7 +262,7 @@ impl Anticipatory {
         }
         let mut gone = std::mem::take(io_context);
         io_context.queued = std::mem::take(&mut gone.queued);
-        // While it has something at the device, only its number tells when that is done.
+        // While it has something at the device, only its number shows when that is done.
         if self.target == Some(task) && self.target_finished {
             *self.io_context_of(DEPARTED) = gone;
             self.target = Some(DEPARTED);

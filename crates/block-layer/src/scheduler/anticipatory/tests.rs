@@ -15,7 +15,7 @@ const LEARNING: [Version; 4] = [
 fn bench(version: Version) -> Bench<Anticipatory> {
     Bench::new(Anticipatory::new(
         version,
-        Tunables::of(version, 1000),
+        AnticipatoryTunables::of(version, 1000),
         1000,
     ))
 }
@@ -95,9 +95,9 @@ fn writes_are_not_waited_for() {
 
 #[test]
 fn with_antic_expire_0_nothing_is_waited_for() {
-    let tunables = Tunables {
+    let tunables = AnticipatoryTunables {
         antic_expire_ns: 0,
-        ..Tunables::of(Version::Linux2_6_32, 1000)
+        ..AnticipatoryTunables::of(Version::Linux2_6_32, 1000)
     };
     let mut bench = Bench::new(Anticipatory::new(Version::Linux2_6_32, tunables, 1000));
     bench.add_bio(0, &read_of(1, 0, 0));
@@ -182,7 +182,7 @@ fn a_change_of_batch_waits_until_the_device_is_empty() {
 
 #[test]
 fn the_default_wait_is_a_150th_of_a_second_in_whole_ticks() {
-    let wait_ns = |hz| Tunables::of(Version::Linux2_6_32, hz).antic_expire_ns;
+    let wait_ns = |hz| AnticipatoryTunables::of(Version::Linux2_6_32, hz).antic_expire_ns;
     assert_eq!(
         [1000, 250, 100].map(wait_ns),
         [6, 4, 10].map(|ms| ms * MILLISECOND)
@@ -221,9 +221,9 @@ fn the_distance_of_close_requests_grows_with_milliseconds_until_2_6_23() {
         (Version::Linux2_6_24, 8192 << 1),
     ] {
         for (start, close) in [(8 + window, true), (8 + window + 1, false)] {
-            let tunables = Tunables {
+            let tunables = AnticipatoryTunables {
                 antic_expire_ns: 20 * MILLISECOND,
-                ..Tunables::of(version, 250)
+                ..AnticipatoryTunables::of(version, 250)
             };
             let mut bench = Bench::new(Anticipatory::new(version, tunables, 250));
             bench.add_bio(0, &read_of(1, 0, 0));
@@ -307,9 +307,9 @@ fn a_batch_of_writes_that_waited_for_a_read_at_the_device_has_its_time_in_the_la
         (Version::Linux2_6_24, 9000),
         (Version::Linux2_6_32, -90_000_000),
     ] {
-        let tunables = Tunables {
+        let tunables = AnticipatoryTunables {
             antic_expire_ns: 0,
-            ..Tunables::of(version, 1000)
+            ..AnticipatoryTunables::of(version, 1000)
         };
         let mut bench = Bench::new(Anticipatory::new(version, tunables, 1000));
         bench.add_bio(0, &read_of(1, 0, 0));
@@ -415,9 +415,9 @@ fn a_batch_of_writes_ends_after_a_tenth_of_its_ticks_in_requests_while_reads_wai
 
 #[test]
 fn the_line_is_looked_at_once_in_the_time_that_requests_have() {
-    let tunables = Tunables {
+    let tunables = AnticipatoryTunables {
         antic_expire_ns: 0,
-        ..Tunables::of(Version::Linux2_6_32, 1000)
+        ..AnticipatoryTunables::of(Version::Linux2_6_32, 1000)
     };
     let mut bench = Bench::new(Anticipatory::new(Version::Linux2_6_32, tunables, 1000));
     bench.add(0, Read, &[9_000_000, 8_000_000, 1000]);
@@ -649,7 +649,7 @@ fn version() -> impl Strategy<Value = Version> {
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, version in version()) {
-        let scheduler = Anticipatory::new(version, Tunables::of(version, 1000), 1000);
+        let scheduler = Anticipatory::new(version, AnticipatoryTunables::of(version, 1000), 1000);
         invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 }

@@ -54,8 +54,8 @@ impl Version {
 /// Times in nanoseconds; they take effect in whole ticks of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Tunables {
-    /// A read that has waited for so long is served before those that are next by sector.
+pub struct AnticipatoryTunables {
+    /// A read that has waited this long is served before those that are next by sector.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// The same of writes.
@@ -72,16 +72,16 @@ pub struct Tunables {
     pub antic_expire_ns: Time,
 }
 
-impl Tunables {
+impl AnticipatoryTunables {
     /// The defaults. `antic_expire` is a 150th of a second in whole ticks, in the draft a 25th, at least one. The draft has
     /// the expiry of the deadline scheduler that it is part of, and one length for all batches, which is an estimate.
-    pub fn of(version: Version, hz: u32) -> Tunables {
+    pub fn of(version: Version, hz: u32) -> AnticipatoryTunables {
         let part = if version == Version::Draft { 25 } else { 150 };
         let antic_expire_ns = Time::from((hz / part).max(1)) * Tick::of_hz(hz).length;
         match version {
             Version::Draft => {
-                let deadline = deadline_timed::Tunables::default();
-                Tunables {
+                let deadline = deadline_timed::DeadlineTimedTunables::default();
+                AnticipatoryTunables {
                     read_expire_ns: deadline.read_expire_ns,
                     write_expire_ns: deadline.write_expire_ns,
                     read_batch_expire_ns: deadline.batch_expire_ns,
@@ -89,14 +89,14 @@ impl Tunables {
                     antic_expire_ns,
                 }
             }
-            Version::First => Tunables {
+            Version::First => AnticipatoryTunables {
                 read_expire_ns: 50 * MILLISECOND,
                 write_expire_ns: 200 * MILLISECOND,
                 read_batch_expire_ns: 200 * MILLISECOND,
                 write_batch_expire_ns: 50 * MILLISECOND,
                 antic_expire_ns,
             },
-            _ => Tunables {
+            _ => AnticipatoryTunables {
                 read_expire_ns: 125 * MILLISECOND,
                 write_expire_ns: 250 * MILLISECOND,
                 read_batch_expire_ns: 500 * MILLISECOND,

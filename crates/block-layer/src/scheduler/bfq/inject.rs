@@ -33,7 +33,7 @@ pub(super) struct Measuring {
 
 /// From one measuring to the next, at least.
 const MEASURE_AFTER_NS: Time = 10 * MILLISECOND;
-/// What is known is forgotten after so long.
+/// What is known is forgotten after this time.
 const FORGET_AFTER_NS: Time = SECOND;
 /// Where think times change from long to short, not before.
 const THINK_AFTER_NS: Time = 100 * MILLISECOND;

@@ -12,7 +12,7 @@ use crate::scheduler::bfq::queue::QueueId;
 use crate::{Priority, TaskId};
 use events::time::{MILLISECOND, Time};
 
-/// The first of a group of queues counts as such for so long (`bfq_activation_stable_merging`).
+/// How long the first of a group of queues counts as such (`bfq_activation_stable_merging`).
 const FIRST_FOR_NS: Time = 600 * MILLISECOND;
 /// Others that come within this time of it are merged into it (`bfq_burst_interval`).
 const TOGETHER_NS: Time = 180 * MILLISECOND;

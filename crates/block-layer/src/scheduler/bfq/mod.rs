@@ -31,12 +31,12 @@ use inject::Measuring;
 use queue::{Queue, QueueId};
 use raise::Burst;
 use rate::PeakRate;
-pub use tunables::Tunables;
+pub use tunables::BfqTunables;
 
 /// The state of one queue's BFQ.
 #[derive(Clone, Debug)]
 pub struct Bfq {
-    tunables: Tunables,
+    tunables: BfqTunables,
     rotational: bool,
     backwards: Backwards,
     queues: Vec<Queue>,
@@ -63,7 +63,7 @@ pub struct Bfq {
     busy: [u32; 3],
     /// Those that wait for their turn or have it, the one that came last at the end.
     busy_queues: Vec<QueueId>,
-    /// Of them, those whose weight is raised.
+    /// Busy queues whose weight is raised.
     raised_busy: u32,
     /// Counted queues by weight, and by group.
     weights: BTreeMap<u64, u32>,
@@ -103,7 +103,7 @@ const DEFAULT_GROUP_WEIGHT: u64 = 100;
 
 impl Bfq {
     /// `group_weights`: by group; the first, the root's, has no meaning here. Groups beyond have 100.
-    pub fn new(tunables: Tunables, rotational: bool, group_weights: &[u32]) -> Bfq {
+    pub fn new(tunables: BfqTunables, rotational: bool, group_weights: &[u32]) -> Bfq {
         Bfq {
             backwards: Backwards {
                 sectors_max: tunables.back_seek_max_kib * 2,

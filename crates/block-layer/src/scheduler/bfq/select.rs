@@ -23,7 +23,7 @@ pub(super) enum Reason {
 
 /// Requests that nobody waits for count so many times, unless weights or groups have to be kept.
 const ASYNC_FACTOR: u64 = 3;
-/// Only turns longer than this tell whether a queue is slow.
+/// Only turns longer than this show whether a queue is slow.
 const LONG_TURN_NS: Time = 20 * MILLISECOND;
 const MEASURABLE_TURN_NS: Time = MILLISECOND;
 

@@ -7,14 +7,14 @@ use events::time::{MILLISECOND, SECOND};
 use proptest::prelude::*;
 
 /// Weights alone count.
-fn plain() -> Tunables {
-    Tunables {
+fn plain() -> BfqTunables {
+    BfqTunables {
         low_latency: false,
-        ..Tunables::default()
+        ..BfqTunables::default()
     }
 }
 
-fn bench_of(tunables: Tunables) -> Bench<Bfq> {
+fn bench_of(tunables: BfqTunables) -> Bench<Bfq> {
     Bench::new(Bfq::new(tunables, true, &[1000]))
 }
 
@@ -112,11 +112,11 @@ fn backlogged_queues_share_by_priority_ten_for_each_level() {
     assert_shares(&read, &[80, 60, 40, 10], 0.03);
 }
 
-/// Of readers alike that begin at these times, what each reads in the second from then on.
+/// How much each of several equal readers, which begin at these times, reads in the second from `from` on.
 fn read_in_second(low_latency: bool, starts: &[Time], from: Time) -> Vec<u64> {
-    let tunables = Tunables {
+    let tunables = BfqTunables {
         low_latency,
-        ..Tunables::default()
+        ..BfqTunables::default()
     };
     let mut bench = bench_of(tunables);
     let mut positions: Vec<Sector> = (0..starts.len() as u64).map(|n| n * 100_000_000).collect();
@@ -159,7 +159,7 @@ fn who_comes_late_has_nearly_all_for_a_while_with_low_latency() {
 
 /// The weight of a queue that reads 64 KiB after each such pause, at its last request.
 fn weight_with_pauses(pause_ns: Time, seeks: bool) -> u64 {
-    let mut bench = bench_of(Tunables::default());
+    let mut bench = bench_of(BfqTunables::default());
     bench.scheduler.queues.clear();
     let (mut now, mut position) = (0, 0);
     for n in 0..200u64 {
@@ -203,7 +203,7 @@ fn who_asks_for_little_and_thinks_is_raised_for_each_request() {
 
 #[test]
 fn writes_leave_tags_to_reads_the_more_while_a_weight_is_raised() {
-    let mut bench = bench_of(Tunables::default());
+    let mut bench = bench_of(BfqTunables::default());
     let sync_write = Bio {
         sync: true,
         ..bio(0, Write, 0)
@@ -268,7 +268,7 @@ fn a_higher_class_takes_the_place_of_the_one_in_service() {
     assert_eq!(bench.dispatched(0, 1), [9_000_000]);
 }
 
-/// Of a heavier random reader that is idled for, beside a light one: requests of the light one sent meanwhile. Each
+/// Requests of a light random reader that are sent while the queue of a heavier one is idled for. Each
 /// request takes `alone_ns`, and `beside_ns` if another is at the device.
 fn injected(alone_ns: Time, beside_ns: Time) -> usize {
     let mut bench = Bench::new(Bfq::new(plain(), false, &[1000, 100, 1000]));
@@ -433,7 +433,7 @@ fn one_request_at_a_time_is_idled_for_so_that_shares_hold() {
 fn a_slow_queue_gets_its_share_of_time_and_not_of_sectors() {
     // One reads 4 KiB with a seek each time, the other streams.
     // What the device streams in 125 ms: the estimate starts lower, and favours the slow one until it has risen.
-    let mut bench = bench_of(Tunables {
+    let mut bench = bench_of(BfqTunables {
         max_budget: 32_000,
         ..plain()
     });
@@ -474,7 +474,7 @@ fn a_slow_queue_gets_its_share_of_time_and_not_of_sectors() {
 
 #[test]
 fn a_queue_is_served_until_its_budget_is_spent() {
-    let mut bench = bench_of(Tunables {
+    let mut bench = bench_of(BfqTunables {
         max_budget: 1500,
         ..plain()
     });
@@ -617,7 +617,7 @@ fn until_6_2_a_group_alone_that_is_not_the_roots_counts_as_one_of_several() {
 
 #[test]
 fn the_idle_class_gets_a_turn_after_200_ms() {
-    let mut bench = bench_of(Tunables {
+    let mut bench = bench_of(BfqTunables {
         slice_idle_ns: 0,
         max_budget: 256,
         ..plain()
@@ -706,7 +706,7 @@ proptest! {
         low_latency: bool,
         merges: bool,
     ) {
-        let tunables = Tunables {
+        let tunables = BfqTunables {
             slice_idle_ns: slice_idle_ms * MILLISECOND,
             strict_guarantees,
             low_latency,
@@ -737,7 +737,7 @@ proptest! {
             })
             .collect();
         let all: Vec<u32> = [1000].into_iter().chain(weights).collect();
-        let tunables = Tunables { max_budget: 2048, ..plain() };
+        let tunables = BfqTunables { max_budget: 2048, ..plain() };
         let read = served(Bfq::new(tunables, true, &all), &readers, 100 * SECOND, 0);
         assert_shares(&read, &due, 0.08);
     }

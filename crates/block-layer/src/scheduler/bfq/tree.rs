@@ -4,7 +4,7 @@
 //! Of those that should have begun (S <= V) the one with the smallest F is served. V moves with the service given to all,
 //! over the sum of weights. Source: `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md).
 
-use crate::scheduler::sorted::Sorted;
+use crate::scheduler::sorted_set::SortedSet;
 
 pub(super) type EntityId = usize;
 
@@ -79,11 +79,11 @@ pub(super) struct Tree {
     now: Virtual,
     weights: u64,
     /// By finish.
-    eligible: Sorted<(Virtual, EntityId)>,
+    eligible: SortedSet<(Virtual, EntityId)>,
     /// By start and finish.
-    waiting: Sorted<(Virtual, Virtual, EntityId)>,
+    waiting: SortedSet<(Virtual, Virtual, EntityId)>,
     /// By finish.
-    idle: Sorted<(Virtual, EntityId)>,
+    idle: SortedSet<(Virtual, EntityId)>,
 }
 
 impl Tree {

@@ -7,11 +7,11 @@ use events::time::{MILLISECOND, Time};
 /// The attributes of BFQ in sysfs that the model has; times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tunables {
+pub struct BfqTunables {
     /// How long to idle for a queue's next request; 0: never.
     #[serde(rename = "slice_idle")]
     pub slice_idle_ns: Time,
-    /// A sync request that has waited for so long is served before its queue's others.
+    /// A sync request that has waited this long is served before its queue's others.
     #[serde(rename = "fifo_expire_sync")]
     pub fifo_expire_sync_ns: Time,
     /// The same of async requests.
@@ -33,9 +33,9 @@ pub struct Tunables {
     pub low_latency: bool,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for BfqTunables {
+    fn default() -> BfqTunables {
+        BfqTunables {
             slice_idle_ns: 8 * MILLISECOND,
             fifo_expire_sync_ns: 125 * MILLISECOND,
             fifo_expire_async_ns: 250 * MILLISECOND,

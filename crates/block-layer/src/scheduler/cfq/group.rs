@@ -2,10 +2,10 @@
 
 use crate::IoClass;
 use crate::scheduler::cfq::queue::{GroupId, QueueId, Standing, WORKLOADS, Workload};
-use crate::scheduler::sorted::Sorted;
+use crate::scheduler::sorted_set::SortedSet;
 
 /// A group's queues of one class and kind, in the order of their keys.
-type Tree = Sorted<(i64, u64, QueueId)>;
+type Tree = SortedSet<(i64, u64, QueueId)>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Group {
@@ -129,7 +129,7 @@ impl Group {
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     groups: Vec<Group>,
-    waiting: Sorted<(u64, u64, GroupId)>,
+    waiting: SortedSet<(u64, u64, GroupId)>,
     /// By group: its second key, the order of joining.
     sequences: Vec<u64>,
     next_sequence: u64,
@@ -155,7 +155,7 @@ impl Groups {
         Groups {
             sequences: vec![0; groups.len()],
             groups,
-            waiting: Sorted::default(),
+            waiting: SortedSet::default(),
             next_sequence: 0,
             total_weight: 0,
             served_min: 0,

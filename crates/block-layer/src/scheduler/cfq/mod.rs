@@ -19,20 +19,20 @@ use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
 use crate::scheduler::cfq::message::{Event, QueueName, SchedulerMessage};
 use crate::scheduler::request_fifo::RequestFifos;
-use crate::scheduler::sorted::Sorted;
+use crate::scheduler::sorted_set::SortedSet;
 use crate::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use events::time::{Tick, Time};
 use group::Groups;
 pub use queue::Workload;
 use queue::{GroupId, IoContext, Queue, QueueId};
 use tunables::InTicks;
-pub use tunables::{Surroundings, Tunables, Version};
+pub use tunables::{CfqTunables, Surroundings, Version};
 
 /// The state of one queue's CFQ.
 #[derive(Clone, Debug)]
 pub struct Cfq {
     version: Version,
-    tunables: Tunables,
+    tunables: CfqTunables,
     ticks: InTicks,
     tick: Tick,
     rotational: bool,
@@ -49,7 +49,7 @@ pub struct Cfq {
     /// Of queues that are over: to be used again.
     free_queues: Vec<QueueId>,
     /// By level: queues of any group and class but idle, by where their next requests start.
-    places: [Sorted<(Sector, QueueId)>; 8],
+    places: [SortedSet<(Sector, QueueId)>; 8],
     next_sequence: u64,
 
     active: Option<QueueId>,
@@ -100,7 +100,7 @@ impl Cfq {
     /// `group_weights`: by group, the root first; 1000 is the root's own.
     pub fn new(
         version: Version,
-        tunables: Tunables,
+        tunables: CfqTunables,
         surroundings: Surroundings,
         group_weights: &[u32],
     ) -> Cfq {

@@ -6,7 +6,7 @@ use crate::Priority;
 use crate::scheduler::invariants::bench::{Bench, bio};
 use events::time::MILLISECOND;
 
-fn cfq(version: Version, tunables: Tunables) -> Cfq {
+fn cfq(version: Version, tunables: CfqTunables) -> Cfq {
     let surroundings = Surroundings {
         hz: 1000,
         rotational: true,
@@ -22,7 +22,7 @@ fn read_of(task: TaskId, group: u16, start: Sector) -> Bio {
     }
 }
 
-fn with_reads(version: Version, tunables: Tunables, reads: u64) -> Bench<Cfq> {
+fn with_reads(version: Version, tunables: CfqTunables, reads: u64) -> Bench<Cfq> {
     let mut bench = Bench::new(cfq(version, tunables));
     for n in 0..reads {
         bench.add_bio(0, &read_of(1, 1, n * 1000));
@@ -32,13 +32,13 @@ fn with_reads(version: Version, tunables: Tunables, reads: u64) -> Bench<Cfq> {
 
 #[test]
 fn a_queue_alone_may_have_any_number_at_the_device() {
-    let mut bench = with_reads(Version::Linux2_6_35, Tunables::default(), 20);
+    let mut bench = with_reads(Version::Linux2_6_35, CfqTunables::default(), 20);
     assert_eq!(bench.dispatched(0, 20).len(), 20);
 }
 
 #[test]
 fn among_others_it_is_half_the_quantum_and_early_in_its_slice_all_of_it() {
-    let mut bench = with_reads(Version::Linux2_6_35, Tunables::default(), 20);
+    let mut bench = with_reads(Version::Linux2_6_35, CfqTunables::default(), 20);
     bench.add_bio(0, &read_of(2, 1, 90_000_000));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
     assert_eq!(bench.dispatched(0, 20).len() + 1, 4);
@@ -49,7 +49,7 @@ fn among_others_it_is_half_the_quantum_and_early_in_its_slice_all_of_it() {
 
 #[test]
 fn the_idle_class_has_one_at_the_device() {
-    let mut bench = Bench::new(cfq(Version::Linux2_6_35, Tunables::default()));
+    let mut bench = Bench::new(cfq(Version::Linux2_6_35, CfqTunables::default()));
     let priority = Priority {
         class: IoClass::Idle,
         level: 7,
@@ -66,7 +66,7 @@ fn the_idle_class_has_one_at_the_device() {
 
 #[test]
 fn async_requests_come_one_more_for_each_tenth_of_a_second_without_a_late_sync_one() {
-    let mut bench = Bench::new(cfq(Version::Linux2_6_35, Tunables::default()));
+    let mut bench = Bench::new(cfq(Version::Linux2_6_35, CfqTunables::default()));
     bench.add(0, Write, &[1000, 3000, 5000, 7000]);
     assert_eq!(bench.dispatched(0, 4).len(), 1);
     assert_eq!(bench.dispatched(250 * MILLISECOND, 4).len(), 1);
@@ -74,10 +74,10 @@ fn async_requests_come_one_more_for_each_tenth_of_a_second_without_a_late_sync_o
 
 #[test]
 fn an_async_queue_has_16_dispatches_in_a_slice_and_12_one_level_lower() {
-    let tunables = Tunables {
+    let tunables = CfqTunables {
         quantum: 100,
         low_latency: false,
-        ..Tunables::default()
+        ..CfqTunables::default()
     };
     let mut bench = Bench::new(cfq(Version::Linux2_6_35, tunables));
     for level in [4u8, 5] {
@@ -108,7 +108,7 @@ fn an_async_queue_has_16_dispatches_in_a_slice_and_12_one_level_lower() {
 #[test]
 fn a_device_is_known_after_50_samples_and_a_deep_one_for_good() {
     for (in_flight, expected) in [(1, Some(false)), (6, Some(true))] {
-        let mut bench = with_reads(Version::Linux2_6_35, Tunables::default(), 200);
+        let mut bench = with_reads(Version::Linux2_6_35, CfqTunables::default(), 200);
         let mut now = 0;
         let mut at_device = std::collections::VecDeque::new();
         for _ in 0..60 {
@@ -125,9 +125,9 @@ fn a_device_is_known_after_50_samples_and_a_deep_one_for_good() {
 
 /// What a slice of two requests is charged that ends 5 ms after its first dispatch.
 fn charge(version: Version, depth: Option<bool>, completes: bool, slice_idle_ns: Time) -> u64 {
-    let tunables = Tunables {
+    let tunables = CfqTunables {
         slice_idle_ns,
-        ..Tunables::default()
+        ..CfqTunables::default()
     };
     let mut bench = with_reads(version, tunables, 3);
     bench.scheduler.depth.known = depth;
@@ -171,10 +171,10 @@ fn a_slice_is_charged_its_time_or_what_the_version_says() {
 fn with_group_idle_a_groups_only_queue_is_kept_until_its_requests_are_back_though_its_slice_is_over()
  {
     for (version, is_kept) in [(Version::Linux2_6_35, false), (Version::GroupIdleV2, true)] {
-        let tunables = Tunables {
+        let tunables = CfqTunables {
             slice_idle_ns: 0,
             group_isolation: true,
-            ..Tunables::default()
+            ..CfqTunables::default()
         };
         let mut bench = with_reads(version, tunables, 3);
         bench.add_bio(0, &read_of(2, 2, 90_000_000));
@@ -194,7 +194,7 @@ fn with_group_idle_a_groups_only_queue_is_kept_until_its_requests_are_back_thoug
 
 #[test]
 fn a_sole_queue_whose_slice_is_over_is_waited_for_and_loses_its_turn_when_it_is_back() {
-    let mut bench = with_reads(Version::Linux2_6_35, Tunables::default(), 1);
+    let mut bench = with_reads(Version::Linux2_6_35, CfqTunables::default(), 1);
     bench.scheduler.keep_messages(true);
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
     bench

@@ -276,7 +276,7 @@ impl Cfq {
         (close != id && suits).then_some(close)
     }
 
-    /// Of the queues of that level, the one whose next request is nearest to where the device is, if that is close
+    /// The queue of that level whose next request is nearest to the position of the device, if that is close
     /// (`cfqq_close`).
     fn nearest(&self, level: u8) -> Option<QueueId> {
         let here = self.last_position;

@@ -5,7 +5,7 @@ use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{Cfq, DEEP_DEVICE, DEPTH_SAMPLES, Version};
 use crate::{IoClass, RequestId, Requests};
 
-/// Of an async queue, dispatches in a slice for each step of priority: 16 at the default.
+/// Dispatches of an async queue in a slice for each step of priority: 16 at the default.
 const LEVELS: u32 = 8;
 
 impl Cfq {

@@ -10,12 +10,12 @@ const ROTATIONAL: Surroundings = Surroundings {
     rotational: true,
 };
 
-fn cfq(version: Version, tunables: Tunables, weights: &[u32]) -> Cfq {
+fn cfq(version: Version, tunables: CfqTunables, weights: &[u32]) -> Cfq {
     Cfq::new(version, tunables, ROTATIONAL, weights)
 }
 
 fn plain() -> Cfq {
-    cfq(Version::Linux2_6_35, Tunables::default(), &[1000])
+    cfq(Version::Linux2_6_35, CfqTunables::default(), &[1000])
 }
 
 fn read_of(task: TaskId, group: u16, now: Time, start: Sector) -> Bio {
@@ -145,9 +145,9 @@ fn groups_share_by_weight_while_queues_are_idled_upon() {
     let weights = [1000, 100, 200, 300, 400];
     let scheduler = cfq(
         Version::GroupIdleV2,
-        Tunables {
+        CfqTunables {
             group_isolation: true,
-            ..Tunables::default()
+            ..CfqTunables::default()
         },
         &weights,
     );
@@ -163,10 +163,10 @@ fn groups_share_by_weight_while_queues_are_idled_upon() {
 #[test]
 fn group_idle_without_slice_idle_keeps_the_shares_of_single_readers() {
     let weights = [1000, 100, 200, 300, 400];
-    let tunables = Tunables {
+    let tunables = CfqTunables {
         slice_idle_ns: 0,
         group_isolation: true,
-        ..Tunables::default()
+        ..CfqTunables::default()
     };
     let read = sequential_readers(
         cfq(Version::GroupIdleV2, tunables, &weights),
@@ -180,11 +180,11 @@ fn group_idle_without_slice_idle_keeps_the_shares_of_single_readers() {
 #[test]
 fn without_any_idling_weights_mean_little() {
     let weights = [1000, 100, 200, 300, 400];
-    let tunables = Tunables {
+    let tunables = CfqTunables {
         slice_idle_ns: 0,
         group_idle_ns: 0,
         group_isolation: true,
-        ..Tunables::default()
+        ..CfqTunables::default()
     };
     let read = sequential_readers(
         cfq(Version::GroupIdleV2, tunables, &weights),
@@ -205,9 +205,9 @@ fn slices_under_the_seeds_weights_are_those_of_the_note() {
         (4, [16; 8]),
     ] {
         let weights = [1000, 100, 200, 300, 400, 500, 600, 700, 800];
-        let tunables = Tunables {
+        let tunables = CfqTunables {
             group_isolation: true,
-            ..Tunables::default()
+            ..CfqTunables::default()
         };
         let mut bench = Bench::new(cfq(Version::Linux2_6_35, tunables, &weights));
         for group in 1..=8u16 {
@@ -251,7 +251,7 @@ fn a_device_without_seeks_is_taken_to_order_by_itself_until_it_is_known_not_to()
     };
     let scheduler = Cfq::new(
         Version::Linux2_6_35,
-        Tunables::default(),
+        CfqTunables::default(),
         surroundings,
         &[1000],
     );
@@ -321,9 +321,9 @@ fn two_readers_of_one_stream_come_to_share_a_queue_and_part_when_it_turns_seeky(
 fn only_the_nearest_queue_is_asked_to_cooperate_whatever_its_group() {
     let mut bench = Bench::new(cfq(
         Version::Linux2_6_35,
-        Tunables {
+        CfqTunables {
             group_isolation: true,
-            ..Tunables::default()
+            ..CfqTunables::default()
         },
         &[1000, 500, 500],
     ));
@@ -374,7 +374,11 @@ fn the_task_that_is_idled_for_gets_one_request_although_none_is_left() {
 
 #[test]
 fn without_isolation_a_seeky_queue_moves_to_the_root_group_but_its_request_counts_for_its_own() {
-    let mut bench = Bench::new(cfq(Version::GroupIdleV2, Tunables::default(), &[1000, 500]));
+    let mut bench = Bench::new(cfq(
+        Version::GroupIdleV2,
+        CfqTunables::default(),
+        &[1000, 500],
+    ));
     let far = |n: u64| (n * 7) % 10 * 1_000_000;
     for n in 0..10 {
         bench.add_bio(0, &read_of(1, 1, 0, far(n)));
@@ -394,14 +398,14 @@ fn without_isolation_a_seeky_queue_moves_to_the_root_group_but_its_request_count
 
 #[test]
 fn tunables_of_another_version_do_nothing_there() {
-    let with = cfq(Version::Linux2_6_35, Tunables::default(), &[1000]);
+    let with = cfq(Version::Linux2_6_35, CfqTunables::default(), &[1000]);
     assert_eq!(with.ticks.group_idle, 0);
 }
 
 #[test]
 fn messages_are_those_of_the_version() {
     let texts = |version| {
-        let mut bench = Bench::new(cfq(version, Tunables::default(), &[1000]));
+        let mut bench = Bench::new(cfq(version, CfqTunables::default(), &[1000]));
         bench.scheduler.keep_messages(true);
         bench.add_bio(0, &read_of(1, 0, 0, 0));
         let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
@@ -476,7 +480,7 @@ proptest! {
         slice_idle_ms in prop::sample::select(vec![0u64, 8]),
         rotational: bool,
     ) {
-        let tunables = Tunables { slice_idle_ns: slice_idle_ms * MILLISECOND, ..Tunables::default() };
+        let tunables = CfqTunables { slice_idle_ns: slice_idle_ms * MILLISECOND, ..CfqTunables::default() };
         let scheduler = Cfq::new(version, tunables, Surroundings { hz: 1000, rotational }, &[1000]);
         invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }

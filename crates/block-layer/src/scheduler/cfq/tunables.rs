@@ -28,10 +28,10 @@ impl Version {
 /// Times in nanoseconds; they take effect in whole ticks of the kernel, as `jiffies` do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tunables {
+pub struct CfqTunables {
     /// Requests of one queue at the device at a time; half of it in ordinary circumstances.
     pub quantum: u32,
-    /// A sync request that has waited for so long is served before its queue's others.
+    /// A sync request that has waited this long is served before its queue's others.
     #[serde(rename = "fifo_expire_sync")]
     pub fifo_expire_sync_ns: Time,
     /// The same of async requests.
@@ -62,9 +62,9 @@ pub struct Tunables {
     pub group_isolation: bool,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for CfqTunables {
+    fn default() -> CfqTunables {
+        CfqTunables {
             quantum: 8,
             fifo_expire_sync_ns: 125 * MILLISECOND,
             fifo_expire_async_ns: 250 * MILLISECOND,
@@ -99,14 +99,14 @@ pub(super) struct InTicks {
     pub(super) group_idle: u64,
     /// Of everybody's turn with low_latency.
     pub(super) target_latency: u64,
-    /// A fifth of a second: an idle-class queue joins so far behind the last. A group does so by as much in the unit
+    /// A fifth of a second: an idle-class queue joins this far behind the last. A group does so by as much in the unit
     /// of service, which is a 4096th of a tick: the kernel adds the same number to both.
     pub(super) join_delay: u64,
     pub(super) second: u64,
 }
 
 impl InTicks {
-    pub(super) fn of(tunables: &Tunables, version: Version, hz: u32) -> InTicks {
+    pub(super) fn of(tunables: &CfqTunables, version: Version, hz: u32) -> InTicks {
         // Less than a tick is a tick, as the kernel's conversion has it; nothing stays nothing.
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         InTicks {

@@ -9,22 +9,22 @@ mod tests;
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
-use crate::scheduler::leaving::Leaving;
+use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::RequestFifos;
 use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};
 use events::time::{MILLISECOND, SECOND, Tick, Time};
 
 /// What may be set. Times in nanoseconds; they take effect in whole ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tunables {
+pub struct CfqByServiceTunables {
     /// Requests that a round moves to the driver, at the least.
     pub quantum: u32,
     /// Requests of each direction that every process may have.
     pub queued: u32,
-    /// After so long an **async** request is served first, whatever the name says: the kernel keeps sync requests in the
+    /// After this time an **async** request is served first, whatever the name says: the kernel keeps sync requests in the
     /// other of its two lists.
     pub fifo_expire_sync_ns: Time,
-    /// After so long a **sync** request is served first.
+    /// After this time a **sync** request is served first.
     pub fifo_expire_async_ns: Time,
     /// So often a queue serves one that has waited too long.
     pub fifo_batch_expire_ns: Time,
@@ -36,9 +36,9 @@ pub struct Tunables {
     pub find_best: bool,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
-        Tunables {
+impl Default for CfqByServiceTunables {
+    fn default() -> CfqByServiceTunables {
+        CfqByServiceTunables {
             quantum: 4,
             queued: 8,
             fifo_expire_sync_ns: 500 * MILLISECOND,
@@ -62,7 +62,7 @@ const DEEP_DEVICE: u32 = 4;
 /// The state of one queue's second CFQ.
 #[derive(Clone, Debug)]
 pub struct CfqByService {
-    tunables: Tunables,
+    tunables: CfqByServiceTunables,
     ticks: Ticks,
     tick: Tick,
     backwards: Backwards,
@@ -76,7 +76,7 @@ pub struct CfqByService {
     arrivals: RequestFifos,
     /// Queues that have requests, those with the least service first.
     line: Vec<QueueId>,
-    leaving: Leaving,
+    dispatch_list: DispatchList,
     /// By request: when the driver took it.
     taken_at: Vec<u64>,
     last_position: Sector,
@@ -111,7 +111,7 @@ struct Queue {
 
 impl CfqByService {
     /// An idle scheduler of a kernel with `hz` ticks per second, in front of a pool of that many requests of each direction.
-    pub fn new(tunables: Tunables, hz: u32, pool_requests: u32) -> CfqByService {
+    pub fn new(tunables: CfqByServiceTunables, hz: u32, pool_requests: u32) -> CfqByService {
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         CfqByService {
             ticks: Ticks {
@@ -135,7 +135,7 @@ impl CfqByService {
             fifos: RequestFifos::default(),
             arrivals: RequestFifos::default(),
             line: Vec::new(),
-            leaving: Leaving::default(),
+            dispatch_list: DispatchList::default(),
             taken_at: Vec::new(),
             last_position: 0,
             in_driver: 0,
@@ -187,7 +187,7 @@ impl Scheduler for CfqByService {
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
-        !self.leaving.has(request)
+        !self.dispatch_list.has(request)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
@@ -253,7 +253,7 @@ impl Scheduler for CfqByService {
         let deadline = now + self.ticks.expire[class];
         self.arrivals
             .add(requests, id, 2 * queue_id + class, deadline);
-        self.leaving.came(id);
+        self.dispatch_list.came(id);
         let number = id.number() as usize;
         if self.taken_at.len() <= number {
             self.taken_at.resize(number + 1, 0);
@@ -276,10 +276,10 @@ impl Scheduler for CfqByService {
     /// `cfq_next_request`.
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let now = self.tick.count(now);
-        if self.leaving.is_empty() && !self.line.is_empty() {
+        if self.dispatch_list.is_empty() && !self.line.is_empty() {
             self.round(requests, now);
         }
-        let id = self.leaving.pop_front()?;
+        let id = self.dispatch_list.pop_front()?;
         self.took(id, now);
         Some(id)
     }
@@ -304,6 +304,6 @@ impl Scheduler for CfqByService {
     }
 
     fn queued(&self) -> usize {
-        self.fifos.len() + self.leaving.len()
+        self.fifos.len() + self.dispatch_list.len()
     }
 }

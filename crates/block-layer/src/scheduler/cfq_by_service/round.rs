@@ -44,7 +44,7 @@ impl CfqByService {
         self.count_out(queue);
         self.queues[queue].in_flight += 1;
         let place = self.place(requests, id);
-        self.leaving.insert(place, id);
+        self.dispatch_list.insert(place, id);
     }
 
     /// The oldest that has waited too long, async ones first (`cfq_check_fifo`); one in a while.
@@ -63,7 +63,7 @@ impl CfqByService {
     fn place(&mut self, requests: &Requests, id: RequestId) -> usize {
         let start = requests[id].start;
         let (mut place, mut last) = (0, self.last_position);
-        for (index, other) in self.leaving.iter().enumerate().rev() {
+        for (index, other) in self.dispatch_list.iter().enumerate().rev() {
             let other = requests[other].start;
             if start > other {
                 place = index + 1;

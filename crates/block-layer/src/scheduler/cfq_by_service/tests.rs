@@ -4,9 +4,9 @@ use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 
 fn bench() -> Bench<CfqByService> {
-    let tunables = Tunables {
+    let tunables = CfqByServiceTunables {
         quantum: 1,
-        ..Tunables::default()
+        ..CfqByServiceTunables::default()
     };
     Bench::new(CfqByService::new(tunables, 1000, POOL_REQUESTS))
 }
@@ -104,7 +104,7 @@ fn on_a_device_that_queues_commands_requests_are_counted_instead_of_time() {
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..16, find_best: bool) {
-        let tunables = Tunables { find_best, ..Tunables::default() };
+        let tunables = CfqByServiceTunables { find_best, ..CfqByServiceTunables::default() };
         let scheduler = Box::new(CfqByService::new(tunables, 1000, POOL_REQUESTS));
         invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, MILLISECOND));
     }

@@ -11,7 +11,7 @@ mod tests;
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::cfq;
-use crate::scheduler::leaving::Leaving;
+use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::RequestFifos;
 use crate::scheduler::task_queues::{QueueId, TaskQueues};
 use crate::{Bio, Priority, RequestId, Requests, Sector, Side, TaskId};
@@ -20,9 +20,9 @@ use queue::{List, Lists, Queue};
 
 /// What may be set: of CFQ's common tunables those of 2.6.15, and one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tunables {
+pub struct CfqListsTunables {
     /// Those that later versions have too.
-    pub common: cfq::Tunables,
+    pub common: cfq::CfqTunables,
     /// Requests at the device with which a queue that nobody idles on has to wait.
     pub max_depth: u32,
 }
@@ -36,18 +36,18 @@ pub enum Version {
     Linux2_6_18,
 }
 
-impl Tunables {
+impl CfqListsTunables {
     /// The defaults.
-    pub fn of(version: Version) -> Tunables {
+    pub fn of(version: Version) -> CfqListsTunables {
         let (slice_idle_ms, max_depth) = match version {
             Version::Linux2_6_15 => (10, 2),
             Version::Linux2_6_18 => (14, u32::MAX),
         };
-        Tunables {
-            common: cfq::Tunables {
+        CfqListsTunables {
+            common: cfq::CfqTunables {
                 quantum: 4,
                 slice_idle_ns: slice_idle_ms * MILLISECOND,
-                ..cfq::Tunables::default()
+                ..cfq::CfqTunables::default()
             },
             max_depth,
         }
@@ -58,7 +58,7 @@ impl Tunables {
 #[derive(Clone, Debug)]
 pub struct CfqLists {
     version: Version,
-    tunables: Tunables,
+    tunables: CfqListsTunables,
     ticks: Ticks,
     tick: Tick,
     backwards: Backwards,
@@ -77,7 +77,7 @@ pub struct CfqLists {
     /// When the last request of the other classes completed.
     last_end: u64,
     kicked: Option<Time>,
-    leaving: Leaving,
+    dispatch_list: DispatchList,
     /// Where the last request that the driver took ends.
     last_position: Sector,
     in_driver: u32,
@@ -97,13 +97,13 @@ struct Ticks {
     fifo_expire: [u64; 2],
     slice: [u64; 2],
     slice_idle: u64,
-    /// The idle class waits for so long (`CFQ_IDLE_GRACE`).
+    /// How long the idle class waits (`CFQ_IDLE_GRACE`).
     idle_grace: u64,
 }
 
 impl CfqLists {
     /// An idle scheduler of a kernel with `hz` ticks per second.
-    pub fn new(version: Version, tunables: Tunables, hz: u32) -> CfqLists {
+    pub fn new(version: Version, tunables: CfqListsTunables, hz: u32) -> CfqLists {
         let common = tunables.common;
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         CfqLists {
@@ -134,7 +134,7 @@ impl CfqLists {
             idle_class_timer: None,
             last_end: 0,
             kicked: None,
-            leaving: Leaving::default(),
+            dispatch_list: DispatchList::default(),
             last_position: 0,
             in_driver: 0,
             device_is_deep: false,
@@ -173,7 +173,7 @@ impl CfqLists {
         let class = usize::from(self.queues[queue_id].is_tasks);
         let deadline = self.jiffies + self.ticks.fifo_expire[class];
         self.fifos.add(requests, id, queue_id, deadline);
-        self.leaving.came(id);
+        self.dispatch_list.came(id);
         let next = self.queues[queue_id].next;
         self.queues[queue_id].next = self.better(requests, next, Some(id));
         self.queues[queue_id].queued += 1;
@@ -195,7 +195,7 @@ impl CfqLists {
         }
     }
 
-    /// Of a task's queues, that of such requests; all go where its first went before 2.6.18.
+    /// Which of a task's queues such requests go to; before 2.6.18 all go to its first.
     fn slot(&self, sync: bool) -> usize {
         match self.version {
             Version::Linux2_6_15 => 0,
@@ -263,7 +263,7 @@ impl Scheduler for CfqLists {
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
-        !self.leaving.has(request)
+        !self.dispatch_list.has(request)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
@@ -309,12 +309,12 @@ impl Scheduler for CfqLists {
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         self.at(now);
-        if self.leaving.is_empty() && self.busy > 0 {
+        if self.dispatch_list.is_empty() && self.busy > 0 {
             self.dispatch_round(requests);
         }
         // Nothing is left to try before something else happens.
         self.kicked = None;
-        let id = self.leaving.pop_front()?;
+        let id = self.dispatch_list.pop_front()?;
         self.in_driver += 1;
         self.device_is_deep |= self.in_driver > SHALLOW_DEVICE;
         self.last_position = requests[id].end();
@@ -371,6 +371,6 @@ impl Scheduler for CfqLists {
     }
 
     fn queued(&self) -> usize {
-        self.fifos.len() + self.leaving.len()
+        self.fifos.len() + self.dispatch_list.len()
     }
 }

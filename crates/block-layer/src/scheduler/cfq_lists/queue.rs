@@ -15,7 +15,7 @@ pub(super) struct Queue {
     pub(super) is_tasks: bool,
     pub(super) priority: Priority,
     pub(super) queued: u32,
-    /// Async and sync requests that are leaving, or at the device.
+    /// Async and sync requests on the dispatch list or at the device.
     pub(super) dispatched: [u32; 2],
     pub(super) next: Option<RequestId>,
     /// None: nothing is queued.

@@ -254,8 +254,10 @@ impl CfqLists {
         self.queues[queue_id].dispatched[usize::from(requests[id].sync)] += 1;
         self.count_out(queue_id);
         let from = self.last_position;
-        let place = self.leaving.place_in_sweeps(requests, id, from, false);
-        self.leaving.insert(place, id);
+        let place = self
+            .dispatch_list
+            .place_in_sweeps(requests, id, from, false);
+        self.dispatch_list.insert(place, id);
     }
 
     // Requests come back.

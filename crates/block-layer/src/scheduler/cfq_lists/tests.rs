@@ -9,7 +9,7 @@ fn cfq(slice_idle_ms: u64) -> CfqLists {
 }
 
 fn of(version: Version, slice_idle_ms: u64) -> CfqLists {
-    let mut tunables = Tunables::of(version);
+    let mut tunables = CfqListsTunables::of(version);
     tunables.common.slice_idle_ns = slice_idle_ms * MILLISECOND;
     CfqLists::new(version, tunables, 1000)
 }

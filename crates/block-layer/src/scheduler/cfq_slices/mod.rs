@@ -10,10 +10,10 @@ mod tests;
 
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
-use crate::scheduler::cfq::{Surroundings, Tunables};
-use crate::scheduler::leaving::Leaving;
+use crate::scheduler::cfq::{CfqTunables, Surroundings};
+use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::RequestFifos;
-use crate::scheduler::sorted::Sorted;
+use crate::scheduler::sorted_set::SortedSet;
 use crate::scheduler::task_queues::{IoContext, QueueId, TaskQueues};
 use crate::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use events::time::{MILLISECOND, Tick, Time};
@@ -22,7 +22,7 @@ use queue::{Queue, ServiceOrder};
 /// The state of one queue's CFQ.
 #[derive(Clone, Debug)]
 pub struct CfqSlices {
-    tunables: Tunables,
+    tunables: CfqTunables,
     ticks: Ticks,
     tick: Tick,
     rotational: bool,
@@ -30,7 +30,7 @@ pub struct CfqSlices {
     queues: TaskQueues<Queue>,
     fifos: RequestFifos,
     /// Queues that have requests, in the order of service.
-    line: Sorted<ServiceOrder>,
+    line: SortedSet<ServiceOrder>,
     next_sequence: u64,
     active: Option<QueueId>,
     /// Whose request was the first of this slice: the task that is waited for.
@@ -38,12 +38,12 @@ pub struct CfqSlices {
     idle_timer: Option<u64>,
     kicked: Option<Time>,
     /// Out of their queues, on their way to the driver: two ascending sweeps.
-    leaving: Leaving,
+    dispatch_list: DispatchList,
     /// Where the last request that the driver took ends.
     last_position: Sector,
     queued: u32,
     in_driver: u32,
-    /// Requests of sync queues, leaving or at the driver.
+    /// Requests of sync queues, on the dispatch list or at the driver.
     sync_in_flight: u32,
     depth: DeviceDepth,
     now: Time,
@@ -58,7 +58,7 @@ struct Ticks {
     slice_idle: u64,
     /// The longest wait for a task that seeks (`CFQ_MIN_TT`).
     slice_idle_seeky: u64,
-    /// So far behind the last an idle-class queue joins (`CFQ_IDLE_DELAY`).
+    /// How far behind the last an idle-class queue joins (`CFQ_IDLE_DELAY`).
     join_delay: u64,
 }
 
@@ -83,7 +83,7 @@ fn is_seeky(task: &IoContext) -> bool {
 
 impl CfqSlices {
     /// An idle scheduler.
-    pub fn new(tunables: Tunables, surroundings: Surroundings) -> CfqSlices {
+    pub fn new(tunables: CfqTunables, surroundings: Surroundings) -> CfqSlices {
         let hz = u64::from(surroundings.hz);
         let ticks = |ns: Time| (ns * hz).div_ceil(1_000_000_000);
         CfqSlices {
@@ -109,13 +109,13 @@ impl CfqSlices {
             },
             queues: TaskQueues::default(),
             fifos: RequestFifos::default(),
-            line: Sorted::default(),
+            line: SortedSet::default(),
             next_sequence: 0,
             active: None,
             active_task: None,
             idle_timer: None,
             kicked: None,
-            leaving: Leaving::default(),
+            dispatch_list: DispatchList::default(),
             last_position: 0,
             queued: 0,
             in_driver: 0,
@@ -246,7 +246,7 @@ impl CfqSlices {
         let queue_id = self.queue_for(request.task, request.sync, request.priority);
         let deadline = self.jiffies + self.ticks.fifo_expire[usize::from(request.sync)];
         self.fifos.add(requests, id, queue_id, deadline);
-        self.leaving.came(id);
+        self.dispatch_list.came(id);
         self.queued += 1;
         let queue = &mut self.queues[queue_id];
         queue.queued += 1;
@@ -407,8 +407,8 @@ impl CfqSlices {
         queue.dispatched += 1;
         self.sync_in_flight += u32::from(queue.sync);
         let from = self.last_position;
-        let place = self.leaving.place_in_sweeps(requests, id, from, true);
-        self.leaving.insert(place, id);
+        let place = self.dispatch_list.place_in_sweeps(requests, id, from, true);
+        self.dispatch_list.insert(place, id);
     }
 
     /// The request has left its queue (`cfq_remove_request`).
@@ -535,7 +535,7 @@ impl Scheduler for CfqSlices {
 
     /// The request must be in the queue to which the bio would go (`cfq_allow_merge`); sync I/O never waits behind async.
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
-        if bio.sync && !requests[request].sync || self.leaving.has(request) {
+        if bio.sync && !requests[request].sync || self.dispatch_list.has(request) {
             return false;
         }
         let io_context = self.queues.io_context(bio.task);
@@ -590,10 +590,10 @@ impl Scheduler for CfqSlices {
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         self.at(now);
         self.kicked = None;
-        if self.leaving.is_empty() && !self.line.is_empty() {
+        if self.dispatch_list.is_empty() && !self.line.is_empty() {
             self.dispatch_round(requests);
         }
-        let id = self.leaving.pop_front()?;
+        let id = self.dispatch_list.pop_front()?;
         self.in_driver += 1;
         self.last_position = requests[id].end();
         Some(id)
@@ -646,6 +646,6 @@ impl Scheduler for CfqSlices {
     }
 
     fn queued(&self) -> usize {
-        self.queued as usize + self.leaving.len()
+        self.queued as usize + self.dispatch_list.len()
     }
 }

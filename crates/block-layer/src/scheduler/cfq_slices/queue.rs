@@ -8,7 +8,7 @@ use crate::{IoClass, Priority, RequestId};
 pub(super) struct ServiceOrder {
     pub(super) class: IoClass,
     pub(super) key: i64,
-    /// Of equal keys, the one that came first.
+    /// Orders equal keys: the queue that came first goes first.
     pub(super) sequence: u64,
     pub(super) queue: QueueId,
 }
@@ -20,7 +20,7 @@ pub(super) struct Queue {
     pub(super) priority: Priority,
     pub(super) queued: u32,
     pub(super) metadata_queued: u32,
-    /// Leaving, or at the device.
+    /// On the dispatch list or at the device.
     pub(super) dispatched: u32,
     pub(super) next: Option<RequestId>,
     /// None: it has nothing queued.

@@ -5,10 +5,10 @@ use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 
 fn cfq(slice_idle_ms: u64, rotational: bool) -> CfqSlices {
-    let tunables = Tunables {
+    let tunables = CfqTunables {
         quantum: 4,
         slice_idle_ns: slice_idle_ms * MILLISECOND,
-        ..Tunables::default()
+        ..CfqTunables::default()
     };
     CfqSlices::new(
         tunables,

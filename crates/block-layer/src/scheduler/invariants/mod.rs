@@ -1,7 +1,7 @@
 //! What every scheduler has to keep, whatever comes in whichever order: the harness of their property tests.
 
 pub mod bench;
-pub mod tapped;
+pub mod tapped_queue;
 
 use crate::plug::PlugRules;
 use crate::pool::PoolRules;

@@ -57,7 +57,7 @@ fn bucket(latency_ns: Time, target_ns: Time) -> usize {
     (latency_ns.saturating_sub(1) / quarter).min(BUCKETS as u64 - 1) as usize
 }
 
-/// The bucket of that percentile, once there is enough to tell (`calculate_percentile`); the histogram then starts anew.
+/// The bucket of that percentile, once there are enough samples (`calculate_percentile`); the histogram then starts anew.
 fn percentile(
     histogram: &mut Histogram,
     judged_at: &mut Option<Time>,

@@ -35,7 +35,7 @@ const FIRST_NS: Time = 10 * MILLISECOND;
 const AGAIN_NS: Time = 100 * MILLISECOND;
 
 impl Means {
-    /// A request took so long at the device. `target_ns`: None, of other requests.
+    /// A request has taken this time at the device. `target_ns`: None, of other requests.
     pub(super) fn record(
         &mut self,
         now: Time,

@@ -6,10 +6,10 @@ use events::time::SECOND;
 use proptest::prelude::*;
 
 fn bench() -> Bench<Kyber> {
-    Bench::new(Kyber::new(Tunables::default(), QueueMap::SINGLE))
+    Bench::new(Kyber::new(KyberTunables::default(), QueueMap::SINGLE))
 }
 
-/// `count` requests of a direction that took so long at the device; the first is queued at `now`.
+/// `count` requests of a direction that each took `took_ns` at the device; the first is queued at `now`.
 fn completed(bench: &mut Bench<Kyber>, now: Time, direction: Direction, count: u32, took_ns: Time) {
     for _ in 0..count {
         bench.add(now, direction, &[0]);
@@ -121,7 +121,7 @@ fn a_good_percentile_is_remembered_for_one_look() {
 
 #[test]
 fn async_requests_leave_a_quarter_of_the_tags() {
-    let scheduler = Kyber::new(Tunables::default(), QueueMap::SINGLE);
+    let scheduler = Kyber::new(KyberTunables::default(), QueueMap::SINGLE);
     assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), 64), 64);
     assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 64), 48);
     assert_eq!(scheduler.fewest_tags(64), 48);
@@ -129,7 +129,7 @@ fn async_requests_leave_a_quarter_of_the_tags() {
 
 #[test]
 fn each_hardware_queue_takes_from_its_own_cpus_and_has_its_own_turn() {
-    let mut bench = Bench::new(Kyber::new(Tunables::default(), QueueMap::modulo(4, 2)));
+    let mut bench = Bench::new(Kyber::new(KyberTunables::default(), QueueMap::modulo(4, 2)));
     for (cpu, start) in [(0, 100), (2, 200), (1, 300), (3, 400)] {
         let bio = Bio {
             cpu,
@@ -140,9 +140,9 @@ fn each_hardware_queue_takes_from_its_own_cpus_and_has_its_own_turn() {
     assert_eq!(bench.dispatched(0, 4), [100, 300, 200, 400]);
 }
 
-/// Requests of a direction through Kyber of 4.14, each of which took so long at the device.
+/// Requests of a direction through Kyber of 4.14, each with its time at the device.
 fn of_4_14(requests: &[(Direction, bool, Time)]) -> [u32; DOMAINS] {
-    let kyber = Kyber::new(Tunables::default(), QueueMap::SINGLE).by_means();
+    let kyber = Kyber::new(KyberTunables::default(), QueueMap::SINGLE).by_means();
     let mut bench = Bench::new(kyber);
     for &(direction, sync, took_ns) in requests {
         let bio = Bio {
@@ -185,7 +185,7 @@ fn in_4_14_async_writes_have_a_domain_that_gives_way_when_nothing_does_well() {
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, queues in 1u16..4) {
-        let scheduler = Kyber::new(Tunables::default(), QueueMap::modulo(4, queues));
+        let scheduler = Kyber::new(KyberTunables::default(), QueueMap::modulo(4, queues));
         invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 

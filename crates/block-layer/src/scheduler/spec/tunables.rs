@@ -9,13 +9,13 @@ use crate::scheduler::{
 };
 use events::time::{MICROSECOND, MILLISECOND, Time};
 
-/// What is given, as far as nobody has asked for it yet. Whoever makes a scheduler's tunables asks for each that it has,
-/// which so become the ones that are known.
-pub(super) struct Given<'a> {
+/// Reads tunables from what is given. Whoever makes a scheduler's tunables asks for each that the scheduler has; these
+/// become the known ones, and what is left at the end is a mistake.
+pub(super) struct TunableReader<'a> {
     variant: SchedulerVariant,
     left: BTreeMap<&'a str, &'a str>,
     known: Vec<&'static str>,
-    /// Of the tunables that are times: what one unit of each is, in nanoseconds.
+    /// The unit of each tunable that is a time, in nanoseconds.
     units_ns: BTreeMap<&'static str, Time>,
     error: Option<BadScheduler>,
 }
@@ -25,14 +25,17 @@ const INT_MAX: u64 = i32::MAX as u64;
 /// So that a time and its sums stay far from overflowing.
 const TIME_MAX: Time = 1_000_000_000_000_000_000;
 
-impl<'a> Given<'a> {
-    pub(super) fn new(variant: SchedulerVariant, given: &'a BTreeMap<String, String>) -> Given<'a> {
+impl<'a> TunableReader<'a> {
+    pub(super) fn new(
+        variant: SchedulerVariant,
+        given: &'a BTreeMap<String, String>,
+    ) -> TunableReader<'a> {
         let left = given
             .iter()
             .filter(|(name, _)| *name != "name" && *name != "version")
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        Given {
+        TunableReader {
             variant,
             left,
             known: Vec::new(),
@@ -116,158 +119,163 @@ fn scheduler(variant: SchedulerVariant) -> String {
     format!("{} ({})", variant.name, variant.version)
 }
 
-pub(super) fn linus(given: &mut Given) -> linus::Tunables {
-    let mut tunables = linus::Tunables::default();
-    given.number("read_latency", &mut tunables.read_latency, 0);
-    given.number("write_latency", &mut tunables.write_latency, 0);
+pub(super) fn linus(reader: &mut TunableReader) -> linus::LinusTunables {
+    let mut tunables = linus::LinusTunables::default();
+    reader.number("read_latency", &mut tunables.read_latency, 0);
+    reader.number("write_latency", &mut tunables.write_latency, 0);
     tunables
 }
 
-pub(super) fn deadline_a(given: &mut Given) -> deadline_a::Tunables {
-    let mut tunables = deadline_a::Tunables::default();
-    given.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
-    given.number("fifo_batch", &mut tunables.fifo_batch, 0);
-    given.number("seek_cost", &mut tunables.seek_cost, 0);
-    given.number("writes_starved", &mut tunables.writes_starved, 0);
+pub(super) fn deadline_a(reader: &mut TunableReader) -> deadline_a::DeadlineATunables {
+    let mut tunables = deadline_a::DeadlineATunables::default();
+    reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
+    reader.number("fifo_batch", &mut tunables.fifo_batch, 0);
+    reader.number("seek_cost", &mut tunables.seek_cost, 0);
+    reader.number("writes_starved", &mut tunables.writes_starved, 0);
     tunables
 }
 
-pub(super) fn deadline(given: &mut Given) -> deadline::Tunables {
-    let mut tunables = deadline::Tunables::default();
-    given.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
-    given.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
-    given.number("writes_starved", &mut tunables.writes_starved, 0);
-    given.number("fifo_batch", &mut tunables.fifo_batch, 0);
-    given.flag("front_merges", &mut tunables.front_merges);
+pub(super) fn deadline(reader: &mut TunableReader) -> deadline::DeadlineTunables {
+    let mut tunables = deadline::DeadlineTunables::default();
+    reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
+    reader.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
+    reader.number("writes_starved", &mut tunables.writes_starved, 0);
+    reader.number("fifo_batch", &mut tunables.fifo_batch, 0);
+    reader.flag("front_merges", &mut tunables.front_merges);
     tunables
 }
 
-pub(super) fn deadline_timed(given: &mut Given) -> deadline_timed::Tunables {
-    let mut tunables = deadline_timed::Tunables::default();
-    given.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
-    given.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
-    given.milliseconds("batch_expire", &mut tunables.batch_expire_ns, 0);
+pub(super) fn deadline_timed(reader: &mut TunableReader) -> deadline_timed::DeadlineTimedTunables {
+    let mut tunables = deadline_timed::DeadlineTimedTunables::default();
+    reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
+    reader.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
+    reader.milliseconds("batch_expire", &mut tunables.batch_expire_ns, 0);
     tunables
 }
 
-pub(super) fn mq_deadline(given: &mut Given) -> mq_deadline::Tunables {
-    let mut tunables = mq_deadline::Tunables::default();
-    given.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
-    given.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
-    given.number("writes_starved", &mut tunables.writes_starved, 0);
-    given.number("fifo_batch", &mut tunables.fifo_batch, 0);
-    given.flag("front_merges", &mut tunables.front_merges);
-    let depth = given.number_in("async_depth", 1, INT_MAX);
+pub(super) fn mq_deadline(reader: &mut TunableReader) -> mq_deadline::MqDeadlineTunables {
+    let mut tunables = mq_deadline::MqDeadlineTunables::default();
+    reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
+    reader.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
+    reader.number("writes_starved", &mut tunables.writes_starved, 0);
+    reader.number("fifo_batch", &mut tunables.fifo_batch, 0);
+    reader.flag("front_merges", &mut tunables.front_merges);
+    let depth = reader.number_in("async_depth", 1, INT_MAX);
     tunables.async_depth = depth.map(|depth| depth as u32);
-    given.milliseconds("prio_aging_expire", &mut tunables.prio_aging_expire_ns, 0);
+    reader.milliseconds("prio_aging_expire", &mut tunables.prio_aging_expire_ns, 0);
     tunables
 }
 
 pub(super) fn anticipatory(
-    given: &mut Given,
+    reader: &mut TunableReader,
     version: anticipatory::Version,
     hz: u32,
-) -> anticipatory::Tunables {
-    let mut tunables = anticipatory::Tunables::of(version, hz);
-    given.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
-    given.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
+) -> anticipatory::AnticipatoryTunables {
+    let mut tunables = anticipatory::AnticipatoryTunables::of(version, hz);
+    reader.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
+    reader.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
     if version == anticipatory::Version::Draft {
-        given.milliseconds("batch_expire", &mut tunables.read_batch_expire_ns, 0);
+        reader.milliseconds("batch_expire", &mut tunables.read_batch_expire_ns, 0);
         tunables.write_batch_expire_ns = tunables.read_batch_expire_ns;
     } else {
-        given.milliseconds("read_batch_expire", &mut tunables.read_batch_expire_ns, 0);
-        given.milliseconds("write_batch_expire", &mut tunables.write_batch_expire_ns, 0);
+        reader.milliseconds("read_batch_expire", &mut tunables.read_batch_expire_ns, 0);
+        reader.milliseconds("write_batch_expire", &mut tunables.write_batch_expire_ns, 0);
     }
-    given.milliseconds("antic_expire", &mut tunables.antic_expire_ns, 0);
+    reader.milliseconds("antic_expire", &mut tunables.antic_expire_ns, 0);
     tunables
 }
 
-pub(super) fn cfq(given: &mut Given, version: cfq::Version) -> cfq::Tunables {
-    let mut tunables = cfq_of_all(given, cfq::Tunables::default());
+pub(super) fn cfq(reader: &mut TunableReader, version: cfq::Version) -> cfq::CfqTunables {
+    let mut tunables = cfq_of_all(reader, cfq::CfqTunables::default());
     if version.has_group_idle() {
-        given.milliseconds("group_idle", &mut tunables.group_idle_ns, 0);
+        reader.milliseconds("group_idle", &mut tunables.group_idle_ns, 0);
     }
-    given.flag("low_latency", &mut tunables.low_latency);
-    given.flag("group_isolation", &mut tunables.group_isolation);
+    reader.flag("low_latency", &mut tunables.low_latency);
+    reader.flag("group_isolation", &mut tunables.group_isolation);
     tunables
 }
 
-pub(super) fn cfq_round_robin(given: &mut Given) -> cfq_round_robin::Tunables {
-    let mut tunables = cfq_round_robin::Tunables::default();
-    given.number("quantum", &mut tunables.quantum, 1);
-    given.number("queued", &mut tunables.queued, 1);
+pub(super) fn cfq_round_robin(
+    reader: &mut TunableReader,
+) -> cfq_round_robin::CfqRoundRobinTunables {
+    let mut tunables = cfq_round_robin::CfqRoundRobinTunables::default();
+    reader.number("quantum", &mut tunables.quantum, 1);
+    reader.number("queued", &mut tunables.queued, 1);
     tunables
 }
 
-pub(super) fn cfq_by_service(given: &mut Given) -> cfq_by_service::Tunables {
-    let mut tunables = cfq_by_service::Tunables::default();
-    given.number("quantum", &mut tunables.quantum, 1);
-    given.number("queued", &mut tunables.queued, 1);
-    given.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 1);
-    given.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 1);
-    given.milliseconds("fifo_batch_expire", &mut tunables.fifo_batch_expire_ns, 0);
-    given.flag("find_best_crq", &mut tunables.find_best);
-    given.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
-    given.number("back_seek_penalty", &mut tunables.back_seek_penalty, 1);
+pub(super) fn cfq_by_service(reader: &mut TunableReader) -> cfq_by_service::CfqByServiceTunables {
+    let mut tunables = cfq_by_service::CfqByServiceTunables::default();
+    reader.number("quantum", &mut tunables.quantum, 1);
+    reader.number("queued", &mut tunables.queued, 1);
+    reader.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 1);
+    reader.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 1);
+    reader.milliseconds("fifo_batch_expire", &mut tunables.fifo_batch_expire_ns, 0);
+    reader.flag("find_best_crq", &mut tunables.find_best);
+    reader.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
+    reader.number("back_seek_penalty", &mut tunables.back_seek_penalty, 1);
     tunables
 }
 
-pub(super) fn cfq_lists(given: &mut Given, version: cfq_lists::Version) -> cfq_lists::Tunables {
-    let mut tunables = cfq_lists::Tunables::of(version);
-    tunables.common = cfq_of_all(given, tunables.common);
+pub(super) fn cfq_lists(
+    reader: &mut TunableReader,
+    version: cfq_lists::Version,
+) -> cfq_lists::CfqListsTunables {
+    let mut tunables = cfq_lists::CfqListsTunables::of(version);
+    tunables.common = cfq_of_all(reader, tunables.common);
     if version == cfq_lists::Version::Linux2_6_15 {
-        given.number("max_depth", &mut tunables.max_depth, 1);
+        reader.number("max_depth", &mut tunables.max_depth, 1);
     }
     tunables
 }
 
 /// Before groups: a quantum of 4 (`cfq_quantum` of 2.6.29).
-pub(super) fn cfq_slices(given: &mut Given) -> cfq::Tunables {
-    let tunables = cfq::Tunables {
+pub(super) fn cfq_slices(reader: &mut TunableReader) -> cfq::CfqTunables {
+    let tunables = cfq::CfqTunables {
         quantum: 4,
-        ..cfq::Tunables::default()
+        ..cfq::CfqTunables::default()
     };
-    cfq_of_all(given, tunables)
+    cfq_of_all(reader, tunables)
 }
 
-fn cfq_of_all(given: &mut Given, mut tunables: cfq::Tunables) -> cfq::Tunables {
-    given.number("quantum", &mut tunables.quantum, 1);
-    given.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 1);
-    given.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 1);
-    given.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
-    given.number("back_seek_penalty", &mut tunables.back_seek_penalty, 1);
-    given.milliseconds("slice_sync", &mut tunables.slice_sync_ns, 1);
-    given.milliseconds("slice_async", &mut tunables.slice_async_ns, 1);
-    given.number("slice_async_rq", &mut tunables.slice_async_rq, 1);
-    given.milliseconds("slice_idle", &mut tunables.slice_idle_ns, 0);
+fn cfq_of_all(reader: &mut TunableReader, mut tunables: cfq::CfqTunables) -> cfq::CfqTunables {
+    reader.number("quantum", &mut tunables.quantum, 1);
+    reader.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 1);
+    reader.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 1);
+    reader.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
+    reader.number("back_seek_penalty", &mut tunables.back_seek_penalty, 1);
+    reader.milliseconds("slice_sync", &mut tunables.slice_sync_ns, 1);
+    reader.milliseconds("slice_async", &mut tunables.slice_async_ns, 1);
+    reader.number("slice_async_rq", &mut tunables.slice_async_rq, 1);
+    reader.milliseconds("slice_idle", &mut tunables.slice_idle_ns, 0);
     tunables
 }
 
-pub(super) fn bfq(given: &mut Given) -> bfq::Tunables {
-    let mut tunables = bfq::Tunables::default();
-    given.milliseconds("slice_idle", &mut tunables.slice_idle_ns, 0);
-    given.time(
+pub(super) fn bfq(reader: &mut TunableReader) -> bfq::BfqTunables {
+    let mut tunables = bfq::BfqTunables::default();
+    reader.milliseconds("slice_idle", &mut tunables.slice_idle_ns, 0);
+    reader.time(
         "slice_idle_us",
         &mut tunables.slice_idle_ns,
         MICROSECOND,
         0,
         INT_MAX,
     );
-    given.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 0);
-    given.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 0);
-    given.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
-    given.number("back_seek_penalty", &mut tunables.back_seek_penalty, 1);
-    given.milliseconds("timeout_sync", &mut tunables.timeout_ns, 1);
-    given.number("max_budget", &mut tunables.max_budget, 0);
-    given.flag("strict_guarantees", &mut tunables.strict_guarantees);
-    given.flag("low_latency", &mut tunables.low_latency);
+    reader.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 0);
+    reader.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 0);
+    reader.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
+    reader.number("back_seek_penalty", &mut tunables.back_seek_penalty, 1);
+    reader.milliseconds("timeout_sync", &mut tunables.timeout_ns, 1);
+    reader.number("max_budget", &mut tunables.max_budget, 0);
+    reader.flag("strict_guarantees", &mut tunables.strict_guarantees);
+    reader.flag("low_latency", &mut tunables.low_latency);
     tunables
 }
 
-pub(super) fn kyber(given: &mut Given) -> kyber::Tunables {
-    let mut tunables = kyber::Tunables::default();
-    given.time("read_lat_nsec", &mut tunables.read_lat_nsec, 1, 0, TIME_MAX);
-    given.time(
+pub(super) fn kyber(reader: &mut TunableReader) -> kyber::KyberTunables {
+    let mut tunables = kyber::KyberTunables::default();
+    reader.time("read_lat_nsec", &mut tunables.read_lat_nsec, 1, 0, TIME_MAX);
+    reader.time(
         "write_lat_nsec",
         &mut tunables.write_lat_nsec,
         1,

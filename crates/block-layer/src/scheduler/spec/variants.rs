@@ -9,7 +9,7 @@ use crate::scheduler::spec::BadScheduler;
 pub struct SchedulerVariant {
     /// The name in `queue/scheduler`.
     pub name: &'static str,
-    /// What tells it from other variants of the same name.
+    /// What distinguishes it from other variants of the same name.
     pub version: &'static str,
     /// A scheduler of blk-mq; else of the single-queue block layer.
     pub multi_queue: bool,
@@ -17,7 +17,7 @@ pub struct SchedulerVariant {
     kernels: Option<(Kernel, Kernel)>,
 }
 
-/// Of a kernel; what is left out is 0, and x is the last there is.
+/// A kernel's version; a part that is left out is 0, and x is the last there is.
 pub type Version = [u32; 3];
 type Kernel = Version;
 

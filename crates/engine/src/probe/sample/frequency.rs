@@ -113,7 +113,7 @@ impl TimeStamps {
         None
     }
 
-    /// None until enough time has passed to tell it.
+    /// None until enough time has passed to determine it.
     fn rate_hz(&self) -> Option<f64> {
         const ENOUGH: Duration = Duration::from_millis(1);
         let now = TimeStamps::now()?;

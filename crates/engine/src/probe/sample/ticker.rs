@@ -1,4 +1,4 @@
-//! A thread that reads at an interval until it is told to stop, and counts what the reading costs.
+//! A thread that reads at an interval until it is stopped, and counts what the reading costs.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

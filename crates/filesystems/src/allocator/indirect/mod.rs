@@ -174,7 +174,7 @@ impl Inode {
                     .next_back()
                     .map(|(_, &at)| at)
             }
-            // Of the inode's own pointers: tables of lower levels, then data.
+            // The inode's own pointers: tables of lower levels, then data.
             (None, Some(&(level, _))) => (1..level)
                 .rev()
                 .find_map(|lower| self.tables.get(&(lower, 0)).copied())

@@ -123,7 +123,7 @@ impl Stream {
         }
     }
 
-    /// Before the reader waits for the page or copies it. `is_cached` tells of any page of the file.
+    /// Before the reader waits for the page or copies it. `is_cached` answers for any page of the file.
     #[inline]
     pub(super) fn next(
         &mut self,

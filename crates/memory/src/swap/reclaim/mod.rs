@@ -21,7 +21,7 @@ pub enum ReclaimKind {
 
 /// What the one who reclaims does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ReclaimStep {
     /// Writes the page, which is marked as being written.
     Write(PageNumber),
     /// Waits until the page is written.
@@ -76,7 +76,7 @@ impl Effort {
 pub(super) trait Reclaim: Send {
     fn begin(&self) -> Effort;
 
-    fn step(&mut self, memory: &mut Memory, effort: &mut Effort) -> Step;
+    fn step(&mut self, memory: &mut Memory, effort: &mut Effort) -> ReclaimStep;
 
     /// The page is in its process's page table for the first time.
     fn mapped_first(&mut self, memory: &mut Memory, page: PageNumber);

@@ -5,7 +5,7 @@
 //! active list, and that written ones go to the old end of the inactive list when they are done, is how 2.5.59 is
 //! remembered, not read: inferred.
 
-use super::{BATCH, Effort, Reclaim, Round, Step};
+use super::{BATCH, Effort, Reclaim, ReclaimStep, Round};
 use crate::swap::pages::{List, Memory, PageNumber, PageState};
 
 const PRIORITY: u32 = 12;
@@ -47,15 +47,15 @@ impl Reclaim for ReverseMap {
         Effort::new(PRIORITY)
     }
 
-    fn step(&mut self, memory: &mut Memory, effort: &mut Effort) -> Step {
+    fn step(&mut self, memory: &mut Memory, effort: &mut Effort) -> ReclaimStep {
         if effort.priority == 0 {
-            return Step::Failed;
+            return ReclaimStep::Failed;
         }
         let mut round = match effort.round {
             Some(round) => round,
             None => match self.begin_round(memory, effort) {
                 Some(round) => round,
-                None => return Step::Freed,
+                None => return ReclaimStep::Freed,
             },
         };
         while round.scan_left > 0 && round.limit > 0 {
@@ -78,10 +78,10 @@ impl Reclaim for ReverseMap {
         }
         effort.round = None;
         if effort.left == 0 {
-            return Step::Freed;
+            return ReclaimStep::Freed;
         }
         effort.priority -= 1;
-        Step::Nap
+        ReclaimStep::Nap
     }
 
     fn mapped_first(&mut self, memory: &mut Memory, page: PageNumber) {
@@ -105,7 +105,7 @@ impl Reclaim for ReverseMap {
 enum Found {
     Kept,
     Freed,
-    Outside(Step),
+    Outside(ReclaimStep),
 }
 
 /// `shrink_list`, one page.
@@ -118,7 +118,7 @@ fn look_at(memory: &mut Memory, number: PageNumber) -> Found {
     let is_mapped = page.place == PageState::Mapped;
     if page.writing {
         return if is_mapped {
-            Found::Outside(Step::Wait(number))
+            Found::Outside(ReclaimStep::Wait(number))
         } else {
             Found::Kept
         };
@@ -130,7 +130,7 @@ fn look_at(memory: &mut Memory, number: PageNumber) -> Found {
     }
     if memory.page(number).dirty {
         memory.begin_write(number);
-        return Found::Outside(Step::Write(number));
+        return Found::Outside(ReclaimStep::Write(number));
     }
     memory.release(number);
     Found::Freed

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{BATCH, Effort, Reclaim, Round, Step};
+use super::{BATCH, Effort, Reclaim, ReclaimStep, Round};
 use crate::swap::pages::{List, Memory, PageNumber, PageState};
 
 const PRIORITY: u32 = 6;
@@ -44,7 +44,7 @@ impl VirtualScan {
         memory: &mut Memory,
         effort: &mut Effort,
         page: PageNumber,
-    ) -> Option<Step> {
+    ) -> Option<ReclaimStep> {
         memory.put_newest(page, List::Inactive);
         let found = *memory.page(page);
         match found.place {
@@ -58,15 +58,15 @@ impl VirtualScan {
                 }
                 None
             }
-            PageState::Cached if found.writing => Some(Step::Wait(page)),
+            PageState::Cached if found.writing => Some(ReclaimStep::Wait(page)),
             PageState::Cached if found.dirty => {
                 memory.begin_write(page);
-                Some(Step::Write(page))
+                Some(ReclaimStep::Write(page))
             }
             PageState::Cached => {
                 memory.release(page);
                 effort.left -= 1;
-                (effort.left == 0).then_some(Step::Freed)
+                (effort.left == 0).then_some(ReclaimStep::Freed)
             }
             PageState::Reading | PageState::Swapped | PageState::Nowhere => None,
         }
@@ -150,7 +150,7 @@ impl Reclaim for VirtualScan {
         Effort::new(PRIORITY)
     }
 
-    fn step(&mut self, memory: &mut Memory, effort: &mut Effort) -> Step {
+    fn step(&mut self, memory: &mut Memory, effort: &mut Effort) -> ReclaimStep {
         while effort.priority > 0 {
             let round = match effort.round {
                 Some(round) => round,
@@ -172,7 +172,7 @@ impl Reclaim for VirtualScan {
                 return step;
             }
         }
-        Step::Failed
+        ReclaimStep::Failed
     }
 
     /// Inactive, and once seen in use: the next time makes it active.

@@ -1,9 +1,9 @@
-//! The run: tasks that sort, faults, the daemon. A component of the machine: it is told what has happened (`worked`, `moved`,
+//! The run: tasks that sort, faults, the daemon. A component of the machine: it is informed of what has happened (`worked`, `moved`,
 //! `granted`) and hands over what is to be done as `Effect`s, in their order.
 
 mod faults;
-mod freeing;
-mod waiting;
+mod free_pages;
+mod waits;
 
 use std::collections::BTreeMap;
 

@@ -3,9 +3,9 @@
 use super::call::{Call, Calling};
 use super::dma::Dma;
 use super::outcome::{Finished, Later, Reminder, Turn};
-use super::runner::{LockNumber, Origin, Piece, RunnerNumber};
+use super::runner::{LockNumber, Origin, RunnerNumber, WorkItem};
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
-use block_layer::completion::{Completions, Counters, Outcome, RequestId, Step};
+use block_layer::completion::{CompletionStep, Completions, Counters, Outcome, RequestId};
 use block_layer::scheduler::hooks::{HookLock, Hooks};
 use block_layer::{Bio, QueueMap, Request, TaskId};
 use events::SpecError;
@@ -60,7 +60,7 @@ struct Sent {
     polled_by: Option<TaskId>,
 }
 
-/// What a piece of work was.
+/// What a work item was.
 #[derive(Clone, Copy, Debug)]
 pub enum Tag {
     /// The task has a CPU.
@@ -71,10 +71,10 @@ pub enum Tag {
     Looked(TaskId),
     /// The same of a call that submits to a drive, whose scheduler has had its time too.
     Submits(TaskId),
-    /// A runner's piece of work is done.
-    Piece(Origin),
+    /// A runner's work item is done.
+    WorkItem(Origin),
     /// A step on the way from an interrupt to a completed request is done.
-    Completion(Step),
+    Completion(CompletionStep),
 }
 
 impl Detailed {
@@ -185,7 +185,7 @@ impl Detailed {
             }),
             Tag::Called(task) => Some(Finished::Called { task, cpu }),
             Tag::Looked(task) => Some(Finished::Looked { task }),
-            Tag::Piece(origin) => Some(Finished::Piece { origin, cpu }),
+            Tag::WorkItem(origin) => Some(Finished::WorkItem { origin, cpu }),
             Tag::Submits(task) => {
                 self.paid = Paid {
                     insertion: true,
@@ -331,19 +331,19 @@ impl Detailed {
         now: Time,
         runner: RunnerNumber,
         by: Option<u16>,
-        piece: Piece,
+        item: WorkItem,
     ) {
-        let mut work = Work::of(piece.cost.cycles(self.smp.spec().clock_hz));
-        work = match piece.context {
+        let mut work = Work::of(item.cost.cycles(self.smp.spec().clock_hz));
+        work = match item.context {
             Context::User => work.in_user_mode(),
             Context::KernelThread => work.of_kernel_thread(),
             _ => work,
         };
-        if let Some((lock, cycles)) = piece.lock {
+        if let Some((lock, cycles)) = item.lock {
             work = work.holding(self.locks[lock as usize], cycles);
         }
-        if let Some(origin) = piece.of {
-            work = work.tagged(Tag::Piece(origin));
+        if let Some(origin) = item.of {
+            work = work.tagged(Tag::WorkItem(origin));
         }
         self.smp.wake(now, self.runners[runner as usize], by, work);
     }
@@ -545,8 +545,8 @@ impl HookCosts {
     }
 }
 
-impl From<Step> for Tag {
-    fn from(step: Step) -> Tag {
+impl From<CompletionStep> for Tag {
+    fn from(step: CompletionStep) -> Tag {
         Tag::Completion(step)
     }
 }

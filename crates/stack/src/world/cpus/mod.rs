@@ -21,7 +21,7 @@ use events::smp::{CpuSet, Processors, SchedulerEvent, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
 pub(super) use outcome::{Finished, Later, Reminder, Turn};
-pub(crate) use runner::{Cost, LockNumber, Piece, RUNNERS};
+pub(crate) use runner::{Cost, LockNumber, RUNNERS, WorkItem};
 pub use runner::{Origin, RunnerNumber};
 pub(crate) use simple::CALL_NS_MAX;
 pub use simple::CpuSpec;
@@ -300,7 +300,7 @@ impl Cpus {
         }
     }
 
-    /// A spinning lock for pieces of work.
+    /// A spinning lock for work items.
     pub(super) fn add_lock(&mut self) -> LockNumber {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.add_lock(),
@@ -308,18 +308,18 @@ impl Cpus {
         }
     }
 
-    /// One more piece for the runner, which wakes if it sleeps. `by`: the CPU that does so.
+    /// One more item for the runner, which wakes if it sleeps. `by`: the CPU that does so.
     pub(super) fn give(
         &mut self,
         now: Time,
         runner: RunnerNumber,
         by: Option<u16>,
-        piece: Piece,
+        item: WorkItem,
     ) -> Later {
         match &mut self.0 {
-            Form::Simple(cpus) => cpus.give_runner(now, runner, piece),
+            Form::Simple(cpus) => cpus.give_runner(now, runner, item),
             Form::Detailed(cpus) => {
-                cpus.give_runner(now, runner, by, piece);
+                cpus.give_runner(now, runner, by, item);
                 None
             }
         }

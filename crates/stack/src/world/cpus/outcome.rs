@@ -20,7 +20,7 @@ pub(in crate::world) enum Reminder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::world) enum Turn {
     Task(TaskId),
-    /// A runner, whose piece of work takes until then.
+    /// A runner, whose work item takes until then.
     Runner(Time, Reminder),
 }
 
@@ -33,8 +33,8 @@ pub(in crate::world) enum Finished {
     Called { task: TaskId, cpu: u16 },
     /// The task has looked for completions.
     Looked { task: TaskId },
-    /// A runner's piece of work.
-    Piece { origin: Origin, cpu: u16 },
+    /// A runner's work item.
+    WorkItem { origin: Origin, cpu: u16 },
     /// The bio may enter its queue, on this CPU.
     Entered { drive: usize, bio: Bio },
     /// The request with that tag is to be completed.

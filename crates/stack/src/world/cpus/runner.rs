@@ -1,5 +1,5 @@
-//! Runners: tasks that whoever owns them gives work in pieces: threads of metadata loads, kernel threads, processes that
-//! sort. Between two pieces they sleep.
+//! Runners: tasks that whoever owns them gives work items: threads of metadata loads, kernel threads, processes that
+//! sort. Between two items they sleep.
 
 use block_layer::KERNEL_TASKS;
 use block_layer::TaskId;
@@ -13,19 +13,19 @@ pub type RunnerNumber = u32;
 /// Among all tasks, runners have numbers from here on.
 pub(crate) const RUNNERS: TaskId = KERNEL_TASKS + (1 << 20);
 
-/// What a CPU does for a runner; the next piece begins when it is over.
+/// What a CPU does for a runner at a time; the next item begins when it is over.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct WorkItem {
     pub(crate) cost: Cost,
     /// In user mode, in the kernel for the task, or a kernel thread's own.
     pub(crate) context: Context,
-    /// A lock that the piece begins by taking, and for how many of its cycles.
+    /// A lock that the item begins by taking, and for how many of its cycles.
     pub(crate) lock: Option<(LockNumber, u32)>,
     /// Who is told that it is done; None: nobody.
     pub(crate) of: Option<Origin>,
 }
 
-/// How long a piece takes on a CPU.
+/// How long an item takes on a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
     Cycles(u32),
@@ -35,7 +35,7 @@ pub(crate) enum Cost {
 /// A spinning lock, from 0 in the order in which they were made.
 pub(crate) type LockNumber = u32;
 
-/// Whose piece of work it was.
+/// Whose work item it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The filesystem of the drive with that number.

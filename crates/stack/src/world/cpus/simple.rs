@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::call::{Call, Calling, Used};
 use super::outcome::{Finished, Later, Reminder, Turn};
-use super::runner::{Cost, LockNumber, Origin, Piece, RUNNERS, RunnerNumber, runner_of};
+use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
 use block_layer::TaskId;
 use block_layer::scheduler::hooks::{HookLock, Hooks};
 use events::smp::{Context, TaskUsage};
@@ -57,18 +57,18 @@ pub(super) struct Simple {
     locks: Vec<Time>,
     /// By drive.
     schedulers: Vec<Scheduler>,
-    done: Step,
+    done: FollowUp,
 }
 
 /// What follows from the time that a CPU has worked.
 #[derive(Clone, Copy, Debug, Default)]
-enum Step {
+enum FollowUp {
     #[default]
     Nothing,
     /// What the CPU did has had its time.
     Worked(u16),
-    /// All that follows from the runner's piece has happened.
-    Piece(u16, RunnerNumber),
+    /// All that follows from the runner's item has happened.
+    WorkItem(u16, RunnerNumber),
 }
 
 /// What a drive's scheduler does for a request, all under its lock.
@@ -81,10 +81,10 @@ struct Scheduler {
 #[derive(Clone, Debug, Default)]
 struct Runner {
     /// The one under way, or that it has no CPU for yet, and those that follow.
-    pieces: VecDeque<Piece>,
+    items: VecDeque<WorkItem>,
     /// Has a CPU or waits for one.
     is_awake: bool,
-    /// Of the piece under way, with its wait for a lock.
+    /// Of the item under way, with its wait for a lock.
     takes_ns: Time,
     used: TaskUsage,
 }
@@ -104,7 +104,7 @@ impl Simple {
             runners: Vec::new(),
             locks: Vec::new(),
             schedulers: Vec::new(),
-            done: Step::Nothing,
+            done: FollowUp::Nothing,
         }
     }
 
@@ -122,27 +122,27 @@ impl Simple {
 
     pub(super) fn remind(&mut self, reminder: Reminder) {
         match reminder {
-            Reminder::Worked(cpu) => self.done = Step::Worked(cpu),
+            Reminder::Worked(cpu) => self.done = FollowUp::Worked(cpu),
             Reminder::Moved(_) => unreachable!("their drives have no adapters"),
         }
     }
 
     pub(super) fn follow(&mut self, now: Time) -> Option<Finished> {
         match std::mem::take(&mut self.done) {
-            Step::Nothing => None,
-            Step::Worked(cpu) => {
+            FollowUp::Nothing => None,
+            FollowUp::Worked(cpu) => {
                 let task = self.on(cpu);
                 let Some(runner) = runner_of(task) else {
                     return Some(Finished::Called { task, cpu });
                 };
-                self.done = Step::Piece(cpu, runner);
-                match self.end_piece(runner) {
-                    Some(origin) => Some(Finished::Piece { origin, cpu }),
+                self.done = FollowUp::WorkItem(cpu, runner);
+                match self.end_item(runner) {
+                    Some(origin) => Some(Finished::WorkItem { origin, cpu }),
                     None => self.follow(now),
                 }
             }
-            Step::Piece(cpu, runner) => self
-                .after_piece(now, cpu, runner)
+            FollowUp::WorkItem(cpu, runner) => self
+                .after_item(now, cpu, runner)
                 .map(|turn| Finished::Next { cpu, turn }),
         }
     }
@@ -180,7 +180,7 @@ impl Simple {
     fn turn_of(&mut self, now: Time, cpu: u16, task: TaskId) -> Turn {
         match runner_of(task) {
             None => Turn::Task(task),
-            Some(runner) => Turn::Runner(self.begin_piece(now, runner), Reminder::Worked(cpu)),
+            Some(runner) => Turn::Runner(self.begin_item(now, runner), Reminder::Worked(cpu)),
         }
     }
 
@@ -240,21 +240,21 @@ impl Simple {
         self.locks.len() as LockNumber - 1
     }
 
-    pub(super) fn give_runner(&mut self, now: Time, runner: RunnerNumber, piece: Piece) -> Later {
+    pub(super) fn give_runner(&mut self, now: Time, runner: RunnerNumber, item: WorkItem) -> Later {
         let state = &mut self.runners[runner as usize];
-        state.pieces.push_back(piece);
+        state.items.push_back(item);
         if std::mem::replace(&mut state.is_awake, true) {
             return None;
         }
         let cpu = self.wants(now, RUNNERS + runner)?;
-        Some((self.begin_piece(now, runner), Reminder::Worked(cpu)))
+        Some((self.begin_item(now, runner), Reminder::Worked(cpu)))
     }
 
-    fn begin_piece(&mut self, now: Time, runner: RunnerNumber) -> Time {
+    fn begin_item(&mut self, now: Time, runner: RunnerNumber) -> Time {
         let clock_hz = self.spec.clock_hz;
-        let piece = *self.piece(runner);
-        let mut takes_ns = piece.cost.ns(clock_hz);
-        if let Some((lock, held_cycles)) = piece.lock {
+        let item = *self.item(runner);
+        let mut takes_ns = item.cost.ns(clock_hz);
+        if let Some((lock, held_cycles)) = item.lock {
             let free_at = &mut self.locks[lock as usize];
             let begins = now.max(*free_at);
             *free_at = begins + Cost::Cycles(held_cycles).ns(clock_hz);
@@ -264,19 +264,19 @@ impl Simple {
         now + takes_ns
     }
 
-    fn end_piece(&mut self, runner: RunnerNumber) -> Option<Origin> {
+    fn end_item(&mut self, runner: RunnerNumber) -> Option<Origin> {
         let state = &mut self.runners[runner as usize];
-        let piece = state.pieces.pop_front().expect("a piece was under way");
-        match piece.context {
+        let item = state.items.pop_front().expect("an item was under way");
+        match item.context {
             Context::User => state.used.user_ns += state.takes_ns,
             _ => state.used.system_ns += state.takes_ns,
         }
-        piece.of
+        item.of
     }
 
-    fn after_piece(&mut self, now: Time, cpu: u16, runner: RunnerNumber) -> Option<Turn> {
+    fn after_item(&mut self, now: Time, cpu: u16, runner: RunnerNumber) -> Option<Turn> {
         let state = &mut self.runners[runner as usize];
-        if state.pieces.is_empty() {
+        if state.items.is_empty() {
             state.is_awake = false;
             state.used.slept += 1;
             return self.leaves(now, cpu);
@@ -299,9 +299,9 @@ impl Simple {
         self.runners[runner as usize].used
     }
 
-    fn piece(&self, runner: RunnerNumber) -> &Piece {
-        let pieces = &self.runners[runner as usize].pieces;
-        pieces.front().expect("it has something to do")
+    fn item(&self, runner: RunnerNumber) -> &WorkItem {
+        let items = &self.runners[runner as usize].items;
+        items.front().expect("it has something to do")
     }
 }
 

@@ -88,7 +88,7 @@ impl Machine {
             cpus,
             ..some_drive()
         };
-        let mounted = Mounted::new(&below, spec, form).unwrap();
+        let mounted = Xfs::new(&below, spec, form).unwrap();
         Machine(world.with_xfs(0, mounted.with_checkpoints(checkpoints)))
     }
 
@@ -113,9 +113,9 @@ impl Machine {
 }
 
 impl Deref for Machine {
-    type Target = Mounted;
+    type Target = Xfs;
 
-    fn deref(&self) -> &Mounted {
+    fn deref(&self) -> &Xfs {
         self.0.xfs(0)
     }
 }
@@ -297,7 +297,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Whatever runs the allocator, however many threads share directories and groups, and whichever CPUs go offline in the
-    /// middle: all files are made, with inodes of their own (`Mounted::check` and `put_inode`), and no call is lost.
+    /// middle: all files are made, with inodes of their own (`Xfs::check` and `put_inode`), and no call is lost.
     #[test]
     fn nothing_is_lost(
         threads in 1u32..9,

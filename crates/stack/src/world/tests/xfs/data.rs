@@ -170,7 +170,7 @@ fn a_header_that_has_no_room_after_all_is_let_go() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// No block is given twice and none is lost (`Mounted::check`), however the data are written, written back and unlinked;
+    /// No block is given twice and none is lost (`Xfs::check`), however the data are written, written back and unlinked;
     /// and a worker for each CPU is enough where one makes all of a mapping's calls.
     #[test]
     fn every_block_has_one_owner(

@@ -7,11 +7,11 @@ use events::time::Time;
 
 /// Tags in order of time; those of one time in the order in which they were put in.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Completing {
+pub(super) struct CompletionTimes {
     tags: VecDeque<(Time, u32)>,
 }
 
-impl Completing {
+impl CompletionTimes {
     #[inline]
     pub(super) fn put(&mut self, at: Time, tag: u32) {
         if self.tags.back().is_none_or(|&(last, _)| last <= at) {

@@ -11,7 +11,7 @@ use events::time::Time;
 pub struct Tapped {
     /// All events, in the order in which they happened.
     pub events: Vec<QueueEvent>,
-    /// Of each bio, from its first submission until it completed; in the order of completion.
+    /// The time of each bio from its first submission to its completion, in the order of completion.
     pub total_ns: Vec<Time>,
     /// When nothing was left to do.
     pub ended: Time,

@@ -1,4 +1,4 @@
-//! What a queue tells whoever listens.
+//! The events that a tapped queue emits.
 
 use super::RequestQueue;
 use crate::event::Tap;
@@ -8,13 +8,13 @@ use events::time::Time;
 
 impl RequestQueue {
     /// From now on events are kept for `take_events`, which has to be called now and then, under that number for the
-    /// drive; among them what the scheduler has to say.
+    /// drive; the messages of the scheduler are among them.
     pub fn tap(&mut self, drive: u16) {
         self.tap.open(drive, self.plug.is_plugged());
         self.scheduler.keep_messages(true);
     }
 
-    /// Nobody listens any more.
+    /// No more events are kept.
     pub fn untap(&mut self) {
         self.tap = Tap::default();
         self.scheduler.keep_messages(false);
@@ -25,7 +25,7 @@ impl RequestQueue {
         self.tap.drain(into);
     }
 
-    /// Whoever unplugs does not say when: it is told with the next step, which unplugging leads to at once. `by`: the
+    /// Whoever unplugs does not say when: the event is emitted with the next step, which unplugging leads to at once. `by`: the
     /// request with which the queue was plugged.
     #[inline]
     pub(super) fn emit_plug(&mut self, now: Time, by_timer: bool, by: Option<RequestId>) {

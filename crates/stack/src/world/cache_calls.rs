@@ -129,18 +129,18 @@ impl World {
                 of_drive.min(self.cached.reads.bio_sectors_max)
             }
         };
-        self.pieces_of(io.file, offset, bytes, sectors_max, &mut found);
+        self.extents_of(io.file, offset, bytes, sectors_max, &mut found);
         let mut part = io.tag;
         self.cached.io.insert(part, 0);
         let mut end_of_last = None;
-        for piece in found.drain(..) {
-            let ends_alone = self.cached.reads.bios_end_alone || end_of_last != Some(piece.start);
+        for extent in found.drain(..) {
+            let ends_alone = self.cached.reads.bios_end_alone || end_of_last != Some(extent.start);
             if io.direction == Direction::Read && ends_alone && end_of_last.is_some() {
-                let page = piece.at / SECTORS_PER_PAGE;
+                let page = extent.at / SECTORS_PER_PAGE;
                 part = self.cached.get_mut().split_read(part, page);
                 self.cached.io.insert(part, 0);
             }
-            end_of_last = Some(piece.start + Sector::from(piece.sectors));
+            end_of_last = Some(extent.start + Sector::from(extent.sectors));
             *self.cached.io.get_mut(&part).expect("just counted") += 1;
             let tag = part | OF_CACHE;
             let is_write = io.direction == Direction::Write;
@@ -148,7 +148,7 @@ impl World {
             let bio = Bio {
                 read_ahead: io.read_ahead,
                 writeback: is_write,
-                ..self.bio(now, io.task, io.direction, sync, piece, tag)
+                ..self.bio(now, io.task, io.direction, sync, extent, tag)
             };
             self.submit(now, drive, bio);
         }

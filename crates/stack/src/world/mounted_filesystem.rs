@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use workload::metadata::MetadataPhase;
 
-use super::cpus::{Cost, LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
+use super::cpus::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
-use super::files::Piece as Place;
+use super::files::FileExtent;
 use super::{Event, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
@@ -19,11 +19,11 @@ use filesystems::effect::{BlockIo, Effect, FlushNumber};
 use filesystems::ext::{Ext, ExtMetadata, Mount};
 use filesystems::filesystem::{Filesystem, Progress, Results};
 use filesystems::switches::SwitchesOptions;
-use filesystems::xfs::Mounted;
+use filesystems::xfs::Xfs;
 use memory::cache::FileId;
 
-/// A filesystem on its drive.
-pub(super) struct OnDrive {
+/// A filesystem on its drive, as the machine drives it.
+pub(super) struct MountedFilesystem {
     filesystem: Driven<Kind>,
     /// By the filesystem's own number of a task.
     runners: Vec<RunnerNumber>,
@@ -42,14 +42,14 @@ const OTHERS: TaskNumber = 1 << 24;
 const SECTORS_PER_BLOCK: u64 = 8;
 
 enum Kind {
-    Xfs(Box<Mounted>),
+    Xfs(Box<Xfs>),
     /// It counts its work in nanoseconds.
     Ext(Box<Ext>),
 }
 
-impl OnDrive {
-    fn new(filesystem: Kind, lock: LockNumber) -> OnDrive {
-        OnDrive {
+impl MountedFilesystem {
+    fn new(filesystem: Kind, lock: LockNumber) -> MountedFilesystem {
+        MountedFilesystem {
             filesystem: Driven::new(filesystem),
             runners: Vec::new(),
             lock,
@@ -120,16 +120,18 @@ impl Kind {
 
 impl World {
     /// The same with a filesystem on a drive.
-    pub fn with_xfs(mut self, drive: usize, xfs: Mounted) -> World {
+    pub fn with_xfs(mut self, drive: usize, xfs: Xfs) -> World {
         let lock = self.cpus.add_lock();
-        self.filesystems
-            .insert(drive, OnDrive::new(Kind::Xfs(Box::new(xfs)), lock));
+        self.filesystems.insert(
+            drive,
+            MountedFilesystem::new(Kind::Xfs(Box::new(xfs)), lock),
+        );
         self.follow_effects(self.now, drive);
         self
     }
 
     /// The XFS of the drive; panics where there is none.
-    pub fn xfs(&self, drive: usize) -> &Mounted {
+    pub fn xfs(&self, drive: usize) -> &Xfs {
         match &*self.filesystems[&drive].filesystem {
             Kind::Xfs(xfs) => xfs,
             Kind::Ext(_) => panic!("drive {drive} has another filesystem"),
@@ -150,8 +152,10 @@ impl World {
         let allocator = allocator.expect("a drive with a filesystem");
         let ext = Ext::new(mount, spec, allocator)?;
         let lock = self.cpus.add_lock();
-        self.filesystems
-            .insert(drive, OnDrive::new(Kind::Ext(Box::new(ext)), lock));
+        self.filesystems.insert(
+            drive,
+            MountedFilesystem::new(Kind::Ext(Box::new(ext)), lock),
+        );
         self.follow_effects(self.now, drive);
         Ok(())
     }
@@ -166,7 +170,7 @@ impl World {
     }
 
     #[cfg(test)]
-    pub(crate) fn xfs_mut(&mut self, drive: usize) -> &mut Mounted {
+    pub(crate) fn xfs_mut(&mut self, drive: usize) -> &mut Xfs {
         match &mut *self.filesystem(drive).filesystem {
             Kind::Xfs(xfs) => xfs,
             Kind::Ext(_) => panic!("drive {drive} has another filesystem"),
@@ -250,7 +254,7 @@ impl World {
     }
 
     /// A runner's piece of work is done.
-    pub(super) fn piece_done(&mut self, now: Time, cpu: u16, origin: Origin) {
+    pub(super) fn item_done(&mut self, now: Time, cpu: u16, origin: Origin) {
         self.progressed(now);
         match origin {
             Origin::Filesystem(drive, actor) => {
@@ -338,7 +342,7 @@ impl World {
         result
     }
 
-    fn filesystem(&mut self, drive: usize) -> &mut OnDrive {
+    fn filesystem(&mut self, drive: usize) -> &mut MountedFilesystem {
         let on = self.filesystems.get_mut(&drive);
         on.expect("a drive with a filesystem")
     }
@@ -365,14 +369,14 @@ impl World {
                     of,
                 } => {
                     let on = &self.filesystems[&drive];
-                    let piece = Piece {
+                    let item = WorkItem {
                         cost: on.cost(cycles),
                         context,
                         lock: (locked_cycles > 0).then_some((on.lock, locked_cycles)),
                         of: of.map(|actor| Origin::Filesystem(drive as u16, actor)),
                     };
                     let runner = on.runners[task as usize];
-                    self.give(now, runner, by, piece);
+                    self.give(now, runner, by, item);
                 }
                 Effect::Io(io) => {
                     goes_to_drive = true;
@@ -425,7 +429,7 @@ impl World {
         while left > 0 {
             let sectors = left.min(sectors_max);
             let tag = io.tag | OF_FILESYSTEM;
-            let place = Place {
+            let place = FileExtent {
                 start,
                 sectors,
                 at: 0,

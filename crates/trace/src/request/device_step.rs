@@ -7,8 +7,8 @@ use super::io::Io;
 use super::under_way::{Found, Item, Items, find};
 use crate::event::{Device, Op, Step, TraceEvent};
 
-/// One event's turn with its device.
-pub(super) struct Turn<'a, E> {
+/// What one event changes of the requests of its device.
+pub(super) struct DeviceStep<'a, E> {
     pub(super) items: &'a mut Items,
     pub(super) issued: &'a mut u64,
     pub(super) unknown: &'a mut Unknown,
@@ -19,7 +19,7 @@ pub(super) struct Turn<'a, E> {
     pub(super) each: E,
 }
 
-impl<E: FnMut(Change<'_>)> Turn<'_, E> {
+impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     pub(super) fn add(&mut self, event: &TraceEvent) -> Option<Item> {
         // Commands without data have no place; the kernel writes 0 or the largest number.
         let mut event = *event;

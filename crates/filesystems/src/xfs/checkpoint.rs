@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::logging::BufferWaiter;
+use super::log_waits::BufferWaiter;
 use super::site::Site;
 use super::switches::Comm;
-use super::{Actor, Effect, Mounted, bound, unbound};
+use super::{Actor, Effect, Xfs, bound, unbound};
 use events::smp::{Context, TaskNumber};
 
 /// Who writes a checkpoint that is due.
@@ -45,9 +45,9 @@ enum Stage {
     Waits,
 }
 
-impl Mounted {
+impl Xfs {
     /// The kernel's way to write checkpoints.
-    pub fn with_checkpoints(mut self, form: Checkpoints) -> Mounted {
+    pub fn with_checkpoints(mut self, form: Checkpoints) -> Xfs {
         self.checkpoint_work.form = form;
         self
     }

@@ -1,4 +1,4 @@
-//! Requests that have left a scheduler's queues and that the driver has not taken yet: the kernel's dispatch list.
+//! The kernel's dispatch list: requests that have left a scheduler's queues and that the driver has not taken yet.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use crate::{RequestId, Requests, Sector};
 
 /// In the order in which the driver takes them. None of them accepts another bio.
 #[derive(Clone, Debug, Default)]
-pub struct Leaving {
+pub struct DispatchList {
     list: VecDeque<RequestId>,
     /// By the request's number.
     is_member: Vec<bool>,
 }
 
-impl Leaving {
+impl DispatchList {
     /// The request has come to the scheduler: it is not on the list yet.
     pub fn came(&mut self, id: RequestId) {
         let number = id.number() as usize;

@@ -3,13 +3,13 @@
 
 use workload::metadata::Call;
 
-use super::Mounted;
+use super::Xfs;
 use super::data::Claimed;
 use super::site::Site;
 use super::step::Next;
 use super::thread::Stage;
 
-impl Mounted {
+impl Xfs {
     /// Its data first.
     pub(super) fn syncs(&mut self, number: u32, cpu: Option<u16>) -> Next {
         let inode = self.threads[number as usize].open_inode();

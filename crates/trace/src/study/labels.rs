@@ -1,4 +1,4 @@
-//! How what was counted is called, and what a trace can't tell.
+//! Labels of what was counted, and reasons for figures that a trace does not determine.
 
 use std::collections::BTreeMap;
 

@@ -20,7 +20,7 @@ pub struct Load {
 
 /// Runs loads, one after the other, on one mount.
 #[derive(Clone, Debug)]
-pub struct Closed {
+pub struct ClosedSystem {
     io: DirectIo,
     now: Time,
     records_left: Vec<u64>,
@@ -28,9 +28,9 @@ pub struct Closed {
     events: EventQueue<u32>,
 }
 
-impl Closed {
-    pub fn new(spec: &NfsSpec, seed: u64) -> Result<Closed, SpecError> {
-        Ok(Closed {
+impl ClosedSystem {
+    pub fn new(spec: &NfsSpec, seed: u64) -> Result<ClosedSystem, SpecError> {
+        Ok(ClosedSystem {
             io: DirectIo::new(spec, seed)?,
             now: 0,
             records_left: Vec::new(),

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 /// For what schedulers keep: mostly few, leaving at the front and coming at the back. What comes or goes in between moves
 /// the shorter side, which up to thousands costs less than a tree's nodes.
 #[derive(Clone, Debug)]
-pub struct Sorted<K>(VecDeque<K>);
+pub struct SortedSet<K>(VecDeque<K>);
 
-impl<K: Copy + Ord> Sorted<K> {
+impl<K: Copy + Ord> SortedSet<K> {
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -76,9 +76,9 @@ impl<K: Copy + Ord> Sorted<K> {
     }
 }
 
-impl<K> Default for Sorted<K> {
+impl<K> Default for SortedSet<K> {
     fn default() -> Self {
-        Sorted(VecDeque::new())
+        SortedSet(VecDeque::new())
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     proptest! {
         #[test]
         fn is_a_set_in_order(steps in prop::collection::vec((0u8..2, 0u32..50), 0..200)) {
-            let (mut sorted, mut set) = (Sorted::default(), BTreeSet::new());
+            let (mut sorted, mut set) = (SortedSet::default(), BTreeSet::new());
             for (step, key) in steps {
                 if step == 0 {
                     prop_assert_eq!(sorted.remove(&key), set.remove(&key));

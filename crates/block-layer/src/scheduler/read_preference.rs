@@ -1,14 +1,14 @@
-//! Reads before writes, but not for ever.
+//! Batches of reads pass waiting writes, up to a bound (`writes_starved`).
 
 use crate::Direction;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Turns {
+pub struct ReadPreference {
     /// Batches of reads that have passed writes which waited.
     starved: u32,
 }
 
-impl Turns {
+impl ReadPreference {
     /// Whose batch is next: reads', unless writes wait that have let `writes_starved` batches pass.
     pub fn next(&mut self, reads: bool, writes: bool, writes_starved: u32) -> Option<Direction> {
         if reads && writes {

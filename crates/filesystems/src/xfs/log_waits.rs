@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::checkpointing::Checkpoints;
+use super::checkpoint::Checkpoints;
 use super::io::Purpose;
 use super::log::LogWrite;
 use super::site::Site;
 use super::step::Next;
 use super::thread::Stage;
 use super::volume::violated;
-use super::{BLOCK_BYTES, Effect, Mounted, Timer};
+use super::{BLOCK_BYTES, Effect, Timer, Xfs};
 use block_layer::TaskId;
 use events::smp::TaskNumber;
 use events::station::Violation;
@@ -60,7 +60,7 @@ pub(super) enum Waiter {
 const SYNC_NS: Time = 30 * SECOND;
 const CHECKPOINT_CYCLES_MAX: u64 = 1_000_000_000;
 
-impl Mounted {
+impl Xfs {
     /// Room in the log for a transaction of the thread (`xfs_log_reserve`); None: it has it.
     pub(super) fn reserve_log(&mut self, number: u32) -> Option<Next> {
         let transactions = self.waits.transactions;

@@ -138,7 +138,7 @@ impl Watch {
         if block.is_some() {
             world.tap();
         }
-        world.look_every(probes.cpu.map(|options| options.interval_ns));
+        world.poll_every(probes.cpu.map(|options| options.interval_ns));
         let now = world.now();
         let cpus = world.processors();
         Watch {
@@ -196,7 +196,7 @@ impl Watch {
             observations.nfs = Some(observation);
             traces.extend(files);
         }
-        world.look_every(None);
+        world.poll_every(None);
         let now = world.now();
         if let Some(cpus) = world.processors() {
             observations.cpu = self.cpu.map(|cpu| cpu.finish(now, started_unix_ns, cpus));

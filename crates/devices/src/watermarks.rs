@@ -1,21 +1,21 @@
-//! How much a write cache holds, and when it is emptied.
+//! How much a write cache holds, and between which marks it is emptied.
 
 use events::SpecError;
 use events::spec_error::within;
 
 /// In whatever unit the cache counts in.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
+pub(super) struct Watermarks {
     size: u64,
     high: u64,
     low: u64,
     draining: bool,
 }
 
-impl Room {
-    pub(super) fn new(size: u64, high_percent: u32, low_percent: u32) -> Room {
+impl Watermarks {
+    pub(super) fn new(size: u64, high_percent: u32, low_percent: u32) -> Watermarks {
         let mark = |percent: u32| (u128::from(size) * u128::from(percent) / 100) as u64;
-        Room {
+        Watermarks {
             size,
             high: mark(high_percent),
             low: mark(low_percent),
@@ -61,17 +61,17 @@ mod tests {
 
     #[test]
     fn it_drains_from_the_high_mark_to_the_low_one_and_for_whoever_waits() {
-        let mut room = Room::new(100, 80, 40);
-        assert!(!room.drains(80, false));
-        assert!(room.drains(81, false));
-        assert!(room.drains(41, false));
-        assert!(!room.drains(40, false));
-        assert!(room.drains(10, true));
+        let mut watermarks = Watermarks::new(100, 80, 40);
+        assert!(!watermarks.drains(80, false));
+        assert!(watermarks.drains(81, false));
+        assert!(watermarks.drains(41, false));
+        assert!(!watermarks.drains(40, false));
+        assert!(watermarks.drains(10, true));
     }
 
     #[test]
     fn what_is_larger_than_the_cache_gets_in_when_that_is_empty() {
-        let room = Room::new(100, 80, 40);
-        assert!(room.fits(60, 40) && !room.fits(60, 41) && room.fits(0, 1000));
+        let watermarks = Watermarks::new(100, 80, 40);
+        assert!(watermarks.fits(60, 40) && !watermarks.fits(60, 41) && watermarks.fits(0, 1000));
     }
 }

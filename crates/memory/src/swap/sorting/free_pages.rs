@@ -1,7 +1,7 @@
 //! Freeing pages: the daemon, and tasks that find too few free.
 
 use super::{NAP_NS, REST_NS, Sorting};
-use crate::swap::reclaim::Step;
+use crate::swap::reclaim::ReclaimStep;
 use crate::swap::task::Wait;
 use block_layer::{Direction, TaskId};
 use events::time::Time;
@@ -30,21 +30,21 @@ impl Sorting {
             None => self.reclaim.begin(),
         };
         let freed = match self.reclaim.step(&mut self.memory, &mut effort) {
-            Step::Freed => Some(true),
-            Step::Failed => Some(false),
-            Step::Write(number) => {
+            ReclaimStep::Freed => Some(true),
+            ReclaimStep::Failed => Some(false),
+            ReclaimStep::Write(number) => {
                 let slot = self.memory.page(number).slot.expect("a slot to write to");
                 self.submit(task, Direction::Write, slot, 1);
                 // It goes on as soon as the page is in the queue: `granted`.
                 self.task(task).wait = Wait::Requests;
                 None
             }
-            Step::Wait(number) => {
+            ReclaimStep::Wait(number) => {
                 self.unplug();
                 self.wait_for(task, number);
                 None
             }
-            Step::Nap => {
+            ReclaimStep::Nap => {
                 self.unplug();
                 self.doze(task, Wait::Nap(now + NAP_NS));
                 None
