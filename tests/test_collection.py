@@ -332,3 +332,16 @@ def test_a_step_in_the_runs_of_a_benchmark_is_found_once_and_kept(
 def test_an_input_error_names_a_run_that_is_not_there(two_runs: Path) -> None:
     with pytest.raises(InputError, match="no such run"):
         Collection(two_runs).entry("absent")
+
+
+def test_the_kernels_are_those_that_the_settings_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.toml").write_text(
+        "title = 'kernels'\nrounds = 1\nmachine = 'model:xpoint'\n"
+        "[workloads.a]\npattern = 'random'\nfile_size = '1MiB'\nduration = '1ms'\n"
+        "[settings.old]\nmachine.kernel = '5.10'\n[settings.new]\nmachine.kernel = '5.16'\n"
+    )
+    assert invoke(["run", str(tmp_path / "e.toml"), "--out", str(tmp_path / "runs" / "one")]) == 0
+    capsys.readouterr()
+    assert invoke(["ls", str(tmp_path / "runs"), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
+    assert found["kernel"] == "5.10, 5.16"

@@ -100,6 +100,14 @@ class Experiment:
         return self.simulated is None
 
     @property
+    def kernels(self) -> list[str]:
+        """The kernels that the settings ask for, each once; empty on a host."""
+        asked = [guest.kernel for guest in self.guests.values()]
+        if self.simulated is not None:
+            asked = [self.simulated.under.get(name, self.simulated.as_filed)["kernel"] for name in self.settings]
+        return list(dict.fromkeys(asked))
+
+    @property
     def attachments(self) -> dict[str, str]:
         """The files that it names, which a run keeps: name of the copy -> text."""
         found = {} if self.simulated is None else dict(self.simulated.files)

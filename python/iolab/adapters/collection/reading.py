@@ -138,7 +138,9 @@ def _main(extract: Extract) -> Main | None:
 
 
 def _kernel(run: RunData, extract: Extract) -> str:
-    """Of a run over several boots, each of their kernels."""
+    """Each that the settings asked for, or that was booted for them; else the host's."""
+    if asked := run.experiment.kernels:
+        return ", ".join(Path(kernel).name for kernel in asked)
     releases = [
         release
         for session in run.state.sessions
