@@ -1,5 +1,7 @@
-"""`iolab attribute` on simulated trials: 20 keys of which two matter by one standard deviation of the noise.
-[Attribution](../attribution.md) has the table, which this bench rewrites.
+"""`iolab attribute` on simulated trials: 20 keys of which two matter by one standard deviation of the noise. And on
+machines whose values are a function of setting and seed alone, as simulated ones are: how often intervals hold the mean
+over all seeds, if the trials of a round share their seed and if each has its own.
+[Attribution](../attribution.md) has the tables, which this bench rewrites.
 """
 
 from __future__ import annotations
@@ -23,6 +25,11 @@ SEED = 23
 """Of the trials; no choice was made on them."""
 ROUNDS_MAX = 8
 ONE_AT_A_TIME = 1050
+SEEDED_KEYS = (3, 20)
+SEEDED_EFFECTS = (5.0, 2.5)
+"""Of the first two keys, in standard deviations of what the seed makes of the level."""
+EFFECT_SD = 1.0
+"""Of what a seed makes of an effect, in the same unit."""
 COMMAND = ["benches/run.py attribution_simulation"]
 TRUTHS: dict[str, Callable[[Array, Array], Array]] = {
     "two keys, 1 SD each": lambda a, b: a + b,
@@ -47,12 +54,33 @@ def measure(quick: bool) -> list[Result]:
         right, decided = (f"{np.mean([getattr(one, part) for one in tried]):.0%}" for part in ("right", "decided"))
         needed = f"{np.median([one.trials for one in tried]):.0f}"
         table.append([name, str(count), right, decided, needed, f"{ONE_AT_A_TIME:,}"])
+    held = {
+        (keys, own): [_held(keys, number, own=own) for number in range(count)]
+        for keys in SEEDED_KEYS
+        for own in (False, True)
+    }
+    seeds = [["keys", "seed", "intervals", "that hold the truth", "trials, median"]]
+    for (keys, own), each in held.items():
+        inside = [one for held_, _ in each for one in held_]
+        needed = f"{np.median([trials for _, trials in each]):.0f}"
+        whose = "each trial's own" if own else "a round's"
+        seeds.append([str(keys), whose, str(len(inside)), f"{np.mean(inside):.0%}", needed])
     if not quick:
-        write({"attribution": table}, DOCUMENT)
+        write({"attribution": table, "seeds": seeds}, DOCUMENT)
+    missed = max(
+        100 * (1 - float(np.mean([one for held_, _ in held[keys, True] for one in held_]))) for keys in SEEDED_KEYS
+    )
     wrong = max(100 * float(np.mean([not one.right for one in tried])) for tried in found.values())
     trials = max(float(np.median([one.trials for one in tried])) for tried in found.values())
     return [
         bounded("wrong sets of keys, worst truth", "%", [wrong], limit=5, commands=COMMAND),
+        bounded(
+            "95 % intervals of seeded trials that miss the truth, worst",
+            "%",
+            [missed],
+            limit=100 if quick else 10,
+            commands=COMMAND,
+        ),
         bounded("trials, worst truth", "", [trials], limit=ONE_AT_A_TIME // 3, commands=COMMAND),
     ]
 
@@ -76,3 +104,29 @@ def _tried(name: str, number: int) -> Tried:
             break
     truth = () if name == "no key" else (first, second)
     return Tried(found.keys == truth, found.probability >= 0.95, len(values))
+
+
+def _held(keys: int, number: int, *, own: bool) -> tuple[list[bool], int]:
+    """Of each effect that is named, whether its interval holds the mean over all seeds; and the trials it took. A
+    trial's value is a function of its sides and its seed."""
+    rows = mixtures(keys)
+    at_bad = np.asarray(rows, dtype=np.float64)
+    effects = np.zeros(keys)
+    effects[:2] = SEEDED_EFFECTS
+    sides: list[tuple[bool, ...]] = []
+    values: list[float] = []
+    blocks: list[int] = []
+    for round_ in range(ROUNDS_MAX):
+        for place, row in enumerate(at_bad):
+            seed = [number, SEED, round_, *([place] if own else [])]
+            random = np.random.default_rng(seed)
+            values.append(
+                float(random.normal() + row @ (effects + EFFECT_SD * random.normal(size=keys) * (effects != 0)))
+            )
+        sides += rows
+        blocks += [round_] * len(rows)
+        found = attribute(sides, values, blocks)
+        if found.probability >= 0.95:
+            break
+    truth = [0.0 if len(one.keys) > 1 else float(effects[one.keys[0]]) for one in found.effects]
+    return [one.low <= size <= one.high for one, size in zip(found.effects, truth, strict=True)], len(values)

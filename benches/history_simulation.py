@@ -1,5 +1,6 @@
 """`iolab history` on simulated histories: 365 nights of 50 metrics without a change, under five kinds of noise, and a
-step of 2 % at a noise of 1 %. [Histories](../history.md) has the tables, which this bench rewrites.
+step of 2 % at a noise of 1 %; 60 runs of one metric without a change, or with a change of the machine alone; steps of
+several sizes in few runs and many. [Histories](../history.md) has the tables, which this bench rewrites.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ NIGHTS, METRICS = 365, 50
 STEP_AT = 300
 STEP_SD = 2.0
 GIVEN_UP_AFTER = 30
+SHORT, MACHINE_AT, MACHINE_SD = 60, 20, 5.0
+RUNS = (20, 30, 60, 120)
+SIZES_SD = (1.0, 1.5, 2.0, 3.0)
+NEAR = 5
+"""Runs from a step at which it counts as found."""
 COMMAND = ["benches/run.py history_simulation"]
 
 
@@ -29,7 +35,19 @@ def measure(quick: bool) -> list[Result]:
     alarms = {name: _alarms(draw, histories, seed) for seed, (name, draw) in enumerate(NOISES.items())}
     seen = {count: _nights(count, 1, steps) for count in (1, METRICS)}
     nightly = _nights(METRICS, NIGHTS, steps)
+    short = {name: _short(draw, 6 if quick else 200, seed) for seed, (name, draw) in enumerate(NOISES.items())}
+    power = {runs: [_found(runs, size, 6 if quick else 200) for size in SIZES_SD] for runs in RUNS}
+    after_machine = _found(SHORT, 1.5, 6 if quick else 200, machine=True)
     tables = {
+        "short": [
+            ["noise", "histories", "with an alarm", "with one beside a change of the machine"],
+            *([name, str(plain[1]), _share(plain), _share(machine)] for name, (plain, machine) in short.items()),
+        ],
+        "power": [
+            ["runs", *(f"{size:g} SD" for size in SIZES_SD)],
+            *([str(runs), *(_share(one) for one in found)] for runs, found in power.items()),
+            [f"{SHORT}, after a change of the machine", "", _share(after_machine), "", ""],
+        ],
         "no change": [
             ["noise", "histories", "of them with an alarm", "series with an alarm"],
             *(
@@ -47,7 +65,30 @@ def measure(quick: bool) -> list[Result]:
         write(tables, DOCUMENT)
     worst = max(100 * float(np.mean([count > 0 for count in found])) for found in alarms.values())
     slack = 300 * float(np.sqrt(0.05 * 0.95 / histories))
+    plain, large = power[SHORT][SIZES_SD.index(1.5)], power[SHORT][SIZES_SD.index(3.0)]
+    wrong = [100 * found / of for name in TOLD_APART for found, of in short[name]]
     return [
+        bounded(
+            "steps of 1.5 SD missed in 60 runs",
+            "%",
+            [100 - 100 * plain[0] / plain[1]],
+            limit=10 + _chance(plain, 0.1),
+            commands=COMMAND,
+        ),
+        bounded(
+            "steps of 3 SD missed in 60 runs",
+            "%",
+            [100 - 100 * large[0] / large[1]],
+            limit=1 + _chance(large, 0.01),
+            commands=COMMAND,
+        ),
+        bounded(
+            "60 runs with a false alarm, worst noise that 60 runs tell from a step",
+            "%",
+            [max(wrong)],
+            limit=round(5 + _chance(plain, 0.05), 1),
+            commands=COMMAND,
+        ),
         bounded("histories with a false alarm, worst noise", "%", [worst], limit=round(5 + slack, 1), commands=COMMAND),
         bounded(
             "nights until 2 % at 1 % noise is seen, of 50 metrics",
@@ -57,6 +98,41 @@ def measure(quick: bool) -> list[Result]:
             commands=COMMAND,
         ),
     ]
+
+
+def _short(draw: Draw, histories: int, seed: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Of so many histories of one metric, how many show a change where there is none, and how many show one elsewhere
+    than where the machine changed."""
+    plain, machine = 0, 0
+    for number in range(histories):
+        values = draw(np.random.default_rng([number, seed, 3]), SHORT)
+        plain += bool(changes_in(list(values)))
+        moved = values + MACHINE_SD * (np.arange(SHORT) >= MACHINE_AT)
+        machine += any(abs(one.at - MACHINE_AT) > NEAR for one in changes_in(list(moved)))
+    return (plain, histories), (machine, histories)
+
+
+def _found(runs: int, size: float, steps: int, *, machine: bool = False) -> tuple[int, int]:
+    """How many steps of Gaussian noise are found near their place, which is drawn from the middle half; or at two
+    thirds, after a change of the machine at one third."""
+    found = 0
+    for number in range(steps):
+        random = np.random.default_rng([number, runs, round(10 * size)])
+        at = int(random.integers(runs // 4, runs - runs // 4 + 1)) if not machine else 2 * runs // 3
+        values = gaussian(random, runs) + size * (np.arange(runs) >= at)
+        if machine:
+            values += MACHINE_SD * (np.arange(runs) >= MACHINE_AT)
+        found += any(abs(one.at - at) <= NEAR for one in changes_in(list(values)))
+    return found, steps
+
+
+def _share(of: tuple[int, int]) -> str:
+    return f"{of[0] / of[1]:.1%}"
+
+
+def _chance(of: tuple[int, int], share: float) -> float:
+    """Two standard errors of a share of so many, in percent."""
+    return round(200 * float(np.sqrt(share * (1 - share) / of[1])), 1)
 
 
 def _told(nights: list[int]) -> list[str]:
@@ -113,6 +189,8 @@ def wandering(random: np.random.Generator, count: int) -> Array:
     return np.asarray(0.8 * random.normal(size=count) + 0.6 * correlated(0.99)(random, count))
 
 
+TOLD_APART = ("Gaussian", "heavy-tailed (t, 3 degrees of freedom)", "two modes", "autocorrelated (0.5)")
+"""The noises that 60 runs distinguish from a step."""
 NOISES: dict[str, Draw] = {
     "Gaussian": gaussian,
     "heavy-tailed (t, 3 degrees of freedom)": heavy_tailed,

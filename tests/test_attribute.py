@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.run.attribute import Asked, Attributed
+from iolab.adapters.experiment import loads
+from iolab.adapters.run.attribute import Asked, Attributed, mixed
+from iolab.adapters.run.plan import trials
 from iolab.domain.attribute.design import mixtures
 from iolab.domain.attribute.judgement import Attribution, attribute
 from iolab.domain.bisect.outliers import weights_of
@@ -99,6 +101,27 @@ def test_unit_and_zero_do_not_matter(seed: int, scale: float, shift: float) -> N
     ours, theirs = attribute(rows, list(values), blocks), attribute(rows, list((values + shift) * scale), blocks)
     assert ours.keys == theirs.keys
     assert theirs.inclusion == pytest.approx(ours.inclusion, rel=1e-3, abs=1e-5)
+
+
+def test_intervals_hold_the_mean_over_seeds_if_each_trial_has_its_own() -> None:
+    rows = mixtures(3)
+    held = []
+    for number in range(40):
+        random = np.random.default_rng(number)
+        values = [random.normal() + row[1] * (10 + random.normal()) for row in rows for _ in range(2)]
+        found = attribute([row for row in rows for _ in range(2)], values, [0] * len(values))
+        held += [one.low <= 10 <= one.high for one in found.effects if one.keys == (1,)]
+    assert len(held) == 40 and sum(held) >= 36
+
+
+def test_the_trials_of_mixtures_have_seeds_of_their_own() -> None:
+    experiment = mixed(loads(EXPERIMENT, "keys.toml"))
+    seeds = [trial.seed for trial in trials(experiment, 2, seed=1)]
+    assert len(set(seeds)) == len(seeds)
+    shared = [trial.seed for trial in trials(loads(EXPERIMENT, "keys.toml"), 2, seed=1)]
+    assert len(set(shared)) == 2
+    asked = mixed(loads('draws = "shared"' + EXPERIMENT, "keys.toml"))
+    assert len({trial.seed for trial in trials(asked, 1, seed=1)}) == 1
 
 
 EXPERIMENT = """

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.domain.history.changes import FEWEST, Change, changes_in
+from iolab.domain.history.changes import FEWEST, Change, changes_in, unseen_below
 from iolab.presentation.cli.invoke import invoke
 from support.stored import MACHINE, stored_run
 
+Seed = int | list[int]
 FIO = Path(__file__).parent / "imported" / "fio-3.33-plus.json"
 
 
-def noise(count: int, seed: int = 1) -> np.ndarray:
+def noise(count: int, seed: Seed = 1) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=count)
 
 
-def stepped(count: int, at: int, size: float, seed: int = 1) -> list[float]:
+def stepped(count: int, at: int, size: float, seed: Seed = 1) -> list[float]:
     return list(100 + noise(count, seed) + size * (np.arange(count) >= at))
 
 
@@ -47,6 +50,27 @@ def test_an_episode_between_equal_levels_is_two_steps() -> None:
 
 def test_few_series_of_noise_show_a_change() -> None:
     assert sum(bool(changes_in(list(noise(60, seed)))) for seed in range(100)) <= 10
+
+
+def seen_of(steps: int, *, runs: int, at: int, size: float) -> int:
+    return sum(
+        any(abs(one.at - at) <= 5 for one in changes_in(stepped(runs, at, size, [at, seed]))) for seed in range(steps)
+    )
+
+
+def test_drift_that_nobody_saw_absorbs_no_step() -> None:
+    assert seen_of(40, runs=60, at=40, size=1.5) >= 34
+    assert seen_of(40, runs=60, at=30, size=3.0) == 40
+
+
+def test_what_would_not_be_seen_is_said_from_the_spread() -> None:
+    spread = [unseen_below(list(100 + noise(60, seed))) for seed in range(20)]
+    assert float(np.median(spread)) == pytest.approx(1.4, abs=0.3)
+    (one,) = (unseen_below(list(100 + 10 * noise(60, seed))) for seed in range(1))
+    assert one == pytest.approx(10 * spread[0], rel=1e-6)
+    assert unseen_below(list(noise(240))) < 1.2
+    assert unseen_below([7.0] * 60) == 0
+    assert unseen_below([1.0, 2.0]) == math.inf
 
 
 def test_outliers_are_no_change_and_do_not_hide_one() -> None:
@@ -160,6 +184,20 @@ def test_as_json(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (change["metric"], change["verdict"], change["stands"]) == ("iops", "slower", True)
     assert change["differs"] == [{"what": "kernel", "before": "old", "after": "new"}]
     assert (len(found["runs"]), found["ordered_by"], found["series"]) == (60, "date", 1)
+
+
+def test_where_nothing_changed_the_smallest_step_that_would_be_seen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = table(tmp_path / "same.csv", list(100 + noise(60, 3)))
+    assert invoke(["history", str(same)]) == 0
+    shown = capsys.readouterr().out
+    assert "No change" in shown
+    assert re.search(r"IOPS: none found; a step below 1\.\d % would not be seen in 60 runs", shown)
+    assert invoke(["history", str(same), "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["unseen"]
+    assert (one["metric"], one["runs"]) == ("iops", 60)
+    assert 1 < one["unseen_below"] < 2
 
 
 def test_files_of_fio_by_the_time_they_were_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,6 +80,8 @@ class Experiment:
     parts: Mapping[str, str] = field(default_factory=dict)
     """By setting: what the machine is booted with for it. Empty where all settings run under one boot."""
     rounds_per_boot: int = 1
+    own_draws: bool = False
+    """Whether each trial of a round draws its own offsets, and does not share them with the other settings."""
     simulated: SimulatedMachine | None = None
     """The machine, where it is a simulated one."""
     guests: Mapping[str, GuestMachine] = field(default_factory=dict)

@@ -64,6 +64,11 @@ class ExperimentOptions(Options):
         default_is="drawn, and recorded",
         expected="a whole number from 0 to 2^63 - 1",
     )
+    draws: Literal["shared", "own"] = option(
+        "shared",
+        "Offsets and other draws of a round's trials: shared by all settings, so that their differences are paired; "
+        "or each trial's own, so that what draws make of a setting is in the spread within a round.",
+    )
     target: TomlTable = option(
         {}, "Where the I/O goes, [target].", default_is="scratch as root, else the directory `.`"
     )

@@ -163,6 +163,7 @@ def loads(
         machine=chosen,
         rounds=top.rounds,
         seed=top.seed,
+        own_draws=top.draws == "own",
         target=target,
         workloads={workload.name: workload.compiled for workload in workloads},
         settings={setting.name: setting.controls for setting in settings},

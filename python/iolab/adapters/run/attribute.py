@@ -2,6 +2,7 @@
 
 The run directory is one like any other; its experiment is the given one with the mixtures added, from whose tables the
 sides of each trial are read back. Each round measures every mixture once; rounds are added until the answer stands.
+Each trial draws its own offsets: effects then spread within a round as they do between rounds, and intervals hold it.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def mixed(experiment: Experiment) -> Experiment:
         if any(other.startswith(f"{key}.") for other in (*ours, *theirs)):
             raise InputError(f"{key}: a value in one setting, a table in the other", remedy="write both as a table")
     same = {key: value for key, value in ours.items() if key not in differing}
-    text = experiment.text.rstrip() + "\n"
+    stated = "" if "draws" in tomllib.loads(experiment.text) else 'draws = "own"\n'
+    text = stated + experiment.text.rstrip() + "\n"
     for number, row in enumerate(mixtures(len(differing))[2:], 1):
         values = {key: theirs.get(key) if at_bad else ours.get(key) for key, at_bad in zip(differing, row, strict=True)}
         given = {**same, **{key: value for key, value in values.items() if value is not None}}

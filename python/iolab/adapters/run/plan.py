@@ -63,7 +63,7 @@ def trials(experiment: Experiment, rounds: int, *, seed: int, first_round: int =
     """The trials of `rounds` rounds from `first_round` on, numbered from the first round's first.
 
     A function of its arguments: a resumed run derives the same list again. A trial's own seed depends on round and
-    workload and not on the setting, so that all settings of a round see the same offsets.
+    workload, and on the setting only where each trial draws its own: else all settings of a round see the same offsets.
     """
     return [trial for round in range(first_round, first_round + rounds) for trial in _round(experiment, round, seed)]
 
@@ -73,7 +73,15 @@ def _round(experiment: Experiment, round: int, seed: int) -> list[Trial]:
     # Sorting by a hash is a uniform shuffle that no version of a random library changes.
     pairs.sort(key=lambda pair: derive_seed(seed, "order", round, *pair))
     return [
-        _trial(experiment, round, position, len(pairs), workload, setting, derive_seed(seed, "trial", round, workload))
+        _trial(
+            experiment,
+            round,
+            position,
+            len(pairs),
+            workload,
+            setting,
+            derive_seed(seed, "trial", round, workload, *([setting] if experiment.own_draws else [])),
+        )
         for position, (workload, setting) in enumerate(pairs)
     ]
 

@@ -147,7 +147,9 @@ class TuneDirectory:
         """The stage's runs of one round, in order."""
         return sorted(one for one in (self.path / stage).glob("[0-9]*") if (one / "journal.jsonl").is_file())
 
-    def of_points(self, machine: str, points: Mapping[str, Point], space: Space, rounds: int = 1) -> Experiment:
+    def of_points(
+        self, machine: str, points: Mapping[str, Point], space: Space, rounds: int = 1, *, own_draws: bool = False
+    ) -> Experiment:
         """The experiment of a run with the default and these points, by name. InputError if one can't be a setting."""
         table = {key: value for key, value in self._values.items() if key not in ("tune", "settings", "compare")}
         if machine != self.machine:
@@ -162,6 +164,8 @@ class TuneDirectory:
             settings[name] = nested({**kept, **values})
         compare = {**self._values.get("compare", {}), "baseline": self.baseline, "metrics": self.tuning.metrics}
         table = {**table, "machine": machine, "rounds": rounds, "settings": settings, "compare": compare}
+        if own_draws:
+            table["draws"] = "own"
         return loads(write(table), str(self.path / EXPERIMENT), machine=machine, copies=self._copies)
 
     def points_of(self, run: RunData, space: Space) -> dict[str, Point]:

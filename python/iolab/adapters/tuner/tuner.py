@@ -252,7 +252,7 @@ class _Tuner:
         path = self.directory.path / "keys"
         if not (path / "journal.jsonl").is_file():
             names = names_of(block.points, 1)
-            experiment = self.directory.of_points(self.directory.machine, names, search.space)
+            experiment = self.directory.of_points(self.directory.machine, names, search.space, own_draws=True)
             self._run(experiment, path, derive_seed(self.directory.seed, "keys", 0))
         elif not _is_complete(read(path)):
             self._go_on(path)

@@ -33,8 +33,8 @@ INTERACTING_MAX = 3
 EXTENDED = 8
 """So many of the likeliest sets are looked at with another key."""
 WORTH_KEEPING = 1e-6
-SURE = 1.96
-"""Standard errors of a 95 % interval."""
+SURE = 0.95
+"""Of an effect's interval."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ class _Weighed:
 
 def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _Weighed:
     import numpy as np
+    from scipy.special import stdtrit
 
     keys = x.shape[1]
     pairs = list(combinations(range(keys), 2))
@@ -116,13 +117,13 @@ def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _Wei
         sizes, errors = (one[0] for one in regression.sizes(np.asarray([used], dtype=np.intp)))
         left = target - free[:, used] @ sizes
         freedom = max(1, len(y) - 1 - lost - len(used))
-        noise = math.sqrt(float(left @ left) / freedom)
+        wide = float(stdtrit(freedom, 1 - (1 - SURE) / 2)) * math.sqrt(float(left @ left) / freedom)
         shares = [*(inclusion[key] for key in likeliest)]
         together = mass.get((likeliest, True), 0.0) / total / of_set[likeliest]
         names = [(key,) for key in likeliest] + [pair for pair in combinations(likeliest, 2) if interact]
         shares += [together] * (len(names) - len(shares))
         effects = [
-            Effect(name, 2 * size, 2 * (size - SURE * noise * error), 2 * (size + SURE * noise * error), share)
+            Effect(name, 2 * size, 2 * (size - wide * error), 2 * (size + wide * error), share)
             for name, size, error, share in zip(names, sizes.tolist(), errors.tolist(), shares, strict=True)
         ]
     fitted = y - left / root[:, 0]

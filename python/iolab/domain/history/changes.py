@@ -16,7 +16,7 @@ steps' places have a posterior with a flat prior, from which the earliest and th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -46,12 +46,17 @@ TOGETHER_MAX = 6
 STILL_A_CHANGE = 1e-3
 """A change whose p-value beside the others is larger is taken back."""
 DRIFTS = (
-    (0.0, 0.0),
-    *((rho, size) for rho in (0.3, 0.6, 0.8, 0.9, 0.98) for size in (1.0, 20.0)),
-    *((rho, size) for rho in (0.95, 0.99) for size in (0.25, 0.6)),
-    (0.998, 2.0),
+    (0.0, 0.0, 0.0),
+    *((rho, size, 2.0) for rho in (0.3, 0.6) for size in (1.0, 20.0)),
+    *((0.8, size, 3.0) for size in (1.0, 20.0)),
+    *((rho, size, 4.0) for rho in (0.9, 0.98) for size in (1.0, 20.0)),
+    *((rho, size, 4.0) for rho in (0.95, 0.99) for size in (0.25, 0.6)),
+    (0.998, 2.0, 4.0),
 )
-"""Correlation from one value to the next, and variance in units of the white noise's."""
+"""Correlation from one value to the next, variance in units of the white noise's, and the doubt: the nats by which it
+has to be likelier than white noise before it may explain a step."""
+DOUBTED_MOST_AT = 60
+"""Values. The doubt shrinks with more, which show whether there is drift, and with fewer, which show neither."""
 SURE = 0.95
 """Of the interval of a change's size, and of its place."""
 SMALL_SIDE = 8
@@ -61,6 +66,10 @@ OUTLIERS_MAX = 0.05
 NEIGHBOURS = 9
 CLIPPED_AT_SD = 3.0
 """Values further from the median of their neighbours, or from their level, count as if they were so far."""
+NINE_OF_TEN = 1.2816
+"""Standard errors by which a step has to exceed what is just seen, to be seen nine of ten times."""
+LARGEST_SD, HALVINGS = 16.0, 10
+"""Of the search for the smallest step that would be seen."""
 SMALLEST = 1e-9
 """Share of the sum of squares that counts as rounding."""
 
@@ -103,14 +112,48 @@ def changes_in(values: Sequence[float], *, series: int = 1, looks: int = 1, fals
     return _told(y, tests, _settled(y, tests, found), skipped)
 
 
+def unseen_below(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> float:
+    """The step, in the values' unit, that nine of ten times would have been found in the middle of a series in which
+    none was: smaller ones may well hide there. Infinite for too few values."""
+    import numpy as np
+
+    y = np.asarray(values[-MOST:], dtype=np.float64)
+    if len(y) < FEWEST:
+        return math.inf
+    if np.ptp(y) == 0:
+        return 0.0
+    tests = _Tests(len(y), series * looks)
+    scores, place = _scores(y, []), len(y) // 2
+    deviation = 1.4826 * float(np.median(np.abs(y - np.median(y)))) or float(y.std())
+
+    def seen(size: float) -> bool:
+        step = size * (np.arange(len(y)) >= place)
+        looked = tests.look(scores + step, [], np.asarray([place]), np.asarray([len(y)]))
+        return float(looked.p[0]) * tests.times_of(place) <= false_alarms
+
+    # The noise's own step, as far as there is one, adds to a rise what it takes from a fall.
+    half = (_smallest(seen) + _smallest(lambda size: seen(-size))) / 2
+    return deviation * (half + NINE_OF_TEN * 2 / math.sqrt(len(y)))
+
+
+def _smallest(seen: Callable[[float], bool]) -> float:
+    """The size, in standard deviations of the noise, from which on steps are seen."""
+    least, most = 0.0, LARGEST_SD
+    for _ in range(HALVINGS):
+        middle = (least + most) / 2
+        least, most = (least, middle) if seen(middle) else (middle, most)
+    return most
+
+
 @dataclass(frozen=True)
 class _Noise:
     """Noise with a drift, the mean taken out. `precision`: shape (n, n); `gram`: of the steps at 0 to n, of which the
-    last is no step, shape (n + 1, n + 1); `cost`: half the logarithm of its determinant."""
+    last is no step, shape (n + 1, n + 1); `cost`: half the logarithm of its determinant; `doubt`: of `DRIFTS`."""
 
     precision: Array
     gram: Array
     cost: float
+    doubt: float
 
 
 @lru_cache(maxsize=2)
@@ -120,7 +163,7 @@ def _noises(count: int) -> tuple[_Noise, ...]:
     times = np.arange(count)
     distance = np.abs(times[:, None] - times[None, :])
     found = []
-    for rho, size in DRIFTS:
+    for rho, size, doubt in DRIFTS:
         covariance = (np.eye(count) + size * rho**distance) / (1 + size)
         inverse = np.linalg.inv(covariance)
         of_one = inverse.sum(axis=0)
@@ -128,7 +171,7 @@ def _noises(count: int) -> tuple[_Noise, ...]:
         gram = np.zeros((count + 1, count + 1))
         gram[:count, :count] = precision[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
         cost = 0.5 * (float(np.linalg.slogdet(covariance)[1]) + math.log(float(of_one.sum())))
-        found.append(_Noise(precision, gram, cost))
+        found.append(_Noise(precision, gram, cost, doubt))
     return tuple(found)
 
 
@@ -157,6 +200,12 @@ class _Tests:
         self.times[len(steps) :] = max(1, len(episodes)) / SHARE_EPISODES
         self.series = series
         self.steps = len(steps)
+        self.doubted = min(count / DOUBTED_MOST_AT, DOUBTED_MOST_AT / count)
+
+    def cost(self, noise: _Noise) -> float:
+        """What this noise costs in log likelihood, before any value is seen. Of many series that drift, few may alarm:
+        the more there are, the less is drift doubted."""
+        return noise.cost + max(0.0, noise.doubt * self.doubted - math.log(self.series))
 
     def best(self, scores: Array, known: Sequence[int]) -> tuple[float, list[int]]:
         """The candidate with the smallest p-value, multiplied by the number of tests; its places."""
@@ -231,7 +280,7 @@ class _Tests:
             if known:
                 against = weighted[::-1].cumsum()[::-1][list(known)]
                 left -= float(against @ np.linalg.solve(noise.gram[np.ix_(known, known)], against))
-            found.append(-noise.cost - 0.5 * freedom * math.log(max(left, SMALLEST * self.count)))
+            found.append(-self.cost(noise) - 0.5 * freedom * math.log(max(left, SMALLEST * self.count)))
         return max(found)
 
     def look(
@@ -259,8 +308,8 @@ class _Tests:
                 sums = sums - of_known @ shared
                 size = size - (shared**2).sum(axis=0)
             explained = np.where(size > SMALLEST, sums**2 / np.maximum(size, SMALLEST), 0.0)
-            without.append(-noise.cost - 0.5 * freedom * math.log(max(left, floor)))
-            with_.append(-noise.cost - 0.5 * freedom * np.log(np.maximum(left - explained, floor)))
+            without.append(-self.cost(noise) - 0.5 * freedom * math.log(max(left, floor)))
+            with_.append(-self.cost(noise) - 0.5 * freedom * np.log(np.maximum(left - explained, floor)))
         gain = np.maximum(0.0, np.max(with_, axis=0) - max(without))
         t = np.sqrt((freedom - 1) * np.expm1(np.minimum(2 * gain / freedom, 600.0)))
         fewer = np.minimum(end - begin, self.count - (end - begin))
@@ -356,7 +405,7 @@ def _told(y: Array, tests: _Tests, found: list[int], skipped: int) -> list[Chang
     spread = 1.4826 * float(np.median(np.abs(aligned)))
     clipped = y - aligned + np.clip(aligned, -CLIPPED_AT_SD * spread, CLIPPED_AT_SD * spread) if spread else y
     centre = float(clipped.mean())
-    fits = [_fit(noise, clipped - centre, found) for noise in _noises(len(y))]
+    fits = [_fit(noise, tests.cost(noise), clipped - centre, found) for noise in _noises(len(y))]
     _, sizes, errors = max(fits, key=lambda one: one[0])
     levels = np.concatenate([[0.0], sizes.cumsum()])
     weights = np.asarray([one.stop - one.start for one in _segments(len(y), found)]) / len(y)
@@ -386,7 +435,7 @@ def _told(y: Array, tests: _Tests, found: list[int], skipped: int) -> list[Chang
     return told
 
 
-def _fit(noise: _Noise, y: Array, found: Sequence[int]) -> tuple[float, Array, Array]:
+def _fit(noise: _Noise, cost: float, y: Array, found: Sequence[int]) -> tuple[float, Array, Array]:
     """The log likelihood with that noise, the steps' sizes and their standard errors."""
     import numpy as np
 
@@ -396,5 +445,5 @@ def _fit(noise: _Noise, y: Array, found: Sequence[int]) -> tuple[float, Array, A
     sizes = inverse @ against
     freedom = len(y) - 1 - len(found)
     left = max(0.0, float(y @ weighted - against @ sizes))
-    likelihood = -noise.cost - 0.5 * freedom * math.log(max(left, SMALLEST * float(y @ y), 1e-300))
+    likelihood = -cost - 0.5 * freedom * math.log(max(left, SMALLEST * float(y @ y), 1e-300))
     return likelihood, sizes, np.sqrt(np.diag(inverse) * left / freedom)

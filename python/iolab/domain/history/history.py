@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from statistics import median
 
 from iolab.base.strict_json import JsonObject
 from iolab.domain.comparable import differences
 from iolab.domain.definition import DIFFERENCES, LOSSES, Verdict
-from iolab.domain.history.changes import Change, changes_in
+from iolab.domain.history.changes import FEWEST, Change, changes_in, unseen_below
 from iolab.domain.metric import describe
 
 MADE_UP_FOR = 0.5
@@ -90,11 +91,51 @@ class Found:
         }
 
 
+@dataclass(frozen=True)
+class Unseen:
+    """A series without a change. `below`: a smaller step in its middle would not be seen, in the metric's unit; `runs`:
+    its values; `level`: their median."""
+
+    series: Series
+    below: float
+    runs: int
+    level: float
+
+    def as_dict(self) -> JsonObject:
+        """One JSON object: the schema stands in docs/history.md."""
+        return {
+            "workload": self.series.workload,
+            "setting": self.series.setting,
+            "metric": self.series.metric,
+            "runs": self.runs,
+            "level": self.level,
+            "unseen_below": self.below,
+        }
+
+
+def unseen_in(history: History, found: Sequence[Found], *, false_alarms: float, looks: int) -> list[Unseen]:
+    """Every series in which no change was found, and how small a step could hide there; what hides most comes first."""
+    varying = _varying(history)
+    changed = [one.series for one in found]
+    hidden = []
+    for series in varying:
+        values = [value for value in series.values if value is not None]
+        if len(values) < FEWEST or any(series is one for one in changed):
+            continue
+        below = unseen_below(values, series=len(varying), looks=looks, false_alarms=false_alarms)
+        hidden.append(Unseen(series, below, len(values), median(values)))
+    return sorted(hidden, key=lambda one: -one.below / (abs(one.level) or 1.0))
+
+
+def _varying(history: History) -> list[Series]:
+    return [one for one in history.series if len({value for value in one.values if value is not None}) > 1]
+
+
 def found_in(history: History, *, false_alarms: float, looks: int, same_within: float) -> list[Found]:
     """Every change in the history that is larger than `same_within`, a share of the level; the newest first.
 
     `false_alarms`: the probability that a history without a change shows one in any of `looks` looks."""
-    varying = [one for one in history.series if len({value for value in one.values if value is not None}) > 1]
+    varying = _varying(history)
     found = [
         one
         for series in varying

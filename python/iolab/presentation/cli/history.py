@@ -90,15 +90,13 @@ def history(
         raise InputError(f"{looks} given; expected 1 to {LOOKS_MAX:,}", where="--looks")
 
     from iolab.adapters.importer.history import read_history
-    from iolab.domain.history.history import found_in
+    from iolab.domain.history.history import found_in, unseen_in
 
     read = read_history(runs, metrics=metric or (), format_name=from_, time_column=time_column)
     first = 0 if since is None else _place(read, since)
-    found = [
-        one
-        for one in found_in(read, false_alarms=false_alarms, looks=looks, same_within=same_within)
-        if one.change.at >= first
-    ]
+    changes = found_in(read, false_alarms=false_alarms, looks=looks, same_within=same_within)
+    unseen = unseen_in(read, changes, false_alarms=false_alarms, looks=looks)
+    found = [one for one in changes if one.change.at >= first]
     if json:
         print_json(
             {
@@ -106,6 +104,7 @@ def history(
                 "ordered_by": read.ordered_by,
                 "series": len(read.series),
                 "changes": [one.as_dict(read.moments) for one in found],
+                "unseen": [one.as_dict() for one in unseen],
                 "problems": list(read.problems),
             }
         )
@@ -113,7 +112,7 @@ def history(
         from iolab.presentation.table.history import lines
 
         print_lines(read.problems, "! ")
-        print_lines(lines(read, found, false_alarms, looks))
+        print_lines(lines(read, found, unseen, false_alarms, looks))
     _exit_if_met(fail_on, found)
 
 

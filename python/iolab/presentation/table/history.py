@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import change, scale_for
 from iolab.domain.history.changes import FEWEST, MOST
-from iolab.domain.history.history import Found, History
+from iolab.domain.history.history import Found, History, Series, Unseen
 from iolab.presentation.table.words import label, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.history.changes import Change
 
 DIFFERENCES_MAX = 6
+UNSEEN_MAX = 6
 FACT_CHARACTERS_MAX = 60
 
 
-def lines(history: History, found: Sequence[Found], false_alarms: float, looks: int) -> Iterator[str]:
-    """The history in a sentence, then each change."""
+def lines(
+    history: History, found: Sequence[Found], unseen: Sequence[Unseen], false_alarms: float, looks: int
+) -> Iterator[str]:
+    """The history in a sentence, then each change, then what could hide in series without one."""
     moments = history.moments
     told = f"{len(moments)} runs in the order of their {history.ordered_by}, {moments[0]} to {moments[-1]}"
     yield f"{told}; {len(history.series)} series."
@@ -31,24 +34,40 @@ def lines(history: History, found: Sequence[Found], false_alarms: float, looks: 
     share = f"{false_alarms * 100:.3g} % of histories without a change"
     yield f"The limits are set for false alarms in {share}, in {often}."
     if not found:
-        yield "No change."
+        yield "No change is shown."
     for one in found:
         yield ""
         yield _change(history, one)
         yield from _differs(one)
+    if unseen:
+        yield ""
+    for hidden in unseen[:UNSEEN_MAX]:
+        yield _unseen(hidden)
+    if (more := len(unseen) - UNSEEN_MAX) > 0:
+        yield f"and {more} more series without a change, in which smaller steps would be seen"
+
+
+def _unseen(one: Unseen) -> str:
+    scale = scale_for(unit_of(one.series.metric), [one.below])
+    size = scale.with_unit(one.below) if one.level <= 0 else f"{100 * one.below / one.level:.2g} %"
+    what = f"{label(one.series.metric)}{_place(one.series)}"
+    return f"{what}: none found; a step below {size} would not be seen in {one.runs} runs"
 
 
 def _change(history: History, one: Found) -> str:
     moments, it = history.moments, one.change
-    of = [part for part in (one.series.workload, one.series.setting) if part not in ("", "all")]
-    place = f" of {' under '.join(of)}" if of else ""
     since = f"since {moments[it.at]}"
     if it.earliest < it.latest:
         since += f" (between {moments[it.earliest]} and {moments[it.latest]})"
     scale = scale_for(unit_of(one.series.metric), [it.before, it.after])
     levels = f"{scale.number(it.before)} -> {scale.with_unit(it.after)}"
     undone = "" if one.stands else "; undone since"
-    return f"{label(one.series.metric)}{place}: {one.verdict} {since}: {levels}{_share(it)}{undone}"
+    return f"{label(one.series.metric)}{_place(one.series)}: {one.verdict} {since}: {levels}{_share(it)}{undone}"
+
+
+def _place(series: Series) -> str:
+    of = [part for part in (series.workload, series.setting) if part not in ("", "all")]
+    return f" of {' under '.join(of)}" if of else ""
 
 
 def _share(it: Change) -> str:
