@@ -229,6 +229,29 @@ def test_a_classic_table_comes_back() -> None:
         assert posted in throughput
 
 
+def test_tiobench_adds_up_latencies_over_its_runs(tmp_path: Path) -> None:
+    text = (SAMPLES / "tiobench-mail.txt").read_text()
+    silent = sample("tiobench-mail.txt")
+    (problem,) = silent.problems
+    assert "42 of 42 rows are too long for one run at their rate, as sums of 3 would be; read as one run" in problem
+    said = open_run(written(tmp_path, f"$ tiobench.pl --numruns 3 --size 8192\n{text}"))
+    place = ("2.4.20-pre10", "tiobench[threads=1]")
+    for key, posted in (("latency_ns_mean", 0.288e6), ("latency_ns_max", 4315.58e6), ("rate_bytes_per_s", 37.71 * MIB)):
+        runs = 1 if "rate" in key else 3
+        assert value(silent, *place, f"sequential_write/{key}") == pytest.approx(posted)
+        assert value(said, *place, f"sequential_write/{key}") == pytest.approx(posted / runs)
+    share = "sequential_write/latency_share_over_2s"
+    assert value(said, "2.5.56", "tiobench[threads=2]", share) == pytest.approx(0.0005112 / 3)
+    assert [problem.rpartition(": ")[0].partition(":")[2] for problem in said.problems] == [
+        "13: the mean latency of 2.5.51-mm1 takes 3.33 runs at its rate, of 3",
+        "27: the mean latency of 2.5.53-mm1 takes 8.15 runs at its rate, of 3",
+        "50: the mean latency of 2.5.56 takes 4.47 runs at its rate, of 3",
+    ]
+    posted = "2.4.20-pre10   1   37.71 56.08%     0.288     4315.58  0.00000  0.00000    67"
+    assert posted in render(said, "tiobench_sums") and "sums of 3 runs" in render(said, "tiobench_sums")
+    assert "2.4.20-pre10   1   37.71 56.08%     0.096     1438.53  0.00000  0.00000    67" in render(said, "tiobench")
+
+
 def test_quoting_changes_nothing(tmp_path: Path) -> None:
     for name in ("tiobench-mail.txt", "affinity.txt", "mmtests.txt", "fs_mark.txt"):
         lines = (SAMPLES / name).read_text().splitlines()

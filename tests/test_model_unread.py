@@ -65,6 +65,49 @@ def test_what_nothing_reads_is_refused_on_its_line(machine: str, workload: str, 
     assert said in line
 
 
+NOTHING = "nothing in this machine reads it"
+WEIGHTED = '[workloads.w]\nkind = "iostest"\njob = "drr"\ngroups = 2\nfile_size = "1MiB"\n'
+UNREAD_OPTIONS = [
+    (DIRECT, 'workload = { engine = "libaio" }', "settings.s.workload.engine", NOTHING),
+    (DIRECT, "workload = { fixed_buffers = false }", "settings.s.workload.fixed_buffers", NOTHING),
+    (DIRECT + "registered_files = false\n", "", "workloads.w.registered_files", NOTHING),
+    (DIRECT + "poll = true\n", "", "workloads.w.poll", "polling takes queue.io_poll = 1"),
+    (DIRECT + 'engine = ["io_uring", "libaio"]\n', "", "workloads.w.engine", NOTHING),
+    (DIRECT + "drop_caches = true\n", "", "workloads.w.drop_caches", "caches are dropped for buffered I/O alone"),
+    (DIRECT, "drop_caches = true", "settings.s.drop_caches", "w goes past the page cache, so nothing reads it"),
+    *(
+        (WEIGHTED, f'scheduler = "{name}"', "workloads.w.weights", "nothing enforces weights here: take scheduler bfq")
+        for name in ("none", "mq-deadline", "kyber")
+    ),
+]
+
+
+@pytest.mark.parametrize(("workload", "setting", "where", "said"), UNREAD_OPTIONS)
+def test_an_option_of_a_workload_that_nothing_reads_is_refused(
+    workload: str, setting: str, where: str, said: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        experiment(text_of("known-latency", workload, setting))
+    (line,) = str(raised.value).splitlines()
+    assert line.partition(": ")[2].startswith(f"{where}: "), line
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    ("workload", "setting"),
+    [
+        (DIRECT + 'engine = "libaio"\n', ""),
+        (DIRECT, 'workload = { engine = "psync" }'),
+        (DIRECT + "poll = true\n", 'scheduler = "none"\nmachine = { "drives.0.queue.io_poll" = 1 }'),
+        (WEIGHTED, 'scheduler = "bfq"'),
+        (WEIGHTED + 'controller = "none"\n', 'scheduler = "none"'),
+        (WEIGHTED + "weights = [100, 100]\n", 'scheduler = "none"'),
+    ],
+)
+def test_an_option_that_is_read_or_compares_nothing_is_taken(workload: str, setting: str) -> None:
+    assert experiment(text_of("known-latency", workload, setting)).settings
+
+
 def test_the_command_line_says_so_in_one_line_and_runs_nothing(iolab: CommandLine) -> None:
     text = text_of("nfs-rdma-client", NFS, "nr_requests = 64")
     (iolab.cwd / "x.toml").write_text(text)

@@ -70,7 +70,7 @@ FIELDS = {
 NO_FIELDS = {
     *("directories", "file_size", "files_max", "files_per_job", "groups", "jobs", "jobs_per_group", "loops", "threads"),
     *("mixed_read_percent", "rate", "read_percent", "share", "size", "source_files", "source_functions", "stride"),
-    *("swappiness", "window"),
+    *("runs", "swappiness", "window"),
     "cache",
 }
 """Options with a number that Python counts, divides or multiplies by, and a host's own settings."""

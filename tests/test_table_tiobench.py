@@ -99,6 +99,20 @@ def test_its_columns_stand_below_each_other(run: RunData) -> None:
     assert "file size = 64 megs\nblock size = 4096 bytes\n" in render(run, "tiobench")
 
 
+def test_sums_are_those_of_the_runs_that_the_workload_or_the_rounds_say(run: RunData, tmp_path: Path) -> None:
+    three = stored_run(tmp_path / "run", TIOBENCH.replace("threads =", "runs = 3\nthreads ="))
+    assert "sums of 2 runs, as tiobench.pl --numruns 2 prints them: of one run they are 1/2" in render(
+        run, "tiobench_sums"
+    )
+    assert "sums of" not in render(run, "tiobench")
+    for of, runs in ((run, 2), (three, 3)):
+        one, summed = (parse(render(of, name))["Random Reads"][0] for name in ("tiobench", "tiobench_sums"))
+        assert (summed.rate, summed.cpu_percent, summed.efficiency) == (one.rate, one.cpu_percent, one.efficiency)
+        assert summed.latency_mean_ms == pytest.approx(runs * one.latency_mean_ms, abs=0.001 * runs)
+        maxima = of.values("random_read/latency_ns_max", "classic[threads=1]")["plain"].to_list()
+        assert summed.latency_max_ms == pytest.approx(runs * sum(maxima) / len(maxima) / 1e6, abs=0.006)
+
+
 def test_its_columns_are_fixed(run: RunData) -> None:
     with pytest.raises(InputError, match="fixed columns"):
         render(run, "tiobench", ["iops"])

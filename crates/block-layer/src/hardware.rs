@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::{QueueMap, RequestId};
+use events::time::Time;
 
 /// A device's queues as the block layer sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,17 @@ pub struct HardwareRules {
     pub depth: u32,
     /// `depth` is one limit for all queues together.
     pub shared_tags: bool,
+    /// When they are run.
+    pub runs: Runs,
+}
+
+/// When queues ask their scheduler for requests, apart from new requests, its timers, and tags that were waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runs {
+    /// After each completion: drivers of queues before blk-mq, and SCSI's until 5.9 (`scsi_run_queue_async`).
+    pub after_completions: bool,
+    /// So long after the scheduler had requests and gave none; None: not for that.
+    pub again_after_ns: Option<Time>,
 }
 
 impl HardwareRules {
@@ -21,6 +33,10 @@ impl HardwareRules {
         map: QueueMap::SINGLE,
         depth: u32::MAX,
         shared_tags: true,
+        runs: Runs {
+            after_completions: true,
+            again_after_ns: None,
+        },
     };
 }
 
@@ -44,6 +60,10 @@ impl HardwareQueues {
             held: vec![VecDeque::new(); queues],
             turn: 0,
         }
+    }
+
+    pub(super) fn runs(&self) -> Runs {
+        self.rules.runs
     }
 
     /// Whether any queue has a tag, and none of those that have holds a request back: the scheduler may be asked.

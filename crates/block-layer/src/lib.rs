@@ -16,7 +16,7 @@ mod task_plug;
 mod wbt;
 
 pub use event::{EventKind, QueueEvent};
-pub use hardware::HardwareRules;
+pub use hardware::{HardwareRules, Runs};
 pub use queue::{Counts, Merges, QueueRules, RequestQueue, Submitted};
 pub use queue_map::{QueueMap, QueueSpread};
 

@@ -46,6 +46,10 @@ pub struct RequestQueue {
     /// The tasks that may try again, which `take_woken` returns.
     woken: Vec<TaskId>,
     hardware: HardwareQueues,
+    /// The scheduler is asked when the device next takes a request: something has happened that has the queue run.
+    runs: bool,
+    /// When it runs again, because the scheduler kept what it has.
+    runs_again_at: Option<Time>,
     hooks: Hooks,
     in_flight: u32,
     counts: Counts,
@@ -69,6 +73,8 @@ impl RequestQueue {
             wbt: None,
             woken: Vec::new(),
             hardware: HardwareQueues::new(HardwareRules::SINGLE),
+            runs: true,
+            runs_again_at: None,
             hooks: Hooks::NONE,
             in_flight: 0,
             counts: Counts::default(),
@@ -172,7 +178,7 @@ impl RequestQueue {
         }
         let id = self
             .dispatch_from_front()
-            .or_else(|| self.hardware.take_held())
+            .or_else(|| self.dispatch_held())
             .or_else(|| self.dispatch_from_scheduler(now));
         self.emit_messages();
         let id = id?;
@@ -200,6 +206,8 @@ impl RequestQueue {
         if !self.requests[id].behind_flush {
             self.scheduler.completed(now, &self.requests, id);
         }
+        // `SCHED_RESTART` of blk-mq says whether somebody waits; where only tags can keep a request, asking does no harm.
+        self.runs |= self.hardware.runs().after_completions || !self.scheduler.runs_queue();
         self.emit_messages();
         let request = self.requests.take(id);
         let class = self.class_of(request.direction, request.sync, request.cpu);
@@ -249,7 +257,11 @@ impl RequestQueue {
 
     /// When `wake` has something to do; None: not before something else happens.
     pub fn next_wakeup(&self) -> Option<Time> {
-        let times = [self.plug.next_wakeup(), self.scheduler.next_wakeup()];
+        let times = [
+            self.plug.next_wakeup(),
+            self.scheduler.next_wakeup(),
+            self.runs_again_at,
+        ];
         times.into_iter().flatten().min()
     }
 
@@ -264,13 +276,19 @@ impl RequestQueue {
         self.plug.wake(now);
         self.emit_plug(now, true, None);
         if self.scheduler.next_wakeup().is_some_and(|at| at <= now) {
+            self.runs = true;
             self.scheduler.wake(now, &self.requests);
             self.emit_messages();
+        }
+        if self.runs_again_at.is_some_and(|at| at <= now) {
+            self.runs = true;
+            self.runs_again_at = None;
         }
     }
 
     /// Informs the scheduler that the task submits no more I/O.
     pub fn exited(&mut self, now: Time, task: TaskId) {
+        self.runs = true;
         self.scheduler.exited(now, task);
         self.emit_messages();
     }
@@ -316,17 +334,36 @@ impl RequestQueue {
         self.dispatch_from_front()
     }
 
+    /// One that had found no tag, which its queue was to be run for.
+    fn dispatch_held(&mut self) -> Option<RequestId> {
+        let id = self.hardware.take_held()?;
+        self.runs = true;
+        Some(id)
+    }
+
     /// One for which its hardware queue has a tag; those for which it has none are held back, and no more are asked for
     /// when every queue that could take one holds one.
     fn dispatch_from_scheduler(&mut self, now: Time) -> Option<RequestId> {
-        while self.hardware.may_ask() {
-            let id = self.scheduler.dispatch(now, &self.requests)?;
+        while self.runs && self.hardware.may_ask() {
+            let Some(id) = self.scheduler.dispatch(now, &self.requests) else {
+                self.got_nothing(now);
+                break;
+            };
             self.no_more_merges(id);
             if self.hardware.take_tag(self.requests[id].cpu, id) {
                 return Some(id);
             }
         }
         None
+    }
+
+    /// The scheduler has none or keeps what it has (`blk_mq_do_dispatch_sched`).
+    fn got_nothing(&mut self, now: Time) {
+        let rules = self.hardware.runs();
+        self.runs = rules.after_completions;
+        if let Some(after_ns) = rules.again_after_ns.filter(|_| self.scheduler.queued() > 0) {
+            self.runs_again_at.get_or_insert(now + after_ns);
+        }
     }
 
     /// Whether the throttling of writeback lets the bio have a request (`wbt_wait`).
@@ -362,6 +399,7 @@ impl RequestQueue {
         let request = Request::of(bio_id, &self.bios[bio_id]);
         let end = request.end();
         let id = self.requests.put(request);
+        self.runs = true;
         self.emit_request(now, EventKind::GetRequest, id);
         if self.requests[id].behind_flush {
             self.in_front.push_front(id);

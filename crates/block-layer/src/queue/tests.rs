@@ -1,6 +1,7 @@
 use super::*;
 use crate::plug::PlugRules;
 use crate::pool::PoolRules;
+use crate::scheduler::bfq::Bfq;
 use crate::scheduler::cfq_round_robin::CfqRoundRobin;
 use crate::scheduler::invariants;
 use crate::scheduler::invariants::bench::bio;
@@ -8,7 +9,7 @@ use crate::scheduler::kyber::Kyber;
 use crate::scheduler::mq_deadline::MqDeadline;
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
-use crate::{QueueMap, TagWaking};
+use crate::{QueueMap, Runs, TagWaking};
 use Direction::{Read, Write};
 use proptest::prelude::*;
 
@@ -25,8 +26,14 @@ fn two_queues(shared_tags: bool) -> HardwareRules {
         map: QueueMap::modulo(4, 2),
         depth: 2,
         shared_tags,
+        runs: KERNEL_6_1,
     }
 }
+
+const KERNEL_6_1: Runs = Runs {
+    after_completions: false,
+    again_after_ns: Some(3_000_000),
+};
 
 fn submit_on(queue: &mut RequestQueue, cpu: u16, start: Sector) {
     let bio = Bio {
@@ -122,6 +129,67 @@ fn a_request_that_found_no_tag_goes_first_when_there_is_one() {
     submit_on(&mut queue, 0, 50);
     queue.completed(1, first, &mut Vec::new());
     assert_eq!(dispatched(&mut queue), [300]);
+}
+
+/// Gives one request, and the next only after a completion, for which it has nothing run.
+#[derive(Default)]
+struct OneByOne {
+    kept: VecDeque<RequestId>,
+    waits: bool,
+}
+
+impl Scheduler for OneByOne {
+    fn merged_requests(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {}
+
+    fn add(&mut self, _: Time, _: &Requests, request: RequestId) {
+        self.kept.push_back(request);
+    }
+
+    fn dispatch(&mut self, _: Time, _: &Requests) -> Option<RequestId> {
+        let next = self.kept.pop_front_if(|_| !self.waits)?;
+        self.waits = true;
+        Some(next)
+    }
+
+    fn completed(&mut self, _: Time, _: &Requests, _: RequestId) {
+        self.waits = false;
+    }
+
+    fn runs_queue(&self) -> bool {
+        true
+    }
+
+    fn queued(&self) -> usize {
+        self.kept.len()
+    }
+}
+
+#[test]
+fn a_completion_runs_a_queue_only_where_the_driver_does_so() {
+    let asked_at = |runs| {
+        let hardware = HardwareRules {
+            runs,
+            ..HardwareRules::SINGLE
+        };
+        let mut queue = queue(Box::new(OneByOne::default()), 64, hardware);
+        submit_on(&mut queue, 0, 100);
+        submit_on(&mut queue, 0, 200);
+        let first = queue.dispatch(0).unwrap();
+        assert!(dispatched(&mut queue).is_empty());
+        queue.completed(1_000_000, first, &mut Vec::new());
+        let at_once = dispatched(&mut queue);
+        let again_at = queue.next_wakeup();
+        queue.wake(3_000_000);
+        (at_once, again_at, dispatched(&mut queue))
+    };
+    let scsi_until_5_9 = HardwareRules::SINGLE.runs;
+    let before_5_8 = Runs {
+        again_after_ns: None,
+        ..KERNEL_6_1
+    };
+    assert_eq!(asked_at(scsi_until_5_9), (vec![200], None, vec![]));
+    assert_eq!(asked_at(before_5_8), (vec![], None, vec![]));
+    assert_eq!(asked_at(KERNEL_6_1), (vec![], Some(3_000_000), vec![200]));
 }
 
 #[test]
@@ -261,14 +329,17 @@ proptest! {
         depth in 1u32..5,
         queues in 1u16..4,
         shared_tags: bool,
-        which in 0u8..3,
+        which in 0u8..4,
     ) {
         let scheduler: Box<dyn Scheduler> = match which {
             0 => Box::new(NoScheduler::default()),
-            1 => Box::new(Kyber::new(Default::default(), QueueMap::modulo(4, queues))),
+            1 => Box::new(Bfq::new(Default::default(), true, &[100])),
+            2 => Box::new(Kyber::new(Default::default(), QueueMap::modulo(4, queues))),
             _ => Box::new(MqDeadline::new(Default::default())),
         };
-        let hardware = HardwareRules { map: QueueMap::modulo(4, queues), depth, shared_tags };
+        let hardware = HardwareRules {
+            map: QueueMap::modulo(4, queues), depth, shared_tags, runs: KERNEL_6_1,
+        };
         let queue = RequestQueue::new(invariants::rules(), scheduler).with_hardware(hardware);
         invariants::completes_each_once(&invariants::serve_through(queue, &load, 8, 1_000_000));
     }

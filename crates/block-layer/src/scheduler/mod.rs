@@ -124,6 +124,12 @@ pub trait Scheduler: Send {
     /// A time that `next_wakeup` returned has come; `dispatch` is asked afterwards.
     fn wake(&mut self, _now: Time, _requests: &Requests) {}
 
+    /// Whether it has the queue run by a wake-up when it gives requests again, and a completion alone does not. Others keep
+    /// nothing while the device has tags, or run the queue as what they waited for comes back (`kyber_domain_wake`).
+    fn runs_queue(&self) -> bool {
+        false
+    }
+
     /// The task is gone and will not submit any more.
     fn exited(&mut self, _now: Time, _task: TaskId) {}
 

@@ -96,6 +96,20 @@ pub enum BadScheduler {
         /// The versions that there are.
         known: Vec<&'static str>,
     },
+    /// The kernel never had that version of the scheduler.
+    #[error(
+        "scheduler {name} has version {version:?} in kernels {kernels}, and none such in {kernel}"
+    )]
+    NotThen {
+        /// The scheduler's name.
+        name: String,
+        /// The version.
+        version: String,
+        /// The kernel.
+        kernel: String,
+        /// Those that have it, in words.
+        kernels: String,
+    },
     /// The kernel's version can't be read.
     #[error("kernel {kernel:?} is no version, expected one like 2.6.35, 2.5.59-mm2 or 6.x")]
     Kernel {

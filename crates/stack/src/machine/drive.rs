@@ -163,7 +163,7 @@ impl DriveSpec {
                 );
                 let hardware = self
                     .queue
-                    .hardware(map, device.as_ref(), &scheduler)
+                    .hardware(map, device.as_ref(), &scheduler, kernel)
                     .map_err(|error| error.within("queue"))?;
                 let tags = self.queue.tags(&hardware, &scheduler);
                 rules.pool = PoolRules::tags(tags, kernel.tag_waking());

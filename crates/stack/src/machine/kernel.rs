@@ -9,7 +9,8 @@ use block_layer::plug::PlugRules;
 use block_layer::pool::PoolRules;
 use block_layer::scheduler::spec::{Version, mm_patch, version};
 use block_layer::{Merges, TagWaking, TaskPlug};
-use block_layer::{QueueRules, QueueSpread};
+use block_layer::{QueueRules, QueueSpread, Runs};
+use events::time::MILLISECOND;
 use filesystems::xfs::{Allocation, Checkpoints};
 use memory::cache::{CacheVariant, DirtyLimits, FsyncHolds, Lately, ReadAhead};
 use memory::swap::ReclaimKind;
@@ -198,6 +199,16 @@ impl Kernel {
     /// Whether tasks plug for themselves, instead of the queue.
     fn tasks_plug(&self) -> bool {
         self.version >= [2, 6, 39]
+    }
+
+    /// When its hardware queues are run. SCSI's driver stopped running them after each completion in 5.10; those that keep
+    /// what they have are asked again after 3 ms from 5.8 on (`BLK_MQ_BUDGET_DELAY`; both are patches of 2020, the releases
+    /// inferred).
+    pub(super) fn queue_runs(&self, is_scsi: bool) -> Runs {
+        Runs {
+            after_completions: is_scsi && self.version < [5, 10, 0],
+            again_after_ns: (self.version >= [5, 8, 0]).then_some(3 * MILLISECOND),
+        }
     }
 
     /// How it spreads CPUs over hardware queues.

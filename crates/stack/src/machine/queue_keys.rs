@@ -204,6 +204,7 @@ impl QueueSpec {
         map: QueueMap,
         device: &dyn Device,
         scheduler: &SchedulerSpec,
+        kernel: &Kernel,
     ) -> Result<HardwareRules, SpecError> {
         let mut depth = device.queue_depth();
         if let Some(requests) = self.nr_requests {
@@ -220,6 +221,7 @@ impl QueueSpec {
             shared_tags: map.queues() == 1 || !device.has_depth_by_queue(),
             map,
             depth,
+            runs: kernel.queue_runs(!device.has_depth_by_queue()),
         })
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,16 @@ from iolab.base.renamed import renewed_key
 from iolab.domain import native_types as native
 from iolab.domain.experiment import CompiledWorkload, SimulatedMachine
 from iolab.domain.probe import Probes
+from iolab.domain.workload import KINDS
 
 if TYPE_CHECKING:
-    from iolab.base.toml import KeyPath
+    from iolab.base.toml import KeyPath, TomlTable
     from iolab.domain.trial import Phase
 
+_UNREAD_OPTION = (
+    "nothing in this machine reads it: engines of one sort cost the same, as registered buffers and files do; caches "
+    "are dropped for buffered I/O alone, and polling takes queue.io_poll = 1; leave it out"
+)
 Machines = dict[str, Changed]
 """By setting."""
 
@@ -97,6 +103,7 @@ def check(
     except InvalidMachine as error:
         raise InputError(str(error), where=machine.where(error.path)) from None
     possible: dict[str, bool] = {}
+    members: dict[tuple[str, str], list[tuple[Workload, CompiledWorkload]]] = {}
     for setting in settings:
         changed = machines.get(setting.name)
         if changed is None:
@@ -106,6 +113,9 @@ def check(
             phases = compiled.phases(seed=0, devices=machine.places)
             if (cpus := setting.controls.get("cpus")) is not None:
                 phases = [phase.on_cpus(cpus) for phase in phases]
+            if setting.controls.get("drop_caches") and not machine_file.caches_files(phases):
+                what = f"the workload {workload.name} goes past the page cache, so nothing reads it; leave it out"
+                problems.add(("settings", setting.written_as, "drop_caches"), what)
             table = machine_file.with_groups(changed.table, phases)
             # The model says the same of equal machines, and most settings and workloads have equal ones.
             if (text := json.dumps(table)) not in possible:
@@ -117,6 +127,11 @@ def check(
                     problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
                 if not refusals:
                     _check_read(table, changed, workload, phases, problems)
+                    _check_options_read(changed.table, machine, workload, setting, problems)
+            members.setdefault((workload.written_as, setting.name), []).append((workload, compiled))
+    for (_, name), alike in members.items():
+        if name in machines:
+            _check_members(machines[name].table, machine, alike, problems)
 
 
 def _check_read(
@@ -142,6 +157,54 @@ def _check_read(
             what = f"{reader} under the workload {workload.name}"
             when = unread[key]
             problems.add(given_at, f"{what}; it is read where {when}" if when else f"{what}, or any other")
+
+
+def _check_options_read(
+    table: native.MachineFile, machine: MachineFile, workload: Workload, setting: Setting, problems: Problems
+) -> None:
+    """Notes each option that the setting changes or the workload has, and that this machine does not read: it would
+    compare the machine with itself, or pretend."""
+    kind = KINDS[workload.compiled.kind]
+
+    def phases(table: TomlTable) -> list[Phase] | None:
+        try:
+            options = kind.options.model_validate({key: value for key, value in table.items() if key != "kind"})
+        except ValueError:
+            return None
+        return None if any(kind.conflicts(options)) else CompiledWorkload(kind.name, options).phases(0, machine.places)
+
+    given = kind.override(workload.table, setting.changes) if setting.changes else workload.table
+    for key in {**workload.table, **setting.changes}:
+        changed = key in setting.changes
+        before = {name: value for name, value in given.items() if name != key}
+        if changed and key in workload.table:
+            before[key] = workload.table[key]
+        if key == "engine" and not changed:
+            continue  # by itself it says who does the I/O, and compares nothing
+        ours, theirs = phases(given), phases(before)
+        if ours is not None and theirs is not None and _is_same_to(table, ours, theirs):
+            problems.add(_blamed(machine_file.Refusal(key, ""), workload, setting, problems), _UNREAD_OPTION)
+
+
+def _check_members(
+    table: native.MachineFile,
+    machine: MachineFile,
+    members: Sequence[tuple[Workload, CompiledWorkload]],
+    problems: Problems,
+) -> None:
+    """Notes the option of a matrix that tells two members apart, and of which this machine reads nothing."""
+    for (one, of_one), (other, of_other) in pairwise(members):
+        if _is_same_to(table, of_one.phases(0, machine.places), of_other.phases(0, machine.places)):
+            differ = [key for key, value in other.table.items() if one.table.get(key) != value]
+            for key in differ:
+                problems.add(("workloads", other.written_as, key), _UNREAD_OPTION)
+
+
+def _is_same_to(table: native.MachineFile, ours: Sequence[Phase], theirs: Sequence[Phase]) -> bool:
+    """Whether what is measured differs, and in nothing that the machine reads."""
+    measured = [[phase for phase in phases if phase.measured] for phases in (ours, theirs)]
+    read = [[machine_file.as_read(phase, table) for phase in phases] for phases in measured]
+    return measured[0] != measured[1] and read[0] == read[1]
 
 
 def check_probes(

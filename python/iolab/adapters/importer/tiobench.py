@@ -3,11 +3,16 @@
 Columns are found by the header, wherever it stands: `Identifier [Size] [Size] [Thr] Rate (CPU%) Latency Latency >2s
 >10s Eff`. Megabytes are 2^20 bytes and latencies milliseconds (tiotest.c divides by 1024 * 1024; tiobench.pl's
 legend). A line of the same identifier and threads in a later table of the same test is the next round.
+
+tiobench.pl adds up the mean latency, the maximum and the shares above 2 and 10 s over its runs (`--numruns`) and never
+divides them. What is imported is a run's: divided, if the text says how many runs there were.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from statistics import median
 
 from iolab.adapters.importer.format import Format, TableReader, parser
 from iolab.adapters.importer.results import Results, Row, Table
@@ -24,6 +29,10 @@ _BLOCK_SIZE = re.compile(
     r"(?:block size\s*+=\s*+(?P<bytes>\d{1,15}+)\s*+bytes)|(?:^\s*+(?P<kib>\d{1,9}+)k\s++block\s?size)", re.IGNORECASE
 )
 _THREADS = re.compile(r"\s*+(?P<threads>\d{1,9}+) threads\b", re.IGNORECASE)
+_RUNS = re.compile(r"numruns[\s=:]++(?P<runs>\d{1,4}+)\b|\bRun #(?P<run>\d{1,4}+): ", re.IGNORECASE)
+_SUMMED = ("latency_mean", "latency_max", "over_2s", "over_10s")
+ROUNDED = 1.02
+"""Posted figures are rounded: a quotient of two is this far off at most."""
 _NAMES = {">2s": "over_2s", ">10s": "over_10s", "(cpu%)": "cpu", "rate": "rate", "thr": "threads", "eff": "efficiency"}
 
 
@@ -35,6 +44,12 @@ class _Reader(TableReader):
         self.file_bytes: int | None = None
         self.block_bytes: int | None = None
         self.threads: int | None = None
+        found = [match for line in source.text_lines if (match := _RUNS.search(line))]
+        self.runs = max((int(match["runs"] or match["run"]) for match in found), default=0)
+        """0: the text does not say."""
+        self.first_line: int | None = None
+        self.least_runs: list[tuple[Line, str, float]] = []
+        """By row, the number of runs, and parts of one, that the mean latency takes at the rate."""
 
     def header(self, line: Line) -> bool:
         if not _HEADER.match(line.text):
@@ -68,11 +83,43 @@ class _Reader(TableReader):
         file_bytes = size * MEGABYTE if size else self.file_bytes
         parts = {"filesystem": self.filesystem, "threads": f"{threads:.15g}" if threads else ""}
         workload = f"tiobench[{','.join(f'{key}={value}' for key, value in parts.items() if value)}]"
-        known: TomlTable = {"threads": threads, "file_size": file_bytes, "block_size": block_bytes}
+        known: TomlTable = {
+            "threads": threads,
+            "file_size": file_bytes,
+            "block_size": block_bytes,
+            "runs": self.runs or None,
+        }
         options = {key: int(value) for key, value in known.items() if value and 0 < value < COUNT_END}
         self.results.workloads.setdefault(workload, {"kind": "tiobench", **options})
+        self.first_line = self.first_line or line.number
+        if (rate := values.get("rate")) and (mean := values.get("latency_mean")) and threads and block_bytes:
+            self.least_runs.append((line, identifier, mean * rate * MEGABYTE / (1000 * threads * block_bytes)))
+        for key in _SUMMED:
+            if (value := values.get(key)) is not None:
+                values[key] = value / (self.runs or 1)
         _add(table.row(identifier, workload, self.phase or "unnamed_test"), values)
         return True
+
+    def read(self) -> None:
+        super().read()
+        if self.first_line is not None:
+            self._say_runs(self.first_line)
+
+    def _say_runs(self, line: int) -> None:
+        """What was assumed of sums, and which rows contradict it: a thread makes its calls one after the other."""
+        too_long = [one for one in self.least_runs if one[2] > (self.runs or 1) * ROUNDED]
+        if self.runs:
+            for row, identifier, least in too_long:
+                what = f"the mean latency of {identifier} takes {least:.2f} runs at its rate, of {self.runs}"
+                self.results.problem(f"{what}: the row contradicts itself", row.number)
+            return
+        what = "tiobench.pl adds up latencies and Lat% over its runs, whose number the text does not say"
+        how = "read as one run; a line such as 'numruns 3' in the text says otherwise"
+        if too_long:
+            runs = math.ceil(median(least for _, _, least in too_long))
+            rows = f"{len(too_long)} of {len(self.least_runs)} rows are too long for one run at their rate, as sums of"
+            how = f"{rows} {runs} would be; {how}"
+        self.results.problem(f"{what}: {how}", line)
 
 
 def _columns(words: list[str]) -> list[str]:

@@ -15,7 +15,16 @@ from iolab.adapters.machine_file.check import (
     with_groups,
 )
 from iolab.adapters.machine_file.machine_file import MachineFile, as_filed, read
-from iolab.adapters.machine_file.mechanism import Refusal, holes, probe_refused, refused, unread, used
+from iolab.adapters.machine_file.mechanism import (
+    Refusal,
+    as_read,
+    caches_files,
+    holes,
+    probe_refused,
+    refused,
+    unread,
+    used,
+)
 
 __all__ = [
     "PREFIX",
@@ -26,6 +35,8 @@ __all__ = [
     "MachineFile",
     "Refusal",
     "as_filed",
+    "as_read",
+    "caches_files",
     "changed",
     "check",
     "cpu_count",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from iolab import _native
-from iolab.adapters.machine_file.check import cpu_count, is_detailed, scheduler_of
+from iolab.adapters.machine_file.check import cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ _KINDS = {
 _OF_GROUPS: dict[Literal["sqpoll"], str] = {
     "sqpoll": "a kernel thread that submits",
 }
+
+_ALIKE = {"libaio": "io_uring", "pvsync": "psync"}
+"""Engines that the model has at the same cost as another."""
+_UNREAD_OF_GROUPS = ("fixed_buffers", "registered_files", "fresh_data", "sqpoll_cpu")
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,32 @@ def _as_used(phase: Phase) -> dict[str, object]:
     if isinstance(phase, LoadPhase):
         return {"kind": "load", **phase.load}
     return {"kind": phase.kind, **(phase.metadata if isinstance(phase, MetadataPhase) else {})}
+
+
+def caches_files(phases: Sequence[Phase]) -> bool:
+    """Whether a measured phase does anything but direct I/O."""
+    loads = [phase for phase in phases if phase.measured and isinstance(phase, LoadPhase)]
+    others = any(phase.measured and not isinstance(phase, LoadPhase) for phase in phases)
+    return others or any(not group["direct"] for phase in loads for group in phase.load["groups"])
+
+
+def as_read(phase: Phase, machine: native.MachineFile) -> object:
+    """The phase without what this machine does not read of it: phases that are equal so come to the same."""
+    if not isinstance(phase, LoadPhase):
+        return phase
+    polls = any(drive.get("queue", {}).get("io_poll") for drive in machine["drives"])
+    groups = [_group_as_read(group, polls=polls) for group in phase.load["groups"]]
+    cached = any(not group["direct"] for group in phase.load["groups"])
+    load = {**phase.load, "groups": groups, "drop_caches": phase.load["drop_caches"] and cached}
+    return phase.model_copy(update={"load": load})
+
+
+def _group_as_read(group: native.GroupSpec, *, polls: bool) -> dict[str, object]:
+    """Rings differ from io_submit in who syncs, and not in what a call costs."""
+    syncs = any(job.get("sync") is not None or job["sync_at_end"] for job in group["jobs"])
+    alike = _ALIKE.get(group["engine"], group["engine"]) if not syncs else group["engine"]
+    kept = {key: value for key, value in group.items() if key not in _UNREAD_OF_GROUPS}
+    return {**kept, "engine": alike, "poll": group["poll"] and polls}
 
 
 def refused(phase: Phase, machine: native.MachineFile) -> Iterator[Refusal]:
@@ -203,6 +233,21 @@ def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Ite
         others = [name for name in names if name not in (None, phase.controller)]
         if others:
             yield Refusal("controller", f"{phase.controller} enforces no weights, the drive's scheduler is {others[0]}")
+    elif phase.controller == "auto" and not _enforces_weights(phase, machine):
+        what = 'nothing enforces weights here: take scheduler bfq, or cfq from 2.6.33 on, or say controller = "none"'
+        yield Refusal("weights", what)
+
+
+def _enforces_weights(phase: WeightedLoadPhase, machine: native.MachineFile) -> bool:
+    """Of groups of one weight nothing has to be enforced."""
+    if len({member.weight for member in phase.members}) == 1:
+        return True
+    in_groups = phase.model_copy(
+        update={
+            "load": {**phase.load, "groups": [{**group, "cgroup": group["name"]} for group in phase.load["groups"]]}
+        }
+    )
+    return "cgroups" not in unread(with_groups(machine, [phase]), [in_groups], ["cgroups"])
 
 
 def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[Refusal]:

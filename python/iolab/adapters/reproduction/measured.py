@@ -60,7 +60,7 @@ class Measured:
             if not by.value:
                 return Value(None, f"{metric} of {divisor[1]} is 0")
             found = Value(found.value / by.value, None)
-        return found if found.value is None else Value(found.value / place.divide_by, None)
+        return found if found.value is None else Value(found.value / place.divide_by * place.runs, None)
 
     def mean(self, trial: Trial, key: str, job: str) -> Value:
         """Of a metric over the rounds that have it."""

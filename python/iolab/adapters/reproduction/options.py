@@ -173,6 +173,7 @@ class CellOptions(Options):
     against: str | None = option(None, "Another setting, whose value it is divided by.")
     job: str | None = option(None, "The job or group that it belongs to.", default_is="all together")
     divide_by: float = option(1.0, "Divisor that converts the metric's unit into the table's.", gt=0)
+    runs: int = option(1, "Runs that the published figure is the sum of; the simulated one is of as many.", ge=1)
 
 
 class AimOptions(Options):

@@ -44,6 +44,8 @@ class CellSelector:
     against: str | None
     job: str
     divide_by: float
+    runs: int
+    """How many runs the published figure adds up."""
 
 
 @dataclass(frozen=True)
@@ -229,4 +231,5 @@ def _place(cell: Cell, options: CellOptions, role: Role, path: KeyPath, problems
         against=None if options.against is None else filled(options.against),
         job=ALL if options.job is None else filled(options.job),
         divide_by=options.divide_by,
+        runs=options.runs,
     )

@@ -40,6 +40,14 @@ class TiobenchOptions(Options):
     )
     block_size: Bytes = option(4096, "Bytes of one call.", unit="bytes", gt=0, le=2**30)
     random_ops: int = option(1000, "Calls of each thread in each of the two random tests.", ge=1)
+    runs: int = option(
+        1,
+        "Runs that the tool's report adds up (`tiobench.pl --numruns`): `show --as tiobench_sums` prints latencies and "
+        "their shares so many times as large. What a trial does is the same; rounds repeat it.",
+        default_is="1; the sums are of as many as there are rounds",
+        ge=1,
+        le=1000,
+    )
     sync: bool = option(True, "fsync each file at the end of a write test, inside the measured time, as the tool does.")
     fresh_data: bool = option(
         False,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FORMATS = {
     "plain": "for people: a row per workload and metric, a column per setting",
     "tiobench": "the classic table of a tiobench experiment",
+    "tiobench_sums": "the same with latencies and their shares added up over runs, as tiobench.pl --numruns posts them",
     "iozone": "the tool's matrix, and its throughput blocks, with CPU utilisation",
     "mmtests": "a comparison in mmtests' style: positive is better, * where the verdict is sure",
     "fs_mark": "the tool's table of an fs_mark experiment",

@@ -2,7 +2,7 @@
 
 Units are the tool's: megabytes are 2^20 bytes, latencies milliseconds, CPU% the time of the threads per wall time (more
 than 100 % is more than one CPU), CPU efficiency the rate divided by that share. Values are means over the rounds, the
-maximum latency is the highest of all rounds.
+maximum latency is the highest of all rounds. `tiobench_sums` prints latencies as `tiobench.pl --numruns` does.
 """
 
 from __future__ import annotations
@@ -39,15 +39,22 @@ class Shape:
 
     file_bytes: int
     block_bytes: int
+    runs: int
+    """How many runs' latencies are added up."""
 
     @property
     def heading(self) -> str:
-        """The four lines that the tool prints above its tables."""
+        """The four lines that the tool prints above its tables, and what sums are."""
+        sums = (
+            f"Latency and Lat% are sums of {self.runs} runs, as tiobench.pl --numruns {self.runs} prints them: "
+            f"of one run they are 1/{self.runs}\n"
+        )
         return (
             f"file size = {self.file_bytes / MEGABYTE:.0f} megs\n"
             f"block size = {self.block_bytes} bytes\n"
             "rate in megabytes/second\n"
             "latency in milliseconds\n"
+            f"{sums if self.runs > 1 else ''}"
         )
 
 
@@ -88,12 +95,13 @@ class Line:
         )
 
 
-def render(run: RunData, metrics: Sequence[str] = ()) -> str:
-    """The table. InputError if the run has no workload of kind tiobench, or if metrics are asked for."""
+def render(run: RunData, metrics: Sequence[str] = (), *, sums: bool = False) -> str:
+    """The table. `sums`: with latencies added up over the runs. InputError if the run has no workload of kind tiobench,
+    or if metrics are asked for."""
     if metrics:
         raise InputError("the tiobench table has fixed columns", where="--metric", remedy="leave --metric out")
     parts = []
-    for shape, lines_by_phase in _lines(run).items():
+    for shape, lines_by_phase in _lines(run, sums=sums).items():
         parts.append(shape.heading)
         parts += [_block(heading, lines_by_phase[phase]) for phase, heading in BLOCKS.items() if lines_by_phase[phase]]
     return "\n".join(parts)
@@ -113,8 +121,9 @@ def _block(heading: str, lines: list[Line]) -> str:
     )
 
 
-def _lines(run: RunData) -> dict[Shape, dict[str, list[Line]]]:
+def _lines(run: RunData, *, sums: bool) -> dict[Shape, dict[str, list[Line]]]:
     """Lines by shape and phase: settings in the experiment's order, rising thread counts within."""
+    rounds = run.trials["round"].n_unique()
     lines: dict[Shape, dict[str, list[Line]]] = {}
     values = values_by_setting(run, [key for key in run.keys if "/" in key])
     for setting in run.settings:
@@ -122,7 +131,8 @@ def _lines(run: RunData) -> dict[Shape, dict[str, list[Line]]]:
             options = run.experiment.workload_under(workload, setting).options
             if not isinstance(options, TiobenchOptions):
                 continue
-            shape = Shape(options.file_size, options.block_size)
+            runs = (options.runs if "runs" in options.model_fields_set else rounds) if sums else 1
+            shape = Shape(options.file_size, options.block_size, runs)
             by_phase = lines.setdefault(shape, {phase: [] for phase in BLOCKS})
             for phase, of_phase in by_phase.items():
                 found = {
@@ -131,7 +141,7 @@ def _lines(run: RunData) -> dict[Shape, dict[str, list[Line]]]:
                     if name == workload and key.startswith(f"{phase}/")
                 }
                 if any(found.values()):
-                    of_phase.append(_line(setting, options.threads, found))
+                    of_phase.append(_line(setting, options.threads, found, runs))
     if not lines:
         raise InputError(
             "the run has no workload of kind tiobench",
@@ -145,7 +155,7 @@ def _lines(run: RunData) -> dict[Shape, dict[str, list[Line]]]:
     return lines
 
 
-def _line(setting: str, threads: int, found: dict[str, Numbers]) -> Line:
+def _line(setting: str, threads: int, found: dict[str, Numbers], runs: int) -> Line:
     def value(key: str, scale: float, summary: Callable[[list[float]], float] = fmean) -> float | None:
         numbers = [number for number in found.get(key, ()) if number is not None]
         return summary(numbers) * scale if numbers else None
@@ -155,10 +165,10 @@ def _line(setting: str, threads: int, found: dict[str, Numbers]) -> Line:
         threads=threads,
         rate_mb_per_s=value("rate_bytes_per_s", 1 / MEGABYTE),
         cpu_percent=value("cpu_percent", 1),
-        latency_ms_mean=value("latency_ns_mean", 1e-6),
-        latency_ms_max=value("latency_ns_max", 1e-6, max),
-        over_2s_percent=value("latency_share_over_2s", 100),
-        over_10s_percent=value("latency_share_over_10s", 100),
+        latency_ms_mean=value("latency_ns_mean", 1e-6 * runs),
+        latency_ms_max=value("latency_ns_max", 1e-6 * runs, fmean if runs > 1 else max),
+        over_2s_percent=value("latency_share_over_2s", 100 * runs),
+        over_10s_percent=value("latency_share_over_10s", 100 * runs),
     )
 
 

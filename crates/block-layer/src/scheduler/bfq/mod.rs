@@ -292,6 +292,11 @@ impl Scheduler for Bfq {
         }
     }
 
+    /// `bfq_schedule_dispatch`: once the device is idle.
+    fn runs_queue(&self) -> bool {
+        true
+    }
+
     /// `bfq_exit_bfqq`.
     fn exited(&mut self, _: Time, task: TaskId) {
         let Some(id) = self.sync_queues.remove(task) else {

@@ -100,7 +100,41 @@ fn cfq_asks_whether_the_device_seeks_from_2_6_29_on() {
 }
 
 #[test]
-fn a_version_may_be_asked_for_that_the_kernel_does_not_have() {
+fn a_version_that_the_kernel_never_had_is_refused() {
+    let asked = |name, version, kernel| spec(&[("name", name), ("version", version)], kernel);
+    for (name, version, kernel, kernels) in [
+        (
+            "anticipatory",
+            "first",
+            "2.5.61",
+            "2.5.75 or later, before 2.6.2",
+        ),
+        (
+            "deadline",
+            "mm",
+            "2.6.35",
+            "patched 2.5.59 or later, before 2.5.63",
+        ),
+        (
+            "cfq",
+            "2.6.35-group-idle-v2",
+            "2.6.18",
+            "patched 2.6.35 or later, before 2.6.36",
+        ),
+        ("kyber", "5.10", "4.14", "4.20.0 or later"),
+    ] {
+        let said = asked(name, version, kernel).unwrap_err().to_string();
+        let expected = format!(
+            "scheduler {name} has version {version:?} in kernels {kernels}, and none such in {kernel}"
+        );
+        assert_eq!(said, expected);
+    }
+    assert!(asked("deadline", "B", "2.5.51-mm1").is_ok());
+    assert!(asked("kyber", "5.10", "6.x").is_ok());
+}
+
+#[test]
+fn a_patched_version_may_be_asked_for_of_the_kernel_it_is_for() {
     let pairs = [
         ("name", "cfq"),
         ("version", "2.6.35-group-idle-v2"),

@@ -13,8 +13,28 @@ pub struct SchedulerVariant {
     pub version: &'static str,
     /// A scheduler of blk-mq; else of the single-queue block layer.
     pub multi_queue: bool,
-    /// The first kernel that had it and the first that had it no more; None: no released one had it.
-    kernels: Option<(Kernel, Kernel)>,
+    /// The first kernel that had it and the first that had it no more.
+    kernels: (Kernel, Kernel),
+    /// Only with a patch.
+    is_patch: bool,
+}
+
+impl SchedulerVariant {
+    fn fits(&self, kernel: Version) -> bool {
+        let (from, to) = self.kernels;
+        from <= kernel && kernel < to
+    }
+
+    /// In words, the kernels that had it.
+    fn kernels_in_words(&self) -> String {
+        let words = |[major, minor, patch]: Kernel| format!("{major}.{minor}.{patch}");
+        let (from, to) = self.kernels;
+        let patched = if self.is_patch { "patched " } else { "" };
+        match to {
+            EVER => format!("{patched}{} or later", words(from)),
+            _ => format!("{patched}{} or later, before {}", words(from), words(to)),
+        }
+    }
 }
 
 /// A kernel's version; a part that is left out is 0, and x is the last there is.
@@ -35,16 +55,20 @@ const fn single(
         name,
         version,
         multi_queue: false,
-        kernels: Some((from, to)),
+        kernels: (from, to),
+        is_patch: false,
     }
 }
 
-const fn patch(name: &'static str, version: &'static str) -> SchedulerVariant {
+const fn patch(
+    name: &'static str,
+    version: &'static str,
+    from: Kernel,
+    to: Kernel,
+) -> SchedulerVariant {
     SchedulerVariant {
-        name,
-        version,
-        multi_queue: false,
-        kernels: None,
+        is_patch: true,
+        ..single(name, version, from, to)
     }
 }
 
@@ -58,7 +82,8 @@ const fn multi(
         name,
         version,
         multi_queue: true,
-        kernels: Some((from, to)),
+        kernels: (from, to),
+        is_patch: false,
     }
 }
 
@@ -73,8 +98,8 @@ const VARIANTS: [SchedulerVariant; 30] = [
     single("deadline", "A", [2, 5, 39], [2, 5, 58]),
     single("deadline", "B", [2, 5, 58], [2, 6, 25]),
     single("deadline", "C", [2, 6, 25], ONLY_MQ),
-    patch("deadline", "mm"),
-    patch("anticipatory", "2.5.59-mm5"),
+    patch("deadline", "mm", [2, 5, 59], [2, 5, 63]),
+    patch("anticipatory", "2.5.59-mm5", [2, 5, 59], [2, 5, 75]),
     single("anticipatory", "first", [2, 5, 75], [2, 6, 2]),
     single("anticipatory", "2.6.2", [2, 6, 2], [2, 6, 15]),
     single("anticipatory", "2.6.15", [2, 6, 15], [2, 6, 24]),
@@ -87,7 +112,7 @@ const VARIANTS: [SchedulerVariant; 30] = [
     single("cfq", "2.6.22", [2, 6, 22], [2, 6, 29]),
     single("cfq", "2.6.29", [2, 6, 29], [2, 6, 33]),
     single("cfq", "2.6.35", [2, 6, 33], [2, 6, 37]),
-    patch("cfq", "2.6.35-group-idle-v2"),
+    patch("cfq", "2.6.35-group-idle-v2", [2, 6, 35], [2, 6, 36]),
     single("cfq", "2.6.37", [2, 6, 37], ONLY_MQ),
     multi("none", "blk-mq", [3, 13, 0], EVER),
     multi("mq-deadline", "C", [4, 11, 0], [5, 14, 0]),
@@ -116,11 +141,7 @@ pub(super) fn find(
     let number = version(kernel).ok_or_else(|| BadScheduler::Kernel {
         kernel: kernel.to_owned(),
     })?;
-    let is_there = |variant: &SchedulerVariant| {
-        variant
-            .kernels
-            .is_some_and(|(from, to)| from <= number && number < to)
-    };
+    let is_there = |variant: &SchedulerVariant| !variant.is_patch && variant.fits(number);
     let known = || {
         variants()
             .filter(is_there)
@@ -130,10 +151,20 @@ pub(super) fn find(
     let name = given
         .get("name")
         .ok_or_else(|| BadScheduler::Nameless { known: known() })?;
+    let patched = of_patch(name, number, kernel);
     if let Some(version) = given.get("version") {
-        return of_version(name, version);
+        let variant = of_version(name, version)?;
+        if variant.fits(number) || patched == Some(variant.version) {
+            return Ok(variant);
+        }
+        return Err(BadScheduler::NotThen {
+            name: name.clone(),
+            version: version.clone(),
+            kernel: kernel.to_owned(),
+            kernels: variant.kernels_in_words(),
+        });
     }
-    if let Some(version) = of_patch(name, number, kernel) {
+    if let Some(version) = patched {
         return of_version(name, version);
     }
     variants()
