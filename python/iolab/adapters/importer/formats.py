@@ -9,8 +9,10 @@ from pathlib import Path
 from iolab.adapters.importer.affinity import FORMAT as AFFINITY
 from iolab.adapters.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.adapters.importer.csv_file import FORMAT as CSV_FILE
+from iolab.adapters.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.adapters.importer.fio_json import FORMAT as FIO_JSON
 from iolab.adapters.importer.fio_log import FORMATS as FIO_LOGS
+from iolab.adapters.importer.fio_text import FORMAT as FIO_TEXT
 from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.fs_mark import FORMAT as FS_MARK
 from iolab.adapters.importer.hyperfine import FORMAT as HYPERFINE
@@ -38,6 +40,8 @@ FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
         FIO_JSON,
+        FIO_TEXT,
+        FIO_HIST_LOG,
         *FIO_LOGS,
         TIOBENCH,
         IOZONE,
