@@ -65,6 +65,10 @@ class Row:
         """What makes a row the same measurement as another: names, and the metric that it begins with."""
         return self.setting, self.workload, self.phase, self.rows[0].key if self.rows else None
 
+    def key(self, metric: str, op: str = ALL) -> str:
+        """What the metric is called in this row's phase."""
+        return str(Key(None if self.phase == MAIN else self.phase, op, metric))
+
     def add(
         self, metric: str, value: float | None, *, op: str = ALL, job: str = ALL, absent: str = "not in the source"
     ) -> None:
@@ -72,7 +76,7 @@ class Row:
         number is absent, with the reason."""
         if value is not None and not math.isfinite(value):
             value, absent = None, "not a finite number in the source"
-        key = str(Key(None if self.phase == MAIN else self.phase, op, metric))
+        key = self.key(metric, op)
         if (key, job) in self.said:
             return
         self.said.add((key, job))

@@ -53,15 +53,17 @@ def read(path: Path, within: Path | None = None) -> RunData:
     found = examine(directory, state)
     started = state.started
     machine, machine_problems = _read_machine(directory, None if started is None else started.get("machine_sha256"))
+    # Of what another tool says that it failed, a line of the import stands in the journal.
+    imports = [str(event["text"]) for event in journal.events if event["event"] == "import_problem"]
     problems = [
         *journal.problems,
         *found.problems,
         *machine_problems,
         *_experiment_problems(directory, None if started is None else started.get("experiment_sha256")),
         *_session_problems(state),
-        *(str(event["text"]) for event in journal.events if event["event"] == "import_problem"),
+        *imports,
         *clock_problems(journal.events),
-        *_status_problems(found),
+        *([] if imports else _status_problems(found)),
     ]
     return RunData(directory, state, machine, found, problems)
 
