@@ -34,14 +34,18 @@ def main() -> None:
         for name in re.findall(r"(?:^|, )([a-z][\w-]*)=?", line):
             if name not in known:
                 aliases[name] = []
+    # A name that was an option's own stays it: an older fio knows it by no other.
     before = json.loads(OUT.read_text())
-    every = {name for name, others in aliases.items() for name in (name, *others)}
-    gone = {name: others for name, others in before["options"].items() if name not in every}
+    aliases = {name: [other for other in others if other not in before["options"]] for name, others in aliases.items()}
+    taken = {name for name, others in aliases.items() for name in (name, *others)}
+    for name, others in before["options"].items():
+        if name not in taken:
+            aliases[name] = [other for other in others if other not in taken]
     found = {
         "version": fio("--version").strip().replace("-", " "),
         "source": "--cmdhelp=all, --enghelp of each engine, and the options of HOWTO.rst; and those of older versions",
         "engines": sorted({*engines, *before["engines"]}),
-        "options": dict(sorted({**gone, **aliases}.items())),
+        "options": dict(sorted(aliases.items())),
     }
     OUT.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.results import MAIN, Results, Row, Table
@@ -21,13 +21,17 @@ KIB, MIB, GIB = 2.0**10, 2.0**20, 2.0**30
 MS, US = 1e6, 1e3
 PHASE_MAX = 80
 
-Figure = tuple[str, str, float]
-"""Metric, operation, what the number is multiplied by."""
+
+class Figure(NamedTuple):
+    """What a number in a line is: metric, what it is multiplied by, operation, and phase if not the line's."""
+
+    metric: str
+    scale: float = 1.0
+    op: str = "all"
+    phase: str | None = None
 
 
-def of(metric: str, scale: float = 1.0, op: str = "all") -> Figure:
-    """A figure of all operations, or of one kind."""
-    return metric, op, scale
+of = Figure
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,9 @@ class _Reader:
         self.phase = MAIN
         self.section = ""
         self.ended = False
+        self.line = 0
+        self.line_of: dict[tuple[str, str], int] = {}
+        """The last line that a row has figures of."""
 
     def read(self) -> None:
         for line in self.source.lines(self.results.problem):
@@ -79,6 +86,7 @@ class _Reader:
 
     def _take(self, one: Rule, found: re.Match[str], line: int) -> None:
         groups = found.groupdict()
+        self.line = line
         self.ended = one.ends or (self.ended and not one.begins)
         if self.ended:
             return
@@ -95,25 +103,31 @@ class _Reader:
         setting = groups.get("setting") or self.source.stem_without_round
         workload = groups.get("workload") or self.section
         workload = " ".join((self.workload, *workload.split()))
-        row = self.rows.get((workload, phase))
-        if row is None or any((self._key(row, figure)) in row.said for figure in one.figures.values()):
-            row = self.rows[workload, phase] = self.table.row(setting, workload, phase)
-        for group, (metric, op, scale) in one.figures.items():
+        first = self._row(one, self.table, setting, workload, phase)
+        for group, figure in one.figures.items():
+            row = first if figure.phase is None else self._row(one, self.table, setting, workload, figure.phase)
             value = number(groups[group]) if groups.get(group) else None
-            row.add(metric, None if value is None else value * scale, op=op, absent=one.absent)
+            row.add(figure.metric, None if value is None else value * figure.scale, op=figure.op, absent=one.absent)
         if one.quotient is not None:
             metric, above, below = one.quotient
             numbers = number(groups[above] or ""), number(groups[below] or "")
-            row.add(metric, numbers[0] / numbers[1] if numbers[0] is not None and numbers[1] else None)
+            first.add(metric, numbers[0] / numbers[1] if numbers[0] is not None and numbers[1] else None)
         if one.closes:
             for other in self.table.rows:
                 other.workload = workload
             self.table = None
 
-    @staticmethod
-    def _key(row: Row, figure: Figure) -> tuple[str, str]:
-        metric, op, _ = figure
-        return row.key(metric, op), "all"
+    def _row(self, one: Rule, table: Table, setting: str, workload: str, phase: str) -> Row:
+        """Of this phase; a new one where it has one of the line's figures already, as of the line before."""
+        row = self.rows.get((workload, phase))
+        metrics = [figure for figure in one.figures.values() if (figure.phase or phase) == phase]
+        if row is None or (
+            self.line != self.line_of.get((workload, phase))
+            and any((row.key(figure.metric, figure.op), "all") in row.said for figure in metrics)
+        ):
+            row = self.rows[workload, phase] = table.row(setting, workload, phase)
+        self.line_of[workload, phase] = self.line
+        return row
 
 
 def phase_name(text: str) -> str:

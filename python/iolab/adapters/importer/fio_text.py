@@ -40,9 +40,11 @@ _BANNER = re.compile(
 )
 _BLOCK = re.compile(r"([\d.]++[KMG]?i?B?)-([\d.]++[KMG]?i?B?)", re.IGNORECASE)
 _WAY = re.compile(r"\s*+(?P<way>read|write|trim|mixed)\s*+: ?(?=.*(?:IOPS=|bw=|BW=))")
-_RATES = re.compile(r".*?IOPS=(?P<iops>[\d.]++[kMG]?), BW=.*?\((?P<size>[\d.]++\s?\w*+)/(?P<ms>\d{1,15}+)msec\)")
+_RATES = re.compile(
+    r".{0,20}?IOPS=(?P<iops>[\d.]++[kMG]?), BW=.{0,60}?\((?P<size>[\d.]++\s?\w*+)/(?P<ms>\d{1,15}+)msec\)"
+)
 _OLD_RATES = re.compile(
-    r".*?io=\s*+(?P<size>[\d.]++\s?\w*+), bw=\s*+[^,]*+,(?: iops=\s*+(?P<iops>[\d.]++[kMG]?)\s*+,)? "
+    r".{0,20}?io=\s*+(?P<size>[\d.]++\s?\w*+), bw=\s*+[^,]*+,(?: iops=\s*+(?P<iops>[\d.]++[kMG]?)\s*+,)? "
     r"runt=\s*+(?P<ms>\d{1,15}+)\s?msec"
 )
 _FIGURE = r"\s*+(?P<{}>[\d.]++[kKMG]?)\s*+"

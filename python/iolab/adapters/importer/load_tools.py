@@ -25,14 +25,7 @@ def _csv_of_bonnie() -> str:
 
 
 BONNIE_FILES = ("seq_create", "seq_stat", "seq_delete", "random_create", "random_stat", "random_delete")
-BONNIE_RATES = {
-    "putc": of("put_char_bytes_per_s", KIB),
-    "put": of("put_block_bytes_per_s", KIB),
-    "rewrite": of("rewrite_bytes_per_s", KIB),
-    "getc": of("get_char_bytes_per_s", KIB),
-    "get": of("get_block_bytes_per_s", KIB),
-    "seek": of("seeks_per_s"),
-}
+BONNIE_RATES = {"putc": "put_char", "put": "put_block", "rewrite": "rewrite", "getc": "get_char", "get": "get_block"}
 BONNIE = figures_format(
     "bonnie++",
     "bonnie++'s line of comma-separated values, which is the last of its output (-q prints it alone)",
@@ -43,12 +36,11 @@ BONNIE = figures_format(
             _csv_of_bonnie(),
             begins=True,
             absent=TOO_SHORT,
-            **BONNIE_RATES,
-            **{
-                f"{name}_cpu": of(f"{metric.removesuffix('_per_s').removesuffix('_bytes')}_cpu_percent")
-                for name, (metric, _, _) in BONNIE_RATES.items()
-            },
-            **{name: of(f"{name}s_per_s") for name in BONNIE_FILES},
+            **{name: of("rate_bytes_per_s", KIB, phase=phase) for name, phase in BONNIE_RATES.items()},
+            **{f"{name}_cpu": of("cpu_percent", phase=phase) for name, phase in BONNIE_RATES.items()},
+            seek=of("iops", phase="seek"),
+            seek_cpu=of("cpu_percent", phase="seek"),
+            **{name: of("operations_per_s", phase=name) for name in BONNIE_FILES},
         )
     ],
 )
@@ -56,7 +48,7 @@ BONNIE = figures_format(
 DBENCH = figures_format(
     "dbench",
     "dbench's and tbench's reports: throughput, latency of each operation",
-    recognised_by=r"Throughput [\d.]++ MB/sec.*\bprocs\b",
+    recognised_by=r"Throughput [\d.]++ MB/sec.{0,40}\bprocs\b",
     words=("Throughput", "clients", "procs", "max_latency", "AvgLat", "NTCreateX"),
     rules=[
         rule(
@@ -66,8 +58,8 @@ DBENCH = figures_format(
             max=of("latency_ns_max", MS),
         ),
         rule(
-            rf"Throughput {_figure('rate')} MB/sec.*?(?P<workload>\d++ clients).*?\bprocs\b"
-            rf"(?:.*?max_latency={_figure('max')} ms)?",
+            rf"Throughput {_figure('rate')} MB/sec.{0, 20}?(?P<workload>\d++ clients).{0, 10}?\bprocs\b"
+            rf"(?:.{0, 10}?max_latency={_figure('max')} ms)?",
             rate=of("rate_bytes_per_s", MB),
             max=of("latency_ns_max", MS),
             closes=True,
@@ -105,7 +97,7 @@ STRESS_NG = figures_format(
             real=of("elapsed_s"),
             user=of("cpu_user_s"),
             system=of("cpu_system_s"),
-            rate=of("bogo_ops_per_s"),
+            rate=of("operations_per_s"),
             percent=of("cpu_percent"),
             resident=of("resident_bytes_max", KIB),
         ),
@@ -147,10 +139,10 @@ MDTEST = figures_format(
         rule(
             rf"(?P<phase>(?:Directory|File|Tree) [a-z ]+?)\s*+:?\s++{_figure('max')}\s++{_figure('min')}\s++"
             rf"{_figure('mean')}\s++{_figure('stddev')}",
-            mean=of("operations_rate_mean"),
-            min=of("operations_rate_min"),
-            max=of("operations_rate_max"),
-            stddev=of("operations_stddev"),
+            mean=of("operations_per_s_mean"),
+            min=of("operations_per_s_min"),
+            max=of("operations_per_s_max"),
+            stddev=of("operations_per_s_stddev"),
         ),
     ],
 )
@@ -163,20 +155,17 @@ IOR = figures_format(
     rules=[
         *(
             rule(
-                rf"{op}\s++{_figure('rate')}\s++{_figure('iops')}\s++{_figure('latency')}(?:\s++[\d.]++){{5}}\s++"
-                rf"{_figure('total')}\s++\d++\s*+$",
+                rf"{op}\s++{_figure('rate')}\s++{_figure('iops')}\s++{_figure('latency')}(?:\s++[\d.]++){{6}}\s++\d++\s*+$",
                 rate=of("rate_bytes_per_s", MIB, op),
                 iops=of("iops", op=op),
                 latency=of("latency_ns_mean", 1e9, op),
-                total=of("elapsed_s" if op == "write" else "read_elapsed_s"),
             )
             for op in ("write", "read")
         ),
         *(
             rule(
-                rf"{op}\s++{_figure('rate')}(?:\s++[\d.]++){{5}}\s++{_figure('total')}\s++\d++\s*+$",
+                rf"{op}\s++{_figure('rate')}(?:\s++[\d.]++){{6}}\s++\d++\s*+$",
                 rate=of("rate_bytes_per_s", MIB, op),
-                total=of("elapsed_s" if op == "write" else "read_elapsed_s"),
             )
             for op in ("write", "read")
         ),
@@ -223,7 +212,7 @@ DB_BENCH = figures_format(
     rules=[
         rule(
             rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{_figure('time')} micros/op(?: {_figure('rate')} ops/sec)?"
-            rf"(?: {_figure('elapsed')} seconds)?(?:.*?;\s++{_figure('bytes')} MB/s)?",
+            rf"(?: {_figure('elapsed')} seconds)?(?:.{0, 60}?;\s++{_figure('bytes')} MB/s)?",
             opens=True,
             time=of("latency_ns_mean", US),
             rate=of("iops"),
@@ -243,20 +232,20 @@ DB_BENCH = figures_format(
 HAMMERDB = figures_format(
     "hammerdb",
     "HammerDB's results: new orders and transactions per minute",
-    recognised_by=r".*TEST RESULT : System achieved",
+    recognised_by=r".{0,60}?TEST RESULT : System achieved",
     words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
     rules=[
         rule(
-            rf".*TEST RESULT : System achieved {_figure('new')} NOPM from {_figure('all')} [\w ]{{1,40}}?TPM",
+            rf".{{0,60}}?TEST RESULT : System achieved {_figure('new')} NOPM from {_figure('all')} [\w ]{{1,40}}?TPM",
             begins=True,
-            new=of("new_orders_rate_per_min"),
-            all=of("transactions_rate_per_min"),
+            new=of("new_orders_per_min"),
+            all=of("transactions_per_min"),
         ),
         rule(
-            rf".*TEST RESULT : System achieved {_figure('all')} [\w ]{{1,40}}?TPM at {_figure('new')} NOPM",
+            rf".{{0,60}}?TEST RESULT : System achieved {_figure('all')} [\w ]{{1,40}}?TPM at {_figure('new')} NOPM",
             begins=True,
-            new=of("new_orders_rate_per_min"),
-            all=of("transactions_rate_per_min"),
+            new=of("new_orders_per_min"),
+            all=of("transactions_per_min"),
         ),
     ],
 )

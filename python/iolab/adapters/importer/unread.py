@@ -19,7 +19,7 @@ UNREAD = tuple(
     for name, pattern, remedy in (
         (
             "bonnie++'s table",
-            r"-+Sequential (?:Output|Create)-+",
+            r"-{2,20}Sequential (?:Output|Create)-",
             "keep the last line of its output, of values between commas (bonnie++ -q prints it alone)",
         ),
         ("stress-ng's YAML", r"^\s*bogo-ops-per-second-real-time:", "use what --metrics prints"),
