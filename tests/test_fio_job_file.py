@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from iolab.adapters.system import command
 from iolab.base.errors import InputError
 from iolab.domain.workload.fio_file import job_file, value
-from iolab.domain.workload.fio_file.ini import JobFileProblems
+from iolab.domain.workload.fio_file.ini import JobFileProblems, only
 from iolab.domain.workload.fio_file.job_file import FioJob, Runner, looks_like_one
 from iolab.domain.workload.fio_file.option import OPTIONS, known
 
@@ -263,3 +263,10 @@ def test_all_of_what_is_there() -> None:
 )
 def test_distributions_of_fio_are_refused_by_name(given: str, what: str) -> None:
     assert f"fio has {what}" in the_problem(f"[a]\nrandom_distribution={given}\n")
+
+
+def test_sections_alone_keep_their_lines() -> None:
+    text = "[global]\nsize=1m\n[a]\nbs=4k\n[b]\nbs=8k\n"
+    assert only(text, ["b"], "job.fio") == "[global]\nsize=1m\n\n\n[b]\nbs=8k\n"
+    with pytest.raises(InputError, match="--section: c: unknown section"):
+        only(text, ["c"], "job.fio")
