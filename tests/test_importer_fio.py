@@ -179,3 +179,17 @@ def test_a_cut_terse_line_is_named(tmp_path: Path) -> None:
     path.write_text((SAMPLES / "fio-3.33-terse5.txt").read_text()[:400])
     with pytest.raises(InputError, match=r"cut.txt:1: the line is cut off"):
         open_run(path)
+
+
+def test_json_in_a_mail_is_read_quoted_too(tmp_path: Path) -> None:
+    path = tmp_path / "mail.txt"
+    text = json.dumps({"fio version": "fio-3.33", "jobs": [job()]}, indent=2)
+    path.write_text("He wrote:\n" + "\n".join(f"> {line}" for line in text.split("\n")) + "\nBye\n")
+    assert value(open_run(path), "mail", "a", "iops") == 1000
+
+
+def test_lines_that_lost_their_indentation_are_no_headings(tmp_path: Path) -> None:
+    path = tmp_path / "flat.txt"
+    lines = (SAMPLES / "fio-3.33-mail.txt").read_text().split("\n")
+    path.write_text("\n".join(line.removeprefix("> ").strip() for line in lines if "ext4" not in line))
+    assert [one[0] for one in text_of(open_run(path))] == ["flat iodepth=4", "And with XFS"]

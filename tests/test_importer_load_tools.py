@@ -81,6 +81,17 @@ def test_lines_of_dd_are_rounds(tmp_path: Path) -> None:
     assert open_run(path).trials["round"].to_list() == [0, 1, 2, 3]
 
 
+def test_commands_of_dd_are_workloads(tmp_path: Path) -> None:
+    path = tmp_path / "dd.txt"
+    done = "1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 0.1 s, 10 MB/s\n"
+    path.write_text(
+        f"root@host:~# dd if=/dev/zero of=a bs=1M count=1\n{done}$ sudo dd if=a of=/dev/null bs=4k\n{done}{done}"
+    )
+    found = open_run(path).trials.select("workload", "round").rows()
+    first, second = "dd if=/dev/zero of=a bs=1M count=1", "dd if=a of=/dev/null bs=4k"
+    assert found == [(first, 0), (second, 0), (second, 1)]
+
+
 def test_a_table_of_markdown_in_prose(tmp_path: Path) -> None:
     path = tmp_path / "table.md"
     path.write_text(
@@ -119,6 +130,7 @@ def test_sysbench_1_1_says_its_times_otherwise(tmp_path: Path) -> None:
         (" Performance counter stats for 'ls':", "perf stat -x"),
         ("  8,0    3        1     0.000000000   697  Q   W 223490 + 8 [kjournald]", "iolab trace"),
         ("[OVERALL], RunTime(ms), 1000", "CSV"),
+        ('"bwMaxMIB": 12.5,', "summaryFormat"),
     ],
 )
 def test_what_is_recognised_and_not_read_says_the_way_out(tmp_path: Path, line: str, said: str) -> None:

@@ -15,6 +15,7 @@ WHOLE = 1.1
 
 _OF_FIO = re.compile(
     r"\s++\S.*[:=|]|\.\.\.\s*+$|fio[-:_ ]|Starting \d|Jobs: \d|.*: Laying out|\s*+(?:READ|WRITE|TRIM|MIXED):"
+    r"|\|\s|(?:[sc]?lat|bw|iops|sync|IO depths|submit|complete|latency|cpu|issued|errors|Run|Disk|fsync)\b.*[:=(]"
     r"|[\[\]{}$#]$|[$#]\s|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
 )
 _DECORATION = "#=*-_~:[]() \t"
@@ -30,7 +31,13 @@ class Heading:
     def read(self, text: str) -> None:
         """Any line that is not a run's own."""
         short = text.strip()
-        if not short or len(short) > HEADING_MAX or _OF_FIO.match(text) or not short.strip(_DECORATION):
+        if (
+            not short
+            or short.endswith(",")
+            or len(short) > HEADING_MAX
+            or _OF_FIO.match(text)
+            or not short.strip(_DECORATION)
+        ):
             return
         is_title = short.endswith(":") or short[0] in "#=*"
         if is_title or not self._is_title:

@@ -58,8 +58,8 @@ DBENCH = figures_format(
             max=of("latency_ns_max", MS),
         ),
         rule(
-            rf"Throughput {_figure('rate')} MB/sec.{0, 20}?(?P<workload>\d++ clients).{0, 10}?\bprocs\b"
-            rf"(?:.{0, 10}?max_latency={_figure('max')} ms)?",
+            rf"Throughput {_figure('rate')} MB/sec.{{0,20}}?(?P<workload>\d++ clients).{{0,10}}?\bprocs\b"
+            rf"(?:.{{0,10}}?max_latency={_figure('max')} ms)?",
             rate=of("rate_bytes_per_s", MB),
             max=of("latency_ns_max", MS),
             closes=True,
@@ -114,17 +114,18 @@ STRESS_NG = figures_format(
 
 DD = figures_format(
     "dd",
-    "dd's last lines, GNU's, busybox's or BSD's: each is a round",
+    "dd's last lines, GNU's, busybox's or BSD's: each is a round of the command above it",
     recognised_by=r"\d++ bytes (?:\([^()]*+\) )?(?:copied, |transferred in )[\d.]++ s",
     words=("records in", "records out", "bytes", "copied"),
     rules=[
+        rule(r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}dd (?P<workload>\w+=\S.{0,120}?)\s*+$"),
         rule(
             rf"{_figure('size')} bytes (?:\([^()]*+\) )?(?:copied, |transferred in ){_figure('time')} s",
             begins=True,
             size=of("bytes"),
             time=of("elapsed_s"),
             quotient=("rate_bytes_per_s", "size", "time"),
-        )
+        ),
     ],
 )
 
@@ -212,7 +213,7 @@ DB_BENCH = figures_format(
     rules=[
         rule(
             rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{_figure('time')} micros/op(?: {_figure('rate')} ops/sec)?"
-            rf"(?: {_figure('elapsed')} seconds)?(?:.{0, 60}?;\s++{_figure('bytes')} MB/s)?",
+            rf"(?: {_figure('elapsed')} seconds)?(?:.{{0,60}}?;\s++{_figure('bytes')} MB/s)?",
             opens=True,
             time=of("latency_ns_mean", US),
             rate=of("iops"),
