@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from iolab.adapters.system import command
 from iolab.base.errors import InputError
 from iolab.domain.workload.fio_file import job_file, value
-from iolab.domain.workload.fio_file.ini import JobFileProblems
+from iolab.domain.workload.fio_file.ini import JobFileProblems, only
 from iolab.domain.workload.fio_file.job_file import FioJob, Runner, looks_like_one
 from iolab.domain.workload.fio_file.option import OPTIONS, known
 
@@ -75,8 +76,8 @@ def test_stonewall_divides_stages() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("[a]\nbogosity=1\n", "job.fio:2: bogosity: neither fio nor iolab has this option"),
-        ("[a]\niodept=1\n", "job.fio:2: iodept: neither fio nor iolab has this option; did you mean iodepth?"),
+        ("[a]\nbogosity=1\n", "job.fio:2: bogosity: neither fio 3.41 nor iolab has this option"),
+        ("[a]\niodept=1\n", "job.fio:2: iodept: neither fio 3.41 nor iolab has this option; did you mean iodepth?"),
         (
             "[a]\nflow=1\n",
             "job.fio:2: flow: fio has this option, iolab does not; leave it out, or let fio run it: --engine fio",
@@ -218,3 +219,54 @@ def test_whatever_the_text_it_is_read_or_told_what_is_wrong(lines: list[str], fo
         found = plan(jobs, default_size=2**20, problems=problems, runner="iolab")
     if not problems.lines() and found.files and len(found.files) < 1000:
         assert phases(found, seed=1, devices=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("(2 * 4k + 512)", 2 * 4096 + 512),
+        ("(1m - 4k * 2) ", 2**20 - 8192),
+        ("$pagesize * (2 + 3) - 1", os.sysconf("SC_PAGE_SIZE") * 5 - 1),
+        ("(7 / 2 * 2 % 5)", 1),
+    ],
+)
+def test_expressions_of_several_operations(text: str, value: int) -> None:
+    assert the_job(f"[a]\nsize={text}\n")["size"] == value
+
+
+@pytest.mark.parametrize("text", ["(1 / 0)", "(2 +)", "(2 * (3)", "(x)", "()", "(9" + "*9" * 99 + ")"])
+def test_what_is_no_expression_is_told(text: str) -> None:
+    assert "with + - * / % and parentheses" in the_problem(f"[a]\nsize={text}\n")
+
+
+def test_options_of_newer_versions_of_fio() -> None:
+    for option in ("fdp=1", "dataplacement=fdp", "num_range=2", "priohint=1", "ss=iops:10%", "sprandom=1"):
+        told = the_problem(f"[a]\n{option}\n")
+        assert "fio has this option, iolab does not" in told, told
+        assert read(f"[a]\n{option}\n", "fio")
+    assert read("[a]\nwholly_unheard_of=1\n", "fio"), "a newer fio may have it: it says so where not"
+    assert "did you mean iodepth?" in the_problem("[a]\niodept=1\n", "fio")
+
+
+def test_what_stays_as_it_is_has_no_effect() -> None:
+    assert the_job("[a]\nallow_mounted_write=0\nthreads=1\nsize=1m\n")["size"] == 2**20
+    assert "allow_mounted_write" in the_problem("[a]\nallow_mounted_write=1\n")
+
+
+def test_all_of_what_is_there() -> None:
+    assert not the_job("[a]\nsize=100%\n")["size"]
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [("pareto:0.9", "pareto"), ("normal:50", "normal"), ("zoned_abs:50/1g", "zoned_abs"), ("zipf:1.2:0.5", "a centre")],
+)
+def test_distributions_of_fio_are_refused_by_name(given: str, what: str) -> None:
+    assert f"fio has {what}" in the_problem(f"[a]\nrandom_distribution={given}\n")
+
+
+def test_sections_alone_keep_their_lines() -> None:
+    text = "[global]\nsize=1m\n[a]\nbs=4k\n[b]\nbs=8k\n"
+    assert only(text, ["b"], "job.fio") == "[global]\nsize=1m\n\n\n[b]\nbs=8k\n"
+    with pytest.raises(InputError, match="--section: c: unknown section"):
+        only(text, ["c"], "job.fio")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.domain.compare import Numbers, Pair, Pairing, compare_pairs
 from iolab.domain.experiment import IMPORTED
-from iolab.domain.summary import chosen_keys, jobs_by_setting, values_by_setting
+from iolab.domain.summary import chosen_keys, jobs_by_setting, knows, values_by_setting
 from iolab.domain.verdict.interval import typical
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def compare_arms(
     """
     baseline, *candidates = arms
     first = baseline.runs[0]
+    _check_known(metrics, arms)
     wanted = metrics or first.experiment.compare.metrics or ()
     jobs = jobs or Jobs()
     ours = baseline.values(wanted, jobs)
@@ -116,6 +117,14 @@ def compare_arms(
     order = {place: number for number, place in enumerate(ours)}
     pairs.sort(key=lambda pair: order[pair.workload or "", pair.job, pair.metric])
     return compare_pairs(pairs, same_within=margin)
+
+
+def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:
+    """InputError for a metric that no run has. What one has and another lacks is compared where it is."""
+    runs = [run for arm in arms for run in arm.runs]
+    for text in metrics:
+        if not any(knows(run, text) for run in runs):
+            chosen_keys(runs[0], [text])
 
 
 def _as_rounds(x: Numbers, y: Numbers, pairing: Pairing) -> tuple[Numbers, Numbers]:
@@ -182,7 +191,8 @@ def _all_spans(run: MeasuredRun) -> list[Span]:
 
 
 def _values(run: MeasuredRun, wanted: Sequence[str], jobs: Jobs) -> dict[MetricKey, dict[str, Numbers]]:
-    keys = chosen_keys(run, wanted)
+    known = [text for text in wanted if knows(run, text)]
+    keys = chosen_keys(run, known) if known or not wanted else []
     found: dict[MetricKey, dict[str, Numbers]] = {}
     if jobs.only is None:
         found = {(workload, None, key): values for (workload, key), values in values_by_setting(run, keys).items()}

@@ -168,7 +168,7 @@ def chosen_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
     if not wanted:
         return _known_keys(run, _compared_by_kind(run))
     for text in wanted:
-        if not _named(run, text):
+        if not knows(run, text):
             if close := meant(text, run.keys):
                 raise InputError("the run has no such metric", where=text, remedy=f"did you mean {close[0]}?")
             some = ", ".join(run.keys[:METRICS_NAMED_MAX])
@@ -201,7 +201,7 @@ def _known_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(key for text in wanted for key in _keys_meant(run, text)))
 
 
-def _named(run: MeasuredRun, text: str) -> bool:
+def knows(run: MeasuredRun, text: str) -> bool:
     """Whether the run has what `text` names. InputError for what no run has, unless the run has what it means."""
     try:
         return bool(_keys_meant(run, text))

@@ -42,6 +42,14 @@ def places(directory: Path) -> list[RunPath]:
         raise InputError(f"cannot be read: {error.strerror}", where=str(directory)) from None
 
 
+def runs_below(directory: Path) -> list[Path]:
+    """The directory of every run below, as `places` finds them; none of one that can't be read."""
+    try:
+        return [directory / one.name for one in _below(str(directory), "", DEPTH_MAX)]
+    except OSError:
+        return []
+
+
 def _below(directory: str, prefix: str, depth: int) -> Iterator[RunPath]:
     with os.scandir(directory) as found:
         inside = [one for one in found if not one.name.startswith(".") and one.is_dir(follow_symlinks=False)]

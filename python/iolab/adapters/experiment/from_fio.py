@@ -15,7 +15,7 @@ from pathlib import Path
 from iolab.adapters.system.block import device_at
 from iolab.base.errors import InputError
 from iolab.domain.workload.fio_file import job_file
-from iolab.domain.workload.fio_file.ini import JobFileProblems, filled
+from iolab.domain.workload.fio_file.ini import JobFileProblems, filled, only
 from iolab.domain.workload.fio_file.job_file import JobFile, Runner
 from iolab.domain.workload.fio_file.translate import Plan, plan
 
@@ -29,12 +29,15 @@ def is_job_file(path: Path, text: str) -> bool:
     return job_file.looks_like_one(text)
 
 
-def text_of(path: Path, text: str, runner: Runner = "iolab") -> tuple[str, list[str]]:
-    """The experiment of the job file at `path`, and its options that have no effect on iolab's engine.
+def text_of(path: Path, text: str, runner: Runner = "iolab", sections: Sequence[str] = ()) -> tuple[str, list[str]]:
+    """The experiment of the job file at `path`, and its options that have no effect on iolab's engine. `sections`: of
+    these jobs alone.
 
     Raises:
         InputError: a line for each problem in it.
     """
+    if sections:
+        text = only(text, sections, str(path))
     problems = JobFileProblems(str(path))
     jobs = job_file.read(text, problems, runner=runner, environment=os.environ)
     problems.raise_any()

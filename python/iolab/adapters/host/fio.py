@@ -113,7 +113,9 @@ def _given(phase: FioPhase, names: Sequence[str], group: native.GroupSpec, job: 
         "clat_percentiles": "0",
         "verify_state_save": "0",
     }
-    if "size" not in phase.options[job["name"]] and "filesize" not in phase.options[job["name"]]:
+    options = phase.options[job["name"]]
+    # A share of the file or device may be more than the part of it that is the job's.
+    if "filesize" not in options and ("size" not in options or options["size"].endswith("%")):
         given["size"] = str(job["length_bytes"] * len(files))
     if not {"randseed", "randrepeat"} & phase.options[job["name"]].keys():
         given["randseed"] = str(job["seed"])

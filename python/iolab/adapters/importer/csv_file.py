@@ -48,7 +48,7 @@ def _parse(source: Source, results: Results) -> None:
 
 def _add(found: Sequence[Group], layout: Layout, source: Source, results: Results) -> None:
     table = results.table(1)
-    names = [_metric_of(name) for name in layout.metrics]
+    names = [metric_of(name) for name in layout.metrics]
     keys = layout.keys
     # A file that is one setting among several measured the same as the others, whatever it is called.
     unnamed = WORKLOAD if source.label or layout.setting is None else source.stem_without_round
@@ -75,7 +75,7 @@ def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:
     return sorted(found, key=order)
 
 
-def _metric_of(column: str) -> tuple[str, str, str]:
+def metric_of(column: str) -> tuple[str, str, str]:
     """`random_read/read.iops`, as iolab writes it -> phase, operation, metric. Other names stay as they are, less the
     signs that a metric's key is made of: `MB/s` becomes `MB_per_s`. What a run says of each trial has such a name
     already: `status` becomes `status_`."""

@@ -17,6 +17,8 @@ IN_VAIN_MAX = 16
 COUNTING = 64
 """An error counts the lines before it; so many characters of them cost as much as decoding one."""
 SAME_START_MS = 1500
+CLOSE_MS = 100
+"""The last snapshot may come as soon after the one before it."""
 CLOCK_MS_MAX = 1e12 * 9
 """In ns, it fits into 64 bits."""
 JOB_LISTS = ("jobs", "client_stats")
@@ -111,17 +113,23 @@ def _is_fio(content: Any) -> bool:
 
 
 def last_of_each_run(found: list[Document]) -> list[Document]:
-    """Of the snapshots that --status-interval prints of one run, the last. Their clocks less their runtimes agree."""
+    """Of the snapshots that --status-interval prints of one run, the last. Their clocks less their runtimes agree,
+    within much less than the time between them: short runs follow each other as fast."""
     kept: list[Document] = []
-    before: float | None = None
     for document in found:
-        start_ms = _start_ms(document.content)
-        if start_ms is not None and before is not None and abs(start_ms - before) <= SAME_START_MS:
+        if kept and _is_snapshot(kept[-1].content, document.content):
             kept[-1] = document
         else:
             kept.append(document)
-        before = start_ms
     return kept
+
+
+def _is_snapshot(earlier: JsonObject, later: JsonObject) -> bool:
+    starts = _start_ms(earlier), _start_ms(later)
+    if starts[0] is None or starts[1] is None:
+        return False
+    between_ms = number(later, "timestamp_ms") - number(earlier, "timestamp_ms")
+    return abs(starts[1] - starts[0]) <= min(SAME_START_MS, max(between_ms / 2, CLOSE_MS))
 
 
 def job_list(content: JsonObject) -> list[Any]:

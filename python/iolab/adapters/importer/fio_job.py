@@ -16,7 +16,11 @@ from iolab.base.strict_json import JsonObject
 KIB = 1024
 COUNT_END = 2.0**63
 US = 1e3
-WAYS = ("read", "write")
+WAYS = {"read": "read", "write": "write", "trim": "discard", "sync": "sync"}
+"""fio's directions -> what iolab calls their operations."""
+MIXED = "mixed"
+"""Reads and writes together, of `unified_rw_reporting`. Where it is `both`, they stand beside it."""
+TRANSFERS = ("read", "write", MIXED)
 QUANTILES = {"50.000000": "p50", "90.000000": "p90", "99.000000": "p99", "99.900000": "p999"}
 _V2_BITS = "FIO_IO_U_PLAT_BITS"
 
@@ -56,10 +60,17 @@ class Job:
 
     @cached_property
     def sides(self) -> dict[str, Side]:
-        """By direction, and `sync`: what the job did there; directions without operations are left out."""
-        found = {way: _side(table(self.raw, way)) for way in WAYS}
-        found["sync"] = _side(table(self.raw, "sync"))
-        return {way: side for way, side in found.items() if side.ops > 0}
+        """By operation: what the job did there; those that it did not do are left out."""
+        found = {op: _side(table(self.raw, way)) for way, op in WAYS.items()}
+        found = {op: side for op, side in found.items() if side.ops > 0}
+        mixed = _side(table(self.raw, MIXED))
+        return found if found.keys() & set(TRANSFERS) or not mixed.ops else {**found, MIXED: mixed}
+
+    @property
+    def transfers(self) -> list[Side]:
+        """What the job's rates are of: reads and writes; of a job that only discards, that."""
+        moved = [side for op, side in self.sides.items() if op in TRANSFERS]
+        return moved or [side for op, side in self.sides.items() if op == "discard"]
 
     @property
     def runtime_ms(self) -> float:
@@ -104,15 +115,16 @@ def _side(raw: JsonObject) -> Side:
     size = number(raw, "io_bytes")
     if "io_kbytes" not in raw and "bw_bytes" not in raw:
         size *= KIB
-    latency = _latency(raw)
-    ops = number(raw, "total_ios") or (latency.count if latency else 0.0)
-    if not ops and "iops" in raw:
-        ops = number(raw, "iops") * number(raw, "runtime") / 1000
-    return Side(ops, size, number(raw, "runtime"), latency)
+    runtime_ms = number(raw, "runtime")
+    counted = number(raw, "total_ios")
+    latency = _latency(raw, counted or number(raw, "iops") * runtime_ms / 1000)
+    ops = counted or (latency.count if latency else number(raw, "iops") * runtime_ms / 1000)
+    return Side(ops, size, runtime_ms, latency)
 
 
-def _latency(raw: JsonObject) -> Latency | None:
-    """Total latency, submission included; of old versions and of syncs, whatever there is."""
+def _latency(raw: JsonObject, ops: float) -> Latency | None:
+    """Total latency, submission included; of old versions and of syncs, whatever there is. `ops`: how many operations
+    there were, where it does not say of how many it is."""
     ns = "lat_ns" in raw or "clat_ns" in raw
     scale = 1.0 if ns else US
     total = table(raw, "lat_ns" if ns else "lat")
@@ -124,7 +136,7 @@ def _latency(raw: JsonObject) -> Latency | None:
     with_percentiles = total if table(total, "percentile") else completion
     percentiles = table(with_percentiles, "percentile")
     return Latency(
-        count=max(0.0, number(chosen, "N") or number(raw, "total_ios")),
+        count=max(0.0, number(chosen, "N") or ops),
         min_ns=number(chosen, "min") * scale,
         max_ns=number(chosen, "max") * scale,
         mean_ns=number(chosen, "mean") * scale,
@@ -143,12 +155,12 @@ def _bins(raw: JsonObject, scale: float) -> tuple[tuple[int, int], ...]:
     for key in raw:
         at, count = whole_number(key), number(raw, key)
         if at is not None and 0 < count < COUNT_END:
-            value = _latency_of_bin(at, bits) if isinstance(bits, int) else at
+            value = latency_of_bin(at, bits) if isinstance(bits, int) else at
             found.append((int(value * scale), int(count)))
     return tuple(sorted(found))
 
 
-def _latency_of_bin(index: int, bits: int) -> int:
+def latency_of_bin(index: int, bits: int) -> int:
     """The middle of fio 2's bin `index`: exact up to 2^(bits + 1), then 2^bits bins for each doubling."""
     bits = min(max(bits, 1), 16)
     if index < 1 << (bits + 1):

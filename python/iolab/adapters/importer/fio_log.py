@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from iolab._native import IoLog, LogDirection
 from iolab.adapters.importer import pieces
@@ -28,6 +28,9 @@ KIB = 1024
 NS_PER_MS = 1e6
 WAYS = {0: "read", 1: "write"}
 LINES_LOOKED_AT = 50
+OTHER_CLOCK_MS = 10**9
+"""No job begins its log after eleven days."""
+TIME_DIGITS_MAX = 20
 LATENCIES = ("lat", "clat", "slat")
 
 _LINE = re.compile(r"\s*+\d{1,20}+,\s*+\d{1,20}+,\s*+[0-3],\s*+\d{1,20}+(?:,\s*+(?:0x)?[\da-f]++){0,3}+\s*+$", re.ASCII)
@@ -55,9 +58,10 @@ def _parse(source: Source, results: Results, kind: Kind, value_ns: float = 1.0) 
     if named:
         log = _Log(kind, scale, named["stem"], log.workload)
     end = pieces.end_of_whole_lines(source.path, fields, ",", results)
-    width_ms = max(1, -(-(_last_ms(source.path) + 1) // INTERVALS_MAX))
+    origin_ms = _origin_ms(source)
+    width_ms = max(1, -(-(_last_ms(source.path) - origin_ms + 1) // INTERVALS_MAX))
     try:
-        directions = pieces.added_up(source.path, source.begin, end, lambda: IoLog(width_ms)).directions()
+        directions = pieces.added_up(source.path, source.begin, end, lambda: _Sums(width_ms, origin_ms)).directions()
     except ValueError as error:
         raise _no_line(source, *pieces.line_at(source.path, error.args[0])) from None
     row = results.table(1).row(log.setting, log.workload)
@@ -68,6 +72,49 @@ def _parse(source: Source, results: Results, kind: Kind, value_ns: float = 1.0) 
             if log.kind == "lat" and not direction.bytes:
                 results.problem("a line is the mean of a window (log_avg_msec): no quantiles of operations can be told")
             _add(row, log, WAYS[number], direction, width_ms)
+
+
+class _Sums:
+    """What a piece of a log comes to, its times counted from `origin_ms`."""
+
+    def __init__(self, width_ms: int, origin_ms: int) -> None:
+        self.log = IoLog(width_ms)
+        self.origin_ms = origin_ms
+
+    def add(self, text: bytes, begin: int, end: int, offset: int) -> None:
+        """As `pieces.Sums` says."""
+        if not self.origin_ms:
+            self.log.add(text, begin, end, offset)
+            return
+        lines = text[begin:end].splitlines(keepends=True)
+        moved = [self._moved(line) for line in lines]
+        try:
+            self.log.add(b"".join(moved), 0, sum(map(len, moved)), 0)
+        except ValueError as error:
+            place = b"".join(moved)[: error.args[0]].count(b"\n")
+            raise ValueError(offset + sum(map(len, lines[:place]))) from None
+
+    def _moved(self, line: bytes) -> bytes:
+        time, comma, rest = line.partition(b",")
+        digits = time.strip()
+        known = digits.isdigit() and len(digits) <= TIME_DIGITS_MAX
+        return b"%d%b%b" % (max(0, int(digits) - self.origin_ms), comma, rest) if known else line
+
+    def merge(self, later: Self) -> None:
+        """As `pieces.Sums` says."""
+        self.log.merge(later.log)
+
+    def directions(self) -> list[LogDirection | None]:
+        """By fio's number of the direction."""
+        return self.log.directions()
+
+
+def _origin_ms(source: Source) -> int:
+    """What times are counted from: 0 but where they are dates (log_unix_epoch), or of some other clock. Then the first
+    counts as the first millisecond: when the job started is not on record."""
+    times = [int(line.partition(",")[0]) for line in source.head_lines[:LINES_LOOKED_AT] if _LINE.match(line)]
+    first = min(times, default=0)
+    return first - 1 if first >= OTHER_CLOCK_MS else 0
 
 
 def _no_line(source: Source, number: int, text: str) -> InputError:
@@ -82,7 +129,8 @@ def _add(row: Row, log: _Log, op: str, direction: LogDirection, width_ms: int) -
     by_operation = direction.bytes > 0
     _add_total(row, log, op, direction, by_operation)
     if log.kind == "lat" and by_operation:
-        _add_buckets(row, log, op, [(int(highest * log.scale), count) for highest, count in direction.buckets])
+        buckets = [(int(highest * log.scale), count) for highest, count in direction.buckets]
+        _add_buckets(row, op, buckets, direction.max * log.scale)
     for place, interval in enumerate(direction.intervals):
         if interval[0]:
             amount = _of_interval(log, by_operation, interval, width_ms)
@@ -105,10 +153,12 @@ def _add_total(row: Row, log: _Log, op: str, direction: LogDirection, by_operati
         row.add(_metric(log), direction.mean * log.scale, op=op)
 
 
-def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]]) -> None:
+def _add_buckets(row: Row, op: str, buckets: list[tuple[int, int]], highest: float) -> None:
     row.histogram(buckets, op=op)
     for short, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
-        row.add(f"latency_ns_{short}", quantile([(at, at, count) for at, count in buckets], share), op=op)
+        # Of a bucket its upper end, which may lie above the largest that there was.
+        value = quantile([(at, at, count) for at, count in buckets], share)
+        row.add(f"latency_ns_{short}", None if value is None else min(value, highest), op=op)
 
 
 def _of_interval(log: _Log, by_operation: bool, interval: tuple[int, int, int], width_ms: int) -> float:

@@ -9,8 +9,11 @@ from pathlib import Path
 from iolab.adapters.importer.affinity import FORMAT as AFFINITY
 from iolab.adapters.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.adapters.importer.csv_file import FORMAT as CSV_FILE
+from iolab.adapters.importer.diskspd import FORMAT as DISKSPD
+from iolab.adapters.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.adapters.importer.fio_json import FORMAT as FIO_JSON
 from iolab.adapters.importer.fio_log import FORMATS as FIO_LOGS
+from iolab.adapters.importer.fio_text import FORMAT as FIO_TEXT
 from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.fs_mark import FORMAT as FS_MARK
 from iolab.adapters.importer.hyperfine import FORMAT as HYPERFINE
@@ -18,6 +21,8 @@ from iolab.adapters.importer.iostat import FORMAT as IOSTAT
 from iolab.adapters.importer.iostest import FORMAT as IOSTEST
 from iolab.adapters.importer.iozone import FORMAT as IOZONE
 from iolab.adapters.importer.kernels import FORMAT as KERNELS
+from iolab.adapters.importer.load_tools import FORMATS as LOAD_TOOLS
+from iolab.adapters.importer.markdown import FORMAT as MARKDOWN
 from iolab.adapters.importer.mmtests import FORMAT as MMTESTS
 from iolab.adapters.importer.mmtests_log import FORMAT as MMTESTS_LOG
 from iolab.adapters.importer.mountstats import FORMAT as MOUNTSTATS
@@ -26,18 +31,22 @@ from iolab.adapters.importer.mpstat import FORMAT as MPSTAT
 from iolab.adapters.importer.pgbench import FORMAT as PGBENCH
 from iolab.adapters.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
 from iolab.adapters.importer.pgbench import thread_of
+from iolab.adapters.importer.sar import FORMAT as SAR
 from iolab.adapters.importer.source import Source
 from iolab.adapters.importer.spread import FORMAT as SPREAD
 from iolab.adapters.importer.sysbench import FORMAT as SYSBENCH
 from iolab.adapters.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.adapters.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.adapters.importer.tiobench import FORMAT as TIOBENCH
+from iolab.adapters.importer.unread import UNREAD
 from iolab.base.errors import InputError, unknown
 
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
         FIO_JSON,
+        FIO_TEXT,
+        FIO_HIST_LOG,
         *FIO_LOGS,
         TIOBENCH,
         IOZONE,
@@ -58,6 +67,10 @@ FORMATS: dict[str, Format] = {
         SPREAD,
         KERNELS,
         CONTEXT_SWITCHES,
+        SAR,
+        *LOAD_TOOLS,
+        DISKSPD,
+        MARKDOWN,
         CSV_FILE,
     )
 }
@@ -83,6 +96,9 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
     if tables or whole:
         return tables or [CSV_FILE]
+    for unread in UNREAD:
+        if any(unread.line.search(line) for line in source.text_lines):
+            raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     raise InputError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iolab.adapters.collection.place import runs_below
 from iolab.adapters.importer.formats import formats_of
 from iolab.adapters.importer.mmtests_log import is_log_directory
 from iolab.adapters.importer.source import Source
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MEMBERS_MAX = 2000
 """Files of all directories together."""
+OWN_FILES = ("sweep.json", "tune.json", "experiment.toml", "origin", "search.jsonl", "labels.json")
+"""What iolab itself writes beside runs."""
 NAMED_MAX = 6
 _ROUND = re.compile(
     r"(?P<setting>.+?)[-_.](?:(?:round|run|r|iteration|iter|boot)[-_.]?)?(?P<round>\d+)$", re.IGNORECASE
@@ -73,7 +76,9 @@ def groups_of(paths: Sequence[Path], pattern: str | None = None) -> Groups:
 
 def is_run(path: Path) -> bool:
     """Whether it looks like a run's directory, or like a log directory of mmtests, which is read as one."""
-    return (path / "journal.jsonl").exists() or (path / "experiment.toml").exists() or is_log_directory(path)
+    if (path / "journal.jsonl").exists():
+        return True
+    return ((path / "experiment.toml").exists() and not (path / "tune.json").exists()) or is_log_directory(path)
 
 
 def is_directory_of_files(path: Path) -> bool:
@@ -82,8 +87,9 @@ def is_directory_of_files(path: Path) -> bool:
 
 
 def members(path: Path, problems: list[str]) -> list[Path]:
-    """The runs and files of a directory, in the natural order of their names; a run or a file is its only one. What is
-    left out goes to `problems`. InputError if nothing is there."""
+    """The runs and files of a directory, in the natural order of their names, with the runs of the directories in it,
+    such as those of a sweep, a tuner, or a month; a run or a file is its only one. What is left out goes to `problems`.
+    InputError if nothing is there."""
     if not path.exists():
         raise InputError("does not exist", where=str(path), remedy="name a run's directory, or a file of another tool")
     if not is_directory_of_files(path):
@@ -96,9 +102,9 @@ def members(path: Path, problems: list[str]) -> list[Path]:
         raise InputError(f"{len(inside):,} files; expected at most {MEMBERS_MAX:,}", where=str(path))
     found = []
     for one in inside:
-        if one.is_dir() and is_run(one):
-            found.append(one)
-        elif one.is_file():
+        if one.is_dir():
+            found += [one] if is_run(one) else sorted(runs_below(one), key=_natural_order)
+        elif one.is_file() and one.name not in OWN_FILES:
             try:
                 formats_of(Source(one))
                 found.append(one)

@@ -57,10 +57,12 @@ def read_history(
     if len(every) < 2:
         raise InputError("one run is no history", where=str(paths[0]), remedy="name a directory of runs")
     moments, values, lacking = [], [], []
+    machines: list[str] = []
     for path in every:
         run = open_run(path) if path.is_dir() else open_files([path], format_name, ONE_SETTING)
         problems += [f"{path.name}: {problem}" for problem in run.problems]
         moments.append(Moment(path.name, _when(run) or _date_in(path.name), facts_of(run)))
+        machines.append(run.machine_name or "")
         try:
             values.append(_values(run, metrics))
         except InputError as error:
@@ -69,6 +71,12 @@ def read_history(
     if not any(values):
         raise lacking[0] if lacking else InputError("no run has a value", where=str(paths[0]))
     problems += [str(error) for error in lacking]
+    if len(set(machines)) > 1:
+        # What another machine does is no change of this one: each has a series of its own.
+        values = [
+            {(f"{workload} on {machine}", setting, key): value for (workload, setting, key), value in one.items()}
+            for machine, one in zip(machines, values, strict=True)
+        ]
     known = all(moment.when_unix_ns is not None for moment in moments)
     order = sorted(range(len(moments)), key=lambda place: moments[place].when_unix_ns or 0) if known else None
     return _history(moments, values, order, "time" if known else "name", problems)

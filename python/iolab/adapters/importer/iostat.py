@@ -1,4 +1,5 @@
-"""iostat's text, plain or -x, of any version: columns are found by the header. Each device is a workload `iostat
+"""iostat's text, plain, -x, -h or -t, and `sar -d`, of any version: columns are found by the header, which has the
+device first, or last with -h, where a report of a device has several tables. Each device is a workload `iostat
 DEVICE`, the CPU shares are `iostat cpu`. Values are means over the reports; the first report, averages since the boot,
 is left out where others follow it.
 
@@ -15,13 +16,12 @@ from iolab.adapters.importer.results import Results, Table
 from iolab.adapters.importer.source import Line, Source
 from iolab.adapters.importer.sysstat import Means, add_means, cpu_metric, sample
 from iolab.adapters.importer.text import numbers
-from iolab.base.errors import InputError
 
 SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
 WORKLOAD = "iostat"
 CPU = "cpu"
 """In a device's place: the shares of CPU time."""
-_DEVICE = re.compile(r"\s*+Device:?\s++(?P<columns>\S.*)")
+_DEVICE = re.compile(r"\s*+(?:Device:?\s++(?P<columns>\S.*)|(?P<before>\S.*\S)\s++Device\s*+$)")
 _CPU = re.compile(r"\s*+avg-cpu:\s++(?P<columns>%.*)")
 
 Meaning = tuple[str, str, float]
@@ -67,7 +67,9 @@ COLUMNS: dict[str, Meaning] = {
 _REQUESTS = {"read": ("r/s",), "write": ("w/s",), "sync": ("f/s",), "all": ("tps", "r/s", "w/s")}
 _PER_REQUEST = ("latency_ns_mean", "request_bytes_mean")
 """Weighted by the requests of each report; without any, they are no figure."""
-_WITH_UNIT = re.compile(r"\d++(?:\.\d++)?[kMGTP]")
+_WITH_UNIT = re.compile(r"(?P<digits>\d++(?:\.\d++)?)(?P<unit>[BkMGTP])")
+_KIB_OF_UNIT = {"B": 1 / 1024, "k": 1.0, "M": 2.0**10, "G": 2.0**20, "T": 2.0**30, "P": 2.0**40}
+"""What --human writes behind sizes, whose columns are in kB."""
 
 
 class Reports:
@@ -103,32 +105,55 @@ class _Reader(TableReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
         self.reports = Reports()
-        self.is_cpu = False
+        self.is_cpu = self.is_last = False
+        self.waiting: dict[str, dict[str, float]] = {}
+        """Of a report with several tables, by device, what was read of it."""
 
     def header(self, line: Line) -> bool:
         cpu = _CPU.match(line.text)
         found = cpu or _DEVICE.match(line.text)
-        if not found or not (cpu or set(found["columns"].split()) & COLUMNS.keys()):
+        columns = _columns(found) if found else []
+        if not found or not (cpu or set(columns) & COLUMNS.keys()):
             return False
-        self.is_cpu = bool(cpu)
-        self.columns = found["columns"].split()
+        self.is_cpu, self.is_last = bool(cpu), not cpu and found["columns"] is None
+        if any(set(columns) & values.keys() for values in self.waiting.values()) or not self.is_last:
+            self.report()
+        self.columns = columns
         self.table = self.results.table(line.number)
         return True
 
     def row(self, line: Line, table: Table) -> bool:
-        name, words = (CPU, line.words) if self.is_cpu else (line.words[0], line.words[1:])
-        if len(words) == len(self.columns) and any(map(_WITH_UNIT.fullmatch, words)):
-            raise InputError(
-                "numbers with units of their own",
-                where=f"{self.source.name}:{line.number}",
-                remedy="run iostat without --human",
-            )
+        words = line.words
+        name = CPU if self.is_cpu else words.pop(-1 if self.is_last else 0)
+        if len(words) == len(self.columns):
+            words = [in_kib(word) for word in words]
         cells = numbers(self.source, line, words, self.columns)
         if cells is None:
             return False
         by_column = zip(self.columns, cells, strict=True)
-        self.reports.add(name, {column: value for column, value in by_column if value is not None})
+        values = {column: value for column, value in by_column if value is not None}
+        if self.is_last:
+            self.waiting.setdefault(name, {}).update(values)
+        else:
+            self.reports.add(name, values)
         return True
+
+    def report(self) -> None:
+        """The report ends: all of its tables are read."""
+        for name, values in self.waiting.items():
+            self.reports.add(name, values)
+        self.waiting = {}
+
+
+def _columns(header: re.Match[str]) -> list[str]:
+    found = header.groupdict()
+    return (found["columns"] or found.get("before") or "").split()
+
+
+def in_kib(word: str) -> str:
+    """`1.7M`, as --human writes it, as a number of kB; other words as they are."""
+    found = _WITH_UNIT.fullmatch(word)
+    return f"{float(found['digits']) * _KIB_OF_UNIT[found['unit']]:.6f}" if found else word
 
 
 def _cpu_meaning(column: str) -> Meaning | None:
@@ -139,12 +164,13 @@ def _cpu_meaning(column: str) -> Meaning | None:
 def _parse(source: Source, results: Results) -> None:
     reader = _Reader(source, results)
     reader.read()
+    reader.report()
     reader.reports.finish(source, results)
 
 
 FORMAT = Format(
     name="iostat",
-    help="iostat's reports, plain or -x: devices and CPUs",
+    help="iostat's reports, plain, -x, -h or -t: devices and CPUs",
     recognises=lambda source: source.has_line(_CPU) or any(_names_columns(line) for line in source.text_lines),
     parse=_parse,
     words=("avg-cpu", "Device", "rkB/s", "w_await", "%util", "tps"),
@@ -153,4 +179,4 @@ FORMAT = Format(
 
 def _names_columns(line: str) -> bool:
     found = _DEVICE.match(line)
-    return bool(found and set(found["columns"].split()) & COLUMNS.keys())
+    return bool(found and set(_columns(found)) & COLUMNS.keys())

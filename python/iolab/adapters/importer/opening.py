@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.adapters.importer.formats import formats_of, sources_of
+from iolab.adapters.importer.groups import Group, Groups
 from iolab.adapters.importer.mmtests_log import is_log_directory, sources_in
 from iolab.adapters.importer.results import Results
 from iolab.adapters.importer.run import in_memory, write
@@ -44,17 +45,42 @@ def open_files(paths: Sequence[Path], format_name: str | None = None, setting: s
 
 def import_files(paths: Sequence[Path], out: Path, format_name: str | None = None) -> RunDirectory:
     """Makes a run directory of one or more files. InputError names what is wrong, and where."""
+    return import_groups(Groups([Group("", list(paths), named=False)], None, []), out, format_name)
+
+
+def import_groups(groups: Groups, out: Path, format_name: str | None = None) -> RunDirectory:
+    """The same of files that are grouped: the files of a named group are rounds of the setting of that name."""
     check_free(out)
-    results, sources = _read(paths, format_name)
-    return write(out, results, sources)
+    results = Results()
+    used: list[tuple[str, str]] = []
+    together = [path for group in groups.groups if not group.named for path in group.paths]
+    for name, members in [(None, together), *((group.name, group.paths) for group in groups.groups if group.named)]:
+        used += _add(members, format_name, name, results)
+    results.problems += groups.problems
+    return write(out, _finished(results, used), used)
 
 
 def _read(
     paths: Sequence[Path], format_name: str | None, setting: str | None = None
 ) -> tuple[Results, list[tuple[str, str]]]:
     results = Results()
+    used = _add(paths, format_name, setting, results)
+    return _finished(results, used), used
+
+
+def _finished(results: Results, used: Sequence[tuple[str, str]]) -> Results:
+    if not results.finish():
+        raise _nothing(results, used)
+    return results
+
+
+def _add(
+    paths: Sequence[Path], format_name: str | None, setting: str | None, results: Results
+) -> list[tuple[str, str]]:
     used = []
     for path in (path for path in paths if path.is_dir()):
+        if RunDirectory(path).journal_file.exists():
+            raise InputError("is a run already", where=str(path), remedy=f"iolab show {path}")
         used += _read_directory(path, results)
     for source in sources_of([path for path in paths if not path.is_dir()], setting):
         formats = formats_of(source, format_name)
@@ -62,9 +88,7 @@ def _read(
         for one in formats:
             one.parse(source, results)
         used.append((source.name, " ".join(one.name for one in formats)))
-    if not results.finish():
-        raise _nothing(results, used)
-    return results, used
+    return used
 
 
 def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
@@ -100,4 +124,4 @@ def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:
 
 HOW_TO_FORCE = "name the format with --from; docs/reference/importers.md lists them"
 
-__all__ = ["import_files", "open_files", "open_run"]
+__all__ = ["import_files", "import_groups", "open_files", "open_run"]

@@ -20,6 +20,8 @@ from iolab.domain.metric import ALL, Key
 
 MAIN = "main"
 PROBLEMS_MAX = 50
+FAULTS_NAMED_MAX = 3
+"""Of one row: a run of many jobs fails in each for the same reason."""
 SETTINGS_MAX = 2000
 WORKLOADS_MAX = 2000
 FIGURES_MAX = 2_000_000
@@ -51,7 +53,8 @@ class Row:
     phase: str
     room: Room = field(default_factory=Room)
     rows: list[TableRow] = field(default_factory=list)
-    faulty: bool = False
+    faults: list[str] = field(default_factory=list)
+    """What the source says that went wrong."""
     started_unix_ns: int = 0
     """When it was measured; 0 where the source does not say."""
     said: set[tuple[str, str]] = field(default_factory=set)
@@ -62,6 +65,10 @@ class Row:
         """What makes a row the same measurement as another: names, and the metric that it begins with."""
         return self.setting, self.workload, self.phase, self.rows[0].key if self.rows else None
 
+    def key(self, metric: str, op: str = ALL) -> str:
+        """What the metric is called in this row's phase."""
+        return str(Key(None if self.phase == MAIN else self.phase, op, metric))
+
     def add(
         self, metric: str, value: float | None, *, op: str = ALL, job: str = ALL, absent: str = "not in the source"
     ) -> None:
@@ -69,7 +76,7 @@ class Row:
         number is absent, with the reason."""
         if value is not None and not math.isfinite(value):
             value, absent = None, "not a finite number in the source"
-        key = str(Key(None if self.phase == MAIN else self.phase, op, metric))
+        key = self.key(metric, op)
         if (key, job) in self.said:
             return
         self.said.add((key, job))
@@ -89,8 +96,8 @@ class Row:
             self._append(TableRow(self.phase, job, op, "interval", metric, None, start_ns, value, None))
 
     def fault(self, text: str, *, job: str | None = None, errno: int | None = None) -> None:
-        """The source says that something went wrong."""
-        self.faulty = True
+        """The source says that something went wrong: the row's figures are shown to nobody as a measurement."""
+        self.faults.append(text)
         name = f"errno_{errno}" if errno else None
         self._append(TableRow(self.phase, job, None, "fault", name, None, None, 1.0, text))
 
@@ -252,7 +259,9 @@ class Results:
             self._by_place[place] = trial
             self.trials.append(trial)
         trial.rows += row.rows
-        trial.faulty |= row.faulty
+        trial.faulty |= bool(row.faults)
+        for text in row.faults[:FAULTS_NAMED_MAX]:
+            self.problem(f"{row.workload}: {text}; its figures are not judged")
 
     def _known(self, names: set[str], name: str, most: int, what: str) -> None:
         """Each is compared with the others: InputError when there are too many."""

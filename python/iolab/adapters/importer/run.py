@@ -62,7 +62,7 @@ class ImportedRun(RunData):
         import polars as pl
 
         chosen = self.table.filter(pl.col("what") == "metric", pl.col("job") == "all")
-        return chosen.select(index.COLUMNS).sort("trial", maintain_order=True)
+        return self._judged(chosen.select(index.COLUMNS).sort("trial", maintain_order=True))
 
     def record(self, trial: int) -> Record:
         """The trial's names; there is nothing else on record."""

@@ -20,6 +20,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 OTHER_ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 _QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
+_QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
 _ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iteration|iter)[-_.]?\d+$", re.IGNORECASE)
 
 
@@ -182,8 +183,11 @@ _LONG_NUMBER = re.compile(rf"(?<!\d)\d{{{DIGITS_MAX + 1}}}")
 
 
 def json_text(source: Source) -> str:
-    """The file as text that can be decoded. InputError for more than 256 MiB, 10 million values, or 400 digits."""
+    """The file as text that can be decoded, without the marks of quoting. InputError for more than 256 MiB, 10 million
+    values, or 400 digits."""
     text = source.whole()
+    if _QUOTED_LINE.search(text):
+        text = "\n".join(map(_plain, text.split("\n")))
     values = sum(map(text.count, ",[{"))
     if values > VALUES_MAX:
         raise InputError(

@@ -1,4 +1,4 @@
-"""sysbench's report, versions 0.5 and 1.0: fileio, cpu, memory, threads, mutex and the SQL tests.
+"""sysbench's report, versions 0.5 to 1.1: fileio, cpu, memory, threads, mutex and the SQL tests.
 
 Megabytes are 2^20 bytes, latencies milliseconds with two decimals. Lines of --report-interval become a time series;
 --histogram is not read.
@@ -46,6 +46,7 @@ _RATES = {
     "read, MiB/s": ("read", "rate_bytes_per_s", float(MIB)),
     "written, MiB/s": ("write", "rate_bytes_per_s", float(MIB)),
     "events per second": ("all", "events_per_s", 1.0),
+    "events/s (eps)": ("all", "events_per_s", 1.0),
 }
 _LATENCIES = {"min": "latency_ns_min", "avg": "latency_ns_mean", "max": "latency_ns_max"}
 _PARTS = {
@@ -119,7 +120,7 @@ class _Reader:
             op, metric, scale = _RATES[name]
             if number(value):
                 self.values[op, metric] = _scaled(value, scale)
-        elif name == "total time":
+        elif name in ("total time", "time elapsed"):
             self.values["all", "elapsed_s"] = number(value)
         elif name == "total number of events":
             self.events = number(value)

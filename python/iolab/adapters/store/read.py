@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from iolab.domain.record import Record
 
 TRIALS_NAMED_MAX = 5
+FAILED_ELSEWHERE = "it failed, as the source says"
 _DELETE_INDEX = "delete the run's index directory, so that every file is examined and damaged ones are left out"
 NAMES = ("trial", "round", "workload", "setting")
 """Columns of every frame of rows."""
@@ -52,15 +53,17 @@ def read(path: Path, within: Path | None = None) -> RunData:
     found = examine(directory, state)
     started = state.started
     machine, machine_problems = _read_machine(directory, None if started is None else started.get("machine_sha256"))
+    # Of what another tool says that it failed, a line of the import stands in the journal.
+    imports = [str(event["text"]) for event in journal.events if event["event"] == "import_problem"]
     problems = [
         *journal.problems,
         *found.problems,
         *machine_problems,
         *_experiment_problems(directory, None if started is None else started.get("experiment_sha256")),
         *_session_problems(state),
-        *(str(event["text"]) for event in journal.events if event["event"] == "import_problem"),
+        *imports,
         *clock_problems(journal.events),
-        *_status_problems(found),
+        *([] if imports else _status_problems(found)),
     ]
     return RunData(directory, state, machine, found, problems)
 
@@ -208,7 +211,7 @@ class RunData:
         if not parts:
             return pl.DataFrame(schema=_schema(index.COLUMNS))
         with self._decoding():
-            return pl.concat(parts).sort("trial", maintain_order=True).collect()
+            return self._judged(pl.concat(parts).sort("trial", maintain_order=True).collect())
 
     @cached_property
     def keys(self) -> list[str]:
@@ -251,7 +254,8 @@ class RunData:
 
     def job_metrics(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
         """Each job's own metrics, where a trial has several jobs: the columns of `metrics`, and job."""
-        return self._rows("metric", workload, setting, ("phase", "job", "op", "metric", "key", "value", "reason"))
+        columns = ("phase", "job", "op", "metric", "key", "value", "reason")
+        return self._judged(self._rows("metric", workload, setting, columns))
 
     def histograms(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
         """Latency counts by bucket: trial, round, workload, setting, phase, job ("all" or one's name), op,
@@ -334,6 +338,20 @@ class RunData:
         for workload, key, *rows in self.metrics.group_by("workload", "key", maintain_order=True).agg(columns).rows():
             places.setdefault(workload, {})[key] = (rows[0], rows[1], rows[2])
         return places
+
+    def _judged(self, rows: polars.DataFrame) -> polars.DataFrame:
+        """The rows, without the values of what failed by the words of another tool, which measured to an unknown point.
+        What iolab measured itself is `failed` then, or has its errors counted."""
+        import polars as pl
+
+        faulty = self.trials.filter(status="faulty")["trial"].to_list() if self.machine_name == IMPORTED else []
+        if not faulty:
+            return rows
+        is_whole = ~pl.col("trial").is_in(faulty)
+        return rows.with_columns(
+            pl.when(is_whole).then("value").alias("value"),
+            pl.when(is_whole).then("reason").otherwise(pl.lit(FAILED_ELSEWHERE)).alias("reason"),
+        )
 
     def _in_order(self, column: Literal["workload", "setting"], known: list[str]) -> list[str]:
         events = self.found.trials.values()

@@ -66,6 +66,11 @@ class Note(TypedDict):
 _NOTE = TypeAdapter(Note)
 
 
+def is_tune(path: Path) -> bool:
+    """Whether `iolab tune` made the directory."""
+    return beneath.is_file(path / NOTE)
+
+
 @dataclass(frozen=True)
 class TuneDirectory:
     """The parts of a tuner's directory by name, and the experiments of its runs."""
@@ -100,7 +105,7 @@ class TuneDirectory:
     def open(path: Path) -> TuneDirectory:
         """InputError for a directory that is no tuner's."""
         told = path / NOTE
-        if not beneath.is_file(told):
+        if not is_tune(path):
             raise InputError("is no tuner's directory", where=str(path), remedy="name one that iolab tune made")
         try:
             note = checked_json(_NOTE, read_bounded(told, MIB, "a tuner's note", within=path))

@@ -13,6 +13,7 @@ from iolab.presentation.cli.options import (
     CsvColumns,
     FailOn,
     From,
+    GroupBy,
     HigherIsBetter,
     Json,
     LowerIsBetter,
@@ -39,15 +40,7 @@ def compare(
             show_default=False,
         ),
     ],
-    group_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX",
-            help="What in DIRECTORY/NAME is the setting: the group named `setting`, (?P<setting>...), else the first "
-            "group. Files or runs of the same setting are its rounds.",
-            show_default=False,
-        ),
-    ] = None,
+    group_by: GroupBy = None,
     setting_column: SettingColumn = None,
     round_column: RoundColumn = None,
     workload_column: WorkloadColumn = None,

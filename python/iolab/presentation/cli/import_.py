@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.options import GroupBy, Json
 from iolab.presentation.cli.output import print_json, print_lines
 
 
@@ -16,8 +16,9 @@ def import_files(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Files of other tools, or a log directory of mmtests. The name of a setting comes from the file's "
-            "text, else from its name: base-run1.json and base-run2.json are two rounds of the setting base.",
+            help="Files of other tools, directories of them, or a log directory of mmtests. The name of a setting "
+            "comes from the file's text, else from its name: base-run1.json and base-run2.json are two rounds of the "
+            "setting base. Files are grouped as iolab compare groups them.",
             show_default=False,
         ),
     ],
@@ -27,13 +28,12 @@ def import_files(
         typer.Option(
             "--from",
             metavar="FORMAT",
-            help="The format, if the content is not recognised: fio-json, "
-            "fio-bw-log, fio-iops-log, "
-            "fio-lat-log, fio-lat-log-usec, tiobench, iozone, fs_mark, iostest, mmtests, mmtests-log, hyperfine, "
-            "sysbench, pgbench, pgbench-log, time, mountstats, mpstat, iostat, affinity, spread, kernels or csv.",
+            help="The format, if the content is not recognised: one of those that docs/reference/importers.md lists, "
+            "such as fio-text, iostat or csv.",
             show_default=False,
         ),
     ] = None,
+    group_by: GroupBy = None,
     json: Json = False,
 ) -> None:
     """Make a run from files of other tools, for show, compare, explain and report.
@@ -41,10 +41,12 @@ def import_files(
     iolab recognises the format by the content. It finds tables in mails and logs, also quoted ones. It reports what is
     cut off or doubtful, and reads the rest.
     """
-    from iolab.adapters.importer.opening import import_files as make_run
+    from iolab.adapters.importer.groups import groups_of
+    from iolab.adapters.importer.opening import import_groups
     from iolab.adapters.store import read
 
-    data = read(make_run(files, out, from_).path)
+    groups = groups_of(files, group_by)
+    data = read(import_groups(groups, out, from_).path)
     if json:
         print_json(
             {
@@ -56,6 +58,7 @@ def import_files(
             }
         )
         return
+    print_lines([groups.read_as] if groups.read_as else [])
     print_lines(data.problems, "! ")
     rounds = data.trials["round"].n_unique()
     print(

@@ -97,6 +97,16 @@ From = Annotated[
     ),
 ]
 
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REGEX",
+        help="What in DIRECTORY/NAME is the setting: the group named `setting`, (?P<setting>...), else the first "
+        "group. Files or runs of the same setting are its rounds.",
+        show_default=False,
+    ),
+]
+
 Metrics = Annotated[
     list[str] | None,
     typer.Option(

@@ -30,16 +30,23 @@ def report(
     """Write a run as one HTML file that opens without a network.
 
     It holds the conclusion, what to be careful about, what moved together, the table (also as CSV), sweeps, throughput
-    over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong.
+    over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong. Of a sweep
+    it has the comparisons of all cells, of `iolab tune` the fresh rounds of what was found.
     """
     from iolab.adapters.importer.opening import open_run
     from iolab.base import output_file
-    from iolab.presentation.report import write
+    from iolab.presentation.directories import one_run, sweep_comparisons
+    from iolab.presentation.report import comparison, write
 
     to_stdout = output_file.is_stdout(output)
     if json and to_stdout:
         raise InputError("prints on standard output, and so does the page", where="--json", remedy="leave one out")
-    size = write(open_run(run, from_), output, metric or ())
+    if (cells := sweep_comparisons(run, metric or ())) is not None:
+        page = comparison.render(f"Sweep {run.name}", [], *cells).encode()
+        output_file.write(output, page, [run / "sweep.json"])
+        size = len(page)
+    else:
+        size = write(open_run(one_run(run), from_), output, metric or ())
     if json:
         print_json({"report": str(output), "bytes": size})
     elif not to_stdout:

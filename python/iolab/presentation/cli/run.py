@@ -16,6 +16,8 @@ from iolab.presentation.cli.outcome import check_conditions, show_outcome
 from iolab.presentation.cli.where import executor_on
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from iolab.adapters.experiment import Experiment
 
 ENGINES = ("iolab", "fio")
@@ -88,6 +90,14 @@ def run(
             show_default=False,
         ),
     ] = None,
+    section: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Run only this job of a fio job file. May be given several times.  [default: all]",
+            show_default=False,
+        ),
+    ] = None,
     probe: Annotated[
         list[str] | None,
         typer.Option(
@@ -151,7 +161,8 @@ def run(
     if prepare is not None and not command:
         raise InputError("is for --command", where="--prepare")
     if resume is not None:
-        _refuse_with_resume({"--out": out, "--seed": seed, "--machine": machine, "--engine": engine, "--probe": probe})
+        given = {"--out": out, "--seed": seed, "--machine": machine, "--engine": engine, "--probe": probe}
+        _refuse_with_resume({**given, "--section": section})
     elif retry_failed or trust_run:
         option = "--retry-failed" if retry_failed else "--trust-run"
         raise InputError(f"{option} is for --resume", where="iolab run")
@@ -184,7 +195,7 @@ def run(
                 loaded = _of_commands(command, prepare, machine, engine, probes)
             else:
                 assert experiment is not None
-                loaded = load(experiment, machine, engine, probes)
+                loaded = load(experiment, machine, engine, probes, sections=section or ())
                 _say_if_target_is_left_out(loaded, experiment)
             done = start(
                 loaded,
@@ -223,7 +234,15 @@ def _known_probes(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def load(path: Path, machine: str | None, engine: str | None, probes: list[str], *, tuned: bool = False) -> Experiment:
+def load(
+    path: Path,
+    machine: str | None,
+    engine: str | None,
+    probes: list[str],
+    *,
+    tuned: bool = False,
+    sections: Sequence[str] = (),
+) -> Experiment:
     """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
     wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
     from iolab.adapters.machine_file import is_model
@@ -239,9 +258,10 @@ def load(path: Path, machine: str | None, engine: str | None, probes: list[str],
     path = find(path)
     text = read_text(path)
     if not is_job_file(path, text):
-        if engine is not None:
+        if engine is not None or sections:
+            where = "--section" if engine is None else "--engine"
             raise InputError(
-                "only for a fio job file", where="--engine", remedy="an experiment's workloads and settings say theirs"
+                "only for a fio job file", where=where, remedy="an experiment's workloads and settings say theirs"
             )
         found = loads(text, str(path), probes=probes, machine=machine)
         if found.tuning is not None and not tuned:
@@ -249,7 +269,7 @@ def load(path: Path, machine: str | None, engine: str | None, probes: list[str],
         return found
     if engine not in (None, *ENGINES):
         raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
-    text, without_effect = text_of(path, text, "fio" if engine == "fio" else "iolab")
+    text, without_effect = text_of(path, text, "fio" if engine == "fio" else "iolab", sections)
     if without_effect:
         print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
     return loads(text, str(path), probes=probes, machine=machine)

@@ -9,6 +9,7 @@ import typer
 
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import From, Json, Metrics, RunOrFile
+from iolab.presentation.cli.output import print_lines
 from iolab.presentation.table import FORMATS
 
 
@@ -30,15 +31,21 @@ def show(
     """Print a run, or a file of another tool, as a table with verdicts.
 
     The table has a row per workload and metric, and a column per setting. Of a sweep it is a grid: a row per machine,
-    a verdict in each cell; `--as csv` and `--as json` give the grid to programs.
+    a verdict in each cell; `--as csv` and `--as json` give the grid to programs. Of a search (`iolab tune`, `iolab
+    bisect`) it is what was found.
 
     Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
     """
     from iolab.adapters.importer.opening import open_run
     from iolab.adapters.store.sweep import is_sweep
+    from iolab.presentation.directories import answer_lines, one_run
     from iolab.presentation.table import render, render_json, verdict_grid
 
     if as_ == "grid" or is_sweep(run):
         sys.stdout.write(verdict_grid.rendered(run, "json" if json else as_, metric or ()))
         return
+    if as_ == "plain" and not json and (answer := answer_lines(run)) is not None:
+        print_lines(answer)
+        return
+    run = one_run(run)
     sys.stdout.write((render_json if json else render)(open_run(run, from_), as_, metric or ()))

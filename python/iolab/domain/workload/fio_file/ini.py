@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, unknown
 from iolab.base.option import shown
 from iolab.base.plain_text import is_one_line
 
@@ -88,6 +88,24 @@ def parse(text: str, environment: Mapping[str, str], problems: JobFileProblems) 
     return sections
 
 
+def only(text: str, names: Sequence[str], where: str) -> str:
+    """The text with the sections of these names and [global] alone, every line where it was, as fio's --section.
+    InputError for a name that no section has."""
+    kept: list[str] = []
+    present: dict[str, None] = {}
+    is_kept = True
+    for line in text.splitlines():
+        if found := _NAME.match(line):
+            present[found["name"]] = None
+            is_kept = found["name"] in ("global", *names)
+        kept.append(line if is_kept else "")
+    for name in names:
+        if name not in present:
+            raise InputError(f"{name}: {unknown('section', name, present)}", where=f"{where}, --section")
+    return "\n".join(kept) + "\n"
+
+
+_NAME = re.compile(r"\s*+\[(?P<name>[^\]]*+)\]")
 _HEADER = re.compile(r"^\s*\[", re.MULTILINE)
 
 

@@ -20,9 +20,9 @@ from iolab.domain.workload.fio_file.value import Reader
 
 @dataclass(frozen=True)
 class Known:
-    """The names that fio 3.33 gives its options and engines. Made by tools/fio_options.py."""
+    """The names that fio gives its options and engines, up to `version`. Made by tools/fio_options.py."""
 
-    source: str
+    version: str
     engines: frozenset[str]
     names: dict[str, str]
     """Every name, aliases too -> the name that fio lists it by."""
@@ -30,10 +30,10 @@ class Known:
 
 @cache
 def known() -> Known:
-    """The names of fio 3.33, read once from options.json beside this file."""
+    """The names, read once from options.json beside this file."""
     data = json.loads(resources.files("iolab.domain.workload.fio_file").joinpath("options.json").read_text())
     names = {alias: name for name, aliases in data["options"].items() for alias in aliases}
-    return Known(data["source"], frozenset(data["engines"]), {**names, **{name: name for name in data["options"]}})
+    return Known(data["version"], frozenset(data["engines"]), {**names, **{name: name for name in data["options"]}})
 
 
 DIRECTIONS = {
@@ -93,9 +93,16 @@ def _read_engine(text: str, kb_base: int = value.KB_BASE) -> str:
     raise ValueError(f'"{text}": {what}; iolab runs {", ".join(ENGINES)}')
 
 
+DISTRIBUTIONS_OF_FIO = ("pareto", "normal", "zoned", "zoned_abs")
+
+
 def _read_distribution(text: str, kb_base: int = value.KB_BASE) -> float | None:
     """zipf's theta; None for uniform."""
     name, _, theta = text.partition(":")
+    if name in DISTRIBUTIONS_OF_FIO:
+        raise ValueError(f'"{text}": fio has {name}, iolab has not; it has random and zipf:THETA')
+    if name == "zipf" and ":" in theta:
+        raise ValueError(f'"{text}": fio has a centre of zipf, iolab has not; it has random and zipf:THETA')
     if text == "random":
         return None
     try:
@@ -146,7 +153,12 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
         None,
         "Offsets are multiples of this, else of the smallest block.",
     )
-    yield "size", sizes, None, "Bytes of the job's files together, and bytes that it transfers."
+    yield (
+        "size",
+        sizes,
+        None,
+        "Bytes of the job's files together, and bytes that it transfers; 100%: all that is there.",
+    )
     yield "io_size", sizes, None, "Bytes that it transfers, instead of size."
     yield "filesize", sizes, None, "Bytes of each file."
     yield "offset", sizes, 0, "Start of the job's I/O in each file."
@@ -209,7 +221,7 @@ _ACCEPTED = {
     "offsets and their order follow the experiment's seed": (
         *("randrepeat", "randseed", "allrandrepeat", "random_generator"),
     ),
-    "jobs are always threads": ("thread",),
+    "jobs are always threads": ("thread", "threads"),
     "every job and the whole stage are in the record": ("group_reporting", "new_group", "description", "unit_base"),
     "latencies are always measured; their histogram is in the record": (
         *("lat_percentiles", "clat_percentiles", "slat_percentiles", "percentile_list", "significant_figures"),
@@ -266,9 +278,13 @@ FORBIDDEN = {
         ("trim_percentage", "trim_verify_zero", "trim_backlog", "trim_backlog_batch", "zonemode", "unlink_each_loop"),
         "it discards, resets or removes data that it did not create",
     ),
+    "recover_zbd_write_error": "it discards, resets or removes data that it did not create",
     **dict.fromkeys(("profile", "allow_mounted_write", "lockmem", "create_only"), "it does not concern a job's I/O"),
 }
 """Options that are refused also when fio runs the job, with why: they reach beyond the target."""
+
+WITHOUT_EFFECT = {"allow_mounted_write": "0"}
+"""What is refused, but for the value that it has anyway."""
 
 FILE_ENGINES = frozenset({*ENGINES, "vsync", "posixaio", "splice"})
 """The engines of fio that read and write the files they are given and do nothing else."""

@@ -81,7 +81,10 @@ def count(text: str, kb_base: int = KB_BASE) -> int:
 
 
 def size(text: str, kb_base: int = KB_BASE) -> int:
-    """A number of bytes, 0 or more. ValueError for any other, and for fio's percentages of a file or device."""
+    """A number of bytes, 0 or more; 0, which is as large as what is there, for all of it. ValueError for any other, and
+    for fio's percentages of a file or device."""
+    if text == "100%":
+        return 0
     if text.endswith("%"):
         raise ValueError(f'"{text}" given; iolab needs a number of bytes, such as 1g')
     return count(text, kb_base)
@@ -251,18 +254,80 @@ def joined(names: Sequence[str]) -> str:
 
 
 def _evaluated(text: str) -> str:
-    """With fio's variables and the four operations between whole numbers: `8*$mb_memory`."""
-    if "$" not in text:
-        return text.strip()
+    """With fio's variables and operations between whole numbers: `8*$mb_memory`, `(2 * 4k + 512)`."""
+    text = text.strip()
+    if "$" not in text and not (text.startswith("(") and text.endswith(")")):
+        return text
     known = {
         "pagesize": os.sysconf("SC_PAGE_SIZE"),
         "mb_memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
         "ncpus": os.cpu_count() or 1,
     }
     filled = re.sub(r"\$(pagesize|mb_memory|ncpus)", lambda found: str(known[found[1]]), text)
-    found = re.fullmatch(r"\s*(\d{1,18})(?:\s*([-+*/])\s*(\d{1,18}))?\s*", filled)
-    if not found or (found[2] == "/" and int(found[3]) == 0):
-        raise ValueError(f'"{text}" given; of variables, iolab reads $pagesize, $mb_memory or $ncpus and one operation')
-    left, operation, right = int(found[1]), found[2], int(found[3] or 0)
-    results = {"+": left + right, "-": left - right, "*": left * right, "/": left // max(right, 1)}
-    return str(results[operation] if operation else left)
+    value = _Expression(filled).value()
+    if value is None:
+        raise ValueError(
+            f'"{text}" given; iolab reads numbers, $pagesize, $mb_memory and $ncpus, with + - * / % and parentheses'
+        )
+    return str(value)
+
+
+EXPRESSION_CHARS_MAX = 200
+
+
+class _Expression:
+    """Whole numbers, with suffixes of 1024, and the operations between them; divisions are cut off, as bc does."""
+
+    def __init__(self, text: str) -> None:
+        bare = "".join(text.split()).lower()
+        self.tokens: list[str] = re.findall(r"\d{1,18}[kmgtp]?|[-+*/%()]", bare)
+        self.is_whole = "".join(self.tokens) == bare and len(bare) <= EXPRESSION_CHARS_MAX
+        self.place = 0
+
+    def value(self) -> int | None:
+        """None for what is no expression, divides by zero, or has no 64 bits."""
+        try:
+            value = self._sum() if self.is_whole else None
+        except (ArithmeticError, ValueError):
+            return None
+        return value if value is not None and self.place == len(self.tokens) and abs(value) <= _LARGEST else None
+
+    def _sum(self) -> int:
+        value = self._product()
+        while (operation := self._next("+", "-")) is not None:
+            value += self._product() * (1 if operation == "+" else -1)
+        return value
+
+    def _product(self) -> int:
+        value = self._number()
+        while (operation := self._next("*", "/", "%")) is not None:
+            right = self._number()
+            if operation == "*":
+                value *= right
+            else:
+                quotient = abs(value) // abs(right) * (1 if (value < 0) == (right < 0) else -1)
+                value = quotient if operation == "/" else value - quotient * right
+        return value
+
+    def _number(self) -> int:
+        sign = 1
+        while self._next("-") is not None:
+            sign = -sign
+        if self._next("(") is not None:
+            value = self._sum()
+            if self._next(")") is None:
+                raise ValueError
+            return sign * value
+        if self.place >= len(self.tokens) or not self.tokens[self.place][0].isdigit():
+            raise ValueError
+        token = self.tokens[self.place]
+        self.place += 1
+        digits = token.rstrip(_PREFIXES)
+        unit = 1 << (10 * (_PREFIXES.index(token[-1]) + 1)) if token != digits else 1
+        return sign * int(digits) * unit
+
+    def _next(self, *operations: str) -> str | None:
+        if self.place < len(self.tokens) and self.tokens[self.place] in operations:
+            self.place += 1
+            return self.tokens[self.place - 1]
+        return None

@@ -1,0 +1,84 @@
+"""Directories of several runs that iolab made: show, report, history and import take them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+from support.command_line import CommandLine
+
+EXPERIMENT = """
+title = "Reads"
+machine = "model:quad-7200"
+rounds = 2
+seed = 1
+
+[workloads.reads]
+pattern = "sequential"
+direct = false
+file_size = "4MiB"
+duration = "20ms"
+
+[settings.none]
+scheduler = "noop"
+
+[settings.deadline]
+scheduler = "deadline"
+"""
+TUNED = (
+    EXPERIMENT.partition("[settings.none]")[0]
+    + """
+[settings.short]
+read_ahead_kb = 8
+
+[tune]
+objectives = ["rate_bytes_per_s"]
+trials = 6
+confirm = 5
+
+[tune.space]
+read_ahead_kb = [8, 128]
+"""
+)
+
+
+def test_a_sweep_has_a_report_and_a_history_and_machines_are_told_apart(iolab: CommandLine) -> None:
+    iolab.write("reads.toml", EXPERIMENT)
+    machines = ("--machine", "model:quad-7200", "--machine", "model:laptop-2010")
+    for name in ("first", "second"):
+        iolab("sweep", "reads.toml", *machines, "--seed", "1", "--out", name)
+    assert "2 machines" in iolab("show", "first").stdout
+    iolab("report", "first", "-o", "sweep.html")
+    page = (iolab.cwd / "sweep.html").read_text()
+    assert "reads on model:quad-7200: reads" in page and "reads on model:laptop-2010: reads" in page
+    found = iolab("history", "first", "second", "--metric", "iops", "--json").json()
+    assert len(found["runs"]) == 4
+    assert found["series"] == 4, "two settings on each of two machines"
+    assert not found["problems"]
+    told = iolab("show", ".", status=2).stderr
+    assert "holds runs, and is none itself; name one of them: first/" in told
+
+
+def test_a_tuner_shows_its_answer_and_reports_its_fresh_rounds(iolab: CommandLine) -> None:
+    iolab.write("tuned.toml", TUNED)
+    iolab("tune", "tuned.toml", "--out", "tuned")
+    assert "On fresh rounds" in iolab("show", "tuned").stdout
+    iolab("report", "tuned", "-o", "tuned.html")
+    assert "read_ahead_kb" in (iolab.cwd / "tuned.html").read_text()
+    assert len(iolab("history", "tuned", "--json").json()["runs"]) >= 2
+
+
+def test_import_groups_names_as_compare_does(iolab: CommandLine) -> None:
+    side = {"io_bytes": 4096, "iops": 1, "runtime": 1000, "total_ios": 1}
+    for name in ("old-1", "old-2", "new-1", "new-2"):
+        job = {"jobname": "a", "groupid": 0, "error": 0, "read": side}
+        iolab.write(f"{name}.json", json.dumps({"fio version": "fio-3.33", "jobs": [job]}))
+    files = [f"{name}.json" for name in ("old-1", "old-2", "new-1", "new-2")]
+    said = iolab("import", *files, "--out", "run").stdout
+    assert "names read as setting and round: old (2), new (2)" in said
+    assert "2 settings, 2 rounds" in said
+    (iolab.cwd / "all").mkdir()
+    for file in files:
+        shutil.move(iolab.cwd / file, iolab.cwd / "all" / file)
+    assert "2 settings, 2 rounds" in iolab("import", "all", "--group-by", "(old|new)-", "--out", "other").stdout
+    assert "is a run already" in iolab("import", "run", "--out", "third", status=2).stderr

@@ -1,0 +1,195 @@
+"""What fio prints, in all its forms: text, terse lines, JSON, logs; alone, in mails, of clients, of what failed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from iolab.adapters.importer.opening import open_files, open_run
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.domain.across import Arm, compare_arms
+from support.command_line import CommandLine
+from test_importer import value
+
+SAMPLES = Path(__file__).parent / "imported"
+MIB = 2**20
+JOB = "a: (groupid=0, jobs=1): err= 0: pid={}: Thu Nov 26 22:00:38 2026\n"
+RESULT = "  read: IOPS={0}, BW=1MiB/s (1MB/s)(1024KiB/1000msec)\n     lat (usec): min=1, max=9, avg={1}, stdev=1\n"
+SHARE = "   bw (  KiB/s): min=1, max=1, per={}%, avg=1.00, stdev= 0.00, samples=1\n"
+STATUS = "\nRun status group 0 (all jobs):\n   READ: bw=1MiB/s (1MB/s), io=1MiB (1MB), run=1-1msec\n"
+
+
+def job(**more: object) -> dict[str, object]:
+    latency = {"min": 1, "max": 9, "mean": 5.0, "stddev": 1.0, "N": 1000}
+    side = {"io_bytes": 4096000, "bw_bytes": 4096000, "iops": 1000.0, "runtime": 1000, "total_ios": 1000}
+    return {"jobname": "a", "groupid": 0, "error": 0, "read": {**side, "lat_ns": latency}, **more}
+
+
+def written(path: Path, *jobs: dict[str, object], **more: object) -> Path:
+    path.write_text(json.dumps({"fio version": "fio-3.33", "jobs": jobs, **more}))
+    return path
+
+
+def text_of(run: RunData) -> list[tuple[str, str, int]]:
+    return [(one[0], one[1], one[2]) for one in run.trials.select("setting", "workload", "round").iter_rows()]
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "workload", "metric", "expected"),
+    [
+        ("fio-2.1.txt", "fio-2.1", "randread", "rate_bytes_per_s", 2**30 / 3.576),
+        ("fio-2.1.txt", "fio-2.1", "randread", "iops", 262144 / 3.576),
+        ("fio-2.1.txt", "fio-2.1", "randread", "latency_ns_mean", 435240),
+        ("fio-2.1.txt", "fio-2.1", "randread", "latency_ns_p999", 1112e3),
+        ("fio-2.1.txt", "fio-2.1", "randread", "cpu_system_s", 0.3032 * 3.576),
+        ("fio-3.33-mail.txt", "here is what I get on ext4", "a", "write.iops", 25850 / 1.001),
+        ("fio-3.33-mail.txt", "here is what I get on ext4", "a", "read.rate_bytes_per_s", 25886 * 4096 / 1.001),
+        ("fio-3.33-terse5.txt", "fio-3.33-terse5", "a", "write.latency_ns_p999", 27e3),
+        ("fio-3.33-terse5.txt", "fio-3.33-terse5", "a", "read.rate_bytes_per_s", 3976 * 1024 / 0.063),
+        ("fio-3.33-terse2.txt", "fio-3.33-terse2", "a", "write.iops", 16215),
+        ("fio_clat_hist.1.log", "fio", "fio clat histogram log", "read.ops", 910),
+    ],
+)
+def test_figures(name: str, setting: str, workload: str, metric: str, expected: float) -> None:
+    assert value(open_run(SAMPLES / name), setting, workload, metric) == pytest.approx(expected, rel=1e-6)
+
+
+def test_runs_of_one_text_are_settings_named_by_what_stands_above_them() -> None:
+    run = open_run(SAMPLES / "fio-3.33-mail.txt")
+    assert text_of(run) == [("here is what I get on ext4", "a", 0), ("And with XFS", "a", 0)]
+
+
+def test_a_client_names_its_host_and_its_sum_is_no_job(tmp_path: Path) -> None:
+    run = open_run(SAMPLES / "fio-3.33-client.txt")
+    assert text_of(run) == [("fio-3.33-client", "c1", 0)]
+    hosts = tmp_path / "hosts.txt"
+    one = JOB.format(1) + RESULT.format(100, 5)
+    hosts.write_text(f"<h1> {one.strip()}\n<h2> {one.replace('pid=1', 'pid=2').strip()}\nAll clients: {one[3:]}")
+    assert sorted(set(open_run(hosts).job_metrics()["job"])) == ["h1:a", "h2:a"]
+
+
+def test_snapshots_of_a_run_are_left_out_but_the_last(tmp_path: Path) -> None:
+    path = tmp_path / "status.txt"
+    path.write_text("".join(JOB.format(7) + RESULT.format(iops, 5) + STATUS for iops in (100, 200, 300)))
+    run = open_run(path)
+    assert value(run, "status", "a", "read.iops") == 300
+    assert "2 snapshots of runs that went on are left out" in run.problems[0]
+
+
+def test_short_runs_that_follow_each_other_are_no_snapshots(tmp_path: Path) -> None:
+    path = tmp_path / "short.json"
+    path.write_text("\n".join(json.dumps({"timestamp_ms": 10**12 + 1300 * n, "jobs": [job()]}) for n in range(3)))
+    assert text_of(open_run(path)) == [("short", "a", n) for n in range(3)]
+
+
+def test_jobs_that_share_a_rate_ran_together_and_others_follow_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.txt"
+    path.write_text("".join(JOB.format(pid) + RESULT.format(100, 5) + SHARE.format("50.00") for pid in (1, 2)))
+    assert value(open_run(path), "jobs", "a", "iops") == 200
+    path.write_text("".join(JOB.format(pid) + RESULT.format(100, 5) + SHARE.format("100.00") for pid in (1, 2)))
+    assert text_of(open_run(path)) == [("jobs", "a", 0), ("jobs", "a", 1)]
+
+
+def test_runs_that_differ_in_an_option_are_settings_named_by_it(tmp_path: Path) -> None:
+    path = tmp_path / "depths.json"
+    documents = [{"jobs": [job()], "global options": {"iodepth": depth, "bs": "4k"}} for depth in ("1", "32", "1")]
+    path.write_text("\n".join(map(json.dumps, documents)))
+    assert text_of(open_run(path)) == [
+        ("depths iodepth=1", "a", 0),
+        ("depths iodepth=32", "a", 0),
+        ("depths iodepth=1", "a", 1),
+    ]
+
+
+def test_a_mixed_report_has_rates_and_latencies(tmp_path: Path) -> None:
+    mixed = job()
+    mixed["mixed"] = mixed.pop("read")
+    run = open_run(written(tmp_path / "mixed.json", mixed))
+    assert [value(run, "mixed", "a", metric) for metric in ("iops", "latency_ns_mean")] == [1000, 5]
+    both = open_run(written(tmp_path / "both.json", job(mixed=mixed["mixed"])))
+    assert value(both, "both", "a", "iops") == 1000, "mixed stands beside the reads that it is made of"
+
+
+def test_trims_are_discards(tmp_path: Path) -> None:
+    trims = job()
+    trims["trim"] = trims.pop("read")
+    run = open_run(written(tmp_path / "trims.json", trims))
+    assert [value(run, "trims", "a", metric) for metric in ("iops", "discard.iops")] == [1000, 1000]
+
+
+@pytest.mark.parametrize("failed", [{"error": 84}, {"total_err": 3, "first_error": 84}, {"error": 5}])
+def test_a_job_that_failed_is_named_and_not_judged(iolab: CommandLine, failed: dict[str, int]) -> None:
+    written(iolab.cwd / "ok.json", job())
+    written(iolab.cwd / "bad.json", job(**failed))
+    said = "job a failed with error"
+    for command in ("show bad.json", "compare ok.json bad.json", "history ok.json bad.json", "import bad.json --out x"):
+        told = " ".join(iolab(*command.split()).stdout.split())
+        assert said in told and "its figures are not judged" in told, command
+    assert said in iolab("show", "x").stdout
+    found = iolab("compare", "ok.json", "x", "--json").json()["comparisons"]
+    assert found and {one["verdict"] for one in found} == {"undecided"}
+
+
+def test_a_key_of_one_file_refuses_no_other(tmp_path: Path) -> None:
+    with_errors = open_files([written(tmp_path / "with.json", job(total_err=0))], None, "with")
+    without = open_files([written(tmp_path / "without.json", job())], None, "without")
+    for arms in ((with_errors, without), (without, with_errors)):
+        found = compare_arms([Arm(str(place), [run]) for place, run in enumerate(arms)])
+        assert "iops" in {one.metric for one in found}
+        assert "errors" not in {one.metric for one in found}
+    with pytest.raises(InputError, match="no such metric"):
+        compare_arms([Arm("a", [without]), Arm("b", [without])], metrics=["errors"])
+
+
+def test_a_latency_without_a_count_of_its_own_is_weighted_by_the_rate(tmp_path: Path) -> None:
+    side = {"io_bytes": 361984, "bw": 68118, "iops": 133, "runtime": 5314}
+    latency = {"min": 189438, "max": 869970, "mean": 478737.47, "stddev": 92629.54}
+    old = {"jobname": "w", "groupid": 0, "error": 0, "write": {**side, "lat": latency}}
+    run = open_run(written(tmp_path / "old.json", old))
+    assert value(run, "old", "w", "latency_ns_mean") == pytest.approx(478737470)
+
+
+def test_a_percentile_does_not_exceed_the_maximum(tmp_path: Path) -> None:
+    one = job()
+    one["read"]["lat_ns"]["percentile"] = {"99.900000": 10}  # type: ignore[index]
+    assert value(open_run(written(tmp_path / "one.json", one)), "one", "a", "latency_ns_p999") == 9
+    log = tmp_path / "x_lat.1.log"
+    log.write_text("".join(f"{n}, {100_001 + n}, 0, 4096\n" for n in range(1, 9)))
+    run = open_run(log)
+    assert value(run, "x", "fio lat log", "read.latency_ns_p999") == value(
+        run, "x", "fio lat log", "read.latency_ns_max"
+    )
+
+
+def test_times_that_are_dates_are_counted_from_the_first(tmp_path: Path) -> None:
+    log = tmp_path / "x_iops.1.log"
+    log.write_text("".join(f"{1_795_691_694_381 + n // 100}, 1, 0, 4096, 0\n" for n in range(3000)))
+    assert value(open_run(log), "x", "fio iops log", "read.iops") == pytest.approx(100_000)
+    log.write_text(
+        "1795691694381, 1, 0, 4096, 0\n1795691694382, 1, 0, 4096, 0\n1795691694383, oops, 0, 4096, 0\n\n1, 1"
+    )
+    with pytest.raises(InputError, match=r"x_iops.1.log:3: no line of an fio log: '1795691694383, oops"):
+        open_run(log, "fio-iops-log")
+
+
+def test_a_cut_terse_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cut.txt"
+    path.write_text((SAMPLES / "fio-3.33-terse5.txt").read_text()[:400])
+    with pytest.raises(InputError, match=r"cut.txt:1: the line is cut off"):
+        open_run(path)
+
+
+def test_json_in_a_mail_is_read_quoted_too(tmp_path: Path) -> None:
+    path = tmp_path / "mail.txt"
+    text = json.dumps({"fio version": "fio-3.33", "jobs": [job()]}, indent=2)
+    path.write_text("He wrote:\n" + "\n".join(f"> {line}" for line in text.split("\n")) + "\nBye\n")
+    assert value(open_run(path), "mail", "a", "iops") == 1000
+
+
+def test_lines_that_lost_their_indentation_are_no_headings(tmp_path: Path) -> None:
+    path = tmp_path / "flat.txt"
+    lines = (SAMPLES / "fio-3.33-mail.txt").read_text().split("\n")
+    path.write_text("\n".join(line.removeprefix("> ").strip() for line in lines if "ext4" not in line))
+    assert [one[0] for one in text_of(open_run(path))] == ["flat iodepth=4", "And with XFS"]
