@@ -10,6 +10,7 @@ mod pass;
 mod reuse;
 mod seeks;
 mod told;
+mod values;
 mod worst;
 
 pub use bursts::BurstFigures;
