@@ -317,3 +317,79 @@ def test_sequential_tasks_beyond_the_first_are_not_mixed_with_random_ones(tmp_pa
     assert len(found) == STREAMS_MAX
     assert sum(one.requests for one in found) == len(lines)
     assert {one.pattern == "sequential" for one in found if one.name == "others"} == {True, False}
+
+
+HISTOGRAMS: dict[str, tuple[str, list[Any]]] = {
+    "bcc": (
+        """Tracing block device I/O... Hit Ctrl-C to end.
+
+disk = 'sda'
+     usecs               : count     distribution
+        64 -> 127        : 0        |                                        |
+       128 -> 255        : 30       |**********                              |
+       256 -> 511        : 70       |****************************************|
+
+disk = b'sdb'
+     usecs               : count     distribution
+       512 -> 1023       : 5        |****************************************|
+""",
+        [("disk = sda", 100, [(128_000, 256_000, 30), (256_000, 512_000, 70)]), ("disk = sdb", 5, None)],
+    ),
+    "bpftrace": (
+        """@usecs[sda]:
+[512, 1K)             10 |@@@@@               |
+[1K, 2K)              90 |@@@@@@@@@@@@@@@@@@@@|
+
+@usecs[sda]:
+[512, 1K)              1 |@@@@@@@@@@@@@@@@@@@@|
+""",
+        [("sda", 101, [(512_000, 1_024_000, 11), (1_024_000, 2_048_000, 90)])],
+    ),
+    "iolatency": (
+        """Tracing block I/O. Output every 1 seconds. Ctrl-C to end.
+
+  >=(ms) .. <(ms)   : I/O      |Distribution                          |
+       0 -> 1       : 2104     |######################################|
+       1 -> 2       : 280      |######                                |
+""",
+        [("", 2384, [(0, 1_000_000, 2104), (1_000_000, 2_000_000, 280)])],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_histograms_are_distributions_and_no_requests(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, expected = HISTOGRAMS[name]
+    path = tmp_path / "a.txt"
+    path.write_text(text)
+    assert invoke(["trace", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["histograms"]
+    for one, (title, count, buckets) in zip(found, expected, strict=True):
+        assert (one["name"], one["count"]) == (title, count)
+        assert buckets is None or [tuple(bucket) for bucket in one["histogram_ns"]] == buckets
+    assert invoke(["trace", str(path)]) == 0
+    assert "p50 from" in capsys.readouterr().out
+    assert invoke(["trace", str(path), "--to", "parquet", "-o", str(tmp_path / "b")]) == 2
+    assert "holds histograms and no requests" in capsys.readouterr().err
+
+
+def test_a_trace_is_frames_in_python() -> None:
+    import iolab
+
+    trace = iolab.trace(Path(__file__).parent / "traces" / "trace-cmd-7.dat")
+    assert trace.requests.height == trace.figures["all"]["count"] == 54
+    by_operation = trace.by("operation")
+    assert by_operation["count"].sum() == 54
+    known = (
+        trace.requests.filter(trace.requests["operation"] == "write").select("queued_ns", "completed_ns").drop_nulls()
+    )
+    mean = (known["completed_ns"] - known["queued_ns"]).mean()
+    assert by_operation.filter(by_operation["name"] == "write")["whole_ns_mean"].item() == pytest.approx(mean)
+    assert trace.by("process")["name"].to_list()[0] in trace.requests["process"].to_list()
+    assert (trace.devices.height, trace.slowest.height) == (1, 10)
+    assert "Where the time went" in trace._repr_html_()
+    assert "histogram" not in json.dumps(trace.figures)
+    with pytest.raises(InputError, match="did you mean size"):
+        trace.by("sizes")

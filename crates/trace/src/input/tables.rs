@@ -22,10 +22,10 @@ pub(crate) struct Snoop {
 pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
     let headings: Vec<&[u8]> = words(line).collect();
     let has = |heading: &str| headings.contains(&heading.as_bytes());
-    match headings.first()? {
-        &b"TIME(s)" if has("LAT(ms)") => Some("biosnoop"),
-        &b"TIME(ms)" if has("LAT(ms)") => Some("biosnoop.bt"),
-        &(b"STARTs" | b"ENDs" | b"COMM") if has("LATms") && has("BLOCK") => Some("iosnoop"),
+    match *headings.first()? {
+        b"TIME(s)" if has("LAT(ms)") => Some("biosnoop"),
+        b"TIME(ms)" if has("LAT(ms)") => Some("biosnoop.bt"),
+        b"STARTs" | b"ENDs" | b"COMM" if has("LATms") && has("BLOCK") => Some("iosnoop"),
         _ => None,
     }
 }

@@ -42,13 +42,13 @@ pub struct ReuseFigures {
 
 const BLOCK_BYTES: u64 = 4096;
 const BLOCK_SECTORS: u64 = BLOCK_BYTES / 512;
-const SAMPLE_MAX: usize = 1 << 13;
+const SAMPLE_MAX: usize = 1 << 15;
 /// Of the sample, by hash, each an estimate of its own: how they differ is the error.
 const PARTS: usize = 16;
 /// Caches of up to 2 to that many bytes.
 const POWERS: usize = 64;
 const SMALLEST_POWER: usize = 20;
-const TREE: u32 = 1 << 16;
+const TREE: u32 = 1 << 18;
 /// Of one I/O; a discard of a whole disk is not looked at block by block.
 const BLOCKS_MAX: u64 = 1 << 12;
 
@@ -231,5 +231,35 @@ mod tests {
             );
             assert!(share_at(size / 4) < 0.05, "{blocks}: {figures:?}");
         }
+    }
+
+    /// Half of the touches are of a few blocks, which are in the sample or not; the others go round a large set.
+    #[test]
+    fn a_sample_without_the_blocks_that_are_touched_most_still_tells_their_hits() {
+        let mut reuse = Reuse::new();
+        let (few, many) = (8, 100_000);
+        for touch in 0..600_000u64 {
+            let block = match touch % 2 {
+                0 => touch / 2 % few,
+                _ => 1000 + touch / 2 % many,
+            };
+            reuse.add(1, block * BLOCK_SECTORS, BLOCK_SECTORS);
+        }
+        let figures = reuse.figures();
+        assert!(figures.sampled_share < 0.5);
+        let of = |bytes: u64| {
+            let shares = figures.hit_share_by_cache_bytes.iter();
+            let found = shares.clone().find(|(cache, ..)| *cache == bytes);
+            *found.or(shares.clone().last()).expect("some cache")
+        };
+        for (bytes, exact) in [(1 << 20, 0.5), (64 << 20, 0.5), (1 << 30, 5.0 / 6.0)] {
+            let (_, share, error) = of(bytes);
+            assert!(error > 0.0 && error < 0.2, "{figures:?}");
+            assert!(
+                (share - exact).abs() < 0.01 + 3.0 * error,
+                "{bytes}: {figures:?}"
+            );
+        }
+        assert!((of(1 << 20).1 - 0.5).abs() < 0.05, "{figures:?}");
     }
 }

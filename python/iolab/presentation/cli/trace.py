@@ -12,6 +12,7 @@ from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
+    from iolab.adapters.trace import Histogram
     from iolab.base.trace_files import Trace
 
 TraceFiles = Annotated[
@@ -109,11 +110,16 @@ def trace(
     The format is recognised by content: blktrace, trace-cmd, perf, tracefs, blkparse, biosnoop, fio's logs, and public
     traces. Times that the events do not determine are left out and counted, never guessed. See docs/traces.md.
     """
-    from iolab.adapters.trace import export, queues_of, shortened, study, trace_of
+    from iolab.adapters.trace import export, histograms_of, queues_of, shortened, study, trace_of
 
     source = trace_of(files, columns, separator, gaps)
     if short and not json:
         raise InputError("shortens what --json prints", where="--short", remedy="give --json too")
+    if columns is None and (distributions := histograms_of(source.paths)):
+        _distributions(
+            distributions, source, wants_requests=bool(to or output or failed or sector is not None), as_json=json
+        )
+        return
     if to is not None:
         if output is None:
             raise InputError("says nothing of where to", where="--to", remedy="give -o FILE")
@@ -146,6 +152,20 @@ def trace(
         from iolab.presentation.terminal import show
 
         show(*shown(figures))
+
+
+def _distributions(found: list[Histogram], source: Trace, *, wants_requests: bool, as_json: bool) -> None:
+    if wants_requests:
+        raise InputError(
+            "holds histograms and no requests", where=source.name, remedy="record requests (iolab record, or biosnoop)"
+        )
+    if as_json:
+        print_json({"histograms": [one.as_dict() for one in found]})
+        return
+    from iolab.presentation.table.trace_histogram import shown
+    from iolab.presentation.terminal import show
+
+    show(*shown(found))
 
 
 def _lives(source: Trace, sector: int | None, *, failed: bool, as_json: bool) -> None:
