@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from iolab.adapters.trace import export, study, trace_of
 from iolab.adapters.trace.export import frames
+from iolab.adapters.trace.trace_dat import CHUNK_PAGES, PAGE_BYTES, TraceDat
 from iolab.base.errors import InputError
 from iolab.presentation.cli.invoke import invoke
 
@@ -393,3 +396,34 @@ def test_a_trace_is_frames_in_python() -> None:
     assert "histogram" not in json.dumps(trace.figures)
     with pytest.raises(InputError, match="did you mean size"):
         trace.by("sizes")
+
+
+FIXTURES = Path(__file__).parents[1] / "crates" / "trace" / "tests" / "fixtures"
+
+
+def test_a_packed_recording_holds_every_page_for_iolab_and_for_trace_cmd(tmp_path: Path) -> None:
+    """The kernel's own pages of two CPUs, of which the second has none in a further file."""
+    formats = sorted((FIXTURES / "formats").glob("block_*.txt"))
+    head = TraceDat(
+        header_page=(FIXTURES / "formats" / "header_page.txt").read_bytes(),
+        header_event=b"",
+        formats=[path.read_bytes() for path in formats],
+        command_lines=b"1 init\n",
+    )
+    raw = [(FIXTURES / f"block.cpu{cpu}.raw").read_bytes() for cpu in (0, 1)]
+    cpus = [[one[at : at + PAGE_BYTES] for at in range(0, len(one), PAGE_BYTES)] for one in raw]
+    size = head.write(tmp_path / "a.dat", cpus)
+    assert size == (tmp_path / "a.dat").stat().st_size < sum(map(len, raw))
+    told = [line for line in (FIXTURES / "block.txt").read_text().splitlines() if ": block_" in line]
+    figures = study(trace_of([tmp_path / "a.dat"]))
+    assert figures["format"] == "trace.dat 7"
+    assert figures["records"] - figures["records_skipped"] == len(told)
+    many = 3 * CHUNK_PAGES // len(cpus[0]) + 1
+    head.write(tmp_path / "one.dat", [cpus[0], []])
+    head.write(tmp_path / "many.dat", [cpus[0] * many, []])
+    one, whole = (study(trace_of([tmp_path / name]))["records"] for name in ("one.dat", "many.dat"))
+    assert whole == many * one > 0
+    if shutil.which("trace-cmd") is not None:
+        command = ["trace-cmd", "report", "-i", str(tmp_path / "a.dat")]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        assert sum(": block_" in line for line in shown.splitlines()) == len(told)

@@ -16,7 +16,7 @@ from iolab import _native
 from iolab.base import output_file
 
 PAGE_BYTES = 4096
-_CHUNK_PAGES = 64
+CHUNK_PAGES = 64
 """Packed at a time: who reads here and there unpacks no more."""
 _DONE, _BUFFER, _CLOCK, _CPUS = 0, 3, 4, 8
 _HEADER, _TRACER_FORMATS, _FORMATS, _SYMBOLS, _PRINTS, _NAMES = range(16, 22)
@@ -122,5 +122,5 @@ def _buffers(file: IO[bytes], cpus: Sequence[Iterable[bytes]]) -> bytes:
 
 def _chunks(pages: Iterable[bytes]) -> Iterator[bytes]:
     rest = iter(pages)
-    while chunk := b"".join(islice(rest, _CHUNK_PAGES)):
+    while chunk := b"".join(islice(rest, CHUNK_PAGES)):
         yield chunk
