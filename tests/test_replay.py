@@ -21,6 +21,7 @@ from iolab.adapters.trace.export import frames
 from iolab.adapters.trace.replay import experiment, place_of
 from iolab.base.errors import InputError
 from iolab.base.trace_files import trace_of
+from iolab.domain.summary import summarise
 from iolab.domain.trial import LoadPhase
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.trace import TraceOptions, copy_choice
@@ -107,7 +108,7 @@ def test_one_command_compares_schedulers_by_a_trace(
     printed = capsys.readouterr()
     told = printed.out
     assert "left out: 1 of the trace's I/Os" in printed.err
-    assert "Replay: cfq:" in told and "deadline:" in told and "of arrivals within 100 us" in told
+    assert "Replay: cfq:" in told and "deadline:" in told and "of arrivals late, by more than 100 µs" in told
     path.unlink()
     data = read(Path("run"))
     values = {
@@ -272,3 +273,23 @@ def test_the_trace_of_a_replay_has_the_same_requests_in_the_same_order(loop_devi
     (job,) = read(tmp_path / "run").record(trial).phases[0]["groups"][0]["jobs"]
     assert job["replay"]["arrivals"] == len(lines) + 1
     assert job["sync"]["count"] == 1
+
+
+@pytest.mark.usefixtures("state_dir")
+def test_a_replay_that_is_late_is_said_first_and_judges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reads at random, a hundred times as many as a disk does in that time."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{50 * number},20,R,{(number * 7919 % 30000) * 65536},4096,1" for number in range(2000)]
+    path = table(tmp_path / "trace.csv", lines)
+    command = ["replay", str(path), "--columns", COLUMNS, "--on", "model:quad-7200", "--rounds", "4", "--seed", "3"]
+    settings = ["--setting", "scheduler=deadline", "--setting", "scheduler=noop"]
+    assert invoke([*command, *settings, "--out", "run"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    late = next(place for place, line in enumerate(told) if "of a replay's arrivals were late" in line)
+    verdicts = [place for place, line in enumerate(told) if "undecided" in line]
+    assert late < 6 and "arrivals were up to" in "".join(told[late : late + 4])
+    assert all(place > late for place in verdicts[1:])
+    summary = summarise(read(Path("run")))
+    assert {one.judgement.verdict for one in summary.comparisons} == {"undecided"}

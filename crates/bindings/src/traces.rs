@@ -7,7 +7,7 @@ use engine::schedule_file;
 use engine::trace_file::{self, TraceSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-
+use ruzstd::encoding::CompressionLevel;
 use workload::traced::{Schedule, TraceChoice};
 
 use crate::{json, specification, timeout, value_error};
@@ -81,6 +81,11 @@ impl TraceRows {
         rows.began_ns()
     }
 
+    fn device_names(&self) -> (BTreeMap<u32, String>, bool) {
+        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.device_names()
+    }
+
     fn names(&self) -> BTreeMap<u32, String> {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rows.names()
@@ -139,4 +144,11 @@ impl TraceWatch {
 #[pyfunction]
 pub fn trace_columns() -> Vec<(&'static str, &'static str)> {
     trace::output::ROW_COLUMNS.to_vec()
+}
+
+/// Bytes packed as one frame of zstd.
+#[pyfunction]
+pub fn zstd<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
+    let packed = py.detach(|| ruzstd::encoding::compress_to_vec(data, CompressionLevel::Fastest));
+    PyBytes::new(py, &packed)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use trace::input::ReadError;
+use trace::input::{Gaps, ReadError};
 use trace::schedule::Arrivals;
 use workload::phase::Phase;
 use workload::traced::{Schedule, TraceChoice};
@@ -68,7 +68,7 @@ pub fn attach(phase: &mut Phase) -> Result<(), String> {
 
 fn read(choice: &TraceChoice) -> Result<Schedule, ReadError> {
     let paths: Vec<PathBuf> = choice.paths.iter().map(PathBuf::from).collect();
-    let mut reader = reader(&paths, choice.table.as_ref())?;
+    let mut reader = reader(&paths, choice.table.as_ref(), Gaps::Told)?;
     let mut arrivals = Arrivals::new(choice);
     let mut batch = Vec::new();
     loop {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use trace::event::Device;
 use trace::event::{Step, TraceEvent};
-use trace::input::{About, ReadError, Reader};
+use trace::input::{About, Gaps, ReadError, Reader};
 use trace::study::{Study, TraceFigures};
 use workload::traced::TraceTable;
 
@@ -40,9 +40,23 @@ pub struct TraceSpec {
     /// The CPUs of each hardware queue, at most 1,024 queues.
     #[serde(default)]
     pub queues: Vec<Vec<u16>>,
+    /// Numbers that a text of blkparse leaves out: true: somebody filtered it, false: events were lost; null: what the text
+    /// itself tells.
+    #[serde(default)]
+    pub filtered: Option<bool>,
     /// Where to write it in another form.
     #[serde(default)]
     pub output: Option<OutputSpec>,
+}
+
+impl TraceSpec {
+    fn gaps(&self) -> Gaps {
+        match self.filtered {
+            None => Gaps::Told,
+            Some(true) => Gaps::Filtered,
+            Some(false) => Gaps::Lost,
+        }
+    }
 }
 
 /// Another form of the trace.
@@ -81,7 +95,7 @@ const TICK: Duration = Duration::from_millis(5);
 impl TraceJob {
     /// Opens the files and begins; an error says what of them can't be read.
     pub fn start(spec: TraceSpec) -> Result<TraceJob, ReadError> {
-        let reader = reader(&spec.paths, spec.table.as_ref())?;
+        let reader = reader(&spec.paths, spec.table.as_ref(), spec.gaps())?;
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("iolab-trace".into());

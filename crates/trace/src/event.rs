@@ -15,6 +15,8 @@ pub struct TraceEvent {
     pub sectors: u32,
     /// The disk; of a bio on a partition, the partition.
     pub device: Device,
+    /// Of [`Step::DeviceDone`]: how many microseconds it had waited when the driver got it; [`WAIT_UNKNOWN`] elsewhere.
+    pub waited_us: u32,
     /// The task that ran: the submitter's own until the request is formed, anybody afterwards.
     pub pid: u32,
     /// Where it happened.
@@ -178,6 +180,9 @@ pub enum Op {
     Other,
 }
 
+/// Nobody says how long an I/O waited.
+pub const WAIT_UNKNOWN: u32 = u32::MAX;
+
 impl TraceEvent {
     /// An event of that step; the rest is to be filled in.
     pub fn new(at_ns: u64, step: Step) -> TraceEvent {
@@ -187,12 +192,22 @@ impl TraceEvent {
             argument: 0,
             sectors: 0,
             device: Device(0),
+            waited_us: WAIT_UNKNOWN,
             pid: 0,
             cpu: 0,
             error: 0,
             step,
             op: Op::Other,
             marks: Marks::default(),
+        }
+    }
+
+    /// When the I/O began that it tells of: of lines that tell when one ended, before their own time.
+    #[inline]
+    pub fn began_ns(&self) -> u64 {
+        match self.step {
+            Step::DeviceDone | Step::WholeDone => self.at_ns.saturating_sub(self.argument),
+            _ => self.at_ns,
         }
     }
 

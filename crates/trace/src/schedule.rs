@@ -75,10 +75,7 @@ impl Arrivals {
 
     /// The next event.
     pub fn add(&mut self, event: &TraceEvent) -> Result<(), ReadError> {
-        let began_ns = event.at_ns.saturating_sub(match event.step {
-            Step::DeviceDone | Step::WholeDone => event.argument,
-            _ => 0,
-        });
+        let began_ns = event.began_ns();
         if event.step != Step::Lost {
             self.began_ns.get_or_insert(began_ns);
         }
@@ -197,10 +194,7 @@ impl Arrivals {
                 self.requested(&io);
             }
         }
-        let name = |device: Device| {
-            let named = about.device_names.get(&device.0);
-            named.cloned().unwrap_or_else(|| device.to_string())
-        };
+        let name = |device: Device| about.device_name(device);
         let mut found = self.found;
         if let Some(wanted) = &choice.device {
             found.retain(|io| *wanted == name(io.device) || *wanted == io.device.to_string());

@@ -1,7 +1,7 @@
 //! Records of block tracepoints (include/trace/events/block.h) as the kernel's buffers hold them, by the formats that it tells.
 
 use crate::decode::{Layouts, Wanted};
-use crate::event::{Device, Step, TraceEvent, op_and_marks};
+use crate::event::{Device, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
 use crate::format::{EventFormat, Field, FormatError, Number};
 use crate::page::RawEvent;
 
@@ -155,6 +155,7 @@ impl Layout {
             argument: number(self.argument)?,
             sectors: number(self.sectors)? as u32,
             device: Device(number(self.device)? as u32),
+            waited_us: WAIT_UNKNOWN,
             pid: self.pid.read(record)? as u32,
             cpu,
             error: (number(self.error)? as i64).clamp(-4095, 4095) as i16,

@@ -30,6 +30,7 @@ _BINARY = [(2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**1
 _SIGNIFICANT_DIGITS = 4
 _SMALLEST_DIGITS = 2
 _DECIMALS_MAX = 6
+_PLAIN_DECIMALS_MAX = 9
 MULTIPLE_FROM = 3
 """From here on a ratio is clearer than a percentage."""
 MULTIPLE_SHOWN_MIN, MULTIPLE_SHOWN_MAX = 0.01, 999
@@ -82,6 +83,13 @@ def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
 def steps_of_units() -> dict[str, list[tuple[float, str]]]:
     """By unit, from which value on it has which name, the largest first: for pages that scale numbers themselves."""
     return {unit: list(steps) for unit, steps in _STEPS.items()}
+
+
+def plain(value: float, digits: int) -> str:
+    """A number with so many significant digits, and never in powers of ten: `12,345`, `0.0123`."""
+    decimals = max(0, digits - _digits_before_point(abs(value)))
+    text = f"{value:,.{min(decimals, _PLAIN_DECIMALS_MAX)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def size_in_words(size_bytes: int) -> str:

@@ -16,6 +16,7 @@ STDIN = Path("-")
 SPEAK_AFTER_S = 3.0
 LOOK_EVERY_S = 0.2
 T = TypeVar("T")
+GAPS = ("filtered", "lost")
 _PER_CPU = re.compile(r"(.*\.blktrace)\.(\d+)")
 _UNITS = {"ns": 1, "100ns": 100, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES = {"B": 1, "bytes": 1, "sectors": 512, "KiB": 1024, "pages": 4096}
@@ -33,6 +34,8 @@ class Trace:
     paths: tuple[Path, ...]
     table: dict[str, Any] | None = None
     partitions: tuple[tuple[str, str], ...] = field(default=())
+    filtered: bool | None = None
+    """Whether a text that leaves out numbers of events was filtered; None: as the text itself tells."""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -41,15 +44,19 @@ class Trace:
             "paths": [str(path) for path in self.paths],
             "table": self.table,
             "partitions": [list(pair) for pair in self.partitions],
+            "filtered": self.filtered,
         }
 
 
-def trace_of(paths: Sequence[Path], columns: str | None = None, separator: str | None = None) -> Trace:
+def trace_of(
+    paths: Sequence[Path], columns: str | None = None, separator: str | None = None, gaps: str | None = None
+) -> Trace:
     """The trace that these files are: of blktrace, one file or the name before `.blktrace.CPU` stands for all CPUs.
 
     Args:
         columns: of a table, what each column holds: `time:us,device,operation,offset:B,size:B`; a `-` is left out.
         separator: between them: a character, or tab, blank, comma, semicolon.
+        gaps: `filtered` or `lost`: what numbers are that a text of blkparse leaves out; None: as the text itself tells.
 
     Raises:
         InputError: there is no such file, or the columns are none.
@@ -60,7 +67,10 @@ def trace_of(paths: Sequence[Path], columns: str | None = None, separator: str |
         raise InputError(
             "says what is between the columns of a table", where="--separator", remedy="give --columns too"
         )
-    return Trace(" ".join(str(path) for path in paths), tuple(dict.fromkeys(files)), table)
+    if gaps not in (None, *GAPS):
+        raise InputError(unknown("kind of gaps", gaps, GAPS), where="--gaps")
+    filtered = None if gaps is None else gaps == "filtered"
+    return Trace(" ".join(str(path) for path in paths), tuple(dict.fromkeys(files)), table, filtered=filtered)
 
 
 def attended(trace: Trace, call: Callable[[], T]) -> T:

@@ -825,6 +825,7 @@ class DeviceFigures(TypedDict):
     bytes_discarded: int
     bytes_read: int
     bytes_written: int
+    bytes_zeroed: int
     depth_max: int | None
     depth_mean: float | None
     depth_ns: list[int]
@@ -845,6 +846,7 @@ class DeviceFigures(TypedDict):
     sequential_share: float | None
     splits: int
     writes: int
+    zeroes: int
 
 
 class NullDeviceSpec(TypedDict):
@@ -1243,6 +1245,17 @@ class Examined(TypedDict):
 
     files: list[Examination]
     interleaving: list[Interleaving]
+
+
+class FailedFigures(TypedDict):
+    """Requests that failed alike."""
+
+    count: int
+    error: int
+    first_device: str
+    first_ns: int
+    first_sector: int
+    operation: str
 
 
 class RingFeatures(TypedDict):
@@ -2024,7 +2037,7 @@ class ProfileReport(TypedDict):
 class ReuseFigures(TypedDict):
     """The working set."""
 
-    hit_share_by_cache_bytes: list[tuple[int, float]]
+    hit_share_by_cache_bytes: list[tuple[int, float, float]]
     sampled_share: float
     touched_bytes: int
     working_set_bytes: int
@@ -2154,6 +2167,7 @@ class TraceFigures(TypedDict):
     events_late: int
     events_lost: int
     events_unmatched: int
+    failed: list[FailedFigures]
     first_malformed: str | None
     format: str
     losses: int
@@ -2174,6 +2188,7 @@ class TraceFigures(TypedDict):
 class TraceSpec(TypedDict):
     """Which files are one trace, and what to do with it."""
 
+    filtered: NotRequired[bool | None]
     intervals: NotRequired[int | None]
     output: NotRequired[OutputSpec | None]
     partitions: NotRequired[list[tuple[str, str]]]

@@ -4,13 +4,13 @@ candidate."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.compare import Numbers, Pair, compare_pairs
 from iolab.domain.metric import describe, meant, parse_key
-from iolab.domain.validity import lines
+from iolab.domain.validity import lines, unfaithful
 from iolab.domain.verdict.interval import typical
 from iolab.domain.workload import KINDS
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from iolab.domain.measured_run import MeasuredRun
 
 METRICS_NAMED_MAX = 8
+UNFAITHFUL = "not judged: most arrivals of the replay were late, so that it is not the trace that was offered"
 COUNTED = ("kernel_instructions_per_op",)
 """On guest machines alone."""
 FOUND = ("queue_depth_found",)
@@ -115,7 +116,8 @@ def summarise(
         rounds_per_boot=experiment.rounds_per_boot,
     )
     by_place: dict[tuple[str, str], dict[str, Comparison]] = {}
-    for comparison in judged:
+    unfaithful_in = unfaithful(run)
+    for comparison in (_unjudged(one) if one.workload in unfaithful_in else one for one in judged):
         by_place.setdefault((comparison.workload or "", comparison.metric), {})[comparison.setting] = comparison
     reasons = _reasons(run)
     rows = [
@@ -137,6 +139,12 @@ def summarise(
         problems=run.problems,
         doubts=lines(run),
     )
+
+
+def _unjudged(comparison: Comparison) -> Comparison:
+    """The numbers, and no verdict."""
+    judgement = replace(comparison.judgement, verdict="undecided", rounds_to_decide=None, reason=UNFAITHFUL)
+    return replace(comparison, judgement=judgement)
 
 
 def compare_jobs(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import GroupRecord, PhaseRecord, jobs_of, ops_of, probes_of
@@ -25,7 +26,10 @@ WRAPPED_FROM = 1.01
 STEAL_FROM = 0.05
 THROTTLED_FROM = 0.02
 GENERATOR_CPU_FROM = 0.95
+LATE_FROM = 0.01
 """From here on a reader is told."""
+LATE_FORBIDS_FROM = 0.5
+"""From here on what was measured is no replay of the trace, and nothing is judged by it."""
 NAMED_MAX = 3
 """Workloads or settings that a line names; more are counted."""
 UNACCOUNTED = frozenset({"9p", "virtiofs", "fuse", "fuseblk", "ceph", "cifs", "smb3"})
@@ -42,6 +46,14 @@ class Doubt:
 
 
 DOUBTS: dict[str, Doubt] = {
+    "late": Doubt(
+        lambda share: f"up to {share * 100:.1f} % of a replay's arrivals were late, by more than 100 µs",
+        'a place that is fast enough for the trace, timing = "dependent", or a larger time_scale',
+    ),
+    "late_by": Doubt(
+        lambda time_ns: f"a replay's arrivals were up to {scale_for('ns', [time_ns]).with_unit(time_ns)} late",
+        "the same",
+    ),
     "no_io": Doubt(
         lambda _: "the engine null does no I/O: its operations are no reads or writes",
         "another engine asks the device",
@@ -93,6 +105,11 @@ def doubts(record: Record) -> dict[str, float]:
     return found
 
 
+def unfaithful(run: MeasuredRun) -> set[str]:
+    """The workloads that replay a trace so late that nothing can be judged by them."""
+    return {workload for workload, _, found in run.doubts if found.get("late", 0.0) >= LATE_FORBIDS_FROM}
+
+
 def lines(run: MeasuredRun) -> list[str]:
     """A line for each doubt about any of the run's trials: what, where, and what would help."""
     told = []
@@ -127,6 +144,7 @@ def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[t
     if transient is not None and not transient["steady"]:
         yield "no_steady_state", 1.0
     yield from _of_machine(done)
+    yield from _of_replay(done)
     if isinstance(phase, LoadPhase):
         groups = {group["name"]: group for group in phase.load["groups"]}
         if any(group["engine"] == "null" for group in groups.values()):
@@ -137,6 +155,15 @@ def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[t
         # Where instructions are counted nothing waits for a device: the processor is what is asked.
         if busiest >= GENERATOR_CPU_FROM and "instructions" not in probes_of(done):
             yield "generator_cpu", busiest
+
+
+def _of_replay(done: PhaseRecord) -> Iterator[tuple[str, float]]:
+    found = [replay for job in jobs_of(done).values() if (replay := job.get("replay")) is not None]
+    arrivals = sum(replay["arrivals"] for replay in found)
+    late = sum(replay["arrivals_late"] for replay in found) / arrivals if arrivals else 0.0
+    if late >= LATE_FROM:
+        yield "late", late
+        yield "late_by", float(max(replay["lateness_ns_max"] or 0 for replay in found))
 
 
 def _of_machine(done: PhaseRecord) -> Iterator[tuple[str, float]]:

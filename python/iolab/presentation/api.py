@@ -28,6 +28,7 @@ from iolab.domain.explain.inputs import of_run, of_two_runs
 from iolab.domain.probe import PROBES
 from iolab.domain.summary import summarise
 from iolab.presentation.compared import Compared, Wanted, compare_paths, compare_runs
+from iolab.presentation.notebook import html
 from iolab.presentation.progress import display
 from iolab.presentation.progress.plain import PlainDisplay
 from iolab.presentation.report import write
@@ -37,7 +38,6 @@ from iolab.presentation.table import cause
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.plain import tables
 from iolab.presentation.table.verdicts import condition_lines, verdicts
-from iolab.presentation.terminal import console
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +54,6 @@ Source = str | PathLike[str]
 """The path of a run directory, or of a file of another tool."""
 
 T = TypeVar("T")
-HTML_COLUMNS = 110
 FIGURES = ("differences", "rounds", "time", "latency")
 """Kinds that most runs have; a workload kind or a probe may add its own."""
 
@@ -205,7 +204,7 @@ class Run:
     def _repr_html_(self) -> str:
 
         with _own_errors():
-            return _html(tables(summarise(self._data)))
+            return html(tables(summarise(self._data)))
 
     def _workload(self, name: str | None) -> str:
         if name is None and len(self.workloads) == 1:
@@ -251,7 +250,7 @@ class Comparisons(Sequence["Comparison"]):
 
     def _repr_html_(self) -> str:
 
-        return _html(*_lines(self.conditions), verdicts(self._comparisons), *_remarks([*self.problems, *self.doubts]))
+        return html(*_lines(self.conditions), verdicts(self._comparisons), *_remarks([*self.problems, *self.doubts]))
 
 
 class Explanations(Sequence["Explained"]):
@@ -299,7 +298,7 @@ class Explanations(Sequence["Explained"]):
 
     def _repr_html_(self) -> str:
 
-        return _html(cause.causes(self.causes), explanations(self._explained), *_remarks(self.problems))
+        return html(cause.causes(self.causes), explanations(self._explained), *_remarks(self.problems))
 
 
 def run(
@@ -546,19 +545,6 @@ def _remarks(problems: Sequence[str]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     yield from (Text(f"! {problem}", style="yellow") for problem in problems)
-
-
-def _html(*parts: RenderableType) -> str:
-    """What a terminal would show, for a notebook: names in it are escaped, colours are the notebook's or readable on
-    white and on black."""
-
-    drawing = console(StringIO(), width=HTML_COLUMNS, record=True, force_terminal=True, color_system="truecolor")
-    for part in parts:
-        drawing.print(part)
-    return drawing.export_html(
-        inline_styles=True,
-        code_format='<pre style="line-height:1.25;overflow-x:auto;white-space:pre">{code}</pre>',
-    )
 
 
 @contextmanager

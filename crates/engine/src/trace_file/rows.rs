@@ -22,7 +22,7 @@ impl TraceRows {
     /// Opens the files.
     pub fn open(spec: &TraceSpec) -> Result<TraceRows, ReadError> {
         Ok(TraceRows {
-            reader: reader(&spec.paths, spec.table.as_ref())?,
+            reader: reader(&spec.paths, spec.table.as_ref(), spec.gaps())?,
             study: prepared(spec)?,
             batch: Batch::new(),
             rows: Rows::default(),
@@ -45,6 +45,12 @@ impl TraceRows {
     /// The time of the first event on the trace's clock; None before it was read.
     pub fn began_ns(&self) -> Option<u64> {
         self.study.began_ns()
+    }
+
+    /// What the trace calls devices that have no major and minor, of those so far.
+    pub fn device_names(&mut self) -> (BTreeMap<u32, String>, bool) {
+        let about = self.reader.about();
+        (about.device_names.clone(), about.devices_numbered)
     }
 
     /// What the tasks are called; complete at the end.

@@ -6,19 +6,20 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trace::input::{Column, Layout, Operations, ReadAt, ReadError, Reader, Source, open};
+use trace::input::{Column, Gaps, Layout, Operations, ReadAt, ReadError, Reader, Source, open};
 use workload::traced::TraceTable;
 
 /// Opens the files of one trace.
 pub(crate) fn reader(
     paths: &[PathBuf],
     table: Option<&TraceTable>,
+    gaps: Gaps,
 ) -> Result<Box<dyn Reader>, ReadError> {
     let sources = paths.iter().map(|path| {
         source(path).map_err(|error| ReadError(format!("{}: {error}", path.display())))
     });
     let layout = table.map(layout).transpose()?;
-    open(sources.collect::<Result<_, _>>()?, layout.as_ref())
+    open(sources.collect::<Result<_, _>>()?, layout.as_ref(), gaps)
 }
 
 fn source(path: &Path) -> io::Result<Source> {

@@ -53,7 +53,7 @@ pub(super) fn writer(spec: &TraceSpec) -> Result<Option<Writer>, ReadError> {
 
 /// What the tasks are called: files of blktrace tell it before the first event of a task, so that it has to be known before.
 fn names(spec: &TraceSpec) -> Result<BTreeMap<u32, String>, ReadError> {
-    let mut reader = reader(&spec.paths, spec.table.as_ref())?;
+    let mut reader = reader(&spec.paths, spec.table.as_ref(), spec.gaps())?;
     let mut batch = Batch::new();
     while reader.read(&mut batch)? {
         batch.clear();
@@ -73,7 +73,11 @@ impl Writer {
     pub(super) fn io(&mut self, io: &trace::request::Io) -> io::Result<()> {
         match self {
             Writer::Perfetto(perfetto) => perfetto.io(io),
-            Writer::IoLog(_) | Writer::Blktrace(_) => Ok(()),
+            Writer::IoLog(_) => Ok(()),
+            Writer::Blktrace(files) => {
+                files.ends();
+                Ok(())
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::TraceEvent;
+use crate::event::{Device, TraceEvent};
 
 /// Collected while a trace is read.
 #[derive(Clone, Debug, Default)]
@@ -23,11 +23,15 @@ pub struct About {
     pub restarts: u64,
     /// What the tasks are called.
     pub names: BTreeMap<u32, String>,
-    /// Devices of formats that name them instead of numbering them.
+    /// Devices of formats that name them instead of numbering them, by the numbers that they have here.
     pub device_names: BTreeMap<u32, String>,
+    /// Whether devices have numbers of the trace's own, which are no major and minor.
+    pub devices_numbered: bool,
     /// What the reader of the figures should know.
     pub notes: Vec<String>,
     latest_pid: Option<u32>,
+    /// `device_names` the other way round.
+    device_numbers: BTreeMap<Vec<u8>, u32>,
 }
 
 /// Why a trace can't be read; one line.
@@ -38,7 +42,8 @@ pub struct ReadError(pub String);
 /// More tasks than any kernel has at once; the names of further ones are not kept.
 const NAMES_MAX: usize = 1 << 20;
 const NAME_BYTES_MAX: usize = 64;
-const DEVICES_MAX: usize = 1 << 16;
+/// Where the numbers of devices that only have names begin: far from those that a trace gives itself.
+const NAMED_DEVICES: u32 = 0xf000_0000;
 
 impl About {
     /// Of a format.
@@ -70,21 +75,44 @@ impl About {
         }
     }
 
-    /// A number for a device that only has a name: its own digits where it is one, otherwise the next free.
-    pub fn device(&mut self, name: &[u8]) -> u32 {
-        let found = self
-            .device_names
-            .iter()
-            .find(|(_, known)| known.as_bytes() == name);
-        if let Some((&number, _)) = found {
-            return number;
+    /// A number for a device that only has a name: the next free.
+    pub fn device(&mut self, name: &[u8]) -> Device {
+        let name = &name[..name.len().min(NAME_BYTES_MAX)];
+        if let Some(&number) = self.device_numbers.get(name) {
+            return Device(number);
         }
-        let number = self.device_names.len() as u32;
-        if self.device_names.len() < DEVICES_MAX {
-            let name = String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]);
-            self.device_names.insert(number, name.into_owned());
+        let number = NAMED_DEVICES.wrapping_add(self.device_numbers.len() as u32);
+        self.device_numbers.insert(name.to_vec(), number);
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.device_names.insert(number, name);
+        Device(number)
+    }
+
+    /// What the trace calls a device.
+    pub fn device_name(&self, device: Device) -> String {
+        match self.device_names.get(&device.0) {
+            Some(name) => name.clone(),
+            None if self.devices_numbered => device.0.to_string(),
+            None => device.to_string(),
         }
-        number
+    }
+
+    /// Whether the trace itself says what a device is called, instead of its major and minor.
+    pub fn names_device(&self, device: Device) -> bool {
+        self.devices_numbered || self.device_names.contains_key(&device.0)
+    }
+
+    /// How many devices have names.
+    pub(crate) fn named_devices(&self) -> usize {
+        self.device_names.len()
+    }
+
+    /// The number here of a device that another file of the same trace names.
+    pub(crate) fn device_of(&mut self, other: &About, device: Device) -> Device {
+        match other.device_names.get(&device.0) {
+            Some(name) => self.device(name.as_bytes()),
+            None => device,
+        }
     }
 
     /// Something that is no record.
@@ -109,7 +137,10 @@ impl About {
         self.events_late += other.events_late;
         self.restarts += other.restarts;
         self.names.extend(other.names);
-        self.device_names.extend(other.device_names);
+        self.devices_numbered |= other.devices_numbered;
+        for name in other.device_names.values() {
+            self.device(name.as_bytes());
+        }
         for note in &other.notes {
             self.note(note);
         }
@@ -137,5 +168,43 @@ impl LastSeen {
         let before = self.0.get(usize::from(cpu)).copied();
         let since_ns = before.filter(|&at_ns| at_ns != u64::MAX);
         TraceEvent::lost(since_ns.unwrap_or(until_ns), until_ns, count, cpu)
+    }
+}
+
+/// The numbers of the last records: blktrace counts those of each device on each CPU by themselves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers(Vec<BTreeMap<Device, u64>>);
+
+/// Records have numbers of 32 bits.
+const NUMBERS: u64 = 1 << 32;
+
+impl Numbers {
+    /// The number of the next record; yields how many were left out before it.
+    #[inline]
+    pub(crate) fn missing(&mut self, device: Device, cpu: u16, number: u64) -> u64 {
+        let index = usize::from(cpu);
+        if self.0.len() <= index {
+            self.0.resize(index + 1, BTreeMap::new());
+        }
+        let Some(before) = self.0[index].insert(device, number) else {
+            return 0;
+        };
+        let missing = number.wrapping_sub(before).wrapping_sub(1) % NUMBERS;
+        // A number that goes back is of another recording, or of a file out of order.
+        if missing < NUMBERS / 2 { missing } else { 0 }
+    }
+
+    /// So many numbers of each device on that CPU are left out on purpose.
+    pub(crate) fn skip(&mut self, cpu: u16, count: u64) {
+        let of_cpu = self.0.get_mut(usize::from(cpu));
+        for number in of_cpu.into_iter().flat_map(BTreeMap::values_mut) {
+            *number = number.wrapping_add(count) % NUMBERS;
+        }
+    }
+
+    /// Whether a record of that CPU came before.
+    pub(crate) fn knows(&self, cpu: u16) -> bool {
+        let of_cpu = self.0.get(usize::from(cpu));
+        of_cpu.is_some_and(|numbers| !numbers.is_empty())
     }
 }

@@ -4,18 +4,41 @@
 //!   8,0    1      123     0.001234567  4711  Q  WS 2048 + 8 [fio]
 //! ```
 
-use super::about::{About, LastSeen};
+use super::about::{About, LastSeen, Numbers};
 use super::streamed::DecodeLine;
 use super::words::{Words, device, number, signed, time_ns};
 use crate::event::{Step, TraceEvent, op_and_marks};
 
-/// Reads such lines; the summary after them is left out.
-#[derive(Default)]
-pub(crate) struct Blkparse {
-    last: LastSeen,
-    sequences: Vec<u64>,
+/// What numbers mean that are left out of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gaps {
+    /// What their number says: see [`Blkparse`].
+    #[default]
+    Told,
+    /// Somebody left lines out that are not needed.
+    Filtered,
+    /// Events were lost, or lines cut out.
+    Lost,
 }
 
+/// Reads such lines; the summary after them is left out.
+///
+/// A recorder that finds no room loses events until a whole buffer is free again, so that thousands follow in a row. A text
+/// that leaves numbers out every few lines was filtered.
+pub(crate) struct Blkparse {
+    gaps: Gaps,
+    last: LastSeen,
+    numbers: Numbers,
+    /// Until the gaps have told what they are: events, and how many numbers are missing before each.
+    held: Vec<(TraceEvent, u64)>,
+    gaps_held: usize,
+    filtered: u64,
+}
+
+/// Lines that are looked at to tell.
+const LOOKED_AT: usize = 10_000;
+/// Fewer lines in a row than these, on average, and more gaps than one: the text was filtered.
+const LINES_OF_FILTERED: usize = 16;
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl DecodeLine for Blkparse {
@@ -30,17 +53,58 @@ impl DecodeLine for Blkparse {
             about.records_skipped += 1;
             return;
         };
-        let cpu = usize::from(event.cpu);
-        if self.sequences.len() <= cpu {
-            self.sequences.resize(cpu + 1, 0);
+        let missing = self.numbers.missing(event.device, event.cpu, sequence);
+        if self.gaps != Gaps::Told {
+            return self.pass(event, missing, events);
         }
-        let before = std::mem::replace(&mut self.sequences[cpu], sequence);
-        // Whoever printed only some of the actions left numbers out on purpose; nobody can tell.
-        if before != 0 && sequence > before + 1 {
-            events.push(
-                self.last
-                    .loss(event.cpu, event.at_ns, sequence - before - 1),
-            );
+        self.gaps_held += usize::from(missing > 0);
+        self.held.push((event, missing));
+        if self.held.len() >= LOOKED_AT {
+            self.decide(events);
+        }
+    }
+
+    fn end(&mut self, events: &mut Vec<TraceEvent>, about: &mut About) {
+        self.decide(events);
+        if self.filtered > 0 {
+            let filtered = self.filtered;
+            about.note(&format!(
+                "the text was filtered: the numbers of {filtered} events are left out; if they were lost, say --gaps lost"
+            ));
+        }
+    }
+}
+
+impl Blkparse {
+    pub(crate) fn new(gaps: Gaps) -> Blkparse {
+        Blkparse {
+            gaps,
+            last: LastSeen::default(),
+            numbers: Numbers::default(),
+            held: Vec::new(),
+            gaps_held: 0,
+            filtered: 0,
+        }
+    }
+
+    fn decide(&mut self, events: &mut Vec<TraceEvent>) {
+        if self.gaps == Gaps::Told {
+            let often = self.gaps_held * LINES_OF_FILTERED > self.held.len();
+            self.gaps = match often && self.gaps_held > 1 {
+                true => Gaps::Filtered,
+                false => Gaps::Lost,
+            };
+        }
+        for (event, missing) in std::mem::take(&mut self.held) {
+            self.pass(event, missing, events);
+        }
+    }
+
+    fn pass(&mut self, event: TraceEvent, missing: u64, events: &mut Vec<TraceEvent>) {
+        match self.gaps {
+            _ if missing == 0 => {}
+            Gaps::Filtered => self.filtered += missing,
+            _ => events.push(self.last.loss(event.cpu, event.at_ns, missing)),
         }
         self.last.seen(event.cpu, event.at_ns);
         events.push(event);

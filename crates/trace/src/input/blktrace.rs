@@ -1,14 +1,14 @@
 //! Files of blktrace: records of version 7 and, with 64 bits of action, of version 8.
 
-use super::about::{About, LastSeen, ReadError};
+use super::about::{About, LastSeen, Numbers, ReadError};
 use super::streamed::Decode;
-use crate::event::{Device, Marks, Op, Step, TraceEvent};
+use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN};
+use crate::output::remark::Remark;
 
 /// Reads one file: of one CPU, or of all as blkparse merges them.
 #[derive(Default)]
 pub(crate) struct Blktrace {
-    /// By CPU, the sequence number of its last record.
-    sequences: Vec<Option<u32>>,
+    numbers: Numbers,
     last: LastSeen,
     newest_ns: u64,
 }
@@ -24,6 +24,7 @@ const SECTOR_BYTES: u32 = 512;
 /// No tracer mixes up more.
 const BACK_NS: u64 = 1_000_000_000;
 const NOTE: u64 = 1 << 26;
+const MESSAGE: u64 = 2;
 const OF_CGROUP: u64 = 1 << 8;
 /// Among the categories: an append, 16, has data.
 const ZONE_MANAGEMENT: u64 = 0b11_1110 << 16;
@@ -93,6 +94,7 @@ impl Blktrace {
     ) {
         let cpu = header.cpu as u16;
         if header.action & NOTE != 0 {
+            self.remark(header, payload, events);
             return note(header, payload, about);
         }
         self.count(header, cpu, events);
@@ -108,6 +110,7 @@ impl Blktrace {
             argument,
             sectors: header.bytes / SECTOR_BYTES,
             device: Device(header.device),
+            waited_us: WAIT_UNKNOWN,
             pid: header.pid,
             cpu,
             error: header.error as i16,
@@ -123,8 +126,7 @@ impl Blktrace {
     fn refuse_one_after_the_other(&mut self, header: &Header) -> Result<(), ReadError> {
         let went_back = header.at_ns.saturating_add(BACK_NS) < self.newest_ns;
         self.newest_ns = self.newest_ns.max(header.at_ns);
-        let known = self.sequences.get(header.cpu as u16 as usize);
-        if went_back && !matches!(known, Some(Some(_))) {
+        if went_back && !self.numbers.knows(header.cpu as u16) {
             return Err(ReadError(format!(
                 "files of several CPUs, one after the other (CPU {} begins before the others end): name the files \
                  themselves, or merge them with blkparse -d",
@@ -134,19 +136,30 @@ impl Blktrace {
         Ok(())
     }
 
-    /// Numbers of a CPU that are left out are of records that found no room.
+    /// What iolab itself says in a note of what no record tells.
+    fn remark(&mut self, header: &Header, payload: &[u8], events: &mut Vec<TraceEvent>) {
+        if header.action & 0xff != MESSAGE {
+            return;
+        }
+        let cpu = header.cpu as u16;
+        match Remark::of(payload) {
+            Some(Remark::Lost { count, until_ns }) => {
+                self.numbers.skip(cpu, count.max(1));
+                events.push(TraceEvent::lost(header.at_ns, until_ns, count, cpu));
+            }
+            Some(Remark::Restart) => events.push(TraceEvent::new(header.at_ns, Step::Restart)),
+            None => {}
+        }
+    }
+
+    /// Numbers that are left out of the records of a device on a CPU are of records that found no room.
     #[inline]
     fn count(&mut self, header: &Header, cpu: u16, events: &mut Vec<TraceEvent>) {
-        let index = usize::from(cpu);
-        if self.sequences.len() <= index {
-            self.sequences.resize(index + 1, None);
-        }
-        let before = self.sequences[index].replace(header.sequence);
-        let Some(before) = before else { return };
-        let missing = header.sequence.wrapping_sub(before).wrapping_sub(1);
-        // A number that goes back is of another recording, or of a file out of order.
-        if missing != 0 && missing < u32::MAX / 2 {
-            let lost = self.last.loss(cpu, header.at_ns, u64::from(missing));
+        let missing = self
+            .numbers
+            .missing(Device(header.device), cpu, u64::from(header.sequence));
+        if missing > 0 {
+            let lost = self.last.loss(cpu, header.at_ns, missing);
             events.push(lost);
         }
     }

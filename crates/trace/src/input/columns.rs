@@ -39,6 +39,10 @@ pub enum Column {
     Operation,
     /// Which device: a number or a name.
     Device,
+    /// The machine that the device is of.
+    Host,
+    /// The number of the device's driver; the device is its minor number.
+    Major,
     /// Which task.
     Pid,
     /// What the task is called.
@@ -50,7 +54,10 @@ pub enum Column {
 impl Column {
     #[inline]
     fn is_number(self) -> bool {
-        !matches!(self, Column::Operation | Column::Process | Column::Ignored)
+        !matches!(
+            self,
+            Column::Operation | Column::Process | Column::Host | Column::Ignored
+        )
     }
 }
 
@@ -86,19 +93,44 @@ const SECTOR_BYTES: u64 = 512;
 pub(crate) struct Table {
     layout: Layout,
     lines: u64,
+    clock: EndClock,
+    name: Vec<u8>,
+}
+
+/// Of lines that tell when an I/O ended, on a clock that began with the first of them: all that began before that.
+#[derive(Default)]
+pub(crate) struct EndClock(Option<u64>);
+
+/// No I/O takes longer.
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+impl EndClock {
+    /// The same moment on a clock on which I/Os begin after 0.
+    pub(crate) fn of(&mut self, ended_ns: u64) -> Option<u64> {
+        let near_zero = ended_ns < HOUR_NS;
+        let shift_ns = *self.0.get_or_insert(if near_zero { HOUR_NS } else { 0 });
+        ended_ns.checked_add(shift_ns)
+    }
 }
 
 impl Table {
     pub(crate) fn new(layout: Layout) -> Table {
-        Table { layout, lines: 0 }
+        Table {
+            layout,
+            lines: 0,
+            clock: EndClock::default(),
+            name: Vec::new(),
+        }
     }
 
     #[inline]
-    fn event(&self, line: &[u8], about: &mut About) -> Option<TraceEvent> {
+    fn event(&mut self, line: &[u8], about: &mut About) -> Option<TraceEvent> {
         let mut event = TraceEvent::new(0, Step::Arrival);
         let mut rest = line;
         let mut name: &[u8] = b"";
         let (mut latency_ns, mut bytes, mut offset) = (None, 0, 0u64);
+        let (mut device, mut host, mut major): (Option<&[u8]>, &[u8], Option<u64>) =
+            (None, b"", None);
         for (index, column) in self.layout.columns.iter().enumerate() {
             if self.layout.separator == b' ' {
                 rest = rest.trim_ascii_start();
@@ -114,6 +146,7 @@ impl Table {
                     .is_none_or(|&next| next == self.layout.separator);
             let cut = match plain {
                 true => (digits < rest.len()).then_some(digits),
+                false if rest.first() == Some(&b'"') => quoted_end(rest, self.layout.separator),
                 false if rest.get(1) == Some(&self.layout.separator) => Some(1),
                 false => memchr::memchr(self.layout.separator, rest),
             };
@@ -151,16 +184,20 @@ impl Table {
                         _ => {}
                     }
                 }
-                Column::Device => {
-                    event.device = Device(match whole() {
-                        Some(number) => u32::try_from(number).ok()?,
-                        None => about.device(field),
-                    });
-                }
+                Column::Device => device = Some(field),
+                Column::Host => host = field,
+                Column::Major => major = Some(whole()?),
                 Column::Pid => event.pid = u32::try_from(whole()?).ok()?,
                 Column::Process => name = field,
                 Column::Ignored => {}
             }
+        }
+        if self.layout.ended {
+            event.at_ns = self.clock.of(event.at_ns)?;
+        }
+        // Only now: a line of headings names no device.
+        if let Some(field) = device {
+            event.device = self.device(field, host, major, about)?;
         }
         event.sector = offset / SECTOR_BYTES;
         event.sectors = u32::try_from(bytes.div_ceil(SECTOR_BYTES)).ok()?;
@@ -175,6 +212,32 @@ impl Table {
             }
         }
         Some(event)
+    }
+
+    #[inline]
+    fn device(
+        &mut self,
+        field: &[u8],
+        host: &[u8],
+        major: Option<u64>,
+        about: &mut About,
+    ) -> Option<Device> {
+        if !host.is_empty() {
+            self.name.clear();
+            self.name.extend_from_slice(host);
+            self.name.push(b'_');
+            self.name.extend_from_slice(field);
+            return Some(about.device(&self.name));
+        }
+        let number = number(field).and_then(|number| u32::try_from(number).ok());
+        match (number, major) {
+            (Some(minor), Some(major)) => Some(Device::new(u32::try_from(major).ok()?, minor)),
+            (Some(number), None) => {
+                about.devices_numbered = true;
+                Some(Device(number))
+            }
+            (None, _) => Some(about.device(field)),
+        }
     }
 
     #[inline]
@@ -220,8 +283,15 @@ impl DecodeLine for Table {
     }
 }
 
-/// A field without quotation marks.
-fn unquoted(field: &[u8]) -> &[u8] {
+/// Where a field in quotation marks ends, in which separators are text.
+fn quoted_end(rest: &[u8], separator: u8) -> Option<usize> {
+    let closes = memchr::memchr(b'"', &rest[1..])? + 2;
+    memchr::memchr(separator, &rest[closes..]).map(|at| closes + at)
+}
+
+/// A field without quotation marks, and without blanks around them.
+pub(crate) fn unquoted(field: &[u8]) -> &[u8] {
+    let field = field.trim_ascii();
     let inner = field
         .strip_prefix(b"\"")
         .and_then(|field| field.strip_suffix(b"\""));

@@ -40,6 +40,11 @@ impl DecodeLine for EventText {
             self.loss = Some((cpu, count));
             return;
         }
+        if let Some((cpu, at_ns, count)) = perf_lost(line) {
+            events.push(self.last.loss(cpu, at_ns, count));
+            self.last.seen(cpu, at_ns);
+            return;
+        }
         let Some(head) = head(line) else {
             let text = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
             return about.malformed(|| format!("no event in the line: {text}"));
@@ -67,16 +72,44 @@ impl DecodeLine for EventText {
 
 /// Whether a text of such lines begins so.
 pub(crate) fn recognises(line: &[u8]) -> bool {
-    line.starts_with(b"# tracer:") || head(line).is_some()
+    line.starts_with(b"# tracer:") || perf_lost(line).is_some() || head(line).is_some()
 }
 
-/// `CPU:1 [LOST 23 EVENTS]`
+/// `CPU:1 [LOST 23 EVENTS]` of tracefs, `CPU:1 [23 EVENTS DROPPED]` of trace-cmd, either without a number.
 fn lost(line: &[u8]) -> Option<(u16, u64)> {
     let rest = line.strip_prefix(b"CPU:")?;
     let mut words = Words(rest);
     let cpu = words.number()?;
-    let (bracket, count) = (words.next()?, words.number());
-    (bracket == b"[LOST").then(|| (cpu as u16, count.unwrap_or(0)))
+    words.take(b'[')?;
+    let inside = words.until(b']')?;
+    let mut count = 0;
+    let mut says_lost = false;
+    let mut words = Words(inside);
+    while let Some(word) = words.next() {
+        count = number(word).unwrap_or(count);
+        says_lost |= matches!(word, b"LOST" | b"DROPPED");
+    }
+    says_lost.then_some((cpu as u16, count))
+}
+
+/// `swapper 0 [001] 12.345678: PERF_RECORD_LOST lost 23`, as `perf script --show-lost-events` prints it: events of that CPU
+/// between the one before and that time.
+fn perf_lost(line: &[u8]) -> Option<(u16, u64, u64)> {
+    let name = b"PERF_RECORD_LOST";
+    let at = memchr::memmem::find(line, name)?;
+    let count = line[at..].rsplit(|&byte| byte == b' ').find_map(number)?;
+    let mut time = None;
+    let mut cpu = 0;
+    let mut words = Words(&line[..at]);
+    while let Some(word) = words.next() {
+        let inside = word
+            .strip_prefix(b"[")
+            .and_then(|word| word.strip_suffix(b"]"));
+        cpu = inside.and_then(number).unwrap_or(cpu);
+        let digits = word.strip_suffix(b":").filter(|word| word.contains(&b'.'));
+        time = digits.and_then(|word| time_ns(word, SECOND_NS)).or(time);
+    }
+    Some((cpu as u16, time?, count))
 }
 
 #[inline]

@@ -21,6 +21,7 @@ struct Part {
     /// Of `events`: the latest, wherever it stands. Once all parts are up to the earliest of these, its part is empty.
     newest_ns: u64,
     ended: bool,
+    names_devices: bool,
 }
 
 impl Merged {
@@ -31,6 +32,7 @@ impl Merged {
             begin: 0,
             newest_ns: 0,
             ended: false,
+            names_devices: false,
         });
         Merged {
             parts: parts.collect(),
@@ -44,13 +46,13 @@ impl Merged {
     /// All that no part can have anything before.
     fn gather(&mut self) -> Result<bool, ReadError> {
         if let [part] = &mut self.parts[..] {
-            part.fill()?;
+            part.fill(&mut self.about)?;
             std::mem::swap(&mut self.batch, &mut part.events);
             return Ok(!part.ended);
         }
         let mut frontier_ns = u64::MAX;
         for part in &mut self.parts {
-            if part.fill()? {
+            if part.fill(&mut self.about)? {
                 let times = part.events.iter().map(|event| event.at_ns);
                 part.newest_ns = times.max().unwrap_or(0);
             }
@@ -77,14 +79,36 @@ impl Merged {
 
 impl Part {
     /// Reads on where nothing is left; whether it did.
-    fn fill(&mut self) -> Result<bool, ReadError> {
+    fn fill(&mut self, about: &mut About) -> Result<bool, ReadError> {
         let filled = self.begin == self.events.len() && !self.ended;
         while self.begin == self.events.len() && !self.ended {
             self.events.clear();
             self.begin = 0;
             self.ended = !self.reader.read(&mut self.events)?;
+            self.number_devices(about);
         }
         Ok(filled)
+    }
+
+    /// Each file numbers the devices that it names by itself: here one name has one number, whichever file names it.
+    fn number_devices(&mut self, about: &mut About) {
+        let theirs = self.reader.about();
+        self.names_devices |= theirs.named_devices() > 0;
+        about.devices_numbered |= theirs.devices_numbered;
+        if !self.names_devices {
+            return;
+        }
+        let mut latest = None;
+        for event in &mut self.events {
+            event.device = match latest {
+                Some((from, to)) if from == event.device => to,
+                _ => {
+                    let to = about.device_of(theirs, event.device);
+                    latest = Some((event.device, to));
+                    to
+                }
+            };
+        }
     }
 
     fn done(&self) -> bool {

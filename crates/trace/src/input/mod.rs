@@ -23,6 +23,7 @@ mod vscsi;
 mod words;
 
 pub use about::{About, ReadError};
+pub use blkparse::Gaps;
 pub use columns::{Column, Layout, Operations};
 pub use read_at::ReadAt;
 pub use recognise::{Source, open};

@@ -1,6 +1,6 @@
 //! Public traces that are tables, known by how their lines look.
 
-use super::columns::{Column, Layout, Operations};
+use super::columns::{Column, Layout, Operations, unquoted};
 use super::vscsi::hexadecimal;
 use super::words::{number, time_ns};
 
@@ -10,8 +10,18 @@ const SECTOR_BYTES: u64 = 512;
 
 /// The public trace that a line is of: its name and how it is read.
 pub(crate) fn known(line: &[u8]) -> Option<(&'static str, Layout)> {
-    use Column::{Device, Ignored, Latency, Offset, Operation, Pid, Process, Size, Time};
-    let commas: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
+    use Column::{
+        Device, Host, Ignored, Latency, Major, Offset, Operation, Pid, Process, Size, Time,
+    };
+    let fields = line.split(|&byte| byte == b',');
+    let commas: Vec<&[u8]> = fields.map(unquoted).collect();
+    let is_time = |at: usize| {
+        commas
+            .get(at)
+            .is_some_and(|field| time_ns(field, SECOND_NS).is_some())
+    };
+    let has_point = |at: usize| commas.get(at).is_some_and(|field| field.contains(&b'.'));
+    let moves = |at: usize| matches!(commas.get(at), Some([b'R' | b'W' | b'r' | b'w']));
     let digits = |at: usize| commas.get(at).is_some_and(|field| number(field).is_some());
     let layout = |separator: u8, columns: &[Column], ended: bool| Layout {
         separator,
@@ -26,7 +36,7 @@ pub(crate) fn known(line: &[u8]) -> Option<(&'static str, Layout)> {
         // Windows' time of 100 ns, at which the I/O was issued.
         let columns = [
             Time { unit_ns: 100 },
-            Ignored,
+            Host,
             Device,
             Operation,
             bytes(offset),
@@ -67,6 +77,35 @@ pub(crate) fn known(line: &[u8]) -> Option<(&'static str, Layout)> {
         ];
         return Some(("Tencent", layout(b',', &columns, false)));
     }
+    if commas.len() >= 5 && (0..3).all(digits) && moves(3) && is_time(4) {
+        // "SPC Trace File Format Specification", revision 1.0.1: application storage unit, block, bytes, seconds.
+        let columns = [
+            Device,
+            offset(SECTOR_BYTES),
+            bytes(size),
+            Operation,
+            Time { unit_ns: SECOND_NS },
+        ];
+        return Some(("SPC", layout(b',', &columns, false)));
+    }
+    let responded = is_time(1) || commas.get(1).is_some_and(|field| field.is_empty());
+    if commas.len() == 6
+        && is_time(0)
+        && has_point(0)
+        && responded
+        && moves(2)
+        && (3..6).all(digits)
+    {
+        let columns = [
+            Time { unit_ns: SECOND_NS },
+            Latency { unit_ns: SECOND_NS },
+            Operation,
+            Device,
+            bytes(offset),
+            bytes(size),
+        ];
+        return Some(("Systor '17", layout(b',', &columns, false)));
+    }
     let blanks: Vec<&[u8]> = line
         .split(|byte| byte.is_ascii_whitespace())
         .filter(|word| !word.is_empty())
@@ -86,7 +125,7 @@ pub(crate) fn known(line: &[u8]) -> Option<(&'static str, Layout)> {
             offset(SECTOR_BYTES),
             size(SECTOR_BYTES),
             Operation,
-            Ignored,
+            Major,
             Device,
             Ignored,
         ];

@@ -4,11 +4,12 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::about::{About, ReadError};
+use super::blkparse::Gaps;
 use super::columns::{Layout, Table};
 use super::merged::Merged;
 use super::read_at::{Range, ReadAt};
-use super::streamed::{Decode, DecodeLine, Lines, Reader, Streamed};
-use super::tables::{Biosnoop, IoLog};
+use super::streamed::{Decode, DecodeLine, Lines, Reader, Streamed, plain};
+use super::tables::{self, IoLog, Snoop};
 use super::vscsi::Vscsi;
 use super::{blkparse, blktrace, compressed, event_text, perf_data, public, trace_dat};
 
@@ -25,12 +26,25 @@ const LOOKED_AT: usize = 1 << 16;
 /// Formats that are read here and there come whole into memory from pipes and packed files.
 const WHOLE_BYTES_MAX: u64 = 1 << 30;
 
-/// Opens the files of one trace; `layout` says what the columns of a table are, if it is one that nobody knows.
-pub fn open(sources: Vec<Source>, layout: Option<&Layout>) -> Result<Box<dyn Reader>, ReadError> {
+/// How whoever asks wants the files to be read.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    layout: Option<&'a Layout>,
+    gaps: Gaps,
+}
+
+/// Opens the files of one trace; `layout` says what the columns of a table are, if it is one that nobody knows; `gaps`, what numbers mean
+/// that a text of blkparse leaves out.
+pub fn open(
+    sources: Vec<Source>,
+    layout: Option<&Layout>,
+    gaps: Gaps,
+) -> Result<Box<dyn Reader>, ReadError> {
+    let how = How { layout, gaps };
     let mut readers: Vec<Box<dyn Reader>> = Vec::new();
     let mut format = String::new();
     for source in sources {
-        let mut reader = open_one(source, layout)?;
+        let mut reader = open_one(source, how)?;
         let found = reader.about().format.clone();
         if !format.is_empty() && format != found {
             return Err(ReadError(format!(
@@ -46,7 +60,7 @@ pub fn open(sources: Vec<Source>, layout: Option<&Layout>) -> Result<Box<dyn Rea
     Ok(Box::new(Merged::new(readers, About::of(format))))
 }
 
-fn open_one(source: Source, layout: Option<&Layout>) -> Result<Box<dyn Reader>, ReadError> {
+fn open_one(source: Source, how: How<'_>) -> Result<Box<dyn Reader>, ReadError> {
     let mut start = vec![0; LOOKED_AT];
     let length = match &source {
         Source::File(file) => file
@@ -60,16 +74,13 @@ fn open_one(source: Source, layout: Option<&Layout>) -> Result<Box<dyn Reader>, 
         Source::File(file) if start.starts_with(perf_data::MAGIC) => {
             Ok(Box::new(perf_data::open(&file)?))
         }
-        Source::File(file) => stream(Box::new(Range::of(&file, 0, u64::MAX)), layout),
-        Source::Pipe(pipe) => stream(pipe, layout),
+        Source::File(file) => stream(Box::new(Range::of(&file, 0, u64::MAX)), how),
+        Source::Pipe(pipe) => stream(pipe, how),
     }
 }
 
 /// From its beginning on, whatever it is packed with.
-fn stream(
-    mut input: Box<dyn Read + Send>,
-    layout: Option<&Layout>,
-) -> Result<Box<dyn Reader>, ReadError> {
+fn stream(mut input: Box<dyn Read + Send>, how: How<'_>) -> Result<Box<dyn Reader>, ReadError> {
     // Once packed, twice packed; no further.
     for _ in 0..3 {
         let start = beginning(&mut input)?;
@@ -77,20 +88,17 @@ fn stream(
         let whole = start.starts_with(trace_dat::MAGIC) || start.starts_with(perf_data::MAGIC);
         let again: Box<dyn Read + Send> = Box::new(io::Cursor::new(start.clone()).chain(input));
         if whole {
-            return whole_file(again, layout);
+            return whole_file(again, how);
         }
         match packing {
             Some(name) => input = compressed::of(name, again)?,
-            None => return recognised(&start, again, layout),
+            None => return recognised(&start, again, how),
         }
     }
     Err(ReadError("packed more than twice".into()))
 }
 
-fn whole_file(
-    input: Box<dyn Read + Send>,
-    layout: Option<&Layout>,
-) -> Result<Box<dyn Reader>, ReadError> {
+fn whole_file(input: Box<dyn Read + Send>, how: How<'_>) -> Result<Box<dyn Reader>, ReadError> {
     let mut bytes = Vec::new();
     let read = input.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes);
     if bytes.len() as u64 > WHOLE_BYTES_MAX {
@@ -98,7 +106,7 @@ fn whole_file(
             "it has to be read here and there, and holds more than 1 GiB: unpack it into a file first".into(),
         ));
     }
-    let mut opened = open_one(Source::File(Arc::new(bytes)), layout);
+    let mut opened = open_one(Source::File(Arc::new(bytes)), how);
     if let (Ok(reader), Err(error)) = (&mut opened, &read) {
         // What a damaged archive still gives is read.
         reader
@@ -124,12 +132,12 @@ fn beginning(input: &mut Box<dyn Read + Send>) -> Result<Vec<u8>, ReadError> {
 fn recognised(
     start: &[u8],
     input: Box<dyn Read + Send>,
-    layout: Option<&Layout>,
+    how: How<'_>,
 ) -> Result<Box<dyn Reader>, ReadError> {
     if start.is_empty() {
         return Err(ReadError("the file is empty".into()));
     }
-    if let Some(layout) = layout {
+    if let Some(layout) = how.layout {
         return lines(input, "table", Table::new(layout.clone()));
     }
     if let Some(magic) = blktrace::u32_at(start, 0) {
@@ -143,7 +151,7 @@ fn recognised(
     }
     let is_text = !start.iter().take(4096).any(|&byte| byte == 0);
     if is_text {
-        return text(start, input);
+        return text(start, input, how.gaps);
     }
     if let Some(vscsi) = Vscsi::of(start) {
         return decoded(input, "vSCSI".into(), vscsi);
@@ -152,15 +160,18 @@ fn recognised(
 }
 
 const UNKNOWN: &str = "not a trace that iolab knows (docs/traces.md lists them); name the columns of a table with --columns";
+const UNTIMED: &str =
+    "iosnoop without times of its I/Os: record again with iosnoop -ts, which adds STARTs and ENDs";
 /// A text that is none of these for so many lines is something else.
 const LINES_LOOKED_AT: usize = 200;
 
-fn text(start: &[u8], input: Box<dyn Read + Send>) -> Result<Box<dyn Reader>, ReadError> {
-    let first = start
-        .split(|&byte| byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let first = first.strip_suffix(b"\r").unwrap_or(first);
+fn text(
+    start: &[u8],
+    input: Box<dyn Read + Send>,
+    gaps: Gaps,
+) -> Result<Box<dyn Reader>, ReadError> {
+    let first = start.split(|&byte| byte == b'\n').next();
+    let first = plain(first.unwrap_or_default());
     if first.starts_with(b"fio version ") {
         let version = if first.starts_with(b"fio version 3") {
             "3"
@@ -170,12 +181,12 @@ fn text(start: &[u8], input: Box<dyn Read + Send>) -> Result<Box<dyn Reader>, Re
         return lines(input, &format!("fio iolog {version}"), IoLog::new());
     }
     for line in start.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.starts_with(b"TIME(s)") && line.windows(3).any(|word| word == b"LAT") {
-            return lines(input, "biosnoop", Biosnoop::default());
-        }
-        if line.starts_with(b"TIME(ms)") && line.windows(3).any(|word| word == b"LAT") {
-            return lines(input, "biosnoop.bt", Biosnoop::default());
+        let line = plain(line);
+        if let Some(name) = tables::snoop(line) {
+            if line.starts_with(b"COMM") {
+                return Err(ReadError(UNTIMED.into()));
+            }
+            return lines(input, name, Snoop::default());
         }
         if event_text::recognises(line) {
             return lines(
@@ -185,7 +196,7 @@ fn text(start: &[u8], input: Box<dyn Read + Send>) -> Result<Box<dyn Reader>, Re
             );
         }
         if blkparse::recognises(line) {
-            return lines(input, "blkparse", blkparse::Blkparse::default());
+            return lines(input, "blkparse", blkparse::Blkparse::new(gaps));
         }
         if let Some((name, layout)) = public::known(line).or_else(|| public::meta(line)) {
             return lines(input, name, Table::new(layout));

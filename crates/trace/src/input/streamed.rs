@@ -126,6 +126,27 @@ impl<D: Decode> Reader for Streamed<D> {
 pub(crate) trait DecodeLine: Send {
     /// A line without its end.
     fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About);
+
+    /// No further lines.
+    fn end(&mut self, _events: &mut Vec<TraceEvent>, _about: &mut About) {}
+}
+
+/// A line without its end, and without the marks of a mail that quotes it.
+#[inline]
+pub(crate) fn plain(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match line.first() {
+        Some(b'>') => unquoted(line),
+        _ => line,
+    }
+}
+
+#[cold]
+fn unquoted(mut line: &[u8]) -> &[u8] {
+    while let Some(inner) = line.strip_prefix(b">") {
+        line = inner.strip_prefix(b" ").unwrap_or(inner);
+    }
+    line
 }
 
 /// Takes bytes apart into lines.
@@ -141,14 +162,15 @@ impl<L: DecodeLine> Decode for Lines<L> {
     ) -> Result<usize, ReadError> {
         let mut taken = 0;
         for at in memchr::memchr_iter(b'\n', bytes) {
-            let line = &bytes[taken..at];
-            self.0
-                .line(line.strip_suffix(b"\r").unwrap_or(line), events, about);
+            self.0.line(plain(&bytes[taken..at]), events, about);
             taken = at + 1;
         }
         if end && taken < bytes.len() {
-            self.0.line(&bytes[taken..], events, about);
+            self.0.line(plain(&bytes[taken..]), events, about);
             taken = bytes.len();
+        }
+        if end {
+            self.0.end(events, about);
         }
         Ok(taken)
     }

@@ -1,26 +1,47 @@
-//! Texts of a line per I/O: biosnoop of bcc, biosnoop.bt of bpftrace, and fio's logs of what it did.
+//! Texts of a line per I/O: biosnoop and iosnoop, and fio's logs of what it did.
 
 use super::about::About;
+use super::columns::EndClock;
 use super::streamed::DecodeLine;
-use super::words::{Words, number, time_ns};
-use crate::event::{Device, Marks, Op, Step, TraceEvent};
+use super::words::{Words, device, number, time_ns};
+use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
 
 const MILLISECOND_NS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 const SECTOR_BYTES: u64 = 512;
 
-/// bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`.
+/// `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`, as biosnoop of bcc and of libbpf-tools prints it, and what is
+/// like it: biosnoop.bt of bpftrace, and iosnoop of perf-tools with its `-ts`.
 #[derive(Default)]
-pub(crate) struct Biosnoop {
+pub(crate) struct Snoop {
     columns: Vec<Vec<u8>>,
+    clock: EndClock,
 }
 
-impl DecodeLine for Biosnoop {
+/// What such a text is called, by the line of its headings.
+pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
+    let headings: Vec<&[u8]> = words(line).collect();
+    let has = |heading: &str| headings.contains(&heading.as_bytes());
+    match *headings.first()? {
+        b"TIME(s)" if has("LAT(ms)") => Some("biosnoop"),
+        b"TIME(ms)" if has("LAT(ms)") => Some("biosnoop.bt"),
+        b"STARTs" | b"ENDs" | b"COMM" if has("LATms") && has("BLOCK") => Some("iosnoop"),
+        _ => None,
+    }
+}
+
+impl DecodeLine for Snoop {
     fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
-        if line.starts_with(b"TIME(") {
+        if snoop(line).is_some() {
             self.columns = words(line).map(<[u8]>::to_vec).collect();
-            if line.starts_with(b"TIME(ms)") {
+            if self.has("TIME(ms)") {
                 about.note("times and latencies are whole milliseconds, rounded down: 0 is anything below one");
+            }
+            if self.has("QUE(ms)") {
+                about.note(
+                    "the queue's time is QUE(ms): from when the kernel made the request, or inserted it into a \
+                     scheduler, until its issue",
+                );
             }
             return;
         }
@@ -35,47 +56,59 @@ impl DecodeLine for Biosnoop {
     }
 }
 
-impl Biosnoop {
-    fn event(&self, line: &[u8], about: &mut About) -> Option<TraceEvent> {
+impl Snoop {
+    fn has(&self, heading: &str) -> bool {
+        self.columns
+            .iter()
+            .any(|column| column == heading.as_bytes())
+    }
+
+    fn event(&mut self, line: &[u8], about: &mut About) -> Option<TraceEvent> {
         let found: Vec<&[u8]> = words(line).collect();
         // A name may hold blanks: what comes before it is counted from the front, the rest from the end.
         let more = found.len().checked_sub(self.columns.len())?;
         let name_at = self.columns.iter().position(|column| column == b"COMM")?;
-        let value = |column: &[u8]| {
-            let at = self.columns.iter().position(|name| name == column)?;
+        let value = |headings: &[&str]| {
+            let is = |column: &Vec<u8>| headings.iter().any(|name| column == name.as_bytes());
+            let at = self.columns.iter().position(is)?;
             found
                 .get(if at > name_at { at + more } else { at })
                 .copied()
         };
-        let at_ns = match value(b"TIME(s)") {
-            Some(time) => time_ns(time, SECOND_NS)?,
-            None => time_ns(value(b"TIME(ms)")?, MILLISECOND_NS)?,
+        let milliseconds =
+            |headings: &[&str]| value(headings).and_then(|time| time_ns(time, MILLISECOND_NS));
+        let seconds = |headings: &[&str]| value(headings).map(|time| time_ns(time, SECOND_NS));
+        let latency_ns = milliseconds(&["LAT(ms)", "LATms"])?;
+        let ended_ns = match (seconds(&["TIME(s)", "ENDs"]), seconds(&["STARTs"])) {
+            (Some(ended_ns), _) => ended_ns?,
+            (None, Some(began_ns)) => began_ns?.checked_add(latency_ns)?,
+            (None, None) => milliseconds(&["TIME(ms)"])?,
         };
-        let latency_ns = time_ns(value(b"LAT(ms)")?, MILLISECOND_NS)?;
-        let pid = u32::try_from(number(value(b"PID")?)?).ok()?;
+        let pid = u32::try_from(number(value(&["PID"])?)?).ok()?;
+        let op = value(&["T", "TYPE"]).map_or((Op::Other, Marks::default()), op_and_marks);
+        let disk = match (value(&["MAJOR"]), value(&["MINOR"])) {
+            (Some(major), Some(minor)) => {
+                let part = |digits| u32::try_from(number(digits)?).ok();
+                Some(Device::new(part(major)?, part(minor)?))
+            }
+            _ => value(&["DISK", "DEV"])
+                .map(|disk| device(disk, b',').unwrap_or_else(|| about.device(disk))),
+        };
+        // -1 of a request that never waited in a queue.
+        let waited_ns = milliseconds(&["QUE(ms)"]);
+        let sector = value(&["SECTOR", "BLOCK"]).and_then(number).unwrap_or(0);
+        let bytes = value(&["BYTES"]).and_then(number).unwrap_or(0);
         about.name(pid, &found[name_at..=name_at + more].join(&b' '));
-        let device = value(b"DISK").map(|disk| about.device(disk));
-        let queued_ns = value(b"QUE(ms)").and_then(|time| time_ns(time, MILLISECOND_NS));
-        if queued_ns.is_some() {
-            about.note("the column QUE(ms) is not used: the latency is the device's");
-        }
         Some(TraceEvent {
-            sector: value(b"SECTOR").and_then(number).unwrap_or(0),
-            sectors: value(b"BYTES")
-                .and_then(number)
-                .unwrap_or(0)
-                .div_ceil(SECTOR_BYTES) as u32,
+            sector,
+            sectors: u32::try_from(bytes.div_ceil(SECTOR_BYTES)).ok()?,
             argument: latency_ns,
-            device: Device(device.unwrap_or(0)),
+            device: disk.unwrap_or(Device(0)),
             pid,
-            op: match value(b"T") {
-                Some(b"R") => Op::Read,
-                Some(b"W") => Op::Write,
-                Some(b"D") => Op::Discard,
-                Some(b"F") => Op::Flush,
-                _ => Op::Other,
-            },
-            ..TraceEvent::new(at_ns, Step::DeviceDone)
+            waited_us: waited_ns.map_or(WAIT_UNKNOWN, |ns| (ns / 1000) as u32),
+            op: op.0,
+            marks: op.1,
+            ..TraceEvent::new(self.clock.of(ended_ns)?, Step::DeviceDone)
         })
     }
 }
@@ -126,7 +159,7 @@ impl IoLog {
         Some(Some(TraceEvent {
             sector: offset / SECTOR_BYTES,
             sectors: u32::try_from(length.div_ceil(SECTOR_BYTES)).ok()?,
-            device: Device(about.device(file)),
+            device: about.device(file),
             op,
             marks: match op {
                 Op::Flush => Marks::PREFLUSH,

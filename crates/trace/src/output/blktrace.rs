@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use super::in_order::InOrder;
 use super::record::Record;
+use super::remark::Remark;
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
 
 /// Writes such files.
@@ -15,12 +17,16 @@ pub struct Blktrace<F, W> {
     /// From 0 on: readers take the files of a set until one is missing.
     cpus: Vec<Cpu<W>>,
     began_ns: Option<u64>,
+    in_order: InOrder,
+    /// The event that comes next ends an I/O.
+    ends: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Cpu<W> {
     out: W,
-    sequence: u32,
+    /// The number of the last record of each device.
+    numbers: BTreeMap<Device, u32>,
     named: BTreeSet<u32>,
 }
 
@@ -43,24 +49,65 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
             names,
             cpus: Vec::new(),
             began_ns,
+            in_order: InOrder::default(),
+            ends: false,
         }
+    }
+
+    /// The next event ends an I/O: a device without requests tells so by its bios alone, others by both.
+    pub fn ends(&mut self) {
+        self.ends = true;
     }
 
     /// The next event.
     pub fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
+        let mut in_order = std::mem::take(&mut self.in_order);
+        let written = in_order.pass(event, |event| self.record(event));
+        self.in_order = in_order;
+        written
+    }
+
+    fn record(&mut self, event: &TraceEvent) -> io::Result<()> {
         let at_ns = self.since_began(event);
+        let began_ns = event.at_ns - at_ns;
+        let ends = std::mem::take(&mut self.ends);
         let cpu = self.named(event)?;
-        if event.step == Step::Lost {
-            cpu.sequence = cpu.sequence.wrapping_add(event.sectors.max(1));
-            return Ok(());
+        let remark = match event.step {
+            Step::Lost => {
+                let count = event.sectors.max(1);
+                for number in cpu.numbers.values_mut() {
+                    *number = number.wrapping_add(count);
+                }
+                Some(Remark::Lost {
+                    count: u64::from(event.sectors),
+                    until_ns: match event.argument {
+                        u64::MAX => u64::MAX,
+                        until_ns => until_ns.saturating_sub(began_ns),
+                    },
+                })
+            }
+            Step::Restart => Some(Remark::Restart),
+            _ => None,
+        };
+        if let Some(remark) = remark {
+            return cpu.write(&Record {
+                at_ns,
+                ..note(event.cpu, 0, MESSAGE, remark.text().as_bytes())
+            });
         }
-        let Some(action) = action(event.step) else {
+        let action = match (event.step, ends) {
+            (Step::BioComplete, true) => action(Step::Complete),
+            (step, _) => action(step),
+        };
+        let Some(action) = action else {
             return Ok(());
         };
-        cpu.sequence = cpu.sequence.wrapping_add(1);
+        let number = cpu.numbers.entry(event.device).or_default();
+        *number = number.wrapping_add(1);
+        let sequence = *number;
         let payload = payload(event);
         let record = Record {
-            sequence: cpu.sequence,
+            sequence,
             at_ns,
             sector: event.sector,
             bytes: event.sectors.saturating_mul(512),
@@ -87,6 +134,8 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
 
     /// The files' end; the files.
     pub fn finish(mut self) -> io::Result<Vec<W>> {
+        let mut in_order = std::mem::take(&mut self.in_order);
+        in_order.finish(|event| self.record(event))?;
         self.cpus.iter_mut().try_for_each(|cpu| cpu.out.flush())?;
         Ok(self.cpus.into_iter().map(|cpu| cpu.out).collect())
     }
@@ -105,7 +154,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
             self.cpus.push(cpu);
         }
         let cpu = &mut self.cpus[number];
-        if event.step != Step::Lost
+        if !matches!(event.step, Step::Lost | Step::Restart)
             && let Some(name) = self.names.get(&event.pid)
             && cpu.named.insert(event.pid)
         {
@@ -121,7 +170,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
     fn begin(&mut self, cpu: u16) -> io::Result<Cpu<W>> {
         let mut begun = Cpu {
             out: (self.open)(cpu)?,
-            sequence: 0,
+            numbers: BTreeMap::new(),
             named: BTreeSet::new(),
         };
         begun.write(&note(cpu, 0, BEGAN, &[0; 8]))?;

@@ -184,6 +184,9 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
             let rest = request.sectors - u64::from(event.sectors);
             self.items
                 .place(slot, event.sector + u64::from(event.sectors), rest);
+            if let Some(request) = self.items.get_mut(slot).filter(|_| event.error != 0) {
+                request.io.error = event.error;
+            }
             (self.each)(Change::Part);
             return None;
         }
@@ -273,7 +276,9 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
 
 fn finished(mut item: Item, event: &TraceEvent) -> Item {
     item.io.completed_ns = Some(event.at_ns);
-    item.io.error = event.error;
+    if event.error != 0 {
+        item.io.error = event.error;
+    }
     item
 }
 

@@ -11,7 +11,11 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     pub(super) fn merge(&mut self, event: &TraceEvent) {
         *self.merges_told = true;
         let back = event.step == Step::BackMerge;
-        let bio = self.own_bio(event).slot();
+        // Kernels from 5.9 on tell of a request that joins another as of a bio.
+        let bio = match back {
+            true => self.joining_back(event).slot(),
+            false => self.own_bio(event).slot(),
+        };
         let taken = bio.and_then(|slot| self.items.remove(slot));
         let end = event.sector.saturating_add(u64::from(event.sectors));
         let into = match back {
@@ -46,8 +50,24 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         if let Some(request) = self.items.get_mut(into) {
             request.state = State::Waiting;
             request.io.merged += 1;
-            request.joined.extend(taken.map(|bio| bio.what.joining()));
+            if let Some(taken) = taken {
+                request.io.merged += taken.what.io.merged;
+                request.joined.push(taken.what.joining());
+                request.joined.extend(taken.what.joined);
+            }
         }
+    }
+
+    /// What joins the request before it: the submitter's own bio, or a bio or a request that waits there.
+    fn joining_back(&mut self, event: &TraceEvent) -> Found {
+        let own = find(self.items, event.sector, |bio| {
+            bio.what.is_bio(event.op) && fits(bio, event) && bio.what.io.pid == event.pid
+        });
+        own.or_else(|| {
+            find(self.items, event.sector, |item| {
+                item.what.waits(event.op) && fits(item, event)
+            })
+        })
     }
 
     /// A request joins the one before it.

@@ -1,10 +1,9 @@
 //! What is counted of one device.
 
-use workload::histogram::LatencyHistogram;
-
 use super::figures::DeviceFigures;
 use super::group::{Group, Quantiles};
 use super::seeks::Seeks;
+use super::values::Values;
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
 use crate::request::{Io, Stages};
 
@@ -15,11 +14,13 @@ pub(super) struct DeviceStudy {
     /// Flushes that the driver was given.
     flushes_issued: u64,
     seeks: Seeks,
+    /// Requests that the driver was given.
+    issues: u64,
     depth_since_ns: Option<u64>,
     depth: u64,
     depth_max: u64,
     depth_ns: Vec<u64>,
-    idle: LatencyHistogram,
+    idle: Values,
     busy_ns: f64,
 }
 
@@ -27,10 +28,27 @@ pub(super) struct DeviceStudy {
 const DEPTHS: usize = 1025;
 
 impl DeviceStudy {
+    /// Of one of very many devices the histograms grow with what they hold; of one of few they are to be roomy.
+    pub(super) fn new(roomy: bool) -> DeviceStudy {
+        DeviceStudy {
+            group: Group::new(roomy),
+            seeks: Seeks::new(roomy),
+            idle: Values::new(roomy),
+            ..DeviceStudy::default()
+        }
+    }
+
+    /// Whether the driver was given anything: until then nobody knows what it has.
+    #[inline]
+    pub(super) fn was_issued(&self) -> bool {
+        self.issues > 0
+    }
+
     /// An event of it.
     #[inline]
     pub(super) fn event(&mut self, event: &TraceEvent) {
         let figures = &mut self.figures;
+        self.issues += u64::from(event.step == Step::Issue);
         match event.step {
             Step::BackMerge | Step::FrontMerge | Step::RequestMerge => figures.merges += 1,
             Step::Requeue => figures.requeues += 1,
@@ -53,6 +71,10 @@ impl DeviceStudy {
             Op::Read => {
                 figures.reads += 1;
                 figures.bytes_read += io.bytes();
+            }
+            Op::Write if io.marks.has(Marks::ZEROES) => {
+                figures.zeroes += 1;
+                figures.bytes_zeroed += io.bytes();
             }
             Op::Write => {
                 figures.writes += 1;
@@ -107,13 +129,15 @@ impl DeviceStudy {
         elapsed_ns: u64,
     ) -> DeviceFigures {
         self.seeks.finish();
+        let quantiles = |values: &Values| values.histogram().and_then(|it| Quantiles::of(&it));
         let known_ns: u64 = self.depth_ns.iter().sum();
         let weighted = self
             .depth_ns
             .iter()
             .zip(0u64..)
             .map(|(&ns, depth)| ns as f64 * depth as f64);
-        let known = (known_ns > 0).then_some(known_ns as f64);
+        // Completions alone say nothing of what was under way.
+        let known = (known_ns > 0 && self.issues > 0).then_some(known_ns as f64);
         // Of traces without issues: what was under way is the sum of the times, whoever overlapped whom.
         let by_sum =
             (elapsed_ns > 0 && self.busy_ns > 0.0).then(|| self.busy_ns / elapsed_ns as f64);
@@ -123,13 +147,13 @@ impl DeviceStudy {
             requests: self.group.figures(device.to_string()),
             sequential_share: (self.seeks.count > 0)
                 .then(|| self.seeks.sequential as f64 / self.seeks.count as f64),
-            seek_sectors: Quantiles::of(&self.seeks.distance),
-            sequential_runs: Quantiles::of(&self.seeks.runs),
+            seek_sectors: quantiles(&self.seeks.distance),
+            sequential_runs: quantiles(&self.seeks.runs),
             depth_mean: known.map(|known| weighted.sum::<f64>() / known).or(by_sum),
             depth_max: known.map(|_| self.depth_max),
             idle_share: known.map(|known| self.depth_ns[0] as f64 / known),
-            idle_ns: Quantiles::of(&self.idle),
-            depth_ns: self.depth_ns,
+            idle_ns: known.and_then(|_| quantiles(&self.idle)),
+            depth_ns: known.map(|_| self.depth_ns).unwrap_or_default(),
             flushes: match self.figures.flushes {
                 0 => self.flushes_issued,
                 asked_for => asked_for,

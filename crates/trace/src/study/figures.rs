@@ -61,6 +61,8 @@ pub struct TraceFigures {
     pub by_cpu: Vec<GroupFigures>,
     /// A group per hardware queue, where the reader said which CPUs submit to which.
     pub by_queue: Vec<GroupFigures>,
+    /// Requests that failed, by operation and error.
+    pub failed: Vec<FailedFigures>,
     /// Each device.
     pub devices: Vec<DeviceFigures>,
     /// How arrivals vary.
@@ -75,6 +77,23 @@ pub struct TraceFigures {
     pub names: BTreeMap<u32, String>,
 }
 
+/// Requests that failed alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct FailedFigures {
+    /// What was to be done.
+    pub operation: &'static str,
+    /// Negative errno.
+    pub error: i16,
+    /// How many.
+    pub count: u64,
+    /// When the first of them ended, since the trace began.
+    pub first_ns: u64,
+    /// Its device.
+    pub first_device: String,
+    /// Its first sector.
+    pub first_sector: u64,
+}
+
 /// One device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DeviceFigures {
@@ -86,8 +105,10 @@ pub struct DeviceFigures {
     pub requests: GroupFigures,
     /// Reads that completed, or arrived.
     pub reads: u64,
-    /// Writes.
+    /// Writes of data.
     pub writes: u64,
+    /// Writes of zeroes, for which no data are carried.
+    pub zeroes: u64,
     /// Discards.
     pub discards: u64,
     /// Flushes and commands.
@@ -96,6 +117,8 @@ pub struct DeviceFigures {
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
+    /// Bytes zeroed.
+    pub bytes_zeroed: u64,
     /// Bytes discarded.
     pub bytes_discarded: u64,
     /// Flushes that were asked for, alone or before data; where the trace tells none of these, those that the driver got,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use workload::histogram::LatencyHistogram;
 
+use super::values::Values;
 use crate::request::{Io, Stages};
 
 /// What is counted of them.
@@ -11,7 +12,7 @@ pub struct Group {
     count: u64,
     bytes: u64,
     errors: u64,
-    stages: [Option<Box<LatencyHistogram>>; 4],
+    stages: [Values; 4],
 }
 
 /// A group as the report tells it.
@@ -61,6 +62,14 @@ pub struct Quantiles {
 }
 
 impl Group {
+    /// With histograms that grow with what they hold, unless they are to be roomy.
+    pub(super) fn new(roomy: bool) -> Group {
+        Group {
+            stages: std::array::from_fn(|_| Values::new(roomy)),
+            ..Group::default()
+        }
+    }
+
     /// Counts one.
     #[inline]
     pub fn add(&mut self, io: &Io) {
@@ -75,7 +84,7 @@ impl Group {
         self.errors += u64::from(io.error != 0);
         for (stage, value) in stages.iter().enumerate() {
             if let Some(value) = *value {
-                self.stages[stage].get_or_insert_default().record(value);
+                self.stages[stage].record(value);
             }
         }
     }
@@ -86,9 +95,7 @@ impl Group {
         self.bytes += other.bytes;
         self.errors += other.errors;
         for (values, theirs) in self.stages.iter_mut().zip(&other.stages) {
-            if let Some(theirs) = theirs {
-                values.get_or_insert_default().merge(theirs);
-            }
+            values.merge(theirs);
         }
     }
 
@@ -99,7 +106,11 @@ impl Group {
 
     /// As the report tells it.
     pub fn figures(&self, name: String) -> GroupFigures {
-        let quantiles = |stage: usize| self.stages[stage].as_deref().and_then(Quantiles::of);
+        let quantiles = |stage: usize| {
+            self.stages[stage]
+                .histogram()
+                .and_then(|it| Quantiles::of(&it))
+        };
         GroupFigures {
             name,
             count: self.count,

@@ -61,20 +61,20 @@ pub(super) fn shown_names(
 }
 
 /// What needs events that the trace has none of.
-pub(super) fn absent(events: &[u64; STEPS]) -> BTreeMap<&'static str, String> {
+pub(super) fn absent(events: &[u64; STEPS], waits_told: bool) -> BTreeMap<&'static str, String> {
     let has = |step: Step| events[step as usize] > 0;
     let rows = has(Step::Arrival) || has(Step::DeviceDone) || has(Step::WholeDone);
     let mut absent = BTreeMap::new();
     let mut lacks = |figure: &'static str, reason: &str| {
         absent.insert(figure, reason.to_owned());
     };
-    if !has(Step::Queue) && !has(Step::WholeDone) {
+    if !has(Step::Queue) && !has(Step::WholeDone) && !waits_told {
         lacks(
             "whole_ns",
             "the trace has no event of an I/O's entering the block layer",
         );
     }
-    if !has(Step::Queue) {
+    if !has(Step::Queue) && !waits_told {
         lacks(
             "queue_ns",
             "the trace has no event of an I/O's entering the block layer",
@@ -90,6 +90,12 @@ pub(super) fn absent(events: &[u64; STEPS]) -> BTreeMap<&'static str, String> {
         lacks(
             "device_ns",
             "the trace does not tell when the device got a request and when it ended",
+        );
+    }
+    if completes && !has(Step::Issue) {
+        lacks(
+            "depth_max",
+            "the trace tells when requests ended, not when the driver got them",
         );
     }
     if has(Step::Arrival) {

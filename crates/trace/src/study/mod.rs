@@ -10,6 +10,7 @@ mod maps;
 mod pass;
 mod reuse;
 mod seeks;
+mod values;
 mod worst;
 
 pub use bursts::BurstFigures;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::bursts::Bursts;
 use super::device::DeviceStudy;
-use super::figures::TraceFigures;
+use super::figures::{FailedFigures, TraceFigures};
 use super::group::Group;
 use super::keyed::Keyed;
 use super::labels::{LARGEST, OTHERS, SMALLEST, absent, by_process, shown_names, size_name};
 use super::maps::{INTERVALS, Maps};
 use super::reuse::Reuse;
 use super::worst::Worst;
-use crate::event::{Device, Op, STEP_NAMES, STEPS, Step, TraceEvent};
+use crate::event::{Device, Marks, Op, STEP_NAMES, STEPS, Step, TraceEvent, WAIT_UNKNOWN};
 use crate::input::About;
 use crate::request::{Change, Follow, Io};
 
@@ -20,10 +20,14 @@ use crate::request::{Change, Follow, Io};
 pub struct Study {
     follow: Follow,
     began_ns: Option<u64>,
+    /// Of lines of I/Os: a later line may tell of one that began before the first.
+    earliest_ns: Option<u64>,
     reached_ns: u64,
     events: [u64; STEPS],
     events_lost: u64,
-    by_op: [Group; OPS.len()],
+    by_op: [Group; OPERATIONS.len()],
+    /// By operation and error: how many, and when and where the first was.
+    failed: BTreeMap<(usize, i16), (u64, u64, Device, u64)>,
     /// By the power of two that the sectors are rounded up to.
     by_size: [Group; SIZES],
     by_pid: Keyed<u32, Group>,
@@ -31,6 +35,8 @@ pub struct Study {
     devices: Vec<(Device, DeviceStudy)>,
     /// By the number of the disk: where in `devices`.
     places: Vec<Option<usize>>,
+    /// Whether lines of I/Os say how long each waited.
+    waits_told: bool,
     bursts: Bursts,
     reuse: Reuse,
     worst: Worst,
@@ -40,17 +46,26 @@ pub struct Study {
     by_queue: Vec<Group>,
 }
 
-const OPS: [(Op, &str); 5] = [
-    (Op::Read, "read"),
-    (Op::Write, "write"),
-    (Op::Discard, "discard"),
-    (Op::Flush, "flush"),
-    (Op::Other, "other"),
-];
+const OPERATIONS: [&str; 6] = ["read", "write", "zeroes", "discard", "flush", "other"];
+
+/// Which of the operations.
+#[inline]
+fn operation(io: &Io) -> usize {
+    match io.kind() {
+        Op::Read => 0,
+        Op::Write if io.marks.has(Marks::ZEROES) => 2,
+        Op::Write => 1,
+        Op::Discard => 3,
+        Op::Flush => 4,
+        Op::Other => 5,
+    }
+}
+
 /// A group holds histograms: more tasks or CPUs than these are counted together.
 const PIDS_MAX: usize = 200;
 const CPUS_MAX: usize = 64;
-const DEVICES_MAX: usize = 256;
+/// Devices that have histograms with room for everything; those of further ones grow with what they hold.
+const ROOMY_DEVICES: usize = 64;
 const SIZES: usize = LARGEST.ilog2() as usize + 1;
 
 impl Default for Study {
@@ -58,15 +73,18 @@ impl Default for Study {
         Study {
             follow: Follow::default(),
             began_ns: None,
+            earliest_ns: None,
             reached_ns: 0,
             events: [0; STEPS],
             events_lost: 0,
             by_op: Default::default(),
+            failed: BTreeMap::new(),
             by_size: Default::default(),
             by_pid: Keyed::new(PIDS_MAX, OTHERS),
             by_cpu: Keyed::new(CPUS_MAX, u16::MAX),
             devices: Vec::new(),
             places: Vec::new(),
+            waits_told: false,
             bursts: Bursts::new(),
             reuse: Reuse::new(),
             worst: Worst::default(),
@@ -100,11 +118,16 @@ impl Study {
     /// Takes in the next event; `each` gets the request that it ends.
     #[inline]
     pub fn add(&mut self, event: &TraceEvent, mut each: impl FnMut(&Io)) {
-        // A loss may reach back to a time before the trace.
+        // A loss may reach back to a time before the trace; the line of an I/O tells its end.
         let began_ns = match event.step {
             Step::Lost => self.began_ns.unwrap_or(event.at_ns),
-            _ => *self.began_ns.get_or_insert(event.at_ns),
+            _ => *self.began_ns.get_or_insert(event.began_ns()),
         };
+        self.waits_told |= event.waited_us != WAIT_UNKNOWN;
+        if matches!(event.step, Step::DeviceDone | Step::WholeDone) {
+            let began_ns = event.began_ns();
+            self.earliest_ns = Some(self.earliest_ns.map_or(began_ns, |ns| ns.min(began_ns)));
+        }
         self.reached_ns = self.reached_ns.max(event.at_ns);
         self.events[event.step as usize] += 1;
         if event.step == Step::Lost {
@@ -134,6 +157,7 @@ impl Study {
         counted.event(event);
         let known = !self.follow.in_doubt(event.at_ns);
         if matches!(event.step, Step::Issue | Step::Requeue | Step::Complete)
+            && counted.was_issued()
             && let Some((since_ns, before)) = counted.depth(event.at_ns, known.then_some(depth))
         {
             let since = |at_ns: u64| at_ns.saturating_sub(began_ns);
@@ -147,8 +171,13 @@ impl Study {
         };
         if let Some(arrived_ns) = arrives {
             let pid = ended.map_or(event.pid, |io| io.pid);
+            // Zeroes are no data that are written.
+            let op = match event.marks.has(Marks::ZEROES) {
+                true => Op::Other,
+                false => event.op,
+            };
             self.maps
-                .arrived(arrived_ns, event.op, pid, event.sector, event.sectors);
+                .arrived(arrived_ns, op, pid, event.sector, event.sectors);
             self.bursts.add(arrived_ns);
             if event.op != Op::Discard {
                 self.reuse
@@ -173,11 +202,13 @@ impl Study {
 
     fn ended(&mut self, device: usize, io: &Io, began_ns: u64) {
         let stages = io.stages();
-        let op = OPS
-            .iter()
-            .position(|(op, _)| *op == io.kind())
-            .unwrap_or(OPS.len() - 1);
+        let op = operation(io);
         self.by_op[op].count_stages(io, &stages);
+        if io.error != 0 {
+            let ended_ns = io.completed_ns.unwrap_or(io.seen_ns);
+            let first = (0, ended_ns, io.device, io.sector);
+            self.failed.entry((op, io.error)).or_insert(first).0 += 1;
+        }
         if io.sectors > 0 {
             let class = io.sectors.clamp(SMALLEST, LARGEST).next_power_of_two();
             self.by_size[class.ilog2() as usize].count_stages(io, &stages);
@@ -188,7 +219,7 @@ impl Study {
             self.by_queue[queue].count_stages(io, &stages);
         }
         self.devices[device].1.ended(io, &stages);
-        self.worst.add(io, began_ns);
+        self.worst.add(io);
         let now_ns = io.completed_ns.unwrap_or(io.seen_ns);
         self.maps.completed(now_ns.saturating_sub(began_ns), io);
     }
@@ -203,10 +234,9 @@ impl Study {
 
     #[cold]
     fn new_device(&mut self, disk: usize, device: Device) -> usize {
-        if self.devices.len() < DEVICES_MAX {
-            self.devices.push((device, DeviceStudy::default()));
-        }
-        let at = self.devices.len() - 1;
+        let at = self.devices.len();
+        self.devices
+            .push((device, DeviceStudy::new(at < ROOMY_DEVICES)));
         if self.places.len() <= disk {
             self.places.resize(disk + 1, None);
         }
@@ -217,7 +247,7 @@ impl Study {
     /// The trace ended.
     pub fn finish(mut self, about: &About) -> TraceFigures {
         self.follow.finish();
-        let began_ns = self.began_ns.unwrap_or(0);
+        let began_ns = self.earliest_ns.or(self.began_ns).unwrap_or(0);
         let elapsed_ns = self.reached_ns.saturating_sub(began_ns);
         let unknown = self.follow.unknown;
         for (_, device) in &mut self.devices {
@@ -225,8 +255,8 @@ impl Study {
         }
         self.maps.finish();
         self.devices.sort_by_key(|(device, _)| *device);
-        let slowest = std::mem::take(&mut self.worst).finish();
-        let absent = absent(&self.events);
+        let slowest = std::mem::take(&mut self.worst).finish(about, began_ns);
+        let absent = absent(&self.events, self.waits_told);
         let (by_pid, by_cpu) = (self.by_pid.into_map(), self.by_cpu.into_map());
         let names = shown_names(&by_pid, &slowest, &self.maps, about);
         let mut all = Group::default();
@@ -264,12 +294,25 @@ impl Study {
             .filter(|(_, count)| *count > 0)
             .map(|(name, count)| (*name, count))
             .collect();
-        let ops = OPS
+        let ops = OPERATIONS
             .iter()
             .zip(&self.by_op)
             .filter(|(_, group)| group.count() > 0);
         figures.by_operation = ops
-            .map(|((_, name), group)| group.figures((*name).into()))
+            .map(|(name, group)| group.figures((*name).into()))
+            .collect();
+        let failed = self.failed.iter();
+        figures.failed = failed
+            .map(
+                |(&(op, error), &(count, first_ns, device, first_sector))| FailedFigures {
+                    operation: OPERATIONS[op],
+                    error,
+                    count,
+                    first_ns: first_ns.saturating_sub(began_ns),
+                    first_device: about.device_name(device),
+                    first_sector,
+                },
+            )
             .collect();
         let sizes = (0..).zip(&self.by_size);
         figures.by_size = sizes
@@ -287,7 +330,9 @@ impl Study {
         let devices = self.devices.into_iter();
         figures.devices = devices
             .map(|(device, counted)| {
-                let name = about.device_names.get(&device.0).cloned();
+                let name = about
+                    .names_device(device)
+                    .then(|| about.device_name(device));
                 counted.figures(device, name, elapsed_ns)
             })
             .collect();

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use workload::histogram::LatencyHistogram;
 
 /// Blocks of 4 KiB that were touched.
 #[derive(Clone, Debug)]
@@ -19,8 +18,12 @@ pub(super) struct Reuse {
     tree: Vec<u32>,
     clock: u32,
     touches: u64,
+    /// In the rates at which blocks were sampled then.
     first_touches: f64,
-    distance: LatencyHistogram,
+    /// By the power of two of the smallest cache that serves it, what each touch again stands for, by part of the sample.
+    again: [[f64; PARTS]; POWERS],
+    /// What all sampled touches stand for.
+    sampled: [f64; PARTS],
 }
 
 /// The working set.
@@ -32,14 +35,20 @@ pub struct ReuseFigures {
     pub touched_bytes: u64,
     /// Share of the blocks that was sampled; 1: all of them.
     pub sampled_share: f64,
-    /// Of a cache of so many bytes that keeps what was touched last: the share of touches that it would serve.
-    pub hit_share_by_cache_bytes: Vec<(u64, f64)>,
+    /// Of a cache of so many bytes that keeps what was touched last: the share of touches that it would serve, and the
+    /// standard error of that estimate, 0 where all blocks were counted.
+    pub hit_share_by_cache_bytes: Vec<(u64, f64, f64)>,
 }
 
 const BLOCK_BYTES: u64 = 4096;
 const BLOCK_SECTORS: u64 = BLOCK_BYTES / 512;
-const SAMPLE_MAX: usize = 1 << 13;
-const TREE: u32 = 1 << 16;
+const SAMPLE_MAX: usize = 1 << 15;
+/// Of the sample, by hash, each an estimate of its own: how they differ is the error.
+const PARTS: usize = 16;
+/// Caches of up to 2 to that many bytes.
+const POWERS: usize = 64;
+const SMALLEST_POWER: usize = 20;
+const TREE: u32 = 1 << 18;
 /// Of one I/O; a discard of a whole disk is not looked at block by block.
 const BLOCKS_MAX: u64 = 1 << 12;
 
@@ -52,7 +61,8 @@ impl Reuse {
             clock: 0,
             touches: 0,
             first_touches: 0.0,
-            distance: LatencyHistogram::new(),
+            again: [[0.0; PARTS]; POWERS],
+            sampled: [0.0; PARTS],
         }
     }
 
@@ -65,24 +75,29 @@ impl Reuse {
             let block = block ^ u64::from(device) << 44;
             let hash = mixed(block);
             if hash <= self.below {
-                self.touch(block);
+                self.touch(block, part(hash));
             }
         }
     }
 
-    fn touch(&mut self, block: u64) {
+    fn touch(&mut self, block: u64, part: usize) {
         if self.clock == TREE {
             self.renumber();
         }
         self.clock += 1;
+        let stands_for = 1.0 / self.share();
+        self.sampled[part] += stands_for;
         match self.last.insert(block, self.clock) {
             Some(before) => {
                 let since = self.sum(self.clock - 1) - self.sum(before);
                 self.update(before, u32::MAX);
-                let distance = f64::from(since) / self.share();
-                self.distance.record((distance * BLOCK_BYTES as f64) as u64);
+                // The block itself has to be in the cache too.
+                let blocks = f64::from(since) * stands_for + 1.0;
+                let bytes = (blocks * BLOCK_BYTES as f64) as u64;
+                let power = bytes.next_power_of_two().ilog2() as usize;
+                self.again[power.min(POWERS - 1)][part] += stands_for;
             }
-            None => self.first_touches += 1.0 / self.share(),
+            None => self.first_touches += stands_for,
         }
         self.update(self.clock, 1);
         if self.last.len() > SAMPLE_MAX {
@@ -133,20 +148,33 @@ impl Reuse {
         sum
     }
 
+    /// SHARDS' adjustment: what the sample has too few touches or too many, by the touches of a few blocks that are touched
+    /// all the time, it has of those that every cache serves.
     pub(super) fn figures(&self) -> ReuseFigures {
-        let known = self.distance.count() as f64;
-        let sampled_touches = known + self.first_sampled();
-        let mut hits = 0u64;
+        let touches = self.touches as f64;
+        let of_part = touches / PARTS as f64;
+        let whole = self.below == u64::MAX;
+        let largest = self
+            .again
+            .iter()
+            .rposition(|parts| parts.iter().any(|&it| it > 0.0));
+        let largest = largest.unwrap_or(0).max(SMALLEST_POWER);
+        let mut hits = match whole {
+            true => [0.0; PARTS],
+            false => self.sampled.map(|sampled| of_part - sampled),
+        };
         let mut shares = Vec::new();
-        let mut buckets = self.distance.buckets().peekable();
-        for power in 20..44 {
-            let cache = 1u64 << power;
-            while let Some(bucket) = buckets.next_if(|bucket| bucket.high_ns <= cache) {
-                hits += bucket.count;
+        for (power, parts) in self.again.iter().enumerate().take(largest + 1) {
+            for (hits, again) in hits.iter_mut().zip(parts) {
+                *hits += again;
             }
-            shares.push((cache, hits as f64 / sampled_touches.max(1.0)));
-            if buckets.peek().is_none() {
-                break;
+            if power >= SMALLEST_POWER && touches > 0.0 {
+                let share = hits.iter().sum::<f64>() / touches;
+                let square = |hits: &f64| (hits / of_part - share).powi(2);
+                let squares: f64 = hits.iter().map(square).sum();
+                let error = (squares / (PARTS * (PARTS - 1)) as f64).sqrt();
+                let error = if whole { 0.0 } else { error };
+                shares.push((1 << power, share.clamp(0.0, 1.0), error));
             }
         }
         ReuseFigures {
@@ -156,15 +184,12 @@ impl Reuse {
             hit_share_by_cache_bytes: shares,
         }
     }
+}
 
-    /// First touches at the rate at which the others were sampled.
-    fn first_sampled(&self) -> f64 {
-        let reused = self.touches as f64 - self.first_touches;
-        if reused <= 0.0 {
-            return self.first_touches;
-        }
-        self.first_touches * self.distance.count() as f64 / reused
-    }
+/// Which part of the sample a block is in: bits that do not decide whether it is sampled.
+#[inline]
+fn part(hash: u64) -> usize {
+    hash as usize % PARTS
 }
 
 /// splitmix64's last steps.
@@ -195,10 +220,10 @@ mod tests {
                 let found = figures
                     .hit_share_by_cache_bytes
                     .iter()
-                    .find(|(cache, _)| *cache >= bytes);
+                    .find(|(cache, ..)| *cache >= bytes);
                 found
                     .or(figures.hit_share_by_cache_bytes.last())
-                    .map_or(0.0, |(_, share)| *share)
+                    .map_or(0.0, |(_, share, _)| *share)
             };
             assert!(
                 (share_at(size * 2) - 0.8).abs() < 0.08,
@@ -206,5 +231,35 @@ mod tests {
             );
             assert!(share_at(size / 4) < 0.05, "{blocks}: {figures:?}");
         }
+    }
+
+    /// Half of the touches are of a few blocks, which are in the sample or not; the others go round a large set.
+    #[test]
+    fn a_sample_without_the_blocks_that_are_touched_most_still_tells_their_hits() {
+        let mut reuse = Reuse::new();
+        let (few, many) = (8, 100_000);
+        for touch in 0..600_000u64 {
+            let block = match touch % 2 {
+                0 => touch / 2 % few,
+                _ => 1000 + touch / 2 % many,
+            };
+            reuse.add(1, block * BLOCK_SECTORS, BLOCK_SECTORS);
+        }
+        let figures = reuse.figures();
+        assert!(figures.sampled_share < 0.5);
+        let of = |bytes: u64| {
+            let shares = figures.hit_share_by_cache_bytes.iter();
+            let found = shares.clone().find(|(cache, ..)| *cache == bytes);
+            *found.or(shares.clone().last()).expect("some cache")
+        };
+        for (bytes, exact) in [(1 << 20, 0.5), (64 << 20, 0.5), (1 << 30, 5.0 / 6.0)] {
+            let (_, share, error) = of(bytes);
+            assert!(error > 0.0 && error < 0.2, "{figures:?}");
+            assert!(
+                (share - exact).abs() < 0.01 + 3.0 * error,
+                "{bytes}: {figures:?}"
+            );
+        }
+        assert!((of(1 << 20).1 - 0.5).abs() < 0.05, "{figures:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! How a device's requests follow one another on the medium.
 
-use workload::histogram::LatencyHistogram;
+use super::values::Values;
 
 /// Of the requests of one device, in the order in which the driver got them.
 #[derive(Clone, Debug, Default)]
@@ -9,11 +9,19 @@ pub(super) struct Seeks {
     run: u64,
     pub(super) count: u64,
     pub(super) sequential: u64,
-    pub(super) distance: LatencyHistogram,
-    pub(super) runs: LatencyHistogram,
+    pub(super) distance: Values,
+    pub(super) runs: Values,
 }
 
 impl Seeks {
+    pub(super) fn new(roomy: bool) -> Seeks {
+        Seeks {
+            distance: Values::new(roomy),
+            runs: Values::new(roomy),
+            ..Seeks::default()
+        }
+    }
+
     #[inline]
     pub(super) fn add(&mut self, sector: u64, sectors: u64) {
         if let Some(head) = self.head {

@@ -4,19 +4,22 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 
+use crate::event::Device;
+use crate::input::About;
 use crate::request::Io;
 
 /// Keeps the slowest, and of late the others that completed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Worst {
-    slowest: Vec<(u64, Slow)>,
+    /// By latency, with the device.
+    slowest: Vec<(u64, Device, Slow)>,
     recent: VecDeque<Io>,
 }
 
 /// A slow request, step by step.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Slow {
-    /// `major:minor`
+    /// `major:minor`, or the name that the trace has for it.
     pub device: String,
     /// Who submitted it; 0 where nobody knows.
     pub pid: u32,
@@ -59,9 +62,9 @@ const RECENT: usize = 1 << 13;
 const TASKS: usize = 5;
 
 impl Worst {
-    /// A request that completed; `began_ns`: when the trace did.
+    /// A request that completed.
     #[inline]
-    pub(super) fn add(&mut self, io: &Io, began_ns: u64) {
+    pub(super) fn add(&mut self, io: &Io) {
         if io.completed_ns.is_none() {
             return;
         }
@@ -69,9 +72,11 @@ impl Worst {
         if let Some(latency) = whole.or(device) {
             let full = self.slowest.len() >= KEPT;
             if !full || latency > self.slowest[KEPT - 1].0 {
-                let slow = self.slow(io, began_ns);
-                let at = self.slowest.partition_point(|(other, _)| *other >= latency);
-                self.slowest.insert(at, (latency, slow));
+                let slow = self.slow(io);
+                let at = self
+                    .slowest
+                    .partition_point(|(other, ..)| *other >= latency);
+                self.slowest.insert(at, (latency, io.device, slow));
                 self.slowest.truncate(KEPT);
             }
         }
@@ -81,7 +86,7 @@ impl Worst {
         self.recent.push_back(*io);
     }
 
-    fn slow(&self, io: &Io, began_ns: u64) -> Slow {
+    fn slow(&self, io: &Io) -> Slow {
         let mut by_pid: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         let arrived_ns = io.arrived_ns();
         let while_under_way = self
@@ -107,12 +112,12 @@ impl Worst {
         ahead.sort_by_key(|task| std::cmp::Reverse((task.bytes, task.requests)));
         ahead.truncate(TASKS);
         Slow {
-            device: io.device.to_string(),
+            device: String::new(),
             pid: io.pid,
             rwbs: crate::event::rwbs(io.op, io.marks),
             sector: io.sector,
             bytes: io.bytes(),
-            arrived_ns: arrived_ns.saturating_sub(began_ns),
+            arrived_ns,
             stages_ns: io.stages(),
             requeues: io.requeues,
             merged: io.merged,
@@ -122,7 +127,15 @@ impl Worst {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Slow> {
-        self.slowest.into_iter().map(|(_, slow)| slow).collect()
+    /// `began_ns`: when the trace did.
+    pub(super) fn finish(self, about: &About, began_ns: u64) -> Vec<Slow> {
+        let slowest = self.slowest.into_iter();
+        slowest
+            .map(|(_, device, slow)| Slow {
+                device: about.device_name(device),
+                arrived_ns: slow.arrived_ns.saturating_sub(began_ns),
+                ..slow
+            })
+            .collect()
     }
 }

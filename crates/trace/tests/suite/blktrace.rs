@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use trace::event::{Device, Marks, Op, Step, TraceEvent};
-use trace::input::{About, Source, open};
+use trace::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN};
+use trace::input::{About, Gaps, Source, open};
 use trace::output::Blktrace;
+use trace::request::{Change, Follow, Io};
 
 const DEVICE: Device = Device(8 << 20 | 16);
 
@@ -35,7 +36,7 @@ fn written(events: &[TraceEvent]) -> Vec<Vec<u8>> {
 
 fn read(files: Vec<Vec<u8>>) -> (Vec<TraceEvent>, About) {
     let sources = files.into_iter().map(|file| Source::File(Arc::new(file)));
-    let mut reader = open(sources.collect(), None).expect("files of blktrace");
+    let mut reader = open(sources.collect(), None, Gaps::Told).expect("files of blktrace");
     let mut events = Vec::new();
     while reader.read(&mut events).expect("well-formed records") {}
     (events, std::mem::take(reader.about()))
@@ -109,6 +110,8 @@ pub fn events() -> impl Strategy<Value = Vec<TraceEvent>> {
         Step::Unplug,
         Step::TimerUnplug,
         Step::Split,
+        Step::Lost,
+        Step::Restart,
     ]);
     let place = (any::<u64>(), 0u32..1 << 23);
     let op = prop::sample::select(vec![Op::Read, Op::Write, Op::Discard, Op::Flush, Op::Other]);
@@ -126,16 +129,26 @@ pub fn events() -> impl Strategy<Value = Vec<TraceEvent>> {
         marks,
         any::<i16>(),
         (step, any::<u64>()),
+        0..3u32,
     );
     let event = of_events.prop_map(
-        |(at_ns, cpu, pid, (sector, sectors), op, marks, error, (step, argument))| {
+        |(at_ns, cpu, pid, (sector, sectors), op, marks, error, (step, argument), disk)| {
+            match step {
+                Step::Lost => {
+                    let until_ns = at_ns + argument % 2000;
+                    return TraceEvent::lost(at_ns, until_ns, u64::from(sectors), cpu);
+                }
+                Step::Restart => return TraceEvent::new(at_ns, step),
+                _ => {}
+            }
             let tells = matches!(step, Step::Unplug | Step::TimerUnplug | Step::Split);
             TraceEvent {
                 at_ns,
                 sector,
                 argument: if tells { argument } else { 0 },
                 sectors,
-                device: DEVICE,
+                device: Device::new(8, 16 * disk),
+                waited_us: WAIT_UNKNOWN,
                 pid,
                 cpu,
                 error,
@@ -149,6 +162,108 @@ pub fn events() -> impl Strategy<Value = Vec<TraceEvent>> {
         events.sort_by_key(|event| event.at_ns);
         events
     })
+}
+
+/// What follows of events: each request, with what is told of its times.
+fn requests(events: &[TraceEvent]) -> Vec<Io> {
+    let mut follow = Follow::default();
+    let mut ios = Vec::new();
+    for event in events {
+        follow.add(event, |_, change| {
+            if let Change::Ended { io, .. } = change {
+                ios.push(*io);
+            }
+        });
+    }
+    ios
+}
+
+/// Two tasks write side by side, and the scheduler joins their requests; then the second place is written again.
+#[test]
+fn a_request_that_joined_another_leaves_nothing_behind() {
+    let of = |sector: u64, pid: u32, at_ns: u64, step: Step| TraceEvent {
+        sector,
+        pid,
+        op: Op::Write,
+        ..event(at_ns, step)
+    };
+    let mut events = Vec::new();
+    for round in 0..100 {
+        let now = |ns: u64| round * 1000 + ns;
+        for (pid, sector) in [(1, 2048), (2, 2056)] {
+            events.push(of(sector, pid, now(u64::from(pid)), Step::Queue));
+            events.push(of(sector, pid, now(10 + u64::from(pid)), Step::GetRequest));
+            events.push(of(sector, pid, now(20 + u64::from(pid)), Step::Insert));
+        }
+        events.push(of(2056, 2, now(30), Step::RequestMerge));
+        for (at_ns, step) in [(40, Step::Issue), (90, Step::Complete)] {
+            events.push(TraceEvent {
+                sectors: 16,
+                ..of(2048, 1, now(at_ns), step)
+            });
+        }
+        for (at_ns, step) in [
+            (100, Step::Queue),
+            (110, Step::GetRequest),
+            (120, Step::Issue),
+            (130, Step::Complete),
+        ] {
+            events.push(of(2056, 3, now(at_ns), step));
+        }
+    }
+    events.sort_by_key(|event| event.at_ns);
+    let (again, _) = read(written(&events));
+    assert_eq!(requests(&again), requests(&events));
+    assert_eq!(again.len(), events.len());
+    let known = requests(&again)
+        .iter()
+        .filter(|io| io.stages()[3].is_some())
+        .count();
+    assert_eq!(known, 200);
+    assert_eq!(requests(&again)[0].merged, 1);
+}
+
+/// A device without requests tells the ends of bios; of others they only repeat what is known.
+#[test]
+fn bios_that_end_by_themselves_are_ends_in_the_files_too() {
+    let mut files = Blktrace::new(|_| Ok(Vec::new()), BTreeMap::new(), Some(0));
+    let events = [
+        event(10, Step::Queue),
+        event(50, Step::BioComplete),
+        event(60, Step::BioComplete),
+    ];
+    let mut follow = Follow::default();
+    for event in &events {
+        follow.add(event, |_, change| {
+            if matches!(change, Change::Ended { .. }) {
+                files.ends();
+            }
+        });
+        files.event(event).expect("memory");
+    }
+    let (again, _) = read(files.finish().expect("memory"));
+    assert_eq!(again.len(), 2);
+    assert_eq!(requests(&again)[0].stages()[3], Some(40));
+}
+
+#[test]
+fn lines_of_ios_become_events_in_the_order_of_time() {
+    let line = |at_ns: u64, argument: u64, waited_us: u32| TraceEvent {
+        argument,
+        waited_us,
+        sector: at_ns,
+        ..event(at_ns, Step::DeviceDone)
+    };
+    let lines = [
+        line(3_000_000_000, 10, WAIT_UNKNOWN),
+        line(4_000_000_000, 2_000_000_000, 7),
+        line(9_000_000_000, 5_500_000_000, 0),
+    ];
+    let (again, about) = read(written(&lines));
+    assert_eq!((about.restarts, about.events_late), (0, 0));
+    let key = |io: &Io| (io.sector, io.queued_ns, io.issued_ns, io.completed_ns);
+    let found: Vec<_> = requests(&again).iter().map(key).collect();
+    assert_eq!(found, requests(&lines).iter().map(key).collect::<Vec<_>>());
 }
 
 proptest! {

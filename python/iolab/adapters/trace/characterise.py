@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from iolab.adapters.trace.export import frames, task_names
 from iolab.base.errors import InputError
-from iolab.base.quantity import format_bytes
+from iolab.base.quantity import format_bytes, plain
 from iolab.base.trace_files import Trace
 
 if TYPE_CHECKING:
     import polars as pl
 
-STREAMS_MAX = 6
+STREAMS_MAX = 12
+"""Tasks that stand for themselves; further ones together, those that are sequential apart from the others."""
 SIZES_MAX = 6
 ROWS_MAX = 5_000_000
 BLOCK_BYTES = 4096
@@ -25,12 +26,14 @@ REGULAR_BELOW = 0.5
 ZIPF_BELOW = 0.9
 """Distinct blocks per request, below which some blocks are hot."""
 DURATION_MAX_S = 10.0
+DEPTH_MIN, DEPTH_MAX = 32, 4096
+"""Room for requests of a stream that had several under way: on a slower device there are more of them."""
 _WINDOW_NS = 10_000_000
 
 
 @dataclass(frozen=True)
 class Stream:
-    """What one process did."""
+    """What one task did, or what it read or wrote, if the one is sequential and the other is not."""
 
     name: str
     requests: int
@@ -63,8 +66,8 @@ class Stream:
             yield f"{self.name}: {share}; the stream is {self.pattern}"
         if self.dispersion > 2:
             yield (
-                f"{self.name}: arrivals come in bursts, {self.dispersion:.3g} times as uneven as those of the stream "
-                "(in windows of 10 ms)"
+                f"{self.name}: arrivals come in bursts, {plain(self.dispersion, 3)} times as uneven as those of the "
+                "stream (in windows of 10 ms)"
             )
 
 
@@ -88,16 +91,53 @@ def characterise(trace: Trace) -> list[Stream]:
     rows = pl.concat(kept).sort("arrived_ns", maintain_order=True)
     began_ns, ended_ns = rows.select(pl.col("arrived_ns").min(), pl.col("arrived_ns").max().alias("ended")).row(0)
     elapsed_s = max((ended_ns - began_ns) / 1e9, 1e-6)
-    process = pl.col("pid").replace_strict(names, default="unknown", return_dtype=pl.String)
-    rows = rows.with_columns(process.alias("process"))
-    data = rows.filter((pl.col("sectors") > 0) & pl.col("operation").is_in(["read", "write"]))
-    order = data.group_by("process").len().sort("len", "process", descending=[True, False])["process"].to_list()
-    if not order:
+    parts = _parts(rows)
+    if parts.is_empty():
         raise InputError("neither reads nor writes in it", where=trace.name)
-    groups = [(name, [name]) for name in order[: STREAMS_MAX - 1]]
-    if rest := order[STREAMS_MAX - 1 :]:
-        groups.append(("others", rest))
-    return [_stream(name, rows.filter(pl.col("process").is_in(members)), elapsed_s) for name, members in groups]
+    rows = rows.join(parts, on=["pid", "operation"], how="left", maintain_order="left")
+    # A flush belongs to what its task writes.
+    written = parts.filter(pl.col("operation") == "write").select("pid", of_writes="stream")
+    of_task = parts.unique("pid", keep="first").select("pid", of_task="stream")
+    rows = rows.join(written, on="pid", how="left", maintain_order="left").join(
+        of_task, on="pid", how="left", maintain_order="left"
+    )
+    rows = rows.with_columns(stream=pl.coalesce("stream", "of_writes", "of_task"))
+    return [
+        _stream(_name(rows_of, names), rows_of, elapsed_s)
+        for _, rows_of in sorted(
+            rows.drop_nulls("stream").group_by("stream", maintain_order=True), key=lambda found: found[0]
+        )
+    ]
+
+
+def _parts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of each task's reads and writes, the number of the stream that they are in: those of most requests first."""
+    import polars as pl
+
+    data = rows.filter((pl.col("sectors") > 0) & pl.col("operation").is_in(["read", "write"]))
+    end = pl.col("sector") + pl.col("sectors")
+    parts = (
+        data.with_columns(follows=(pl.col("sector") == end.shift().over("pid", "operation")).fill_null(value=False))
+        .group_by("pid", "operation")
+        .agg(requests=pl.len(), share=pl.col("follows").mean())
+        .with_columns(sequential=pl.col("share") >= SEQUENTIAL_FROM)
+    )
+    streams = parts.group_by("pid", "sequential").agg(pl.col("requests").sum())
+    streams = streams.sort("requests", "pid", "sequential", descending=[True, False, False]).with_row_index("stream")
+    last = STREAMS_MAX - 2
+    kept = pl.when(pl.col("stream") < last).then("stream").otherwise(last + pl.col("sequential").cast(pl.UInt32))
+    streams = streams.with_columns(stream=kept.cast(pl.UInt32))
+    return (
+        parts.join(streams, on=["pid", "sequential"])
+        .sort("stream", "pid", "operation")
+        .select("pid", "operation", "stream")
+    )
+
+
+def _name(rows: pl.DataFrame, names: dict[int, str]) -> str:
+    """`fio-12`, and of several tasks `others`."""
+    pids = rows["pid"].unique().to_list()
+    return f"{names.get(pids[0], 'task')}-{pids[0]}" if len(pids) == 1 else "others"
 
 
 def _stream(name: str, rows: pl.DataFrame, elapsed_s: float) -> Stream:
@@ -155,12 +195,13 @@ def _zipf(blocks: pl.Series) -> float | None:
 
 
 def _depth(data: pl.DataFrame) -> int:
-    """The most requests of the stream under way at once; 32 where nobody knows when they ended."""
+    """Room for twice as many requests as were under way at once: how many there are follows from their rate. One, if
+    the task waited for each; 32 where nobody knows when they ended."""
     import polars as pl
 
     ended = data.drop_nulls("completed_ns")
     if ended.is_empty():
-        return 32
+        return DEPTH_MIN
     steps = pl.concat(
         [
             ended.select(at="arrived_ns", by=pl.lit(1, pl.Int64)),
@@ -168,13 +209,13 @@ def _depth(data: pl.DataFrame) -> int:
         ]
     )
     most = int(steps.sort("at", "by")["by"].cum_sum().max() or 1)  # type: ignore[arg-type]
-    return min(4096, max(1, most))
+    return 1 if most <= 1 else min(DEPTH_MAX, max(DEPTH_MIN, 2 * most))
 
 
 def experiment(streams: list[Stream], elapsed_s: float, size_bytes: int) -> str:
     """The text of an experiment whose workload offers the streams, on files of at most so many bytes."""
     lines = [
-        "# What a trace offered, made by iolab characterise: each stream is an open loop with its process's mix,",
+        "# What a trace offered, made by iolab characterise: each stream is an open loop with its task's mix,",
         "# sizes, pattern and mean rate. No name of a file and no content of the traced machine is in it.",
         'title = "A workload with the characteristics of a trace"',
         "",

@@ -62,7 +62,7 @@ def frames(trace: Trace, rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
     try:
         reader = attended(trace, lambda: _native.TraceRows.open(json.dumps(trace.spec)))
         while (columns := attended(trace, lambda: reader.next(rows))) is not None:
-            yield frame(columns)
+            yield frame(columns, reader)
     except ValueError as error:
         raise unreadable(error, trace) from error
 
@@ -75,8 +75,8 @@ def task_names(trace: Trace) -> dict[int, str]:
     return reader.names()
 
 
-def frame(columns: list[bytes]) -> pl.DataFrame:
-    """What `_native.TraceRows` yields, as docs/traces.md has it."""
+def frame(columns: list[bytes], reader: _native.TraceRows) -> pl.DataFrame:
+    """What the reader yielded, as docs/traces.md has it."""
     import numpy as np
     import polars as pl
 
@@ -88,14 +88,32 @@ def frame(columns: list[bytes]) -> pl.DataFrame:
     operations = pl.Enum(_OPERATIONS)
     return rows.with_columns(
         *(pl.when(pl.col(name) != _UNKNOWN).then(pl.col(name)) for name in _TIMES),
-        pl.format("{}:{}", pl.col("device") // 2**20, pl.col("device") % 2**20).alias("device"),
+        _devices(rows["device"], *reader.device_names()),
         pl.col("operation").replace_strict(dict(enumerate(_OPERATIONS)), return_dtype=operations),
         pl.col("split") != 0,
         *(
             ((pl.col("marks") // bit) % 2 == 1).alias(name)
-            for name, bit in (("sync", 1), ("read_ahead", 2), ("metadata", 4), ("fua", 8), ("preflush", 16))
+            for name, bit in (
+                ("sync", 1),
+                ("read_ahead", 2),
+                ("metadata", 4),
+                ("fua", 8),
+                ("preflush", 16),
+                ("zeroes", 32),
+            )
         ),
     ).drop("marks")
+
+
+def _devices(numbers: pl.Series, names: dict[int, str], numbered: bool) -> pl.Series:
+    """By the names that the trace has for them, else its own numbers, else `major:minor`."""
+    import polars as pl
+
+    def called(number: int) -> str:
+        return names.get(number) or (str(number) if numbered else f"{number >> 20}:{number % 2**20}")
+
+    found = {number: called(number) for number in numbers.unique().to_list()}
+    return numbers.replace_strict(found, return_dtype=pl.String)
 
 
 def _write_parquet(trace: Trace, path: Path) -> None:

@@ -48,6 +48,18 @@ def study(
     return figures
 
 
+def shortened(figures: Figures) -> Figures:
+    """The same without histograms and without maps over time, which are most of it."""
+    return {key: _without_histograms(value) for key, value in figures.items() if key != "maps"}
+
+
+def _without_histograms(value: Any) -> Any:
+    if isinstance(value, dict):
+        left_out = ("histogram", "depth_ns")
+        return {key: _without_histograms(inner) for key, inner in value.items() if key not in left_out}
+    return [_without_histograms(inner) for inner in value] if isinstance(value, list) else value
+
+
 def unreadable(error: ValueError, trace: Trace) -> InputError:
     """What the reader says of the files."""
     what = str(error)

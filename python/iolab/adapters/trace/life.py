@@ -30,24 +30,33 @@ class Lives:
 LIVES_MAX = 100
 
 
-def lives_at(trace: Trace, sector: int) -> Lives:
+def lives(trace: Trace, sector: int | None = None, *, failed: bool = False) -> Lives:
     """The requests that hold the sector, of 512 bytes, on any device; of flushes and other requests without data none.
 
+    Args:
+        sector: None: requests at any place.
+        failed: only those that failed.
+
     Raises:
-        InputError: the trace can't be read, or no request holds the sector.
+        InputError: the trace can't be read, or there is no such request.
     """
     import polars as pl
 
+    end = pl.col("sector") + pl.col("sectors")
+    wanted = pl.lit(value=True) if sector is None else (pl.col("sector") <= sector) & (pl.lit(sector) < end)
+    if failed:
+        wanted &= pl.col("error") != 0
     kept: list[pl.DataFrame] = []
     try:
         reader = attended(trace, lambda: _native.TraceRows.open(json.dumps(trace.spec)))
         while (columns := attended(trace, lambda: reader.next(BATCH_ROWS))) is not None:
-            end = pl.col("sector") + pl.col("sectors")
-            kept.append(frame(columns).filter((pl.col("sector") <= sector) & (pl.lit(sector) < end)))
+            kept.append(frame(columns, reader).filter(wanted))
     except ValueError as error:
         raise unreadable(error, trace) from error
     if not sum(len(rows) for rows in kept):
-        raise InputError(f"no request holds sector {sector}", where=trace.name, remedy="take one of --to parquet")
+        what = "no request failed" if failed else "no request"
+        place = "" if sector is None else f"{' that' if failed else ''} holds sector {sector}"
+        raise InputError(what + place, where=trace.name, remedy="--to parquet has all")
     found = pl.concat(kept).sort("arrived_ns")
     names = reader.names()
     rows = [{**row, "process": names.get(row["pid"])} for row in found.head(LIVES_MAX).iter_rows(named=True)]

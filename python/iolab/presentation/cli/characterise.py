@@ -39,7 +39,7 @@ def characterise(
 ) -> None:
     """Write an experiment whose workload offers what a trace shows, small enough to send to somebody.
 
-    Each process of most requests becomes a stream: share of reads, sizes, pattern (sequential, random, Zipf), mean
+    Each task of most requests becomes a stream: share of reads, sizes, pattern (sequential, random, Zipf), mean
     rate, flushes. No name of a file, no content and no time of the traced machine is in it.
     What the workload misses is told.
     """

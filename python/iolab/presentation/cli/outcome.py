@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
+from iolab.base.quantity import plain
 from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
@@ -129,13 +130,13 @@ def _replayed(data: RunData) -> list[str]:
         if late.is_empty():
             continue
         worst = float(late.max())  # type: ignore[arg-type]
-        line = f"{100 - worst:.4g} % of arrivals within 100 us"
-        line += "" if p99.is_empty() else f" (99 % within {float(p99.max()) / 1e3:.3g} us)"  # type: ignore[arg-type]
+        line = f"{plain(worst, 3)} % of arrivals late, by more than 100 µs"
+        line += "" if p99.is_empty() else f" (99 % within {plain(float(p99.max()) / 1e3, 3)} µs)"  # type: ignore[arg-type]
         if not full.is_empty() and float(full.max()) > 0:  # type: ignore[arg-type]
-            line += f", {float(full.max()):.3g} % late because the queue was full"  # type: ignore[arg-type]
-        line += "" if rate.is_empty() else f", at {float(rate.mean()):.4g} x the rate"  # type: ignore[arg-type]
+            line += f", {plain(float(full.max()), 3)} % late because the queue was full"  # type: ignore[arg-type]
+        line += "" if rate.is_empty() else f", at {plain(float(rate.mean()), 4)} x the rate"  # type: ignore[arg-type]
         if not depth.is_empty():
-            line += f", queue depth off by {float(depth.max()):.3g}"  # type: ignore[arg-type]
+            line += f", queue depth off by {plain(float(depth.max()), 3)}"  # type: ignore[arg-type]
         if not refused.is_empty() and (count := int(refused.max())):  # type: ignore[arg-type]
             line += f"; discards refused: {count} (the target takes none)"
         busy = worst - (0.0 if full.is_empty() else float(full.max()))  # type: ignore[arg-type]

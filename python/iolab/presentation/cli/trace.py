@@ -12,6 +12,7 @@ from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
+    from iolab.adapters.trace import Histogram
     from iolab.base.trace_files import Trace
 
 TraceFiles = Annotated[
@@ -38,6 +39,15 @@ Separator = Annotated[
     typer.Option(
         metavar="CHARACTER",
         help="Between the columns: a character, tab or blank.  [default: comma]",
+        show_default=False,
+    ),
+]
+Gaps = Annotated[
+    str | None,
+    typer.Option(
+        metavar="filtered|lost",
+        help="What numbers of events are that a text of blkparse leaves out: lines that somebody filtered, so that all "
+        "others hold, or lost events, across which no time is told.  [default: as often as they are left out tells]",
         show_default=False,
     ),
 ]
@@ -84,8 +94,15 @@ def trace(
             show_default=False,
         ),
     ] = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Show the requests that failed, each step of them with its time.")
+    ] = False,
     columns: Columns = None,
     separator: Separator = None,
+    gaps: Gaps = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="With --json: without histograms and without maps over time.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show what a trace of block I/O holds: rates, sizes, latency per stage, depth, the slowest, who was in front.
@@ -93,9 +110,16 @@ def trace(
     The format is recognised by content: blktrace, trace-cmd, perf, tracefs, blkparse, biosnoop, fio's logs, and public
     traces. Times that the events do not determine are left out and counted, never guessed. See docs/traces.md.
     """
-    from iolab.adapters.trace import export, queues_of, study, trace_of
+    from iolab.adapters.trace import export, histograms_of, queues_of, shortened, study, trace_of
 
-    source = trace_of(files, columns, separator)
+    source = trace_of(files, columns, separator, gaps)
+    if short and not json:
+        raise InputError("shortens what --json prints", where="--short", remedy="give --json too")
+    if columns is None and (distributions := histograms_of(source.paths)):
+        _distributions(
+            distributions, source, wants_requests=bool(to or output or failed or sector is not None), as_json=json
+        )
+        return
     if to is not None:
         if output is None:
             raise InputError("says nothing of where to", where="--to", remedy="give -o FILE")
@@ -105,8 +129,8 @@ def trace(
         else:
             print(f"Written: {output}")
         return
-    if sector is not None:
-        _lives(source, sector, as_json=json)
+    if sector is not None or failed:
+        _lives(source, sector, failed=failed, as_json=json)
         return
     if output is not None:
         from iolab.presentation.report.trace import INTERVALS, write
@@ -122,7 +146,7 @@ def trace(
         else:
             print(f"Report: {output}")
     elif json:
-        print_json(figures)
+        print_json(shortened(figures) if short else figures)
     else:
         from iolab.presentation.table.trace import shown
         from iolab.presentation.terminal import show
@@ -130,14 +154,28 @@ def trace(
         show(*shown(figures))
 
 
-def _lives(source: Trace, sector: int, *, as_json: bool) -> None:
-    from iolab.adapters.trace.life import lives_at
-
-    lives = lives_at(source, sector)
+def _distributions(found: list[Histogram], source: Trace, *, wants_requests: bool, as_json: bool) -> None:
+    if wants_requests:
+        raise InputError(
+            "holds histograms and no requests", where=source.name, remedy="record requests (iolab record, or biosnoop)"
+        )
     if as_json:
-        print_json({"began_ns": lives.began_ns, "requests": lives.rows, "more": lives.more})
+        print_json({"histograms": [one.as_dict() for one in found]})
+        return
+    from iolab.presentation.table.trace_histogram import shown
+    from iolab.presentation.terminal import show
+
+    show(*shown(found))
+
+
+def _lives(source: Trace, sector: int | None, *, failed: bool, as_json: bool) -> None:
+    from iolab.adapters.trace.life import lives
+
+    found = lives(source, sector, failed=failed)
+    if as_json:
+        print_json({"began_ns": found.began_ns, "requests": found.rows, "more": found.more})
         return
     from iolab.presentation.table.trace_life import shown
     from iolab.presentation.terminal import show
 
-    show(*shown(lives))
+    show(*shown(found))

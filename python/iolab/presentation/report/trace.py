@@ -79,7 +79,7 @@ def maps(figures: dict[str, Any]) -> Iterator[Figure]:
             LATENCY,
             drawn["latency"],
             step_s,
-            "latency (us)",
+            "latency (µs)",
             _latencies,
             log=True,
         )
@@ -89,7 +89,8 @@ def maps(figures: dict[str, Any]) -> Iterator[Figure]:
             "trace-places", "Where on the device", PLACES, drawn["places"], step_s, "offset (GiB)",
             lambda count: [size * (number + 0.5) for number in range(count)],
         )  # fmt: skip
-    yield _lines(drawn, step_s)
+    depth_known = any(device["depth_max"] is not None for device in figures["devices"])
+    yield _lines(drawn, step_s, depth_known=depth_known)
     yield _by_process(figures, step_s)
     yield from _distribution(figures)
 
@@ -140,10 +141,10 @@ def _map(
     return Figure(plot_id, heading, explanation, [plot])
 
 
-def _lines(drawn: dict[str, Any], step_s: float) -> Figure:
+def _lines(drawn: dict[str, Any], step_s: float, *, depth_known: bool) -> Figure:
     plot = Plot(
         "trace-rates", "Requests and queue", "Rates and queue depth over time.", "time since the trace began (s)",
-        ["requests/s", "MiB/s", "with the driver"],
+        ["requests/s", "MiB/s", *(["with the driver"] if depth_known else [])],
     )  # fmt: skip
     lines = [
         (panel, place, name, Counts.of([drawn[key]], "rate", scale))
@@ -151,10 +152,11 @@ def _lines(drawn: dict[str, Any], step_s: float) -> Figure:
         if any(drawn[counts])
         for panel, key, scale in ((0, counts, 1.0), (1, volume, 2**-20))
     ]
-    lines += [
-        (2, 3, "depth, mean", Counts.of([drawn["depth_ns"]], "mean", 1 / drawn["interval_ns"])),
-        (2, 4, "depth, most", Counts.of([drawn["depth_max"]], "max")),
-    ]
+    if depth_known:
+        lines += [
+            (2, 3, "depth, mean", Counts.of([drawn["depth_ns"]], "mean", 1 / drawn["interval_ns"])),
+            (2, 4, "depth, most", Counts.of([drawn["depth_max"]], "max")),
+        ]
     _draw(plot, lines, step_s)
     explanation = "Rates at which requests were handed to the driver, and how many it had."
     return Figure("trace-rates", "Rates and queue depth", explanation, [plot])
@@ -195,7 +197,7 @@ def _distribution(figures: dict[str, Any]) -> Iterator[Figure]:
         "trace-distribution",
         "Latency, cumulative",
         "Share of requests by latency.",
-        "latency (us)",
+        "latency (µs)",
         ["share that took no longer"],
     )
     plot.x_axis = {"type": "log"}

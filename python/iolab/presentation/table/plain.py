@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.matrix_axis import sweeps
-from iolab.domain.summary import Summary, summarise
+from iolab.domain.summary import UNFAITHFUL, Summary, summarise
 from iolab.presentation.table import sweep
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
@@ -65,8 +65,10 @@ def tables(summary: Summary) -> RenderableType:
     parts: list[RenderableType] = [Text(summary.title, style="bold")]
     against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
     parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
-    parts += in_words(summary.comparisons)
-    parts += (Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts))
+    warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts)]
+    # What forbids a verdict stands above what would be one.
+    forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)
+    parts += [*warned, *in_words(summary.comparisons)] if forbidden else [*in_words(summary.comparisons), *warned]
     if summary.is_search and summary.comparisons:
         parts.append(Text(f"! {IN_SEARCH}", style="yellow"))
     paired = all(one.pairing != "none" for one in summary.comparisons)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.percentile import is_known
 from iolab.base.plain_text import one_line
-from iolab.base.quantity import change, format_bytes, scale_for
+from iolab.base.quantity import change, format_bytes, plain, scale_for
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -15,28 +17,23 @@ if TYPE_CHECKING:
     from iolab.adapters.trace.synthetic import Difference
 
 STAGES = (("queue_ns", "queue"), ("scheduler_ns", "scheduler"), ("device_ns", "device"), ("whole_ns", "whole"))
-_PERCENTILES = (
-    ("p50", "p50"),
-    ("p90", "p90"),
-    ("p99", "p99"),
-    ("p99_9", "p99.9"),
-    ("p99_99", "p99.99"),
-    ("max", "max"),
-)
+_PERCENTILES = (("p50", 50), ("p90", 90), ("p99", 99), ("p99_9", 99.9), ("p99_99", 99.99))
 GROUPS_SHOWN = 12
+DEVICES_SHOWN = 24
 CACHES_SHOWN = 8
 
 
 def shown(figures: dict[str, Any]) -> Iterator[RenderableType]:
     """A table or a paragraph for each question, in the order of docs/traces.md."""
     yield "\n".join(_summary(figures))
-    yield _stages(figures["all"])
+    yield from _stages(figures["all"])
     yield _devices(figures["devices"])
     yield from _groups("Latency by operation", figures["by_operation"])
     yield from _groups("Latency by size", figures["by_size"])
     yield from _groups("Latency by hardware queue", figures["by_queue"])
     yield from _groups("Latency by process, those of most bytes first", figures["by_process"])
-    yield _slowest(figures)
+    if figures["slowest"]:
+        yield _slowest(figures)
     yield "\n".join((*_bursts(figures["bursts"]), *_reuse(figures["reuse"])))
 
 
@@ -44,19 +41,33 @@ def _summary(figures: dict[str, Any]) -> Iterator[str]:
     elapsed_s = figures["elapsed_ns"] / 1e9
     everything = figures["all"]
     yield (
-        f"{figures['format']}: {figures['records']} records over {elapsed_s:.6g} s, {everything['count']} requests, "
-        f"{_bytes(everything['bytes'])}"
+        f"{figures['format']}: {figures['records']} records over {plain(elapsed_s, 6)} s, "
+        f"{everything['count']} requests, {_bytes(everything['bytes'])}"
     )
+    for one in figures["failed"]:
+        requests = "1 request" if one["count"] == 1 else f"{one['count']} requests"
+        yield one_line(
+            f"! {requests} failed: {one['operation']}, {error_name(one['error'])}; the first at "
+            f"{one['first_ns'] / 1e9:.6f} s, sector {one['first_sector']} of {one['first_device']} "
+            "(--failed shows them)"
+        )
     if elapsed_s > 0:
-        yield f"{everything['count'] / elapsed_s:.4g} requests/s, {_bytes(everything['bytes'] / elapsed_s)}/s"
+        rate = plain(everything["count"] / elapsed_s, 4)
+        yield f"{rate} requests/s, {_bytes(everything['bytes'] / elapsed_s)}/s"
     for line in doubts(figures):
         yield f"! {line}"
 
 
 def doubts(figures: dict[str, Any]) -> Iterator[str]:
     """What is missing, and what the figures therefore leave out; a line each."""
+    lost = "events were lost {} times ({events_lost} events counted): no time was told across a loss"
+    if figures["format"] == "blkparse":
+        lost = (
+            "numbers of events are left out {} times ({events_lost} events counted), lost or cut out of the text: no "
+            "time was told across them (--gaps filtered, if they were filtered)"
+        )
     said = (
-        ("losses", "events were lost {} times ({events_lost} events counted): no time was told across a loss"),
+        ("losses", lost),
         ("unknown_lost", "{} requests have no times: events were lost while they were under way"),
         ("unknown_alike", "{} requests have no times: another under way at once had the same sectors"),
         ("events_unmatched", "{} events are about requests whose beginning is not in the trace"),
@@ -73,23 +84,43 @@ def doubts(figures: dict[str, Any]) -> Iterator[str]:
     yield from (one_line(note) for note in figures["notes"])
 
 
-def _stages(group: dict[str, Any]) -> RenderableType:
+def error_name(error: int) -> str:
+    """`EIO (-5)`."""
+    return f"{errno.errorcode.get(-error, 'error')} ({error})"
+
+
+def _stages(group: dict[str, Any]) -> Iterator[RenderableType]:
     rows = [(name, group[stage]) for stage, name in STAGES if group[stage]]
-    return _quantiles("Where the time went", "stage", rows)
+    if rows:
+        yield _quantiles("Where the time went", "stage", rows)
 
 
 def _quantiles(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> RenderableType:
     from rich.table import Table
 
-    scale = scale_for("ns", [row["p99"] for _, row in rows] or [1.0])
-    table = Table(title=title, title_justify="left")
+    most = max(row["count"] for _, row in rows)
+    percentiles = [(key, percent) for key, percent in _PERCENTILES if is_known(percent, most)]
+    table = Table(title=f"{title} (µs)", title_justify="left")
     table.add_column(first)
-    for column in ("requests", "mean", *(name for _, name in _PERCENTILES)):
-        table.add_column(column if column == "requests" else f"{column} ({scale.suffix})", justify="right")
+    for column in ("requests", "mean", *(f"p{percent:g}" for _, percent in percentiles), "max"):
+        table.add_column(column, justify="right", no_wrap=True)
     for name, row in rows:
-        values = [row["mean"], *(row[key] for key, _ in _PERCENTILES)]
-        table.add_row(one_line(name), str(row["count"]), *(scale.number(value) for value in values))
+        known = (microseconds(row[key]) if is_known(percent, row["count"]) else "" for key, percent in percentiles)
+        values = (microseconds(row["mean"]), *known, microseconds(row["max"]))
+        table.add_row(one_line(name), str(row["count"]), *values)
     return table
+
+
+def microseconds(value_ns: float) -> str:
+    """`12,345`, `1,234.5`, `0.25`: never in powers of ten."""
+    value = value_ns / 1e3
+    return (
+        f"{value:,.0f}"
+        if value >= 10_000
+        else f"{value:,.1f}"
+        if value >= 100
+        else f"{value:,.3f}".rstrip("0").rstrip(".")
+    )
 
 
 def _groups(title: str, groups: list[dict[str, Any]]) -> Iterator[RenderableType]:
@@ -108,10 +139,12 @@ def _devices(devices: list[dict[str, Any]]) -> RenderableType:
     columns: list[tuple[str, str, Callable[[Any], str], bool]] = [
         ("reads", "reads", str, True),
         ("writes", "writes", str, True),
+        ("zeroes", "zeroes", str, False),
         ("discards", "discards", str, False),
         ("other", "others", str, False),
         ("read", "bytes_read", _bytes, True),
         ("written", "bytes_written", _bytes, True),
+        ("zeroed", "bytes_zeroed", _bytes, False),
         ("discarded", "bytes_discarded", _bytes, False),
         ("flush", "flushes", str, False),
         ("FUA", "fua", str, False),
@@ -119,16 +152,19 @@ def _devices(devices: list[dict[str, Any]]) -> RenderableType:
         ("requeues", "requeues", str, False),
         ("splits", "splits", str, False),
         ("seq.", "sequential_share", _share, True),
-        ("depth", "depth_mean", lambda depth: "" if depth is None else f"{depth:.3g}", True),
+        ("depth", "depth_mean", lambda depth: "" if depth is None else plain(depth, 3), True),
         ("most", "depth_max", lambda depth: "" if depth is None else str(depth), True),
         ("idle", "idle_share", _share, True),
     ]
     shown = [column for column in columns if column[3] or any(device[column[1]] for device in devices)]
-    table = Table(title="Devices", title_justify="left")
+    more = len(devices) - DEVICES_SHOWN
+    devices = sorted(devices, key=lambda one: -one["requests"]["count"]) if more > 0 else devices
+    title = f"Devices, those of most requests first ({more} more: --json)" if more > 0 else "Devices"
+    table = Table(title=title, title_justify="left")
     table.add_column("device")
     for head, *_ in shown:
         table.add_column(head, justify="right")
-    for device in devices:
+    for device in devices[:DEVICES_SHOWN]:
         cells = (text(device[key]) for _, key, text, _ in shown)
         table.add_row(one_line(device["name"] or device["device"]), *cells)
     return table
@@ -137,14 +173,17 @@ def _devices(devices: list[dict[str, Any]]) -> RenderableType:
 def _slowest(figures: dict[str, Any]) -> RenderableType:
     from rich.table import Table
 
-    scale = scale_for("ns", [total(slow) for slow in figures["slowest"]] or [1.0])
     table = Table(
-        title="The slowest requests, and who else's completed while they were under way", title_justify="left"
+        title="The slowest requests (times in µs), and who else's completed while they were under way",
+        title_justify="left",
     )
+    failed = any(slow["error"] for slow in figures["slowest"])
     for head in ("at (s)", "device", "what", "sector", "size", "process"):
         table.add_column(head, justify="right" if head in ("at (s)", "sector", "size") else "left")
     for _, stage in STAGES:
-        table.add_column(f"{stage} ({scale.suffix})", justify="right")
+        table.add_column(stage, justify="right", no_wrap=True)
+    if failed:
+        table.add_column("error")
     table.add_column("in front")
     for slow in figures["slowest"]:
         table.add_row(
@@ -154,7 +193,8 @@ def _slowest(figures: dict[str, Any]) -> RenderableType:
             str(slow["sector"]),
             _bytes(slow["bytes"]),
             _task(slow["pid"], figures),
-            *("" if value is None else scale.number(value) for value in slow["stages_ns"]),
+            *("" if value is None else microseconds(value) for value in slow["stages_ns"]),
+            *([error_name(slow["error"]) if slow["error"] else ""] if failed else []),
             in_front(slow, figures),
         )
     return table
@@ -203,7 +243,7 @@ def compared(found: Iterable[Compared]) -> Iterator[RenderableType]:
             "" if judged.ratio is None else change(judged.ratio),
             interval,
             judged.verdict,
-            f"{one.baseline_blocks} and {one.candidate_blocks} of {one.block_s:.3g} s",
+            f"{one.baseline_blocks} and {one.candidate_blocks} of {plain(one.block_s, 3)} s",
         )
     yield table
     yield from reasons
@@ -229,8 +269,9 @@ def _bursts(bursts: Iterable[dict[str, Any]]) -> Iterator[str]:
     for one in bursts:
         if one["dispersion"] is not None:
             yield (
-                f"In windows of {one['window_ns'] / 1e6:g} ms: {one['mean']:.4g} arrivals on average, "
-                f"{one['most']} at most, {one['empty_share']:.0%} empty, variance over mean {one['dispersion']:.3g} "
+                f"In windows of {one['window_ns'] / 1e6:g} ms: {plain(one['mean'], 4)} arrivals on average, "
+                f"{one['most']} at most, {one['empty_share']:.0%} empty, variance over mean "
+                f"{plain(one['dispersion'], 3)} "
                 "(1: independent arrivals)"
             )
 
@@ -240,16 +281,20 @@ def _reuse(reuse: dict[str, Any]) -> Iterator[str]:
         return
     yield f"Working set: {_bytes(reuse['working_set_bytes'])} of {_bytes(reuse['touched_bytes'])} touched"
     caches = reuse["hit_share_by_cache_bytes"]
-    told = [f"{_bytes(size)} {share:.1%}" for size, share in caches[-CACHES_SHOWN:]]
+    told = [
+        f"{_bytes(size)} {share:.1%}" + (f" ± {error:.1%}" if error else "")
+        for size, share, error in caches[-CACHES_SHOWN:]
+    ]
     if told:
-        yield f"A cache that keeps what was touched last would serve: {', '.join(told)}"
+        sampled = " (± the standard error of the sample)" if any(error for *_, error in caches) else ""
+        yield f"A cache that keeps what was touched last would serve{sampled}: {', '.join(told)}"
 
 
 def _bytes(count: float) -> str:
-    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+    for power, unit in ((50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         if count >= 2**power:
-            return f"{count / 2**power:.4g} {unit}"
-    return format_bytes(int(count)) if count == int(count) else f"{count:.3g} B"
+            return f"{plain(count / 2**power, 4)} {unit}"
+    return format_bytes(int(count)) if count == int(count) else f"{plain(count, 3)} B"
 
 
 def _share(share: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import format_bytes
+from iolab.presentation.table.trace import error_name
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,7 +20,7 @@ _STEPS = (
     ("issued_ns", "issued: the driver has it"),
     ("completed_ns", "completed"),
 )
-_MARKS = ("sync", "read_ahead", "metadata", "fua", "preflush", "split")
+_MARKS = ("sync", "read_ahead", "metadata", "fua", "preflush", "zeroes", "split")
 
 
 def shown(lives: Lives) -> Iterator[RenderableType]:
@@ -29,7 +30,7 @@ def shown(lives: Lives) -> Iterator[RenderableType]:
     for row in lives.rows:
         table = Table(title=_title(row), title_justify="left")
         table.add_column("at (s)", justify="right")
-        table.add_column("after (us)", justify="right")
+        table.add_column("after (µs)", justify="right")
         table.add_column("step")
         before = None
         for key, what in _STEPS:
@@ -50,7 +51,7 @@ def _title(row: dict[str, Any]) -> str:
     marks = [mark.replace("_", " ") for mark in _MARKS if row[mark]]
     marks += [f"{row['merged']} bios joined it"] if row["merged"] else []
     marks += [f"given back {row['requeues']} times"] if row["requeues"] else []
-    marks += [f"error {row['error']}"] if row["error"] else []
+    marks += [f"failed with {error_name(row['error'])}"] if row["error"] else []
     size = format_bytes(row["sectors"] * 512)
     told = f"{row['operation']} of {size} at sector {row['sector']} of {row['device']}, by {who} on CPU {row['cpu']}"
     return one_line(", ".join([told, *marks]))

@@ -1,0 +1,119 @@
+"""Histograms of latency as text: of biolatency (bcc, libbpf-tools, bpftrace) and of iolatency (perf-tools).
+
+They hold no request, so that nothing but the distribution is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_UNITS = {"nsecs": 1, "ns": 1, "usecs": 1_000, "us": 1_000, "msecs": 1_000_000, "ms": 1_000_000}
+_POWERS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_HEADING = re.compile(r"\s*(nsecs|usecs|msecs)\s*:\s*count\s+distribution")
+_HEADING_OF_IOLATENCY = re.compile(r"\s*>=\((ms|us)\)\s*\.\.\s*<\((?:ms|us)\)\s*:\s*I/O")
+_HEADING_OF_BPFTRACE = re.compile(r"@(?P<unit>nsecs|ns|usecs|us|msecs|ms)(?:\[(?P<of>.*)\])?:\s*$")
+_NAME = re.compile(r"\s*(disk|flags)\s*=\s*(.+?)\s*$")
+_RANGE = re.compile(r"\s*(\d+)\s*(?:->\s*(\d+)\s*)?:\s*(\d+)\s*\|")
+_RANGE_OF_BPFTRACE = re.compile(r"\[(\d+)([KMGT]?)(?:, (\d+)([KMGT]?))?[)\]]\s+(\d+)\s*\|")
+_QUOTE = "'"
+_BYTES_MAX = 64 * 2**20
+_BYTES_LOOKED_AT = 2**16
+
+
+@dataclass
+class Histogram:
+    """How many I/Os took how long."""
+
+    name: str
+    """Of which of the text's histograms: a disk, a flag; empty where the text has one."""
+    intervals: int = 0
+    """Histograms of that name in the text, one after the other; they are counted together."""
+    counts: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By the latency from which on, and below which, in nanoseconds."""
+
+    @property
+    def count(self) -> int:
+        """I/Os."""
+        return sum(self.counts.values())
+
+    @property
+    def buckets(self) -> list[tuple[int, int, int]]:
+        """From, below and count, in rising order, from the first that is not empty to the last."""
+        known = [(low, high, count) for (low, high), count in sorted(self.counts.items())]
+        used = [place for place, (*_, count) in enumerate(known) if count]
+        return known[used[0] : used[-1] + 1] if used else []
+
+    def within(self, percent: float) -> tuple[int, int] | None:
+        """The bucket of a percentile; None of no I/Os."""
+        seen, wanted = 0, self.count * percent / 100
+        for low, high, count in self.buckets:
+            seen += count
+            if count and seen >= wanted:
+                return low, high
+        return None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {"name": self.name, "intervals": self.intervals, "count": self.count, "histogram_ns": self.buckets}
+
+
+def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
+    """The histograms of a text that has some; none of any other file, of several and of a pipe."""
+    if len(paths) != 1 or not paths[0].is_file():
+        return []
+    try:
+        with paths[0].open("rb") as file:
+            start = file.read(_BYTES_LOOKED_AT)
+            if b"\0" in start or not any(map(_unit, start.decode(errors="replace").splitlines())):
+                return []
+            text = (start + file.read(_BYTES_MAX)).decode(errors="replace")
+    except OSError:
+        # Whoever reads it as a trace says why it can't be read.
+        return []
+    return list(_histograms(text.splitlines()))
+
+
+def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
+    found: dict[str, Histogram] = {}
+    unit_ns, told, current, closed = 0, "", None, False
+    for line in lines:
+        if named := _NAME.match(line):
+            told = f"{named[1]} = {named[2].removeprefix('b').strip(_QUOTE) if _QUOTE in named[2] else named[2]}"
+        elif (unit := _unit(line)) is not None:
+            unit_ns, name, closed = unit
+            # A name stands before its own histogram.
+            name, told = name or told, ""
+            current = found.setdefault(name, Histogram(name))
+            current.intervals += 1
+        elif current is not None and (bucket := _bucket(line, closed=closed)):
+            low, high, count = bucket
+            place = (low * unit_ns, high * unit_ns)
+            current.counts[place] = current.counts.get(place, 0) + count
+    yield from (one for one in found.values() if one.count)
+
+
+def _unit(line: str) -> tuple[int, str, bool] | None:
+    """Of a heading: nanoseconds of a unit, what the histogram is of, and whether upper ends belong to their buckets."""
+    if heading := _HEADING.match(line):
+        return _UNITS[heading[1]], "", True
+    if heading := _HEADING_OF_IOLATENCY.match(line):
+        return _UNITS[heading[1]], "", False
+    if heading := _HEADING_OF_BPFTRACE.match(line):
+        return _UNITS[heading["unit"]], heading["of"] or "", False
+    return None
+
+
+def _bucket(line: str, *, closed: bool) -> tuple[int, int, int] | None:
+    if found := _RANGE_OF_BPFTRACE.match(line):
+        low = int(found[1]) * _POWERS[found[2]]
+        high = low + 1 if found[3] is None else int(found[3]) * _POWERS[found[4]]
+        return low, high, int(found[5])
+    if found := _RANGE.match(line):
+        low = int(found[1])
+        high = low + 1 if found[2] is None else int(found[2]) + closed
+        return low, high, int(found[3])
+    return None

@@ -1,0 +1,44 @@
+"""Histograms of latency that were read as text: what they tell, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from iolab.base.percentile import is_known
+from iolab.base.plain_text import one_line
+from iolab.presentation.table.trace import microseconds
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from iolab.adapters.trace.histograms import Histogram
+
+_PERCENTILES = (50, 90, 99, 99.9, 99.99)
+_BAR = 40
+
+
+def shown(histograms: Sequence[Histogram]) -> Iterator[RenderableType]:
+    """A sentence of the percentiles and a table of the buckets, of each."""
+    from rich.table import Table
+
+    for one in histograms:
+        intervals = f" in {one.intervals} intervals" if one.intervals > 1 else ""
+        yield one_line(f"{one.name + ': ' if one.name else ''}{one.count} I/Os{intervals}")
+        yield "; ".join(
+            f"p{percent:g} from {microseconds(found[0])} to {microseconds(found[1])} µs"
+            for percent in _PERCENTILES
+            if is_known(percent, one.count) and (found := one.within(percent))
+        )
+        table = Table(title="Latency (µs)", title_justify="left")
+        for head in ("from", "below", "I/Os", "share", "took less"):
+            table.add_column(head, justify="right", no_wrap=True)
+        table.add_column("")
+        seen, most = 0, max(count for *_, count in one.buckets)
+        for low, high, count in one.buckets:
+            seen += count
+            bar = "█" * round(_BAR * count / most)
+            shares = (f"{count / one.count:.1%}", f"{seen / one.count:.1%}")
+            table.add_row(microseconds(low), microseconds(high), str(count), *shares, bar)
+        yield table
+    yield "! a histogram has no requests: sizes, rates and stages are not known"
