@@ -195,6 +195,17 @@ def test_the_smaller_setting_keeps_what_it_is_not_sure_to_do_without() -> None:
         assert {"a", "b"} <= set(reduction.minimal or reduction.winner)
 
 
+def test_the_smaller_setting_loses_little_of_a_large_gain() -> None:
+    """A key of 3 % beside one of a factor of three is less than 5 % of the gain, and stays."""
+    reduction = Reduction(
+        Space((ordered("large", 2), ordered("small", 2), ordered("idle", 2))), {"large": 1, "small": 1, "idle": 1}
+    )
+    for _ in range(2):
+        points = ({}, *reduction.points)
+        reduction.measured([1.1 * point.get("large", 0) + 0.03 * point.get("small", 0) for point in points])
+    assert set(reduction.minimal or {}) == {"large", "small"}
+
+
 def test_a_key_out_of_force_goes_with_the_key_that_it_depends_on() -> None:
     idle = Parameter("idle", (0, 8), ordered=False, when={"scheduler": frozenset({1})})
     space = Space((Parameter("scheduler", ("none", "bfq"), ordered=False), idle, ordered("n", 4)))
