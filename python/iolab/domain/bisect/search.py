@@ -263,7 +263,7 @@ class Search:
         its middle, or beside it, so that as few versions as possible make such parts."""
         if not parts or (unseen := self.unseen()) is None:
             return None
-        pieces = math.ceil((unseen[1] - unseen[0]) / math.ceil(self.versions / parts))
+        pieces = math.ceil((unseen[1] - unseen[0]) / math.ceil((self.versions - 1) / parts))
         if pieces < 2:
             return None
         middle = unseen[0] + (unseen[1] - unseen[0]) * (pieces // 2) / pieces
