@@ -14,6 +14,7 @@ from iolab.adapters.experiment import load, loads
 from iolab.adapters.experiment.grid import grid
 from iolab.adapters.run.sweep_file import cells_of, source_of
 from iolab.adapters.tuner.commands import commands
+from iolab.adapters.tuner.directory import TuneDirectory
 from iolab.adapters.tuner.proposer import proposer
 from iolab.base.errors import InputError
 from iolab.base.toml import parse, write
@@ -429,3 +430,12 @@ dirty_expire = ["7s", "9s", "11s"]
     assert file.read_text() != before
     wait_until(lambda: "dirty_expire" in iolab("restore").text or file.read_text() == before, "restoring", 60)
     assert file.read_text() == before
+
+
+def test_mixtures_have_draws_of_their_own(tmp_path: Path) -> None:
+    directory = TuneDirectory.create(tmp_path / "found", loads(BASE + TUNE, "tune.toml"), 1)
+    points = {"candidate1": {"read_ahead_kb": 3}}
+    shared, own = (
+        directory.of_points(directory.machine, points, directory.tuning.space, own_draws=own) for own in (False, True)
+    )
+    assert (shared.own_draws, own.own_draws) == (False, True)
