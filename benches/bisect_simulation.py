@@ -36,8 +36,10 @@ SAME_WITHIN = 0.25
 """What iolab is told to take for no change, as a share of the effect that is planted."""
 STEP_SD = CREEP_SD = 5.0
 """Of histories with several changes, or a creep."""
-SPREADS = (8, 32)
-"""Into how many parts the range is divided of which each is looked at (`--spread`); the default is 8."""
+FEW = 8
+"""The same where one change is planted, to be compared with peers, which look for one alone."""
+SPREADS = (24, 32)
+"""Into how many parts the range is divided of which each is looked at (`--spread`); the default is 24."""
 LOOKED_EVERYWHERE = max(SPREADS)
 SEARCHES = {5.0: 40, 2.0: 20, 1.0: 4}
 """By effect in SD: small ones take hundreds of runs, each of which looks at all that were before."""
@@ -213,7 +215,7 @@ def measure(quick: bool) -> list[Result]:
                         continue
                     raise
         one = {
-            (noise, effect): list(pool.map(_ours, [(noise, (effect,), UNBUILDABLE, n, None) for n in range(number)]))
+            (noise, effect): list(pool.map(_ours, [(noise, (effect,), UNBUILDABLE, n, FEW) for n in range(number)]))
             for noise in NOISES
             for effect, number in searches.items()
         }

@@ -164,6 +164,12 @@ def hidden(random: np.random.Generator) -> Landscape:
     )
 
 
+def far(random: np.random.Generator) -> Landscape:
+    """Two keys matter by a factor of up to three, all others by up to 4 %: what is little of the gain is much."""
+    large = random.choice(["nr_requests", "read_ahead_kb", "dirty_ratio", "max_sectors_kb"], 2, replace=False)
+    return Landscape({key: _key(random, key, 1.1 if key in large else 0.04) for key in KEYS}, {})
+
+
 def rugged(random: np.random.Generator) -> Landscape:
     """Four keys whose values have nothing to do with their neighbours, and pairs likewise."""
     a, b, c, d = random.choice([key for key in KEYS if not SPACE.parameters[KEYS.index(key)].when], 4, replace=False)
@@ -188,6 +194,7 @@ LANDSCAPES: dict[str, Callable[[np.random.Generator], Landscape]] = {
     "four keys, in pairs": in_pairs,
     "a scheduler that needs its key": hidden,
     "four keys, rugged": rugged,
+    "two keys, a factor of three each": far,
 }
 NULLS: dict[str, Callable[[np.random.Generator], Landscape]] = {"nothing": nothing, "the default is best": default_best}
 

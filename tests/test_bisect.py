@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.bisect.posterior import posterior
-from iolab.domain.bisect.search import Answer, Search
+from iolab.domain.bisect.search import Answer, Search, spread_of
+from iolab.presentation.table.bisection import largest_step
 from support.command_line import CommandLine, wait_until
 
 EXPERIMENT = """
@@ -314,3 +315,40 @@ def test_a_run_that_is_no_search_is_refused(iolab: CommandLine) -> None:
     iolab.write("versions.toml", experiment(2, 1))
     iolab("run", "versions.toml", "--out", "plain")
     iolab("bisect", "--resume", "plain", status=None).assert_one_clear_line(2, "is no search", "iolab bisect plain")
+
+
+def test_the_default_looks_wide_enough_for_what_is_undone() -> None:
+    assert [spread_of(versions) for versions in (2, 9, 30, 65, 129, 1025)] == [1, 8, 8, 8, 16, 24]
+    levels = np.zeros(1025)
+    levels[530:590] = 100.0  # nobody would look here with eight parts
+    search = Search(1025, margin=lambda _level: 1.0)
+    random = np.random.default_rng(1)
+    while (version := search.next()) is not None:
+        search.measured(version, 1000 + float(levels[version]) + float(random.normal()))
+    assert [(one.first, one.last) for one in search.answer().changes] == [(530, 530), (590, 590)]
+
+
+def test_parts_are_alike_and_no_more_than_asked_for() -> None:
+    search = Search(1025, spread=24)
+    for _ in range(2):
+        search.measured(0, 1.0)
+        search.measured(1024, 1.0)
+    taken = 0
+    while (version := search._in_the_widest(24)) is not None:
+        search.measured(version, 1.0)
+        taken += 1
+    assert taken == 23
+
+
+def test_of_nothing_the_largest_step_is_said() -> None:
+    search = Search(9, margin=lambda level: 0.05 * level)
+    for version in range(9):
+        for time in range(3):
+            search.measured(version, 1000 + 0.1 * time + (4 if version >= 5 else 0))
+    assert search.answer().kind == "none"
+    names = [f"v{place}" for place in range(9)]
+    assert largest_step(search, names) == "the largest step seen is +0.4 %, at v5"
+    flat = Search(3)
+    for version in (0, 1, 2, 0, 1, 2):
+        flat.measured(version, 7.0)
+    assert largest_step(flat, names) == "no step was seen"

@@ -14,6 +14,7 @@ from iolab.adapters.experiment import load, loads
 from iolab.adapters.experiment.grid import grid
 from iolab.adapters.run.sweep_file import cells_of, source_of
 from iolab.adapters.tuner.commands import commands
+from iolab.adapters.tuner.directory import TuneDirectory
 from iolab.adapters.tuner.proposer import proposer
 from iolab.base.errors import InputError
 from iolab.base.toml import parse, write
@@ -193,6 +194,17 @@ def test_the_smaller_setting_keeps_what_it_is_not_sure_to_do_without() -> None:
             values = [0.1 * (point.get("a", 0) + point.get("b", 0)) for point in ({}, *reduction.points)]
             reduction.measured([value + 0.05 * float(random.normal()) for value in values])
         assert {"a", "b"} <= set(reduction.minimal or reduction.winner)
+
+
+def test_the_smaller_setting_loses_little_of_a_large_gain() -> None:
+    """A key of 3 % beside one of a factor of three is less than 5 % of the gain, and stays."""
+    reduction = Reduction(
+        Space((ordered("large", 2), ordered("small", 2), ordered("idle", 2))), {"large": 1, "small": 1, "idle": 1}
+    )
+    for _ in range(2):
+        points = ({}, *reduction.points)
+        reduction.measured([1.1 * point.get("large", 0) + 0.03 * point.get("small", 0) for point in points])
+    assert set(reduction.minimal or {}) == {"large", "small"}
 
 
 def test_a_key_out_of_force_goes_with_the_key_that_it_depends_on() -> None:
@@ -418,3 +430,12 @@ dirty_expire = ["7s", "9s", "11s"]
     assert file.read_text() != before
     wait_until(lambda: "dirty_expire" in iolab("restore").text or file.read_text() == before, "restoring", 60)
     assert file.read_text() == before
+
+
+def test_mixtures_have_draws_of_their_own(tmp_path: Path) -> None:
+    directory = TuneDirectory.create(tmp_path / "found", loads(BASE + TUNE, "tune.toml"), 1)
+    points = {"candidate1": {"read_ahead_kb": 3}}
+    shared, own = (
+        directory.of_points(directory.machine, points, directory.tuning.space, own_draws=own) for own in (False, True)
+    )
+    assert (shared.own_draws, own.own_draws) == (False, True)

@@ -13,6 +13,7 @@ again now and then, as the reference by which drift is told from change.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -41,9 +42,9 @@ SCENARIOS = 300
 LOOKED_AT_FOR_NONE = 8
 """Parts of the range in each of which a version has been measured before it is said that nothing changes: a change and
 its reversal lie between equal ends."""
-SPREAD = 8
+SPREAD_LEAST, SPREAD_MOST, VERSIONS_PER_PART = 8, 24, 8
 """Parts of the range in each of which a version is measured before changes are named, unless another number is asked
-for."""
+for: a change and its reversal within a part are not seen. A part of a short range has so many versions at least."""
 OUTLIER_SD = 3.0
 """A version all of whose measurements lie so far from its level is measured again before anything is said, until it was
 measured `OUTLIERS_MAX` times: it may be an outlier, or the only one seen between two changes."""
@@ -78,6 +79,11 @@ class Answer:
     stopped: Stopped
 
 
+def spread_of(versions: int) -> int:
+    """Into how many parts so many versions are divided unless another number is asked for."""
+    return min(versions - 1, SPREAD_MOST, max(SPREAD_LEAST, versions // VERSIONS_PER_PART))
+
+
 class Search:
     """The search for the changes between version 0 (good) and the last one (bad). Versions are 0 to `versions` - 1."""
 
@@ -93,7 +99,7 @@ class Search:
     ) -> None:
         """`confidence`: the probability at which it stops; `budget`: measurements at most; `spread`: no stretch
         without a measured version is longer than the range over this, when changes are named (0: however long; None:
-        `SPREAD`, or less where versions are few); `margin`: the largest difference from a level that is no change, in
+        `spread_of` the versions); `margin`: the largest difference from a level that is no change, in
         the metric's unit. InputError for fewer than two versions."""
         import numpy as np
 
@@ -102,7 +108,7 @@ class Search:
         self.versions = versions
         self.confidence = confidence
         self.budget = budget
-        self.spread = min(SPREAD, versions - 1) if spread is None else spread
+        self.spread = spread_of(versions) if spread is None else spread
         self.cost: Callable[[int], float] = lambda _version: 1.0
         """What a measurement of the version costs, in any unit: chosen is what tells most for its cost."""
         self.values: list[tuple[int, float]] = []
@@ -191,6 +197,16 @@ class Search:
         found = [ends for ends in pairwise(self.posterior.points) if len(self._inside(*ends))]
         return max(found, key=lambda ends: ends[1] - ends[0], default=None)
 
+    def largest_step(self) -> tuple[int, float]:
+        """The largest step of the likeliest account with any, however small: the first measured version that has it,
+        and its size as a share of the level before; none has a size of 0."""
+        now = self.posterior
+        if (likeliest := now.likeliest_steps) is None:
+            return self.versions - 1, 0.0
+        gap, size = max(zip(now.gaps[likeliest], now.sizes[likeliest], strict=True), key=lambda one: abs(one[1]))
+        before = abs(float(now.levels[likeliest, gap]))
+        return now.points[int(gap) + 1], float(size) / before if before else 0.0
+
     def _likeliest_kind(self) -> tuple[Kind, float]:
         """The account with the highest probability: nothing, a creep, or the likeliest set of changes."""
         now, margin = self.posterior, self.margin
@@ -243,10 +259,14 @@ class Search:
         return self._alive[(self._alive > before) & (self._alive < after)]
 
     def _in_the_widest(self, parts: int) -> int | None:
-        """The middle of the longest stretch without a measured version, if it is longer than one of so many parts."""
-        if not parts or (unseen := self.unseen()) is None or (unseen[1] - unseen[0]) * parts <= self.versions:
+        """A version that halves the longest stretch without a measured one, if it is longer than one of so many parts:
+        its middle, or beside it, so that as few versions as possible make such parts."""
+        if not parts or (unseen := self.unseen()) is None:
             return None
-        middle = (unseen[0] + unseen[1]) / 2
+        pieces = math.ceil((unseen[1] - unseen[0]) / math.ceil((self.versions - 1) / parts))
+        if pieces < 2:
+            return None
+        middle = unseen[0] + (unseen[1] - unseen[0]) * (pieces // 2) / pieces
         return int(min(self._inside(*unseen), key=lambda version: abs(int(version) - middle)))
 
     def _before_it_is_named(self) -> int | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from iolab.domain.definition import GAINS, LOSSES
 from iolab.domain.metric import describe
-from iolab.domain.tune.keys import KEPT
 
 if TYPE_CHECKING:
     from iolab.domain.tune.space import Point
@@ -50,14 +49,14 @@ class Answer:
 
 
 def answer(fresh: Mapping[str, Fresh], tuning: Tuning) -> Answer:
-    """Of one objective the smaller setting, where it keeps enough of the winner's gain, and then the winner; of several
-    every one that gains."""
+    """Of one objective the smaller setting, if it is the same as the winner within the margin, and then the winner; of
+    several every one that gains."""
     chosen = [one for one in fresh.values() if one.gains(tuning)]
     if len(tuning.objectives) == 1 and len(chosen) == 2:
         key = tuning.objectives[0]
         winner, smaller = (_gain(one.objectives[0], key) or 0.0 for one in chosen)
         within = math.log1p(chosen[0].objectives[0].same_within)
-        if smaller >= KEPT * winner or winner - smaller <= within:
+        if winner - smaller <= within:
             chosen.reverse()
     return Answer(tuple(one.name for one in chosen), fresh)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 KEPT = 0.95
 """Share of the gain that the smaller setting keeps."""
+LOST_MOST = 0.01
+"""What it may lose, in the logarithm: of a large gain, the share above is much."""
 KEPT_SD = 1.0
 """The share is judged by the estimate less so many standard deviations."""
 SURE = 0.95
@@ -88,7 +90,7 @@ class Reduction:
     @property
     def minimal(self) -> Point | None:
         """The winner without the factors that, left out one after the other, cost the least, while `KEPT` of the gain
-        is kept; None where nothing can be left out, or nothing is gained."""
+        is kept and no more than `LOST_MOST` lost; None where nothing can be left out, or nothing is gained."""
         if self._found is None and self.attribution is None:
             return None
         switches = [Parameter(str(place), (False, True), ordered=False) for place in range(len(self.factors))]
@@ -104,7 +106,7 @@ class Reduction:
             shorter = [tuple(on and at != place for at, on in enumerate(now)) for place, on in enumerate(now) if on]
             means, errors = estimate.differences([_switched(row) for row in shorter], on)
             kept, best = max(zip((whole + means - KEPT_SD * errors).tolist(), shorter, strict=True))
-            if kept < KEPT * whole:
+            if kept < max(KEPT * whole, whole - LOST_MOST):
                 break
             now = best
         return None if all(now) or whole <= 0 else self.mixture(now)

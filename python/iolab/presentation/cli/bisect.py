@@ -82,7 +82,8 @@ def bisect(
         typer.Option(
             metavar="N",
             help="Name no change before a version of each N-th of the range was measured: a change that is reversed "
-            "between two measured versions is not seen. 0: in the fewest trials.  [default: 8]",
+            "between two measured versions is not seen. 0: in the fewest trials.  [default: an eighth of the "
+            "versions, 8 to 24]",
             show_default=False,
         ),
     ] = None,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from iolab.domain.bisect.search import Search
 
 BAR_CHARACTERS = 20
+NO_STEP = 1e-6
+"""A share of the level that is rounding."""
 UNSEEN_TOLD_FROM = 3
 UNSEEN_TOLD_SHARE = 0.1
 STOPPED = {
@@ -36,6 +38,9 @@ def lines(found: Finding, *, stored: bool = False) -> RenderableType:
 
     question, answer, versions = found.question, found.answer, found.versions
     told = [f"{label(found.metric)} of {question.workload}, {versions[0]} to {versions[-1]}: {in_words(found)}."]
+    if answer.kind == "none":
+        step = largest_step(found.search, versions)
+        told.append(f"{step[0].upper()}{step[1:]}.")
     for change in answer.changes:
         scale = scale_for(unit_of(found.metric), [change.before, change.after])
         told.append(
@@ -66,6 +71,14 @@ def unseen(search: Search, names: Sequence[str]) -> Iterator[str]:
     if ends is not None and ends[1] - ends[0] >= max(UNSEEN_TOLD_FROM, search.versions * UNSEEN_TOLD_SHARE):
         between = f"{ends[1] - ends[0] - 1} versions between {names[ends[0]]} and {names[ends[1]]}"
         yield f"None of the {between} was measured: a change that is reversed there is not seen (--spread looks)."
+
+
+def largest_step(search: Search, names: Sequence[str]) -> str:
+    """What was seen where nothing counts as a change."""
+    version, share = search.largest_step()
+    if abs(share) < NO_STEP:
+        return "no step was seen"
+    return f"the largest step seen is {100 * share:+.2g} %, at {names[version]}"
 
 
 def _confirmed(found: Finding, change: int) -> str:

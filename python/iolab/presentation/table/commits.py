@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
-from iolab.presentation.table.bisection import BAR_CHARACTERS, STOPPED, unseen
+from iolab.presentation.table.bisection import BAR_CHARACTERS, STOPPED, largest_step, unseen
 from iolab.presentation.table.words import change_with_interval
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def _in_words(found: GitFinding) -> str:
     answer, commits = found.answer, found.commits
     sure = f"({answer.probability:.0%})"
     if answer.kind == "none":
-        return f"none changes it by more than {found.question.same_within:.2g} {sure}."
+        seen = largest_step(found.search, [commit.short for commit in commits])
+        return f"none changes it by more than {100 * found.question.same_within:.2g} % {sure}; {seen}."
     if answer.kind == "unknown":
         return "nothing known yet."
     if answer.kind == "creep":

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import MULTIPLE_FROM, change
 from iolab.domain.definition import VERDICTS
-from iolab.presentation.table.words import label, tally
+from iolab.presentation.table.words import label, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
     from iolab.domain.definition import Verdict
 
+RARE = 0.01
+"""What happens less often than this per operation, under both settings, is no conclusion, however large the ratio."""
 NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""
 UNDECIDED_NAMED_MAX = 4
@@ -37,6 +39,7 @@ class Conclusion:
 def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     """A sentence per setting that has a verdict, those that differ first where not all are told; then what is
     undecided."""
+    comparisons = [one for one in comparisons if not _is_rare(one)]
     several = len({one.workload for one in comparisons}) > 1
     of_settings: dict[tuple[str, str], list[Comparison]] = {}
     for one in comparisons:
@@ -55,6 +58,13 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
         text = _of_undecided(undecided, len(comparisons), several=several)
         sentences.append(Conclusion("undecided", None, text))
     return sentences
+
+
+def _is_rare(one: Comparison) -> bool:
+    """Whether it counts events per operation, of which there are next to none."""
+    if not one.metric.endswith(("_per_io", "_per_op")) or unit_of(one.metric) != "count":
+        return False
+    return all(level is not None and level < RARE for level in (one.judgement.baseline, one.judgement.candidate))
 
 
 def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:

@@ -34,7 +34,7 @@ def lines(
     share = f"{false_alarms * 100:.3g} % of histories without a change"
     yield f"The limits are set for false alarms in {share}, in {often}."
     if not found:
-        yield "No change is shown."
+        yield "No change was found."
     for one in found:
         yield ""
         yield _change(history, one)
