@@ -193,3 +193,21 @@ def test_lines_that_lost_their_indentation_are_no_headings(tmp_path: Path) -> No
     lines = (SAMPLES / "fio-3.33-mail.txt").read_text().split("\n")
     path.write_text("\n".join(line.removeprefix("> ").strip() for line in lines if "ext4" not in line))
     assert [one[0] for one in text_of(open_run(path))] == ["flat iodepth=4", "And with XFS"]
+
+
+def test_fio_1_writes_commas_in_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "one.txt"
+    text = (SAMPLES / "fio-2.1.txt").read_text()
+    text = text.replace("io=1024.0MB, bw=293226KB/s, iops=73306", "io=1,024MiB, bw=286MiB/s, iops=73,306")
+    path.write_text(text.replace("issued    : total=r=262144/w=0/d=0", "issued r/w/d: total=262144/0/0"))
+    run = open_run(path)
+    assert value(run, "one", "randread", "rate_bytes_per_s") == pytest.approx(2**30 / 3.576)
+    assert value(run, "one", "randread", "iops") == pytest.approx(262144 / 3.576)
+
+
+def test_a_job_that_failed_before_it_had_figures_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "none.txt"
+    said = "fio: pid=2625, err=2/file:filesetup.c:805, func=open(/srv/x), error=No such file or directory"
+    path.write_text(f"fio-3.33\nStarting 1 process\n{said}\n\n\nRun status group 0 (all jobs):\n")
+    with pytest.raises(InputError, match=r"no figures: a job failed with error 2 \(No such file or directory\)"):
+        open_run(path)

@@ -126,7 +126,9 @@ def test_one_run_of_mmtests_and_the_layout_of_old(iolab: CommandLine) -> None:
 
 def test_another_directory_is_refused_in_one_line(iolab: CommandLine) -> None:
     (iolab.cwd / "some").mkdir()
-    iolab("import", "some", "--out", "run", status=2).assert_one_clear_line(2, "some", "no log directory of mmtests")
+    iolab("import", "some", "--out", "run", status=2).assert_one_clear_line(
+        2, "some", "holds no run and no file in a known format"
+    )
 
 
 def test_too_many_files_and_seconds_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ and `setting`. `Begin` lines start a new row; where a phase would have the same 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -106,8 +106,8 @@ class _Reader:
         first = self._row(one, self.table, setting, workload, phase)
         for group, figure in one.figures.items():
             row = first if figure.phase is None else self._row(one, self.table, setting, workload, figure.phase)
-            value = number(groups[group]) if groups.get(group) else None
-            row.add(figure.metric, None if value is None else value * figure.scale, op=figure.op, absent=one.absent)
+            value = _value(groups[group], figure.scale) if groups.get(group) else None
+            row.add(figure.metric, value, op=figure.op, absent=one.absent)
         if one.quotient is not None:
             metric, above, below = one.quotient
             numbers = number(groups[above] or ""), number(groups[below] or "")
@@ -136,11 +136,34 @@ def phase_name(text: str) -> str:
 
 
 def figures_format(
-    name: str, help: str, *, recognised_by: str, words: tuple[str, ...], rules: Sequence[Rule], workload: str = ""
+    name: str,
+    help: str,
+    *,
+    recognised_by: str,
+    words: tuple[str, ...],
+    rules: Sequence[Rule],
+    otherwise: tuple[str, Sequence[Rule]] | None = None,
 ) -> Format:
-    """A format of such lines. `recognised_by`: a line that only this tool prints."""
+    """A format of such lines. `recognised_by`: a line that only this tool prints. `otherwise`: what a file without such
+    a line is recognised by, and the rules that hold for it instead."""
     pattern = re.compile(r"\s*+(?:" + recognised_by + ")", re.ASCII)
-    parse: Callable[[Source, Results], None] = lambda source, results: _Reader(  # noqa: E731
-        source, results, workload or name, rules
-    ).read()
-    return Format(name, help, lambda source: source.has_line(pattern), parse, words)
+    second = None if otherwise is None else re.compile(r"\s*+(?:" + otherwise[0] + ")", re.ASCII)
+
+    def recognises(source: Source) -> bool:
+        return source.has_line(pattern) or (second is not None and source.has_line(second))
+
+    def parse(source: Source, results: Results) -> None:
+        chosen = rules if otherwise is None or source.has_line(pattern) else otherwise[1]
+        _Reader(source, results, name, chosen).read()
+
+    return Format(name, help, recognises, parse, words)
+
+
+def _value(text: str, scale: float) -> float | None:
+    """`475k` of a column in KiB is 475; of any other, 475,000."""
+    bare = text.rstrip("kmg")
+    value = number(bare)
+    if value is None or bare == text:
+        return value if value is None else value * scale
+    power = "kmg".index(text[len(bare)])
+    return value * (1024.0**power * scale if scale == KIB else 1000.0 ** (power + 1) * scale)

@@ -19,6 +19,7 @@ from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.results import Results
 from iolab.adapters.importer.source import Line, Source
 from iolab.adapters.importer.text import number
+from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 
 NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
@@ -44,8 +45,8 @@ _RATES = re.compile(
     r".{0,20}?IOPS=(?P<iops>[\d.]++[kMG]?), BW=.{0,60}?\((?P<size>[\d.]++\s?\w*+)/(?P<ms>\d{1,15}+)msec\)"
 )
 _OLD_RATES = re.compile(
-    r".{0,20}?io=\s*+(?P<size>[\d.]++\s?\w*+), bw=\s*+[^,]*+,(?: iops=\s*+(?P<iops>[\d.]++[kMG]?)\s*+,)? "
-    r"runt=\s*+(?P<ms>\d{1,15}+)\s?msec"
+    r".{0,20}?io=\s*+(?P<size>\d[\d.,]{0,20}? ?[KMGTPkmgtp]?i?[Bb]?), bw=\s*+[^,]*+,"
+    r"(?: iops=\s*+(?P<iops>\d[\d.,]{0,20}?[kMG]?)\s*+,)? runt=\s*+(?P<ms>\d{1,15}+)\s?msec"
 )
 _FIGURE = r"\s*+(?P<{}>[\d.]++[kKMG]?)\s*+"
 _LATENCY = re.compile(
@@ -64,6 +65,7 @@ _ISSUED = re.compile(
     r"(?:[/,]d?=?(?P<trim>\d{1,15}+))?(?:,(?P<sync>\d{1,15}+))?"
 )
 _ERRORS = re.compile(r"\s*+errors\s*+: total=(?P<total>\d{1,15}+), first_error=(?P<first>\d{1,9}+)")
+_FAILED = re.compile(r"fio: pid=\d{1,9}+, err=(?P<error>\d{1,9}+)/file:.{1,60}error=(?P<why>.{1,80})")
 _END = re.compile(r"\s*+(?:Run status group|Disk stats)")
 _DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")
 
@@ -184,6 +186,8 @@ class _Reader:
         self.banners: dict[str, JsonObject] = {}
         self.job: _Job | None = None
         self.line = 0
+        self.failure = ""
+        """What a job ended with, of those without figures."""
 
     def read(self, line: Line) -> None:
         prefix = _HOST.match(line.text)
@@ -199,6 +203,8 @@ class _Reader:
         elif _END.match(text):
             self.finish_job()
             self.runs.close(None)
+        elif found := _FAILED.match(text):
+            self.failure = f"a job failed with error {found['error']} ({found['why'].strip()})"
         elif found := _DISK.match(text):
             self.runs.disk(found["name"])
         elif self.job is None or not self.job.read(text):
@@ -242,13 +248,15 @@ def _parse(source: Source, results: Results) -> None:
             reader.read(line)
     reader.finish_job()
     found = reader.runs.finished(results) or terse.runs.finished(results)
+    if not found and reader.failure:
+        raise InputError(f"fio printed no figures: {reader.failure}", where=source.name)
     add_runs(source, results, [FioRun(*run) for run in found])
 
 
 FORMAT = Format(
     name="fio-text",
     help="what fio prints for people, and its terse lines of versions 2 to 5; of several runs each is a setting",
-    recognises=lambda source: source.has_line(_CLIENT_JOB) or source.has_line(fio_terse.LINE),
+    recognises=lambda source: any(map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED))),
     parse=_parse,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),
 )

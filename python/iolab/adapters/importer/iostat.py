@@ -123,7 +123,7 @@ class _Reader(TableReader):
         return True
 
     def row(self, line: Line, table: Table) -> bool:
-        words = line.words
+        words = list(line.words)
         name = CPU if self.is_cpu else words.pop(-1 if self.is_last else 0)
         if len(words) == len(self.columns):
             words = [in_kib(word) for word in words]

@@ -26,23 +26,37 @@ def _csv_of_bonnie() -> str:
 
 BONNIE_FILES = ("seq_create", "seq_stat", "seq_delete", "random_create", "random_stat", "random_delete")
 BONNIE_RATES = {"putc": "put_char", "put": "put_block", "rewrite": "rewrite", "getc": "get_char", "get": "get_block"}
+_BONNIE_BLOCKS = {
+    **{name: of("rate_bytes_per_s", KIB, phase=phase) for name, phase in BONNIE_RATES.items()},
+    **{f"{name}_cpu": of("cpu_percent", phase=phase) for name, phase in BONNIE_RATES.items()},
+    "seek": of("iops", phase="seek"),
+    "seek_cpu": of("cpu_percent", phase="seek"),
+}
+_BONNIE_FILES = {name: of("operations_per_s", phase=name) for name in BONNIE_FILES}
+_CELLS = r"(?P<{0}>[\d.]++[kmg]?|\++)\s++(?P<{0}_cpu>\d++|\++)"
 BONNIE = figures_format(
     "bonnie++",
-    "bonnie++'s line of comma-separated values, which is the last of its output (-q prints it alone)",
+    "bonnie++: its line of comma-separated values (-q prints it alone); without that its table",
     recognised_by=r"1\.9[678],\d\.\d\d\w?,[^,]*+,",
     words=("bonnie", "Sequential Output", "Sequential Create", "--Random-"),
-    rules=[
-        rule(
-            _csv_of_bonnie(),
-            begins=True,
-            absent=TOO_SHORT,
-            **{name: of("rate_bytes_per_s", KIB, phase=phase) for name, phase in BONNIE_RATES.items()},
-            **{f"{name}_cpu": of("cpu_percent", phase=phase) for name, phase in BONNIE_RATES.items()},
-            seek=of("iops", phase="seek"),
-            seek_cpu=of("cpu_percent", phase="seek"),
-            **{name: of("operations_per_s", phase=name) for name in BONNIE_FILES},
-        )
-    ],
+    rules=[rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES)],
+    otherwise=(
+        r"Version\s++[\d.]++\w?\s++-{2,20}Sequential (?:Output|Create)-",
+        [
+            rule(r"Version\s++[\d.]++\w?\s++-{2,20}Sequential Output-", begins=True),
+            rule(
+                r"\S{1,60}+\s++\d{1,9}+[KMGT]?(?::\S++)?\s++"
+                + r"\s++".join(_CELLS.format(name) for name in (*BONNIE_RATES, "seek")),
+                absent=TOO_SHORT,
+                **_BONNIE_BLOCKS,
+            ),
+            rule(
+                r"\d{1,9}+(?::\S++)?\s++" + r"\s++".join(_CELLS.format(name) for name in BONNIE_FILES),
+                absent=TOO_SHORT,
+                **_BONNIE_FILES,
+            ),
+        ],
+    ),
 )
 
 DBENCH = figures_format(
@@ -76,7 +90,7 @@ PG_TEST_FSYNC = figures_format(
         rule(r"Compare file sync methods using (?P<workload>(?:one|two) \d++kB writes?):"),
         rule(r"(?:Compare|Test|Non-sync)"),
         rule(
-            rf"(?P<phase>[\w*, ]{{3,60}}?(?:\w+ writes?)?|\w++, \w++, \w++)\s{{2,}}{_figure('rate')} ops/sec\s++"
+            rf"(?P<phase>[\w*, ]{{3,60}}?(?:\w+ writes?)?|\w++, \w++, \w++)\s{{2,}}+{_figure('rate')} ops/sec\s++"
             rf"{_figure('time')} usecs/op",
             rate=of("iops"),
             time=of("latency_ns_mean", US),

@@ -17,11 +17,6 @@ class Unread(NamedTuple):
 UNREAD = tuple(
     Unread(name, re.compile(pattern), remedy)
     for name, pattern, remedy in (
-        (
-            "bonnie++'s table",
-            r"-{2,20}Sequential (?:Output|Create)-",
-            "keep the last line of its output, of values between commas (bonnie++ -q prints it alone)",
-        ),
         ("stress-ng's YAML", r"^\s*bogo-ops-per-second-real-time:", "use what --metrics prints"),
         ("the report of perf stat", r"Performance counter stats for", "run perf stat -x, and add a header"),
         ("IOR's JSON", r"\"bwMaxMIB\"", "leave out -O summaryFormat=JSON"),
