@@ -202,6 +202,11 @@ impl Numbers {
         }
     }
 
+    /// How many devices there are on all CPUs, each counted on each.
+    pub(crate) fn count(&self) -> usize {
+        self.0.iter().map(BTreeMap::len).sum()
+    }
+
     /// Whether a record of that CPU came before.
     pub(crate) fn knows(&self, cpu: u16) -> bool {
         let of_cpu = self.0.get(usize::from(cpu));

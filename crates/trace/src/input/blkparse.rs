@@ -24,7 +24,7 @@ pub enum Gaps {
 /// Reads such lines; the summary after them is left out.
 ///
 /// A recorder that finds no room loses events until a whole buffer is free again, so that thousands follow in a row. A text
-/// that leaves numbers out every few lines was filtered.
+/// that leaves numbers out every few lines was filtered; one that was cut has a gap for each device on each CPU.
 pub(crate) struct Blkparse {
     gaps: Gaps,
     last: LastSeen,
@@ -37,8 +37,10 @@ pub(crate) struct Blkparse {
 
 /// Lines that are looked at to tell.
 const LOOKED_AT: usize = 10_000;
-/// Fewer lines in a row than these, on average, and more gaps than one: the text was filtered.
+/// Fewer lines in a row than these, on average ...
 const LINES_OF_FILTERED: usize = 16;
+/// ... and more gaps than so many cuts make: the text was filtered.
+const CUTS: usize = 2;
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl DecodeLine for Blkparse {
@@ -90,7 +92,8 @@ impl Blkparse {
     fn decide(&mut self, events: &mut Vec<TraceEvent>) {
         if self.gaps == Gaps::Told {
             let often = self.gaps_held * LINES_OF_FILTERED > self.held.len();
-            self.gaps = match often && self.gaps_held > 1 {
+            let cut = self.gaps_held <= CUTS * self.numbers.count();
+            self.gaps = match often && !cut {
                 true => Gaps::Filtered,
                 false => Gaps::Lost,
             };
@@ -193,4 +196,41 @@ fn place(event: &mut TraceEvent, mut words: Words<'_>) -> Option<()> {
         event.error = signed(error)?.clamp(-4095, 4095) as i16;
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Losses in a text of lines with these CPUs and numbers, and whether it says that it was filtered.
+    fn losses(lines: &[(u16, u64)], gaps: Gaps) -> (usize, bool) {
+        let mut text = Blkparse::new(gaps);
+        let (mut events, mut about) = (Vec::new(), About::default());
+        for (at, (cpu, number)) in lines.iter().enumerate() {
+            let line = format!("8,0 {cpu} {number} 0.{at:09} 1 D R {} + 8 [a]", 8 * at);
+            text.line(line.as_bytes(), &mut events, &mut about);
+        }
+        text.end(&mut events, &mut about);
+        let lost = events.iter().filter(|event| event.step == Step::Lost);
+        (lost.count(), !about.notes.is_empty())
+    }
+
+    #[test]
+    fn a_text_that_leaves_out_numbers_all_the_time_was_filtered_and_one_that_was_cut_was_not() {
+        let whole: Vec<_> = (1..40).map(|number| (number as u16 % 4, number)).collect();
+        let every_third: Vec<_> = (1..40).map(|number| (0, 3 * number)).collect();
+        // Ten lines of four CPUs, and ten of much later.
+        let cut: Vec<_> = (0..20)
+            .map(|at| (at as u16 % 4, at / 4 + if at < 10 { 1 } else { 500 }))
+            .collect();
+        assert_eq!(losses(&every_third, Gaps::Told), (0, true));
+        assert_eq!(losses(&cut, Gaps::Told), (4, false));
+        assert_eq!(losses(&cut, Gaps::Filtered), (0, true));
+        assert_eq!(losses(&every_third, Gaps::Lost).0, 38);
+        let of_each: Vec<_> = whole
+            .iter()
+            .map(|&(cpu, number)| (cpu, number / 4 + 1))
+            .collect();
+        assert_eq!(losses(&of_each, Gaps::Told), (0, false));
+    }
 }

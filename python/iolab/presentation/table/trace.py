@@ -114,13 +114,9 @@ def _quantiles(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -
 def microseconds(value_ns: float) -> str:
     """`12,345`, `1,234.5`, `0.25`: never in powers of ten."""
     value = value_ns / 1e3
-    return (
-        f"{value:,.0f}"
-        if value >= 10_000
-        else f"{value:,.1f}"
-        if value >= 100
-        else f"{value:,.3f}".rstrip("0").rstrip(".")
-    )
+    decimals = 0 if abs(value) >= 10_000 else 1 if abs(value) >= 100 else 3
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals == 3 else text
 
 
 def _groups(title: str, groups: list[dict[str, Any]]) -> Iterator[RenderableType]:

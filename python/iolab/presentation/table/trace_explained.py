@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from iolab.adapters.trace.explain import NO_CAUSE
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import scale_for
+from iolab.presentation.table.trace import microseconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -56,20 +57,24 @@ def change(found: Change) -> Iterator[RenderableType]:
         )
     table = Table(title="Requests alike, those that make most of the difference first", title_justify="left")
     table.add_column("requests")
-    for head in ("share", "share", "mean", "mean"):
-        table.add_column(f"{head} ({scale.suffix})" if head == "mean" else head, justify="right")
-    table.add_column(f"makes ({scale.suffix})", justify="right")
+    for head in ("share, first", "share, second", "mean, first", "mean, second", "makes"):
+        table.add_column(head if head.startswith("share") else f"{head} (µs)", justify="right")
     for group in found.groups:
-        means = ("" if mean is None else scale.number(mean) for mean in (group.before_ns, group.after_ns))
-        shares = (f"{share:.1%}" for share in (group.share_before, group.share_after))
-        table.add_row(one_line(group.name), *shares, *means, scale.number(group.slower_ns))
-    yield table
+        means = ("" if mean is None else microseconds(mean) for mean in (group.before_ns, group.after_ns))
+        shares = (f"{share:.1%}" if share else "" for share in (group.share_before, group.share_after))
+        makes = microseconds(group.slower_ns) if group.slower_ns else ""
+        table.add_row(one_line(group.name), *shares, *means, makes)
+    if found.groups:
+        yield table
     yield "Two traces are no experiment: whatever else differed between them is in the difference."
 
 
 def _shares(stages: list[Stage]) -> str:
-    told = sorted(stages, key=lambda stage: -stage.share)
-    return ", ".join(f"{_percent(stage.share)} in the {_WORDS[stage.name]}" for stage in told)
+    told = sorted((stage for stage in stages if round(100 * stage.share)), key=lambda stage: -stage.share)
+    return (
+        ", ".join(f"{_percent(stage.share)} in the {_WORDS[stage.name]}" for stage in told)
+        or "no stage more than others"
+    )
 
 
 def _percent(share: float) -> str:
@@ -82,12 +87,13 @@ _WORDS = {"queue": "queue before the scheduler", "scheduler": "scheduler", "devi
 def _stages(stages: list[Stage], before: str, after: str) -> RenderableType:
     from rich.table import Table
 
-    scale = scale_for("ns", [max(stage.before_ns, stage.after_ns) for stage in stages] or [1.0])
     table = Table(title="Where the time goes, on average", title_justify="left")
     for head in ("stage", before, after, "of the difference"):
-        unit = f" ({scale.suffix})" if head in (before, after) else ""
+        unit = " (µs)" if head in (before, after) else ""
         table.add_column(head + unit, justify="left" if head == "stage" else "right")
     for stage in stages:
-        numbers = (scale.number(value) for value in (stage.before_ns, stage.after_ns))
+        if not (stage.before_ns or stage.after_ns):
+            continue
+        numbers = (microseconds(value) for value in (stage.before_ns, stage.after_ns))
         table.add_row(stage.name, *numbers, _percent(stage.share))
     return table
