@@ -160,11 +160,12 @@ def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all")
     row.add("latency_ns_mean", _mean(latencies), op=op, job=name)
     row.add("latency_ns_stddev", _stddev(latencies), op=op, job=name)
     row.add("latency_ns_min", min(latency.min_ns for latency in latencies), op=op, job=name)
-    row.add("latency_ns_max", max(latency.max_ns for latency in latencies), op=op, job=name)
+    most = max(latency.max_ns for latency in latencies)
+    row.add("latency_ns_max", most, op=op, job=name)
     bins = _merged(latencies) if all(latency.bins for latency in latencies) else []
     for short, share in SHARES.items():
         alone = latencies[0].percentiles_ns.get(short) if len(latencies) == 1 else None
-        value = alone if alone is not None else quantile([(at, at, n) for at, n in bins], share) if bins else None
+        value = min(alone, most) if alone is not None else quantile([(at, at, n) for at, n in bins], share, most=most)
         row.add(f"latency_ns_{short}", value, op=op, job=name, absent=NO_QUANTILE)
 
 
