@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -250,6 +251,16 @@ def test_tiobench_adds_up_latencies_over_its_runs(tmp_path: Path) -> None:
     posted = "2.4.20-pre10   1   37.71 56.08%     0.288     4315.58  0.00000  0.00000    67"
     assert posted in render(said, "tiobench_sums") and "sums of 3 runs" in render(said, "tiobench_sums")
     assert "2.4.20-pre10   1   37.71 56.08%     0.096     1438.53  0.00000  0.00000    67" in render(said, "tiobench")
+
+
+@pytest.mark.parametrize("name", ["fio_lat.1.log", "pgbench_log.20850", "rate_log.21091", "fio-3.33-plus.json"])
+def test_no_percentile_is_above_the_maximum(name: str) -> None:
+    keys = ("key", "setting", "workload", "round", "value")
+    found = {(key, *place): value for key, *place, value in sample(name).metrics.select(*keys).iter_rows()}
+    quantiles = {place: value for place, value in found.items() if re.search(r"latency_ns_p\d+$", place[0])}
+    assert quantiles
+    for (key, *place), value in quantiles.items():
+        assert value is None or value <= found[(re.sub(r"_p\d+$", "_max", key), *place)], key
 
 
 def test_quoting_changes_nothing(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def text_of(machine: str, workload: str, setting: str) -> str:
         ("one_disk", DIRECT + "direct = true\n", "read_ahead_kb = 64", "a load's reads are buffered"),
         ("sandy-bridge", FILES, "read_ahead_kb = 64", "a load's reads are buffered"),
         ("quad-xeon", SORT, 'machine = { "memory.dirty_percent" = 30 }', "a load's writes are buffered"),
+        ("known-latency", DIRECT, "rotational = 1", "I/O goes to that drive under bfq or a scheduler before blk-mq"),
         ("one_disk", DIRECT, 'machine = { "title" = "other" }', "under the workload w, or any other"),
     ],
 )

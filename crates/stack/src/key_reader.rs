@@ -27,6 +27,8 @@ pub enum KeyReader {
     Ticks,
     /// The request queue, the scheduler and the device of the drive of that number.
     Drive(u16),
+    /// What distinguishes drives that seek, of that drive.
+    Seeks(u16),
     /// How requests of that drive complete on detailed CPUs.
     Completion(u16),
     /// How tasks poll that drive for completions.
@@ -54,7 +56,7 @@ struct Reads {
 
 impl KeyReader {
     /// One of each kind.
-    pub const ALL: [KeyReader; 19] = [
+    pub const ALL: [KeyReader; 20] = [
         KeyReader::Cpus,
         KeyReader::Calls,
         KeyReader::Copies,
@@ -66,6 +68,7 @@ impl KeyReader {
         KeyReader::Priorities,
         KeyReader::Ticks,
         KeyReader::Drive(0),
+        KeyReader::Seeks(0),
         KeyReader::Completion(0),
         KeyReader::Polling(0),
         KeyReader::Flushes(0),
@@ -153,9 +156,12 @@ impl KeyReader {
                     "drives.#.queue.max_segments",
                     "drives.#.queue.nomerges",
                     "drives.#.queue.hardware_queues",
-                    "drives.#.queue.rotational",
                 ],
                 "I/O goes to that drive",
+            ),
+            KeyReader::Seeks(_) => (
+                &["drives.#.queue.rotational"],
+                "I/O goes to that drive under bfq or a scheduler before blk-mq, or its buffered writes are throttled",
             ),
             KeyReader::Completion(_) => (
                 &[
@@ -219,6 +225,7 @@ impl KeyReader {
     fn number(self) -> Option<u16> {
         match self {
             KeyReader::Drive(number)
+            | KeyReader::Seeks(number)
             | KeyReader::Completion(number)
             | KeyReader::Polling(number)
             | KeyReader::Flushes(number)
@@ -287,6 +294,8 @@ mod tests {
             Some("I/O goes to that drive")
         );
         assert_eq!(when_read("title"), None);
+        let seeks = when_read("drives.0.queue.rotational").unwrap();
+        assert!(seeks.contains("under bfq or a scheduler before blk-mq"));
     }
 
     /// Every key that a machine's file may have, but its title, has a reader.

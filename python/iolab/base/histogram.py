@@ -18,8 +18,9 @@ def merged(histograms: Iterable[Iterable[Sequence[int]]]) -> list[Bucket]:
     return [(lowest, highest, count) for (lowest, highest), count in sorted(counts.items())]
 
 
-def quantile(histogram: Sequence[Bucket], share: float) -> int | None:
-    """The highest value of the bucket in which `share` of all values is reached; None of an empty histogram.
+def quantile(histogram: Sequence[Bucket], share: float, *, most: float | None) -> float | None:
+    """The highest value of the bucket in which `share` of all values is reached, and no higher than `most`, the highest
+    of all if that is known; None of an empty histogram.
 
     Nearest rank: the value of rank ceil(share x count). At most one bucket's width (1 %) above the true quantile.
     """
@@ -29,7 +30,7 @@ def quantile(histogram: Sequence[Bucket], share: float) -> int | None:
     for _, highest, count in histogram:
         seen += count
         if seen >= rank:
-            return highest
+            return highest if most is None else min(highest, most)
     return None
 
 

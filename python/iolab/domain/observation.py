@@ -175,9 +175,7 @@ class Observation:
         """
         if self._latency_count() * (1 - share) < 1 - 1e-9:
             return None  # the slowest of so few operations, and no quantile
-        found, highest = quantile(self._histogram, share), self.latency_max()
-        # A bucket's upper bound may lie above the highest value that was seen.
-        return None if found is None or highest is None else min(found, highest)
+        return quantile(self._histogram, share, most=self.latency_max())
 
     def latency_share_over(self, threshold_ns: int) -> float | None:
         """The share of operations, 0 to 1, that took longer than the threshold; None where none completed."""

@@ -25,6 +25,8 @@ pub use outcome::{Counts, Submitted};
 pub use rules::{Merges, QueueRules};
 
 const PAGE_SECTORS: u32 = 8;
+/// Chosen: longer than a task that has been woken takes to its next request, and short beside a drive's latency.
+const AFTER_WOKEN_NS: Time = 50_000;
 
 /// The queue of one device: takes bios in, merges them into requests, and dispatches these by a scheduler's order.
 pub struct RequestQueue {
@@ -48,8 +50,10 @@ pub struct RequestQueue {
     hardware: HardwareQueues,
     /// The scheduler is asked when the device next takes a request: something has happened that has the queue run.
     runs: bool,
-    /// When it runs again, because the scheduler kept what it has.
+    /// When it runs again, because the scheduler kept what it has, and whether woken tasks have gone before.
     runs_again_at: Option<Time>,
+    let_tasks_go: bool,
+    completed_at: Time,
     hooks: Hooks,
     in_flight: u32,
     counts: Counts,
@@ -75,6 +79,8 @@ impl RequestQueue {
             hardware: HardwareQueues::new(HardwareRules::SINGLE),
             runs: true,
             runs_again_at: None,
+            let_tasks_go: false,
+            completed_at: 0,
             hooks: Hooks::NONE,
             in_flight: 0,
             counts: Counts::default(),
@@ -206,6 +212,7 @@ impl RequestQueue {
         if !self.requests[id].behind_flush {
             self.scheduler.completed(now, &self.requests, id);
         }
+        self.completed_at = now;
         // `SCHED_RESTART` of blk-mq says whether somebody waits; where only tags can keep a request, asking does no harm.
         self.runs |= self.hardware.runs().after_completions || !self.scheduler.runs_queue();
         self.emit_messages();
@@ -281,9 +288,16 @@ impl RequestQueue {
             self.emit_messages();
         }
         if self.runs_again_at.is_some_and(|at| at <= now) {
-            self.runs = true;
-            self.runs_again_at = None;
+            self.run_again(now);
         }
+    }
+
+    /// A kernel thread does so, after those that a completion has just woken, who may have sent their next request then.
+    fn run_again(&mut self, now: Time) {
+        let after = self.completed_at + AFTER_WOKEN_NS;
+        self.let_tasks_go = now < after && !self.let_tasks_go;
+        self.runs |= !self.let_tasks_go;
+        self.runs_again_at = self.let_tasks_go.then_some(after);
     }
 
     /// Informs the scheduler that the task submits no more I/O.

@@ -193,6 +193,26 @@ fn a_completion_runs_a_queue_only_where_the_driver_does_so() {
 }
 
 #[test]
+fn who_is_woken_by_a_completion_goes_before_the_thread_that_runs_the_queue_again() {
+    let hardware = HardwareRules {
+        runs: KERNEL_6_1,
+        ..HardwareRules::SINGLE
+    };
+    let mut queue = queue(Box::new(OneByOne::default()), 64, hardware);
+    submit_on(&mut queue, 0, 100);
+    submit_on(&mut queue, 0, 200);
+    let first = queue.dispatch(0).unwrap();
+    assert!(dispatched(&mut queue).is_empty());
+    queue.completed(2_990_000, first, &mut Vec::new());
+    queue.wake(3_000_000);
+    assert!(dispatched(&mut queue).is_empty());
+    assert_eq!(queue.next_wakeup(), Some(3_040_000));
+    queue.completed_at = 3_030_000;
+    queue.wake(3_040_000);
+    assert_eq!(dispatched(&mut queue), [200], "once");
+}
+
+#[test]
 fn nr_requests_are_each_hardware_queues_own() {
     let submitted = |shared_tags| {
         let mut queue = queue(Box::new(NoScheduler::default()), 2, two_queues(shared_tags));

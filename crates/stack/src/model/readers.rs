@@ -158,7 +158,10 @@ fn of_group(
             if job.read_share < 1.0 {
                 used.insert(KeyReader::Writeback);
                 if machine.throttles_writeback(place) {
-                    used.insert(KeyReader::Flushes(place as u16));
+                    used.extend([
+                        KeyReader::Flushes(place as u16),
+                        KeyReader::Seeks(place as u16),
+                    ]);
                 }
                 if machine.is_journaled() {
                     used.insert(KeyReader::Journal);
@@ -189,7 +192,9 @@ fn of_files(place: usize, machine: &MachineSpec, used: &mut BTreeSet<KeyReader>)
 
 fn of_scheduler(drive: usize, machine: &MachineSpec) -> impl Iterator<Item = KeyReader> + use<> {
     let scheduler = machine.scheduler(drive);
+    let seeks = !scheduler.is_multi_queue() || scheduler.name() == "bfq";
     let read = [
+        (KeyReader::Seeks(drive as u16), seeks),
         (KeyReader::Priorities, scheduler.reads_priorities()),
         (KeyReader::Ticks, scheduler.reads_hz()),
     ];
@@ -362,7 +367,13 @@ pub(super) mod tests {
                     continue;
                 };
                 // What a scheduler or a journal looks at leaves no trace of its own.
-                let untraced = [KeyReader::Priorities, KeyReader::Ticks, KeyReader::Journal];
+                let untraced = [
+                    KeyReader::Priorities,
+                    KeyReader::Ticks,
+                    KeyReader::Journal,
+                    KeyReader::Seeks(0),
+                    KeyReader::Seeks(1),
+                ];
                 let mut declared = declared(&phases, &machine);
                 declared.retain(|one| !untraced.contains(one));
                 assert_eq!(&declared, model.world.touched(), "{name} {phases:?}");

@@ -130,7 +130,7 @@ def _add(row: Row, log: _Log, op: str, direction: LogDirection, width_ms: int) -
     _add_total(row, log, op, direction, by_operation)
     if log.kind == "lat" and by_operation:
         buckets = [(int(highest * log.scale), count) for highest, count in direction.buckets]
-        _add_buckets(row, op, buckets, direction.max * log.scale)
+        _add_buckets(row, op, buckets, most=direction.max * log.scale)
     for place, interval in enumerate(direction.intervals):
         if interval[0]:
             amount = _of_interval(log, by_operation, interval, width_ms)
@@ -153,12 +153,11 @@ def _add_total(row: Row, log: _Log, op: str, direction: LogDirection, by_operati
         row.add(_metric(log), direction.mean * log.scale, op=op)
 
 
-def _add_buckets(row: Row, op: str, buckets: list[tuple[int, int]], highest: float) -> None:
+def _add_buckets(row: Row, op: str, buckets: list[tuple[int, int]], *, most: float) -> None:
     row.histogram(buckets, op=op)
     for short, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
-        # Of a bucket its upper end, which may lie above the largest that there was.
-        value = quantile([(at, at, count) for at, count in buckets], share)
-        row.add(f"latency_ns_{short}", None if value is None else min(value, highest), op=op)
+        value = quantile([(at, at, count) for at, count in buckets], share, most=most)
+        row.add(f"latency_ns_{short}", value, op=op)
 
 
 def _of_interval(log: _Log, by_operation: bool, interval: tuple[int, int, int], width_ms: int) -> float:

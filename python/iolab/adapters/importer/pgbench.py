@@ -207,7 +207,8 @@ class _Log:
             bounds = [(int(_bound_us(place) * NS_PER_US), count) for place, count in sorted(self.buckets.items())]
             row.histogram(bounds, op="all")
             for short, share in QUANTILES:
-                row.add(f"latency_ns_{short}", quantile([(at, at, count) for at, count in bounds], share))
+                found = quantile([(at, at, count) for at, count in bounds], share, most=self.most_us * NS_PER_US)
+                row.add(f"latency_ns_{short}", found)
         self._add_series(row, period_s or 1.0)
 
     def _add_series(self, row: Row, period_s: float) -> None:
