@@ -33,6 +33,29 @@ def quantile(histogram: Sequence[Bucket], share: float) -> int | None:
     return None
 
 
+BEYOND = 10
+"""Values that a quantile leaves above itself, at least: of fewer, it is a matter of which one was the highest."""
+
+
+def values_needed(share: float) -> int:
+    """From how many values on a quantile is told: 1,000 for p99, 10,000 for p99.9."""
+    return round(BEYOND / (1 - share))
+
+
+def few(share: float) -> str:
+    """Why a quantile is not told."""
+    return f"of fewer than {values_needed(share):,} values, fewer than {BEYOND} lie beyond it"
+
+
+def told_quantile(histogram: Sequence[Bucket], share: float, highest: float) -> float | None:
+    """`quantile`, and None where too few values lie beyond it. A bucket may end above the highest value that was
+    seen, which is `highest`; a quantile does not."""
+    if sum(count for _, _, count in histogram) < values_needed(share):
+        return None
+    found = quantile(histogram, share)
+    return None if found is None else min(found, highest)
+
+
 def share_over(histogram: Sequence[Bucket], threshold: int) -> float | None:
     """Share of values above `threshold`, 0 to 1; of the bucket that holds the threshold, the part above it."""
     total = sum(count for _, _, count in histogram)

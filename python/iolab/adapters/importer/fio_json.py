@@ -17,7 +17,7 @@ from iolab.adapters.importer.fio_job import Job, Latency, Side, number, table
 from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.results import MAIN, Results, Row
 from iolab.adapters.importer.source import Source, json_text
-from iolab.base.histogram import quantile
+from iolab.base.histogram import few, told_quantile
 from iolab.base.strict_json import JsonObject
 
 NAMES_MAX = 3
@@ -118,6 +118,9 @@ def _add_group(row: Row, jobs: list[Job]) -> None:
                 row.add("latency_ns_mean", None, job=job.name, absent="no I/O")
             _add_latency(row, [side.latency for side in sides if side.latency], "all", job.name)
             for way, side in job.sides.items():
+                if len(sides) > 1:
+                    _add_rates(row, [side], way, job.name)
+                    _add_latency(row, [side.latency] if side.latency else [], way, job.name)
                 row.histogram(side.latency.bins if side.latency else (), op=way, job=job.name)
     for job in jobs:
         error = int(number(job.raw, "error"))
@@ -164,8 +167,9 @@ def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all")
     bins = _merged(latencies) if all(latency.bins for latency in latencies) else []
     for short, share in SHARES.items():
         alone = latencies[0].percentiles_ns.get(short) if len(latencies) == 1 else None
-        value = alone if alone is not None else quantile([(at, at, n) for at, n in bins], share) if bins else None
-        row.add(f"latency_ns_{short}", value, op=op, job=name, absent=NO_QUANTILE)
+        highest = max(latency.max_ns for latency in latencies)
+        value = alone if alone is not None else told_quantile([(at, at, n) for at, n in bins], share, highest)
+        row.add(f"latency_ns_{short}", value, op=op, job=name, absent=few(share) if bins else NO_QUANTILE)
 
 
 def _add_processor(row: Row, jobs: list[Job]) -> None:

@@ -22,7 +22,7 @@ from iolab.adapters.importer.results import Results, Row
 from iolab.adapters.importer.series import INTERVALS_MAX
 from iolab.adapters.importer.source import Source
 from iolab.base.errors import InputError
-from iolab.base.histogram import quantile
+from iolab.base.histogram import few, told_quantile
 
 KIB = 1024
 NS_PER_MS = 1e6
@@ -82,7 +82,13 @@ def _add(row: Row, log: _Log, op: str, direction: LogDirection, width_ms: int) -
     by_operation = direction.bytes > 0
     _add_total(row, log, op, direction, by_operation)
     if log.kind == "lat" and by_operation:
-        _add_buckets(row, log, op, [(int(highest * log.scale), count) for highest, count in direction.buckets])
+        _add_buckets(
+            row,
+            log,
+            op,
+            [(int(highest * log.scale), count) for highest, count in direction.buckets],
+            direction.max * log.scale,
+        )
     for place, interval in enumerate(direction.intervals):
         if interval[0]:
             amount = _of_interval(log, by_operation, interval, width_ms)
@@ -105,10 +111,11 @@ def _add_total(row: Row, log: _Log, op: str, direction: LogDirection, by_operati
         row.add(_metric(log), direction.mean * log.scale, op=op)
 
 
-def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]]) -> None:
+def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]], highest: float) -> None:
     row.histogram(buckets, op=op)
     for short, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
-        row.add(f"latency_ns_{short}", quantile([(at, at, count) for at, count in buckets], share), op=op)
+        found = told_quantile([(at, at, count) for at, count in buckets], share, highest)
+        row.add(f"latency_ns_{short}", found, op=op, absent=few(share))
 
 
 def _of_interval(log: _Log, by_operation: bool, interval: tuple[int, int, int], width_ms: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.histogram import BEYOND, values_needed
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import change, format_bytes, scale_for
 
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
 
 STAGES = (("queue_ns", "queue"), ("scheduler_ns", "scheduler"), ("device_ns", "device"), ("whole_ns", "whole"))
 _PERCENTILES = (
-    ("p50", "p50"),
-    ("p90", "p90"),
-    ("p99", "p99"),
-    ("p99_9", "p99.9"),
-    ("p99_99", "p99.99"),
-    ("max", "max"),
+    ("p50", "p50", 0.5),
+    ("p90", "p90", 0.9),
+    ("p99", "p99", 0.99),
+    ("p99_9", "p99.9", 0.999),
+    ("p99_99", "p99.99", 0.9999),
 )
 GROUPS_SHOWN = 12
 CACHES_SHOWN = 8
@@ -82,14 +82,22 @@ def _quantiles(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -
     from rich.table import Table
 
     scale = scale_for("ns", [row["p99"] for _, row in rows] or [1.0])
-    table = Table(title=title, title_justify="left")
+    shown = [one for one in _PERCENTILES if any(_told(row, *one[::2]) is not None for _, row in rows)]
+    left_out = any(row["count"] < values_needed(share) for _, row in rows for _, _, share in _PERCENTILES)
+    caption = f"A percentile is shown where {BEYOND} requests lie beyond it." if left_out else None
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     table.add_column(first)
-    for column in ("requests", "mean", *(name for _, name in _PERCENTILES)):
+    for column in ("requests", "mean", *(name for _, name, _ in shown), "max"):
         table.add_column(column if column == "requests" else f"{column} ({scale.suffix})", justify="right")
     for name, row in rows:
-        values = [row["mean"], *(row[key] for key, _ in _PERCENTILES)]
+        values = [row["mean"], *(_told(row, key, share) for key, _, share in shown), row["max"]]
         table.add_row(one_line(name), str(row["count"]), *(scale.number(value) for value in values))
     return table
+
+
+def _told(row: dict[str, Any], key: str, share: float) -> float | None:
+    """The percentile, where enough requests lie beyond it; its bucket may end above the maximum, and it does not."""
+    return min(row[key], row["max"]) if row["count"] >= values_needed(share) else None
 
 
 def _groups(title: str, groups: list[dict[str, Any]]) -> Iterator[RenderableType]:
