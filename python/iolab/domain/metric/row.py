@@ -66,7 +66,8 @@ def _phase_rows(trial: Trial, phase: Phase, observation: Observation) -> Iterato
     if len(observation.jobs) > 1:
         for name in observation.jobs:
             yield from _job_rows(trial, phase, name, observation.of_job(name))
-        for name, copies in families(observation.jobs).items():
+        of_kinds = {} if phase.weighted_groups else families(observation.jobs)
+        for name, copies in of_kinds.items():
             yield from _job_rows(trial, phase, name, observation.of_jobs(copies))
     for group in phase.weighted_groups:
         part = observation.of_group(group)
