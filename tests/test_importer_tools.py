@@ -53,7 +53,10 @@ def test_averages_of_several_fio_jobs_are_weighted_by_their_operations(iolab: Co
     report = {"fio version": "fio-3.33", "jobs": [job("a", 100, 1e6), job("b", 300, 5e6)]}
     iolab.write("two.json", json.dumps(report))
     values = iolab("show", "two.json", "--metric", "latency_ns_mean", "--json").json()["values"]
-    assert [value["median"] for value in values] == [pytest.approx(4e6)]
+    assert [(value["job"], value["median"]) for value in values] == [
+        *(("b", 5e6), ("a", 1e6)),  # the longest first, and all together last
+        (None, pytest.approx(4e6)),
+    ]
 
 
 def test_sysbench_reports_of_two_kernels_are_compared(iolab: CommandLine) -> None:
@@ -183,3 +186,18 @@ def test_more_of_the_same_takes_linear_time(name: str, line: str, tmp_path: Path
         return lambda: parsed(path, name)
 
     assert_linear(of_size, 4000)  # type: ignore[arg-type]
+
+
+def test_reads_and_writes_of_a_fio_job_are_apart(iolab: CommandLine) -> None:
+    def side(mean_ns: float) -> dict[str, object]:
+        latency = {"min": mean_ns, "max": mean_ns, "mean": mean_ns, "stddev": 0.0, "N": 100}
+        return {"total_ios": 100, "io_bytes": 409_600, "bw_bytes": 4096, "runtime": 1000, "lat_ns": latency}
+
+    both = {"jobname": "both", "groupid": 0, "error": 0, "job_runtime": 1000, "read": side(1e6), "write": side(2e6)}
+    log = {"jobname": "log", "groupid": 0, "error": 0, "job_runtime": 1000, "write": side(9e6)}
+    iolab.write("two.json", json.dumps({"fio version": "fio-3.33", "jobs": [both, log]}))
+    values = iolab("show", "two.json", "--json").json()["values"]
+    means = {(one["job"], one["metric"]): one["median"] for one in values if "latency_ns_mean" in one["metric"]}
+    assert means["both", "read.latency_ns_mean"] == pytest.approx(1e6)
+    assert means["both", "write.latency_ns_mean"] == pytest.approx(2e6)
+    assert means["log", "latency_ns_mean"] == pytest.approx(9e6)

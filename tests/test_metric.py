@@ -165,7 +165,7 @@ def test_rates_latencies_and_cpu_of_one_job() -> None:
     assert found["latency_ns_mean"] == 250
     assert found["latency_ns_stddev"] == pytest.approx(12500**0.5)
     assert (found["latency_ns_min"], found["latency_ns_max"]) == (100, 400)
-    assert (found["latency_ns_p50"], found["latency_ns_p90"], found["latency_ns_p999"]) == (200, None, None)
+    assert found["latency_ns_p50"] is None  # of three reads none is told
     assert found["cpu_ns_per_io"] == 250
     assert found["process_cpu_ns_per_io"] == 1000
     assert found["cpu_percent"] == pytest.approx(100 * 1000e-9 / 2)
@@ -181,7 +181,7 @@ def test_jobs_are_merged_exactly() -> None:
     mean = sum(every) / 5
     assert merged["latency_ns_mean"] == pytest.approx(mean)
     assert merged["latency_ns_stddev"] == pytest.approx((sum((x - mean) ** 2 for x in every) / 5) ** 0.5)
-    assert (merged["latency_ns_min"], merged["latency_ns_max"], merged["latency_ns_p50"]) == (100, 5000, 300)
+    assert (merged["latency_ns_min"], merged["latency_ns_max"]) == (100, 5000)
     assert values(found, "write")["iops"] == 2
     assert values(found)["ops"] == 9
     assert values(found)["latency_ns_mean"] == pytest.approx((sum(every) + sum(writes)) / 9)
@@ -212,14 +212,15 @@ def test_nothing_is_said_of_operations_that_were_not_asked_for() -> None:
     assert {row.op for row in found} == {"read", "all"}
 
 
-@pytest.mark.parametrize(("share", "needed"), [(0.5, 2), (0.9, 10), (0.99, 100), (0.999, 1000)])
-def test_a_percentile_of_so_few_operations_that_it_is_the_slowest_is_absent(share: float, needed: int) -> None:
+@pytest.mark.parametrize(("share", "needed"), [(0.5, 20), (0.9, 100), (0.99, 1000), (0.999, 10_000)])
+def test_a_percentile_is_told_where_ten_operations_lie_beyond_it(share: float, needed: int) -> None:
     def seen(count: int) -> float | None:
         reader = job("job", read=op(*range(1, count + 1)))
         return observe(ONE_READER.phases[-1], phase(group(reader))).latency_quantile(share)
 
     assert seen(needed - 1) is None
-    assert seen(needed) is not None
+    found = seen(needed)
+    assert found is not None and found <= needed  # no percentile is above the highest
 
 
 def test_what_could_not_be_measured_is_absent_with_a_reason() -> None:
@@ -228,7 +229,7 @@ def test_what_could_not_be_measured_is_absent_with_a_reason() -> None:
     assert reads["iops"].value == 0
     assert reads["latency_ns_p99"].value is None
     assert "no such operation" in str(reads["latency_ns_mean"].reason)
-    assert "fewer than 100 of them completed" in str(reads["latency_ns_p99"].reason)
+    assert "fewer than 1,000 values, fewer than 10 lie beyond it" in str(reads["latency_ns_p99"].reason)
     assert all((row.value is None) == (row.reason is not None) for row in found)
 
 

@@ -150,6 +150,7 @@ def test_comparisons_are_those_of_iolab_compare(client: httpx.Client, collection
     assert page["unlike"] == [] and [one["what"] for one in page["differs"]] == ["kernel"]
     assert [one["ratio"] for one in page["judged"]] == [one.judgement.ratio for one in told.comparisons]
     assert {one["setting"] for one in page["judged"]} == {"plain", "fast"}
+    assert page["sentences"] and "night-0" in page["sentences"][0]
 
 
 def test_unlike_machines_are_not_compared_unless_asked(client: httpx.Client, collection: Collection) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 from conftest import CommandLine
+from iolab.domain.compare import Numbers
 from iolab.domain.matrix_axis import knee, sweeps
 from iolab.domain.summary import summarise
 from iolab.presentation.table import render
@@ -67,10 +69,22 @@ def test_two_values_words_and_numbers_that_are_names_are_no_axis(tmp_path: Path,
     assert swept(tmp_path, workload, settings) == []
 
 
-def test_the_knee_is_where_a_saturating_curve_bends() -> None:
-    found = knee(DEPTHS, [min(depth, 32) * 1000.0 for depth in DEPTHS])
-    assert found is not None and DEPTHS[found.index] == 32
-    assert found.height == pytest.approx(1 - 31 / 255)
+def by_round(curve: list[float], noise: float = 0.002) -> list[Numbers]:
+    """The curve as six rounds would have measured it."""
+    draw = random.Random(1)
+    return [[height * draw.gauss(1, noise) for _ in range(6)] for height in curve]
+
+
+def test_the_knee_is_where_more_stops_paying() -> None:
+    saturating = [min(depth, 32) * 1000.0 for depth in DEPTHS]
+    found = knee(by_round(saturating))
+    assert found is not None and DEPTHS[found] == 32
+
+
+def test_where_more_still_pays_is_no_knee() -> None:
+    """128 KiB bends the curve, and 1 MiB gives 2.35 times as much as 128 KiB."""
+    assert knee(by_round([100.0, 180, 300, 430, 480, 560, 705])) is None
+    assert knee(by_round([100.0, 180, 300, 430, 480, 560, 705, 706, 704])) == 6
 
 
 @pytest.mark.parametrize(
@@ -82,8 +96,14 @@ def test_the_knee_is_where_a_saturating_curve_bends() -> None:
         [float(depth**2) for depth in DEPTHS],
     ],
 )
-def test_straight_falling_flat_and_convex_curves_have_no_knee(curve: list[float]) -> None:
-    assert knee(DEPTHS, curve) is None
+def test_rising_falling_and_flat_curves_have_no_knee(curve: list[float]) -> None:
+    assert knee(by_round(curve)) is None
+
+
+def test_rounds_that_cannot_tell_have_no_knee() -> None:
+    saturating = [min(depth, 32) * 1000.0 for depth in DEPTHS]
+    assert knee([[height] for height in saturating]) is None
+    assert knee(by_round(saturating, noise=0.2)) is None
 
 
 def test_a_sweep_is_one_table_and_one_sentence(iolab: CommandLine) -> None:

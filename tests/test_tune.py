@@ -363,7 +363,7 @@ def test_a_metric_that_the_default_has_no_value_of_is_one_line_and_no_answer(iol
     iolab.write("tune.toml", BASE.replace("100ms", "20ms") + asked)
     for again in (("tune.toml", "--out", "found"), ("--resume", "found")):
         outcome = iolab("tune", *again, status=None)
-        outcome.assert_one_clear_line(2, "latency_ns_p99 has no value in a trial of the default: fewer than 100")
+        outcome.assert_one_clear_line(2, "latency_ns_p99 has no value in a trial of the default: of fewer than 1,000")
     assert len(list((iolab.cwd / "found" / "search").iterdir())) == 1
 
 

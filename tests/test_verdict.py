@@ -169,7 +169,7 @@ def test_wrong_arguments() -> None:
 def test_fields_of_the_json() -> None:
     assert list(judge([1, 2], [1, 2], nature="neutral").as_dict()) == [
         *("baseline", "candidate", "n", "ratio", "ci_low", "ci_high"),
-        *("p_value", "q_value", "verdict", "rounds_to_decide", "n_baseline"),
+        *("p_value", "q_value", "verdict", "rounds_to_decide", "final", "why", "median_ratio", "n_baseline"),
     ]
 
 
@@ -177,7 +177,7 @@ def test_rounds_to_decide_grow_with_the_noise_and_end() -> None:
     asked = [judge(*noisy(5, 1.03, spread, seed=3), nature="rate").rounds_to_decide for spread in (0.02, 0.04, 0.08)]
     assert all(more is not None and more > 0 for more in asked)
     assert asked == sorted(asked)
-    assert judge(*noisy(5, 1.0, 2.0), nature="rate", same_within=0.0).rounds_to_decide is None
+    assert judge(*noisy(40, 1.0, 2.0), nature="rate", same_within=0.0).rounds_to_decide is None
 
 
 def test_a_drift_is_no_difference_without_spread() -> None:
@@ -253,4 +253,4 @@ def test_no_margin_is_too_narrow_or_too_wide_to_judge(
     both: tuple[list[float], list[float]], same_within: float
 ) -> None:
     judgement = judge(*both, nature="rate", same_within=same_within)
-    assert judgement.rounds_to_decide is None or 0 <= judgement.rounds_to_decide <= 1000
+    assert judgement.rounds_to_decide is None or 0 <= judgement.rounds_to_decide <= 200

@@ -11,7 +11,7 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.domain.verdict import FIRST_LOOK, Judgement, control_false_discovery, judge, judge_sequential
 from iolab.domain.verdict.interval import interval
-from iolab.domain.verdict.sequential import _crossing_probability, nominal_level
+from iolab.domain.verdict.looks import _crossing_probability, nominal_level
 
 ROUNDS = (5, 10, 30)
 BENCHES = Path(__file__).parents[1] / "benches"
@@ -69,7 +69,7 @@ def test_crossing_probability_by_random_walks() -> None:
     walks = np.random.default_rng(1).standard_normal((40_000, 20)).cumsum(1)
     looks = np.arange(FIRST_LOOK, 21)
     height = 2.2
-    from iolab.domain.verdict.sequential import SHAPE
+    from iolab.domain.verdict.looks import SHAPE
 
     bounds = height * np.sqrt(looks) * (looks / 20) ** (SHAPE - 0.5)
     crossed = (np.abs(walks[:, FIRST_LOOK - 1 :]) > bounds).any(1).mean()

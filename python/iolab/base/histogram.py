@@ -34,6 +34,33 @@ def quantile(histogram: Sequence[Bucket], share: float, *, most: float | None) -
     return None
 
 
+BEYOND = 10
+"""Values that a quantile leaves above itself, at least: of fewer, it is a matter of which one was the highest."""
+
+
+def values_needed(share: float) -> int:
+    """From how many values on a quantile is told: 1,000 for p99, 10,000 for p99.9."""
+    return round(BEYOND / (1 - share))
+
+
+def is_known(percent: float, count: int) -> bool:
+    """Whether a percentile of so many requests is shown; the median of any is."""
+    return percent <= 50 or count >= values_needed(percent / 100)
+
+
+def few(share: float) -> str:
+    """Why a quantile is not told."""
+    return f"of fewer than {values_needed(share):,} values, fewer than {BEYOND} lie beyond it"
+
+
+def told_quantile(histogram: Sequence[Bucket], share: float, highest: float) -> float | None:
+    """`quantile`, and None where too few values lie beyond it. A bucket may end above the highest value that was
+    seen, which is `highest`; a quantile does not."""
+    if sum(count for _, _, count in histogram) < values_needed(share):
+        return None
+    return quantile(histogram, share, most=highest)
+
+
 def share_over(histogram: Sequence[Bucket], threshold: int) -> float | None:
     """Share of values above `threshold`, 0 to 1; of the bucket that holds the threshold, the part above it."""
     total = sum(count for _, _, count in histogram)

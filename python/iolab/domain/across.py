@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.domain.compare import Numbers, Pair, Pairing, compare_pairs
 from iolab.domain.experiment import IMPORTED
-from iolab.domain.summary import chosen_keys, jobs_by_setting, knows, values_by_setting
+from iolab.domain.summary import ByPlace, Jobs, chosen_keys, knows, values_by_place
 from iolab.domain.verdict.interval import typical
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
-MetricKey = tuple[str, str | None, str]
-"""Workload, job (None: all together), key."""
 Span = tuple[int, int]
 """When the first trial of a round began, and the last, in ns; 0 where that is not known."""
 
@@ -40,7 +38,7 @@ class Arm:
         """`bfq in RUN`, or the arm's name where the setting has no other."""
         return self.name if setting == self.name else f"{setting} in {self.name}"
 
-    def values(self, wanted: Sequence[str], jobs: Jobs) -> dict[MetricKey, dict[str, Numbers]]:
+    def values(self, wanted: Sequence[str], jobs: Jobs) -> ByPlace:
         """Each place's settings with their values."""
         found = [_values(run, wanted, jobs) for run in self.runs]
         if len(found) == 1:
@@ -56,16 +54,6 @@ class Arm:
         if len(self.runs) == 1:
             return spans(self.runs[0], None)
         return [(min(first for first, _ in one), max(last for _, last in one)) for one in map(_all_spans, self.runs)]
-
-
-@dataclass(frozen=True)
-class Jobs:
-    """Whether the jobs of a workload are compared one by one."""
-
-    each: bool = False
-    """Each one, beside all together."""
-    only: str | None = None
-    """This one instead."""
 
 
 def compare_arms(
@@ -190,15 +178,10 @@ def _all_spans(run: MeasuredRun) -> list[Span]:
     return spans(run, None) or [(0, 0)]
 
 
-def _values(run: MeasuredRun, wanted: Sequence[str], jobs: Jobs) -> dict[MetricKey, dict[str, Numbers]]:
+def _values(run: MeasuredRun, wanted: Sequence[str], jobs: Jobs) -> ByPlace:
     known = [text for text in wanted if knows(run, text)]
-    keys = chosen_keys(run, known) if known or not wanted else []
-    found: dict[MetricKey, dict[str, Numbers]] = {}
-    if jobs.only is None:
-        found = {(workload, None, key): values for (workload, key), values in values_by_setting(run, keys).items()}
-    if jobs.each or jobs.only is not None:
-        found |= jobs_by_setting(run, keys, jobs.only)
-    return found
+    keys = (chosen_keys(run, known) if known else []) if wanted else None
+    return values_by_place(run, keys, jobs)
 
 
 def _partners(by_setting: dict[str, Numbers], setting: str, *, any_name: bool) -> Iterator[tuple[str, Numbers]]:

@@ -57,6 +57,11 @@ class Pair:
         return sum(_absent(ours) != _absent(theirs) for ours, theirs in both)
 
 
+def place_of(workload: str | None, job: str | None) -> str:
+    """`mixed, job reader`; empty where there is no workload."""
+    return (workload or "") + (f", job {job}" if job else "")
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A metric of a candidate setting against the baseline's, on one workload."""
@@ -75,6 +80,8 @@ class Comparison:
     """Rounds left out, because only one of the two settings has this metric there."""
     pairing: Pairing = "round"
     job: str | None = None
+    leads: bool = False
+    """It is about what the workload waits for (`iolab.domain.lead`): the first of the workload that has values."""
 
     @property
     def notes(self) -> list[str]:
@@ -86,7 +93,7 @@ class Comparison:
     @property
     def place(self) -> str:
         """The workload, and its job; empty where the table has none."""
-        return (self.workload or "") + (f", job {self.job}" if self.job else "")
+        return place_of(self.workload, self.job)
 
     def as_dict(self) -> JsonObject:
         """One JSON object: metric, workload, setting, against, the judgement's fields, notes."""
@@ -98,6 +105,7 @@ class Comparison:
             **self.judgement.as_dict(),
             "job": self.job,
             "pairing": self.pairing,
+            "leads": self.leads,
             "notes": self.notes,
         }
 
@@ -182,10 +190,15 @@ def compare_pairs(
 ) -> list[Comparison]:
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
-    Pairs that have no rounds in common are judged by `judge_unpaired`. `better` overrides which way of a metric is
-    better. `max_rounds`: the most rounds of a run that may stop at any round; the sequential rule judges then, its
-    promise shared among all pairs. What is paired by boot has a value for each `rounds_per_boot` of them.
+    Pairs are in the order in which they are told: of each workload the first lead. Those that have no rounds in common
+    are judged by `judge_unpaired`. `better` overrides which way of a metric is better. `max_rounds`: the most rounds of
+    a run that may stop at any round; the sequential rule judges then, its promise shared among all pairs. What is
+    paired by boot has a value for each `rounds_per_boot` of them.
     """
+    leading: dict[str | None, tuple[str | None, str]] = {}
+    for pair in pairs:
+        if not all(map(_absent, pair.baseline_values)):
+            leading.setdefault(pair.workload, (pair.job, pair.metric))
     natures = [nature_of(pair.metric, (better or {}).get(pair.metric)) for pair in pairs]
 
     def judge_of(pair: Pair) -> Callable[..., Judgement]:
@@ -213,6 +226,7 @@ def compare_pairs(
             unpaired_rounds=pair.unpaired_rounds,
             pairing=pair.pairing,
             job=pair.job,
+            leads=leading.get(pair.workload) == (pair.job, pair.metric),
         )
         for pair, judgement, nature in zip(pairs, judgements, natures, strict=True)
     ]

@@ -1,7 +1,7 @@
 """A sweep: settings or workloads of one matrix that differ in one number, which is an axis then and no list of names.
 
-Read from the names that `iolab.base.matrix` gives (`reads[block_size=4KiB,queue_depth=8]`). The knee is Kneedle's
-(docs/reference/statistics.md).
+Read from the names that `iolab.base.matrix` gives (`reads[block_size=4KiB,queue_depth=8]`). The knee is where more
+stops paying (docs/reference/statistics.md).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import parse_bytes, parse_duration_ns
+from iolab.domain.verdict import judge
 
 if TYPE_CHECKING:
+    from iolab.domain.compare import Numbers
     from iolab.domain.summary import Row, Summary
 
 VALUES_MIN = 3
 """Two values are a comparison, and not a curve."""
-KNEE_FROM = 0.1
-"""Kneedle's difference at the knee, of 1 at most: below, a curve is as good as a straight line."""
 FLAT_BELOW = 1.05
-"""Highest over lowest throughput, below which the parameter hardly matters."""
+"""Of a ratio of throughputs: below, more of the parameter hardly pays."""
 NAMES = frozenset(
     {"rq_affinity", "nomerges", "queue_affinity", "completion_affinity", "irq_cpus", "workqueue_cpus", "cpus", "seed"}
 )
@@ -70,16 +70,6 @@ class Sweep:
         return [found[x] for x in sorted(found)]
 
 
-@dataclass(frozen=True)
-class Knee:
-    """Where more of the parameter stops to pay."""
-
-    index: int
-    """Of the point."""
-    height: float
-    """Kneedle's difference there: 0 for a straight line, near 1 for a corner."""
-
-
 def sweeps(summary: Summary) -> list[Sweep]:
     """Those of the run's workloads, then those of its settings; without any that has a single number only.
 
@@ -99,9 +89,17 @@ def rows_of(sweep: Sweep, summary: Summary) -> dict[str, dict[str, Row]]:
     workloads = {point.workload for line in sweep.lines for point in line.points}
     by_metric: dict[str, dict[str, Row]] = {}
     for row in summary.rows:
-        if row.workload in workloads:
+        if row.workload in workloads and row.job is None:
             by_metric.setdefault(row.metric, {})[row.workload] = row
     return by_metric
+
+
+def rounds_along(line: Line, rows: dict[str, Row]) -> list[Numbers]:
+    """The values by round of each of the line's points, of one metric's rows by workload."""
+    return [
+        cell.rounds if (row := rows.get(point.workload)) and (cell := row.cells.get(point.setting)) else []
+        for point in line.points
+    ]
 
 
 def values(line: Line, rows: dict[str, Row]) -> list[float | None]:
@@ -121,16 +119,36 @@ def main_metric(metrics: Sequence[str], among: Sequence[str]) -> str | None:
     return None
 
 
-def knee(x: Sequence[float], y: Sequence[float]) -> Knee | None:
-    """Of a rising curve, by rising x: the point that lies highest above the straight line from the first point to the
-    last, both axes scaled to 0 ... 1 (Satopaa et al., 2011). None where the curve does not rise, or is as good as
-    straight."""
-    if len(x) < VALUES_MIN or x[-1] <= x[0] or max(y) <= y[0]:
+def knee(points: Sequence[Numbers]) -> int | None:
+    """Which of the points is the knee of a rising curve, by rising parameter; each point has its values by round.
+
+    The first from which on no further value pays: the interval of every later point against it ends below
+    `FLAT_BELOW`, and its own against the first point lies above 1. None where more pays to the end, where nothing pays,
+    or where the rounds are too few or too noisy to tell.
+    """
+    if len(points) < VALUES_MIN:
         return None
-    low, high = min(y), max(y)
-    heights = [(b - low) / (high - low) - (a - x[0]) / (x[-1] - x[0]) for a, b in zip(x, y, strict=True)]
-    best = max(range(len(heights)), key=heights.__getitem__)
-    return Knee(best, heights[best]) if heights[best] >= KNEE_FROM and best else None
+    for place in range(1, len(points) - 1):
+        later = [_interval(points[place], one) for one in points[place + 1 :]]
+        if all(found is not None and found[1] < FLAT_BELOW for found in later):
+            rise = _interval(points[0], points[place])
+            return place if rise is not None and rise[0] > 1 else None
+    return None
+
+
+def knee_of(line: Line, rows: dict[str, Row]) -> int | None:
+    """Which of the line's points is the knee of the metric that the rows are of; None without one."""
+    found = [(place, one) for place, one in enumerate(rounds_along(line, rows)) if any(n is not None for n in one)]
+    at = knee([one for _, one in found])
+    return None if at is None else found[at][0]
+
+
+def _interval(lower: Numbers, upper: Numbers) -> tuple[float, float] | None:
+    """Of the ratio of two points; None without one."""
+    rounds = max(len(lower), len(upper))
+    x, y = (one + [None] * (rounds - len(one)) for one in (lower, upper))
+    found = judge(x, y, nature="rate")
+    return None if found.ci_low is None or found.ci_high is None else (found.ci_low, found.ci_high)
 
 
 def _matrices(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]]]:

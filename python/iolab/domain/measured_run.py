@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import polars
 
     from iolab.domain.compare import Pairing
+    from iolab.domain.lead import Shape
 
 
 class MeasuredRun(Protocol):
@@ -56,6 +57,10 @@ class MeasuredRun(Protocol):
     @property
     def keys(self) -> list[str]:
         """Every metric's key that any trial has."""
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """What each workload is like, as far as that says what is told of it."""
 
     @property
     def machine(self) -> JsonObject:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from iolab.base.histogram import Bucket, merged, quantile, share_over
+from iolab.base.histogram import Bucket, merged, share_over, told_quantile
 from iolab.domain import native_types as native
 from iolab.domain import phase_record
 from iolab.domain.phase_record import JobRecord, Observations, PhaseRecord
@@ -40,6 +40,10 @@ class Observation:
     def of_job(self, name: str) -> Observation:
         """Of one job alone. KeyError if there is none of this name."""
         return replace(self, jobs={name: self.jobs[name]}, job=name)
+
+    def of_jobs(self, names: Sequence[str]) -> Observation:
+        """Of these jobs together. KeyError if there is none of a name."""
+        return replace(self, jobs={name: self.jobs[name] for name in names})
 
     def of_group(self, group: WeightedGroup) -> Observation:
         """Of the weighted group's jobs alone, those of its names that there are."""
@@ -168,14 +172,11 @@ class Observation:
         return max((part["max_ns"] for _, part in self._latencies()), default=None)
 
     def latency_quantile(self, share: float) -> float | None:
-        """The latency in ns that `share` (0 to 1) of the operations do not exceed; None where they are so
-        few that it would be the slowest one.
+        """The latency in ns that `share` (0 to 1) of the operations do not exceed; None where too few lie beyond it.
 
         From the histogram: at most 1 % above the true quantile, and never above the highest latency.
         """
-        if self._latency_count() * (1 - share) < 1 - 1e-9:
-            return None  # the slowest of so few operations, and no quantile
-        return quantile(self._histogram, share, most=self.latency_max())
+        return told_quantile(self._histogram, share, self.latency_max() or 0.0)
 
     def latency_share_over(self, threshold_ns: int) -> float | None:
         """The share of operations, 0 to 1, that took longer than the threshold; None where none completed."""

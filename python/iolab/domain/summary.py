@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.compare import Numbers, Pair, compare_pairs
-from iolab.domain.metric import describe, meant, parse_key
+from iolab.domain.compare import Numbers, Pair, compare_pairs, place_of
+from iolab.domain.lead import SYNC_TIMES, TAIL, Shape, in_order
+from iolab.domain.metric import Metric, describe, meant, parse_key
 from iolab.domain.validity import lines, unfaithful
 from iolab.domain.verdict.interval import typical
 from iolab.domain.workload import KINDS
@@ -22,9 +23,26 @@ METRICS_NAMED_MAX = 8
 UNFAITHFUL = "not judged: most arrivals of the replay were late, so that it is not the trace that was offered"
 COUNTED = ("kernel_instructions_per_op",)
 """On guest machines alone."""
+SPLIT = ("read", "write")
+"""Operations that are told apart where a workload, or a job, does both."""
 FOUND = ("queue_depth_found",)
 """What a workload was run to find: told first."""
-SYNC_TIMES = ("sync.latency_ns_mean", "sync.latency_ns_p99")
+JOBS_UNASKED_MAX = 8
+"""Kinds of jobs of a workload that are told one by one; of more, all together unless asked for."""
+Place = tuple[str, str | None, str]
+"""Workload, job (None: all together), key."""
+ByPlace = dict[Place, dict[str, Numbers]]
+"""Of each place the settings' values by round."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Which jobs of a workload are told one by one, before all together."""
+
+    which: Literal["kinds", "each", "none"] = "kinds"
+    """Each kind of job of a mix; each job, copies too; or none."""
+    only: str | None = None
+    """This one, and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,8 @@ class Cell:
     n: int
     reason: str | None
     """Why there is no value, where there is none."""
+    rounds: Numbers
+    """The value of each round."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +65,8 @@ class Row:
     """One metric of one workload: a cell per setting, and a comparison per candidate."""
 
     workload: str
+    job: str | None
+    """None: all of the workload's jobs together."""
     metric: str
     """The metric's key, `[phase/][op.]metric`."""
     unit: str
@@ -52,6 +74,11 @@ class Row:
     help: str
     cells: dict[str, Cell]
     comparisons: dict[str, Comparison]
+
+    @property
+    def place(self) -> str:
+        """The workload, and its job."""
+        return place_of(self.workload, self.job)
 
 
 @dataclass(frozen=True)
@@ -94,12 +121,18 @@ class Summary:
 
 
 def summarise(
-    run: MeasuredRun, *, metrics: Sequence[str] = (), baseline: str | None = None, same_within: float | None = None
+    run: MeasuredRun,
+    *,
+    metrics: Sequence[str] = (),
+    baseline: str | None = None,
+    same_within: float | None = None,
+    jobs: Jobs | None = None,
 ) -> Summary:
     """A run as a table. `metrics` are keys; without them the experiment's [compare].metrics, else the default ones.
 
-    A key without a phase means that metric of every phase. `baseline` and `same_within`: else the experiment's.
-    InputError names a key or a setting that the run doesn't have.
+    A key without a phase means that metric of every phase. `baseline` and `same_within`: else the experiment's. `jobs`:
+    else of a mix each kind of job, and then all together. InputError names a key, a job or a setting that the run
+    doesn't have.
     """
     experiment = run.experiment
     if baseline is not None and baseline not in run.settings:
@@ -108,22 +141,22 @@ def summarise(
     if baseline not in run.settings:
         raise _without_baseline(run, baseline)
     margin = experiment.compare.same_within if same_within is None else same_within
-    values = values_by_setting(run, chosen_keys(run, metrics) if metrics else compared_keys(run))
+    named = chosen_keys(run, metrics) if metrics else _known_keys(run, experiment.compare.metrics or ())
+    asked = bool(metrics or experiment.compare.metrics)
+    values = values_by_place(run, named if asked else None, jobs or Jobs(), baseline)
     judged = compare_pairs(
-        _pairs(run, _possible(run, values), baseline),
+        _pairs(run, values, baseline),
         same_within=margin,
         max_rounds=run.rounds_until_decided,
         rounds_per_boot=experiment.rounds_per_boot,
     )
-    by_place: dict[tuple[str, str], dict[str, Comparison]] = {}
+    by_place: dict[Place, dict[str, Comparison]] = {}
     unfaithful_in = unfaithful(run)
     for comparison in (_unjudged(one) if one.workload in unfaithful_in else one for one in judged):
-        by_place.setdefault((comparison.workload or "", comparison.metric), {})[comparison.setting] = comparison
+        place = (comparison.workload or "", comparison.job, comparison.metric)
+        by_place.setdefault(place, {})[comparison.setting] = comparison
     reasons = _reasons(run)
-    rows = [
-        _row(workload, key, by_setting, by_place.get((workload, key), {}), reasons)
-        for (workload, key), by_setting in values.items()
-    ]
+    rows = [_row(place, by_setting, by_place.get(place, {}), reasons) for place, by_setting in values.items()]
     return Summary(
         title=experiment.title or run.path.name,
         machine=experiment.machine,
@@ -147,28 +180,88 @@ def _unjudged(comparison: Comparison) -> Comparison:
     return replace(comparison, judgement=judgement)
 
 
-def compare_jobs(
-    run: MeasuredRun,
-    metrics: Sequence[str] = (),
-    baseline: str | None = None,
-    same_within: float | None = None,
-    only: str | None = None,
-) -> list[Comparison]:
-    """The comparisons of `summarise`, and those of each job; `only`: those of this job alone. Errors as of both."""
-    baseline = run.experiment.compare.baseline if baseline is None else baseline
-    keys = chosen_keys(run, metrics) if metrics else compared_keys(run)
-    found: dict[tuple[str, str | None, str], dict[str, Numbers]] = {}
-    if only is None:
-        found = {(workload, None, key): values for (workload, key), values in values_by_setting(run, keys).items()}
-    found |= jobs_by_setting(run, keys, only)
-    pairs = [
-        _pair(run, (workload, job, key), (baseline, by_setting[baseline]), (setting, values))
-        for (workload, job, key), by_setting in found.items()
-        for setting, values in by_setting.items()
-        if setting != baseline and baseline in by_setting and (workload, setting) not in run.impossible
+def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, baseline: str | None = None) -> ByPlace:
+    """Of each place its values by setting and round, workload by workload, each kind of job before all together, in the
+    order of `iolab.domain.lead`. `keys`: in this order instead; None: the default ones, and those of reads and of
+    writes where both occur. `baseline`: whose tail says which job comes first; None: the first setting's."""
+    found: ByPlace = {}
+    wanted = _default_keys(run) if keys is None else list(keys)
+    split = [] if keys is not None else [with_op(key, op) for key in wanted for op in SPLIT]
+    of_all = values_by_setting(run, list(dict.fromkeys([*wanted, *split])))
+    of_jobs = _of_jobs(run, None if keys is None else wanted, jobs)
+    for workload in run.workloads:
+        shape = run.shapes.get(workload, Shape())
+        own = {key: by_setting for (name, key), by_setting in of_all.items() if name == workload}
+        by_job = of_jobs.get(workload, {})
+        for job in _slowest_first(by_job, baseline):
+            of_job = by_job[job]
+            for key in _told(of_job, wanted, shape, named=keys is not None, beside_others=True):
+                found[workload, job, key] = of_job[key]
+        if jobs.only is None:
+            for key in _told(own, wanted, shape, named=keys is not None, beside_jobs=bool(by_job)):
+                if is_of_one_job(key, by_job):
+                    continue
+                found[workload, None, key] = own[key]
+    return found
+
+
+def is_of_one_job(key: str, by_job: dict[str, dict[str, dict[str, Numbers]]]) -> bool:
+    """Whether the key is of an operation that one job alone does: all together are that job, which is told already."""
+    of_one_op = "." in key.rpartition("/")[2]
+    return of_one_op and sum(_is_measured(values, key) for values in by_job.values()) == 1
+
+
+def _told(
+    values: dict[str, dict[str, Numbers]],
+    wanted: Sequence[str],
+    shape: Shape,
+    *,
+    named: bool,
+    beside_others: bool = False,
+    beside_jobs: bool = False,
+) -> list[str]:
+    """The keys that are told of these values, in order: of a job beside others, or of all together beside their jobs,
+    which tell reads and writes apart already."""
+    if named:
+        return [key for key in wanted if key in values]
+    split = [
+        of_op
+        for op in (() if beside_jobs else SPLIT)
+        for key in wanted
+        if (of_op := with_op(key, op)) and all(_is_measured(values, with_op(key, other)) for other in SPLIT)
     ]
-    margin = run.experiment.compare.same_within if same_within is None else same_within
-    return compare_pairs(pairs, same_within=margin)
+    return in_order([key for key in (*split, *wanted) if key in values], shape, beside_others=beside_others)
+
+
+def with_op(key: str, op: str) -> str:
+    """`write/latency_ns_mean` of reads: `write/read.latency_ns_mean`; empty where it is of one operation already."""
+    phase, slash, name = key.rpartition("/")
+    return "" if "." in name else f"{phase}{slash}{op}.{name}"
+
+
+def _is_measured(values: dict[str, dict[str, Numbers]], key: str) -> bool:
+    return any(number is not None for numbers in values.get(key, {}).values() for number in numbers)
+
+
+def _slowest_first(jobs: dict[str, dict[str, dict[str, Numbers]]], baseline: str | None) -> list[str]:
+    """The jobs by their tails, of syncs where one has some; by their means where not all have enough operations."""
+    tails: dict[str, float] = {}
+    for metric in TAIL:
+        found = {job: _longest(values, metric, baseline) for job, values in jobs.items()}
+        tails = {job: tail for job, tail in found.items() if tail is not None}
+        if len(tails) == len(jobs):
+            break
+    return sorted(jobs, key=lambda job: -tails.get(job, 0.0))
+
+
+def _longest(values: dict[str, dict[str, Numbers]], metric: str, baseline: str | None) -> float | None:
+    known = [
+        cell.typical
+        for key, by_setting in values.items()
+        if key.endswith((f"sync.{metric}", f"/{metric}")) or key == metric
+        if (cell := cell_of(by_setting.get(baseline or "", next(iter(by_setting.values()), [])), None)).typical
+    ]
+    return max((one for one in known if one is not None), default=None)
 
 
 def chosen_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
@@ -196,8 +289,13 @@ def _without_baseline(run: MeasuredRun, baseline: str) -> InputError:
 
 def compared_keys(run: MeasuredRun) -> list[str]:
     """Keys that the experiment compares. A metric that no trial has, as when all failed, is no mistake here."""
+    metrics = run.experiment.compare.metrics
+    return _known_keys(run, metrics) if metrics else _default_keys(run)
+
+
+def _default_keys(run: MeasuredRun) -> list[str]:
     asked = [*_present(run, FOUND), *_compared_by_kind(run), *_present(run, SYNC_TIMES)]
-    return _known_keys(run, run.experiment.compare.metrics or asked)
+    return _known_keys(run, asked)
 
 
 def _present(run: MeasuredRun, names: tuple[str, ...]) -> list[str]:
@@ -240,62 +338,52 @@ def values_by_setting(run: MeasuredRun, keys: Sequence[str]) -> dict[tuple[str, 
     }
 
 
-def jobs_by_setting(
-    run: MeasuredRun, keys: Sequence[str], only: str | None = None
-) -> dict[tuple[str, str | None, str], dict[str, Numbers]]:
-    """By (workload, job, key): setting -> the job's value in each round. `only`: of this job. InputError if no trial
-    has such a job."""
+def _of_jobs(
+    run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs
+) -> dict[str, dict[str, dict[str, dict[str, Numbers]]]]:
+    """By workload, job and key: the job's values by setting and round. InputError if no trial has the job that is
+    asked for."""
+    kinds = {name: shape.jobs for name, shape in run.shapes.items() if 1 < len(shape.jobs) <= JOBS_UNASKED_MAX}
+    if jobs.only is None and (jobs.which == "none" or (jobs.which == "kinds" and not kinds)):
+        return {}
     import polars as pl
 
     rows = run.job_metrics()
     names = rows["job"].unique(maintain_order=True).to_list()
-    if only is not None and only not in names:
-        none = "no workload has several jobs" if not names else unknown("job", only, names)
-        raise InputError(f"{only}: {none}", where="--job")
-    found: dict[tuple[str, str | None, str], dict[str, Numbers]] = {}
+    if jobs.only is not None and jobs.only not in names:
+        none = "no workload has several jobs" if not names else unknown("job", jobs.only, names)
+        raise InputError(f"{jobs.only}: {none}", where="--job")
+    found: dict[str, dict[str, dict[str, dict[str, Numbers]]]] = {}
     for workload in run.workloads:
         of_workload = rows.filter(pl.col("workload") == workload)
-        for job in names if only is None else [only]:
-            of_job = of_workload.filter(pl.col("job") == job)
-            for key in keys:
-                chosen = of_job.filter(pl.col("key") == key)
-                if chosen["value"].is_not_null().any():
-                    rounds = sorted(of_workload["round"].unique())
-                    by_round = {
-                        (setting, round): value
-                        for setting, round, value in chosen.select("setting", "round", "value").iter_rows()
-                    }
-                    present = [setting for setting in run.settings if setting in set(chosen["setting"])]
-                    found[workload, job, key] = {
-                        setting: [by_round.get((setting, round)) for round in rounds] for setting in present
-                    }
+        chosen = of_workload if keys is None else of_workload.filter(pl.col("key").is_in(keys))
+        told = [jobs.only] if jobs.only is not None else names if jobs.which == "each" else kinds.get(workload, ())
+        chosen = chosen.filter(pl.col("job").is_in(told))
+        rounds = {number: place for place, number in enumerate(sorted(of_workload["round"].unique()))}
+        by_job = found.setdefault(workload, {})
+        for job, key, setting, number, value in chosen.select("job", "key", "setting", "round", "value").iter_rows():
+            if (workload, setting) not in run.impossible:
+                by_setting = by_job.setdefault(job, {}).setdefault(key, {})
+                by_setting.setdefault(setting, [None] * len(rounds))[rounds[number]] = value
+        for job, by_key in by_job.items():
+            by_job[job] = {key: {name: of[name] for name in run.settings if name in of} for key, of in by_key.items()}
     return found
 
 
-def _possible(
-    run: MeasuredRun, values: dict[tuple[str, str], dict[str, Numbers]]
-) -> dict[tuple[str, str], dict[str, Numbers]]:
-    """Without the settings that a workload could not be run under: there is nothing to decide about them."""
-    return {
-        (workload, key): {
-            setting: numbers for setting, numbers in by_setting.items() if (workload, setting) not in run.impossible
-        }
-        for (workload, key), by_setting in values.items()
-    }
-
-
-def _pairs(run: MeasuredRun, values: dict[tuple[str, str], dict[str, Numbers]], baseline: str) -> list[Pair]:
+def _pairs(run: MeasuredRun, values: ByPlace, baseline: str) -> list[Pair]:
+    """Without what no setting has a value of, and settings that a workload could not be run under: there is nothing to
+    decide about them."""
     return [
-        _pair(run, (workload, None, key), (baseline, by_setting[baseline]), (candidate, numbers))
-        for (workload, key), by_setting in values.items()
+        _pair(run, place, (baseline, by_setting[baseline]), (candidate, numbers))
+        for place, by_setting in values.items()
         for candidate, numbers in by_setting.items()
         if candidate != baseline and baseline in by_setting
+        if any(number is not None for number in (*by_setting[baseline], *numbers))
+        if not {(place[0], baseline), (place[0], candidate)} & run.impossible
     ]
 
 
-def _pair(
-    run: MeasuredRun, place: tuple[str, str | None, str], ours: tuple[str, Numbers], theirs: tuple[str, Numbers]
-) -> Pair:
+def _pair(run: MeasuredRun, place: Place, ours: tuple[str, Numbers], theirs: tuple[str, Numbers]) -> Pair:
     """Settings of one boot by their rounds; of two, a value per boot."""
     workload, job, key = place
     pairing = run.pairing(ours[0], theirs[0])
@@ -325,17 +413,19 @@ def _reasons(run: MeasuredRun) -> dict[tuple[str, str, str], str]:
 
 
 def _row(
-    workload: str,
-    key: str,
+    place: Place,
     by_setting: dict[str, Numbers],
     by_candidate: dict[str, Comparison],
     reasons: dict[tuple[str, str, str], str],
 ) -> Row:
+    workload, job, key = place
     metric = describe(key)
+    of_job = metric.absent if job and isinstance(metric, Metric) else None
     cells = {
-        setting: cell_of(numbers, reasons.get((workload, key, setting))) for setting, numbers in by_setting.items()
+        setting: cell_of(numbers, of_job or reasons.get((workload, key, setting)))
+        for setting, numbers in by_setting.items()
     }
-    return Row(workload, key, metric.unit, metric.better, metric.help, cells, by_candidate)
+    return Row(workload, job, key, metric.unit, metric.better, metric.help, cells, by_candidate)
 
 
 def cell_of(numbers: Numbers, reason: str | None) -> Cell:
@@ -344,7 +434,7 @@ def cell_of(numbers: Numbers, reason: str | None) -> Cell:
 
     values = np.array([number for number in numbers if number is not None])
     if not len(values):
-        return Cell(None, None, 0, reason)
+        return Cell(None, None, 0, reason, numbers)
     # Halved, so that the difference of two is a number.
     low, high = np.quantile(values / 2, (0.25, 0.75))
-    return Cell(float(typical(values)), float(high - low) if len(values) > 1 else None, len(values), reason)
+    return Cell(float(typical(values)), float(high - low) if len(values) > 1 else None, len(values), reason, numbers)

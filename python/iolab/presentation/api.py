@@ -103,6 +103,13 @@ class Run:
         key, value (null where it could not be measured), reason (why)."""
         return self._data.metrics
 
+    @property
+    def job_metrics(self) -> pl.DataFrame:
+        """The same of each job by itself, and of each kind of job whose copies run beside others, with a column `job`;
+        empty where no workload has several jobs."""
+        with _own_errors():
+            return self._data.job_metrics()
+
     def wide(self, keys: Sequence[str] | None = None) -> pl.DataFrame:
         """A row per trial: the columns of `trials`, and one per metric in `keys` (default: all).
 

@@ -10,15 +10,11 @@ from iolab.adapters.importer.groups import Group, groups_of
 from iolab.adapters.importer.opening import open_files, open_run
 from iolab.adapters.store import RunData
 from iolab.base.errors import InputError, unknown
-from iolab.domain.across import Arm, Jobs, arm_names, compare_arms
+from iolab.domain.across import Arm, arm_names, compare_arms
 from iolab.domain.comparable import Conditions, conditions_of, conditions_within
 from iolab.domain.compare import Comparison
-from iolab.domain.experiment import IMPORTED
-from iolab.domain.summary import compare_jobs, summarise
+from iolab.domain.summary import Jobs, summarise
 from iolab.domain.validity import lines
-
-JOBS_UNASKED_MAX = 8
-"""Of more, only the total is compared unless asked for."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def compare_runs(runs: Sequence[RunData], wanted: Wanted) -> Compared:
 
 def compare_several(arms: list[Arm], wanted: Wanted) -> Compared:
     """The other arms with the first, or, of a single run, its settings with each other."""
-    jobs = Jobs(each=wanted.by_job or (wanted.job is None and _has_few_jobs(arms)), only=wanted.job)
+    jobs = Jobs("each" if wanted.by_job else "kinds", wanted.job)
     if len(arms) == 1 and len(arms[0].runs) == 1:
         return _within(arms[0], wanted, jobs)
     return _across(_baseline_first(arms, wanted), wanted, jobs)
@@ -95,12 +91,11 @@ def compare_several(arms: list[Arm], wanted: Wanted) -> Compared:
 def _within(arm: Arm, wanted: Wanted, jobs: Jobs) -> Compared:
     """The settings of one run with each other."""
     (run,) = arm.runs
-    summary = summarise(run, metrics=wanted.metrics, baseline=wanted.baseline, same_within=wanted.same_within)
-    found = summary.comparisons
-    if jobs.each or jobs.only is not None:
-        found = compare_jobs(run, wanted.metrics, wanted.baseline, wanted.same_within, jobs.only)
+    summary = summarise(
+        run, metrics=wanted.metrics, baseline=wanted.baseline, same_within=wanted.same_within, jobs=jobs
+    )
     return Compared(
-        found,
+        summary.comparisons,
         conditions_within(run),
         title=summary.title,
         trials_not_ok=summary.trials_not_ok,
@@ -130,16 +125,6 @@ def _opened(group: Group, from_: str | None, *, is_setting: bool) -> list[RunDat
     if len(files) < len(group.paths):
         raise InputError(f"{group.name} has runs and files", where=str(files[0]), remedy="compare the one or the other")
     return [open_files(files, from_, group.name if is_setting else None)]
-
-
-def _has_few_jobs(arms: Sequence[Arm]) -> bool:
-    """Of another tool's files: whether their workloads have a few jobs of different names, each of interest by itself.
-    Of a run of iolab's, the experiment says what is compared."""
-    runs = [run for arm in arms for run in arm.runs]
-    if any(run.machine_name != IMPORTED for run in runs):
-        return False
-    names = {name for run in runs for name in run.job_metrics()["job"].unique().to_list()}
-    return 1 < len(names) <= JOBS_UNASKED_MAX
 
 
 def _baseline_first(arms: list[Arm], wanted: Wanted) -> list[Arm]:

@@ -38,7 +38,7 @@ FOLDER = ".iolab-index"
 FILE = "index.sqlite"
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Of the files that SQLite makes."""
-FORMAT = 3
+FORMAT = 4
 PATIENCE_S = 30.0
 """How long a writer waits for another."""
 QUESTION_S = 60.0

@@ -22,7 +22,7 @@ from iolab.adapters.importer.results import Results, Row
 from iolab.adapters.importer.series import INTERVALS_MAX
 from iolab.adapters.importer.source import Source
 from iolab.base.errors import InputError
-from iolab.base.histogram import quantile
+from iolab.base.histogram import few, told_quantile
 
 KIB = 1024
 NS_PER_MS = 1e6
@@ -129,8 +129,13 @@ def _add(row: Row, log: _Log, op: str, direction: LogDirection, width_ms: int) -
     by_operation = direction.bytes > 0
     _add_total(row, log, op, direction, by_operation)
     if log.kind == "lat" and by_operation:
-        buckets = [(int(highest * log.scale), count) for highest, count in direction.buckets]
-        _add_buckets(row, op, buckets, most=direction.max * log.scale)
+        _add_buckets(
+            row,
+            log,
+            op,
+            [(int(highest * log.scale), count) for highest, count in direction.buckets],
+            direction.max * log.scale,
+        )
     for place, interval in enumerate(direction.intervals):
         if interval[0]:
             amount = _of_interval(log, by_operation, interval, width_ms)
@@ -153,11 +158,11 @@ def _add_total(row: Row, log: _Log, op: str, direction: LogDirection, by_operati
         row.add(_metric(log), direction.mean * log.scale, op=op)
 
 
-def _add_buckets(row: Row, op: str, buckets: list[tuple[int, int]], *, most: float) -> None:
+def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]], highest: float) -> None:
     row.histogram(buckets, op=op)
     for short, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
-        value = quantile([(at, at, count) for at, count in buckets], share, most=most)
-        row.add(f"latency_ns_{short}", value, op=op)
+        found = told_quantile([(at, at, count) for at, count in buckets], share, highest)
+        row.add(f"latency_ns_{short}", found, op=op, absent=few(share))
 
 
 def _of_interval(log: _Log, by_operation: bool, interval: tuple[int, int, int], width_ms: int) -> float:

@@ -20,7 +20,7 @@ from iolab.adapters.importer.fio_document import job_list, started_unix_ns
 from iolab.adapters.importer.fio_job import MIXED, WAYS, Job, Latency, Side, number, table
 from iolab.adapters.importer.results import MAIN, Results, Row
 from iolab.adapters.importer.source import Source
-from iolab.base.histogram import quantile
+from iolab.base.histogram import few, told_quantile
 from iolab.base.strict_json import JsonObject
 
 NAMES_MAX = 3
@@ -145,6 +145,9 @@ def _add_group(row: Row, jobs: list[Job]) -> None:
                 row.add("latency_ns_mean", None, job=job.name, absent="no I/O")
             _add_latency(row, [side.latency for side in sides if side.latency], "all", job.name)
             for way, side in job.sides.items():
+                if len(sides) > 1:
+                    _add_rates(row, [side], _op(way), job.name)
+                    _add_latency(row, [side.latency] if side.latency else [], _op(way), job.name)
                 row.histogram(side.latency.bins if side.latency else (), op=_op(way), job=job.name)
     for job in jobs:
         _add_failure(row, job)
@@ -205,10 +208,10 @@ def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all")
     bins = _merged(latencies) if all(latency.bins for latency in latencies) else []
     for short, share in SHARES.items():
         alone = latencies[0].percentiles_ns.get(short) if len(latencies) == 1 else None
-        value = alone if alone is not None else quantile([(at, at, n) for at, n in bins], share) if bins else None
         # fio's bins are wider than a nanosecond: what it calls p99.9 may lie above the largest that there was.
-        lowered = None if value is None else min(value, highest)
-        row.add(f"latency_ns_{short}", lowered, op=op, job=name, absent=NO_QUANTILE)
+        own = min(alone, highest) if alone is not None else None
+        value = own if own is not None else told_quantile([(at, at, n) for at, n in bins], share, highest)
+        row.add(f"latency_ns_{short}", value, op=op, job=name, absent=few(share) if bins else NO_QUANTILE)
 
 
 def _add_processor(row: Row, jobs: list[Job]) -> None:

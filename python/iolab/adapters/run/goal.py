@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 from iolab.adapters.experiment.options import ROUNDS_MAX
 from iolab.base.errors import InputError
 from iolab.domain.summary import summarise
-from iolab.domain.verdict import FIRST_LOOK
+from iolab.domain.verdict import FIRST_LOOK, ROUNDS_MAX_UNTIL_DECIDED
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
     from iolab.adapters.store.state import RunState
     from iolab.domain.measured_run import MeasuredRun
-
-
-ROUNDS_MAX_UNTIL_DECIDED = 50
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ def undecided(run: MeasuredRun) -> list[str]:
     does not spoil them.
     """
     return [
-        f"{comparison.workload}: {comparison.metric}, {comparison.setting}"
+        f"{comparison.place}: {comparison.metric}, {comparison.setting}"
         for comparison in summarise(run).comparisons
         if comparison.judgement.verdict == "undecided" and comparison.judgement.ratio is not None
     ]

@@ -24,6 +24,7 @@ from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.across import interleaved, spans
 from iolab.domain.experiment import IMPORTED
+from iolab.domain.lead import Shape, kinds_of, shape_of
 
 if TYPE_CHECKING:
     import polars
@@ -212,6 +213,23 @@ class RunData:
             return pl.DataFrame(schema=_schema(index.COLUMNS))
         with self._decoding():
             return self._judged(pl.concat(parts).sort("trial", maintain_order=True).collect())
+
+    @cached_property
+    def shapes(self) -> dict[str, Shape]:
+        """See `iolab.domain.measured_run`. Of imported numbers, by the jobs and operations that they are of."""
+        if self.machine_name != IMPORTED:
+            devices = self.experiment.target.devices
+            known = self.experiment.workloads.items()
+            return {name: shape_of(one.phases(seed=0, devices=devices)) for name, one in known}
+        jobs: dict[str, dict[str, None]] = {}
+        for workload, job in self.job_metrics().select("workload", "job").iter_rows():
+            jobs.setdefault(workload, {})[job] = None
+        return {
+            workload: Shape(
+                tuple(kinds_of(list(jobs.get(workload, {})))), any("sync." in key for key in self.keys_of(workload))
+            )
+            for workload in self.workloads
+        }
 
     @cached_property
     def keys(self) -> list[str]:

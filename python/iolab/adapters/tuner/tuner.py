@@ -22,7 +22,7 @@ from iolab.adapters.tuner.proposer import check_installed, proposer
 from iolab.adapters.tuner.watched import Watched
 from iolab.base.errors import InputError, InterruptedRun
 from iolab.domain.metric import describe
-from iolab.domain.summary import summarise
+from iolab.domain.summary import Jobs, summarise
 from iolab.domain.trial.trial import SEED_MAX, derive_seed
 from iolab.domain.tune.answer import Answer, Fresh, answer
 from iolab.domain.tune.keys import Reduction
@@ -304,7 +304,7 @@ class _Tuner:
             points = self.directory.points_of(data, search.space)
             tuning = self.directory.tuning
             keys = tuning.metrics
-            judged = summarise(data, metrics=keys).comparisons
+            judged = summarise(data, metrics=keys, jobs=Jobs("none")).comparisons
             for name, point in points.items():
                 of_point = {one.metric: one.judgement for one in judged if one.setting == name}
                 if all(key in of_point for key in keys):

@@ -11,8 +11,7 @@ from iolab.base.errors import InputError
 from iolab.domain.collection.hardware import Facts
 from iolab.domain.comparable import facts_of
 from iolab.domain.definition import Nature, Verdict
-from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, Knee, knee, main_metric, rows_of, sweeps
-from iolab.domain.matrix_axis import values as values_along
+from iolab.domain.matrix_axis import LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, sweeps
 from iolab.domain.summary import cell_of, summarise
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ class Judged(_Part):
     """A comparison of the run, as `iolab show` tells it: fields of `iolab.domain.verdict.Judgement`."""
 
     workload: str
+    job: str | None
     setting: str
     against: str
     metric: str
@@ -187,6 +187,7 @@ def judged_of(one: Comparison) -> Judged:
     it = one.judgement
     return Judged(
         workload=one.workload or "",
+        job=one.job,
         setting=one.setting,
         against=one.against,
         metric=one.metric,
@@ -213,25 +214,16 @@ def _sweeps(summary: Summary) -> list[Swept]:
         throughput = main_metric(list(by_metric), THROUGHPUTS)
         lines = []
         for line in sweep.lines:
-            heights = values_along(line, by_metric[throughput]) if throughput else [None] * len(line.points)
-            present = [(place, height) for place, height in enumerate(heights) if height is not None]
-            at = _knee([line.points[place].x for place, _ in present], [height for _, height in present])
+            at = knee_of(line, by_metric[throughput]) if throughput else None
             points = [
                 SweptPoint(x=one.x, text=one.text, workload=one.workload, setting=one.setting) for one in line.points
             ]
-            lines.append(SweptLine(name=line.name, points=points, knee=None if at is None else present[at.index][0]))
+            lines.append(SweptLine(name=line.name, points=points, knee=at))
         latency = main_metric(list(by_metric), LATENCIES)
         found.append(
             Swept(name=sweep.name, parameter=sweep.parameter, lines=lines, throughput=throughput, latency=latency)
         )
     return found
-
-
-def _knee(x: Sequence[float], y: Sequence[float]) -> Knee | None:
-    """None where the parameter hardly matters."""
-    if y and min(y) > 0 and max(y) / min(y) < FLAT_BELOW:
-        return None
-    return knee(x, y)
 
 
 def _trials(run: MeasuredRun) -> dict[str, dict[str, list[int | None]]]:

@@ -16,7 +16,7 @@ from iolab.domain.explain.change import Change, Changes, changes_between, change
 from iolab.domain.explain.place import KEYS, ROUND, SETTING, WORKLOAD, Name
 from iolab.domain.metric import METRICS
 from iolab.domain.probe import PROBES
-from iolab.domain.summary import summarise
+from iolab.domain.summary import Jobs, summarise
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +54,7 @@ class Inputs:
 def of_run(run: MeasuredRun, metrics: Sequence[str], baseline: str | None) -> Inputs:
     """`metrics` are keys; without them what the experiment compares, of imported numbers the first that is compared."""
     chosen, first = _chosen(run, metrics)
-    results = summarise(run, metrics=chosen, baseline=baseline).comparisons
+    results = summarise(run, metrics=chosen, baseline=baseline, jobs=Jobs("none")).comparisons
     return Inputs(frame_of(run), results, probes_off(run), run.problems, first, _changes_of_run(run, results))
 
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
+from iolab.base.histogram import few, values_needed
 from iolab.domain.definition import NO_OPERATION, Metric
-
-
-def operations_needed(share: float) -> int:
-    """From how many operations on a quantile is another one than the slowest."""
-    return round(1 / (1 - share))
-
 
 METRICS = (
     Metric(
@@ -63,10 +58,12 @@ METRICS = (
             f"latency_ns_p{label}",
             "ns",
             "time",
-            f"{percent} % of operations took at most this long; from the histogram, at most 1 % too high.",
+            f"{percent} % of operations took at most this long; from the histogram, at most 1 % too high, "
+            f"never above the highest. Of {values_needed(percent / 100):,} operations and more.",
             "op",
             lambda seen, share=percent / 100: seen.latency_quantile(share),  # type: ignore[misc]
-            f"fewer than {operations_needed(percent / 100):,} of them completed: the slowest would be it",
+            few(percent / 100),
+            per_job=True,
         )
         for label, percent in (("50", 50), ("90", 90), ("99", 99), ("999", 99.9))
     ),

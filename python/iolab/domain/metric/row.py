@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from iolab.domain.metric.registry import ALL, METRICS, TRANSFERS, Key, ops_taken
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from iolab.domain.definition import Metric
     from iolab.domain.record import Record
     from iolab.domain.trial import Phase, Trial
+
+COUNTED = ("op", "transfer", "io")
+"""Scopes of metrics that are made of operations, so that any jobs together have them."""
 
 
 class Row(NamedTuple):
@@ -62,12 +65,33 @@ def _phase_rows(trial: Trial, phase: Phase, observation: Observation) -> Iterato
     of_phase = list(_metrics_of(trial, phase, ALL))
     if len(observation.jobs) > 1:
         for name in observation.jobs:
-            part = observation.of_job(name)
-            yield from (_row(phase.name, name, ALL, metric, part) for metric in of_phase if metric.per_job)
+            yield from _job_rows(trial, phase, name, observation.of_job(name))
+        of_kinds = {} if phase.weighted_groups else families(observation.jobs)
+        for name, copies in of_kinds.items():
+            yield from _job_rows(trial, phase, name, observation.of_jobs(copies))
     for group in phase.weighted_groups:
         part = observation.of_group(group)
         of_group = (metric for metric in of_phase if metric.per_job or metric.per_group)
         yield from (_row(phase.name, group.name, ALL, metric, part) for metric in of_group)
+
+
+def _job_rows(trial: Trial, phase: Phase, name: str, part: Observation) -> Iterator[Row]:
+    """Of each operation that it did, and of all together; of several copies, what is counted by operation."""
+    for op in (*(op for op in phase.offered if part.of(op).count), ALL):
+        of_op = (metric for metric in _metrics_of(trial, phase, op) if metric.per_job)
+        kept = (metric for metric in of_op if part.job is not None or metric.scope in COUNTED)
+        yield from (_row(phase.name, name, op, metric, part.of(op)) for metric in kept)
+
+
+def families(jobs: Collection[str]) -> dict[str, list[str]]:
+    """Of jobs of several kinds, each kind that runs in copies (`writer.0`, `writer.1`, ...) with its copies."""
+    by_base: dict[str, list[str]] = {}
+    for name in jobs:
+        base, dot, number = name.rpartition(".")
+        by_base.setdefault(base if dot and number.isdecimal() else name, []).append(name)
+    if len(by_base) < 2:
+        return {}
+    return {base: names for base, names in by_base.items() if names != [base] and base not in jobs}
 
 
 def _metrics_of(trial: Trial, phase: Phase, op: str) -> Iterator[Metric]:

@@ -71,6 +71,21 @@ class PhaseSpec(Spec):
         """Jobs that are measured together too, against each other by weight."""
         return ()
 
+    @property
+    def job_names(self) -> tuple[str, ...]:
+        """Its jobs that are measured one by one too."""
+        return ()
+
+    @property
+    def waits_for_syncs(self) -> bool:
+        """Whether its jobs wait for data to be durable while they run."""
+        return False
+
+    @property
+    def queue_depth(self) -> int:
+        """The most I/Os that one of its jobs keeps in flight."""
+        return 1
+
     def in_memory(self, memory_bytes: int) -> Self:
         """The same, on a simulated machine that has so much memory."""
         return self
@@ -132,6 +147,21 @@ class LoadPhase(PhaseSpec):
             "null": any(group["engine"] == "null" for group in groups),
         }
         return tuple(op for op, is_asked in asked.items() if is_asked)
+
+    @property
+    @override
+    def job_names(self) -> tuple[str, ...]:
+        return tuple(job["name"] for job in self._jobs)
+
+    @property
+    @override
+    def waits_for_syncs(self) -> bool:
+        return any(job["sync"] is not None or _replays(job, "flushes") for job in self._jobs)
+
+    @property
+    @override
+    def queue_depth(self) -> int:
+        return max((job["queue_depth"] for job in self._jobs), default=1)
 
     @property
     @override

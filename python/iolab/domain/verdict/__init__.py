@@ -4,11 +4,13 @@
 """
 
 from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
-from iolab.domain.verdict.sequential import FIRST_LOOK, judge_sequential
+from iolab.domain.verdict.looks import FIRST_LOOK, ROUNDS_MAX_UNTIL_DECIDED
+from iolab.domain.verdict.sequential import judge_sequential
 from iolab.domain.verdict.unpaired import judge_unpaired
 
 __all__ = [
     "FIRST_LOOK",
+    "ROUNDS_MAX_UNTIL_DECIDED",
     "Judgement",
     "control_false_discovery",
     "judge",

@@ -13,14 +13,20 @@ from numpy.typing import NDArray
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import DIFFERENCES, NO_DIFFERENCE, Nature, Verdict
-from iolab.domain.verdict.interval import LARGE, estimate, interval, p_value, typical
+from iolab.domain.verdict.doubt import why_undecided
+from iolab.domain.verdict.forecast import rounds_to_decide, spread_of
+from iolab.domain.verdict.interval import FEWEST_FOR_RANKS, LARGE, estimate, interval, p_value, typical
+from iolab.domain.verdict.looks import level_of_final
 
 POWER = 0.8
-"""`rounds_to_decide` more rounds settle it with this probability, if the estimates hold."""
-MOST_ROUNDS_TO_DECIDE = 1000
+"""`rounds_needed` rounds settle it with this probability, if the estimates hold."""
 EXPONENTS_MAX = 1000
 """Binary orders of magnitude between the smallest value and the largest: a ratio of sums has to be a number too."""
 BEYOND = "the ratio or its interval is beyond what numbers can hold"
+
+
+AMONG = "by itself decided, among {:,} not yet"
+"""Why a difference is not claimed that a single comparison would claim."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +48,27 @@ class Judgement:
     """p adjusted for the number of comparisons; None until that is known."""
     verdict: Verdict
     rounds_to_decide: int | None
-    """Further rounds; 0 when decided, None when more than a thousand or unknowable."""
+    """Further rounds (`iolab.domain.verdict.forecast`); 0 when decided; None when more than 200, or without a ratio."""
     same_within: float
     alpha: float
     """Level of the interval: 0.05 for 95 %."""
     reason: str | None = None
     """Why the ratio is undefined."""
+    final: bool = True
+    """False for a verdict that a run until decided, of at most twice the rounds, would not have stopped at: further
+    rounds may overturn it."""
+    why: str | None = None
+    """Why it is undecided."""
+    median_ratio: float | None = None
+    """Median of the rounds' own ratios; None where the rounds are not paired, or are too few to have another one."""
+    spread: float | None = None
+    """Standard deviation of the logarithm of one round's ratio, as far as forecasts need it."""
     n_baseline: int | None = None
     """Rounds of the baseline, where they are not the candidate's; None: the arms are paired, so both have `n`."""
 
     def as_dict(self) -> JsonObject:
         """The fields that tables and JSON show."""
-        hidden = {"same_within", "alpha", "reason"}
+        hidden = {"same_within", "alpha", "reason", "spread"}
         shown = {name: value for name, value in asdict(self).items() if name not in hidden}
         return {**shown, "n_baseline": self.n if self.n_baseline is None else self.n_baseline}
 
@@ -89,8 +104,10 @@ def judge_at(
     *,
     nature: Nature,
     same_within: float,
+    is_look: bool = False,
 ) -> Judgement:
-    """`judge` with an interval that misses with probability alpha."""
+    """`judge` with an interval that misses with probability alpha. `is_look`: a stopping rule chose it, so that every
+    verdict is final."""
     if not (same_within >= 0 and math.isfinite(same_within)):
         raise InputError(f"same_within is {same_within}, expected a share such as 0.02")
     x, y = _paired(baseline, candidate)
@@ -109,6 +126,8 @@ def judge_at(
         return undefined(x, y, BEYOND, same_within, alpha)
     x, y = scaled
     verdict = decide(low, high, nature, same_within)
+    few_rounds = len(x) < FEWEST_FOR_RANKS
+    spread = float(np.log(y / x).std(ddof=1)) if few_rounds else spread_of(ratio, low, high, len(x), alpha)
     return Judgement(
         baseline=float(typical(x)) * scale,
         candidate=float(typical(y)) * scale,
@@ -119,32 +138,29 @@ def judge_at(
         p_value=float(p_value(x, y)),
         q_value=None,
         verdict=verdict,
-        rounds_to_decide=rounds_to_decide(ratio, low, high, len(x), same_within, alpha)
+        rounds_to_decide=rounds_to_decide(math.log(ratio), spread, len(x), same_within, alpha)
         if verdict == "undecided"
         else 0,
         same_within=same_within,
         alpha=alpha,
+        final=is_look or _is_final(scaled, verdict, nature, same_within, alpha),
+        why=why_undecided(*scaled, spread) if verdict == "undecided" else None,
+        median_ratio=float(np.median(y / x)),
+        spread=spread,
     )
 
 
-def rounds_to_decide(
-    ratio: float,
-    ci_low: float,
-    ci_high: float,
-    n: int,
+def _is_final(
+    arms: tuple[NDArray[np.float64], NDArray[np.float64]],
+    verdict: Verdict,
+    nature: Nature,
     same_within: float,
     alpha: float,
-    alpha_difference: float | None = None,
-) -> int | None:
-    """Further rounds after which the interval excludes 1 or lies within the margin, whichever comes first, with
-    probability `POWER` if the estimated ratio and spread are the true ones. None: more than a thousand.
-    `alpha_difference` is the level that a difference needs, where it is finer than the interval's.
-    """
-    from scipy.special import stdtrit
-
-    spread = math.log(ci_high / ci_low) / 2 / float(stdtrit(n - 1, 1 - alpha / 2)) * math.sqrt(n)
-    more = max(1.0, rounds_needed(ratio, spread, same_within, alpha, alpha_difference) - n)
-    return math.ceil(more) if more <= MOST_ROUNDS_TO_DECIDE else None
+) -> bool:
+    if verdict == "undecided":
+        return True
+    low, high = (float(end) for end in interval(*arms, level_of_final(len(arms[0]), alpha)))
+    return decide(low, high, nature, same_within) == verdict
 
 
 def rounds_needed(
@@ -252,7 +268,7 @@ def control_false_discovery(judgements: Sequence[Judgement]) -> list[Judgement]:
     adjusted = list(judgements)
     found = q_values([one.p_value for one in judgements if one.p_value is not None])
     for index, q in zip(counted, found, strict=True):
-        adjusted[index] = with_q_value(judgements[index], q)
+        adjusted[index] = with_q_value(judgements[index], q, among=len(counted))
     return adjusted
 
 
@@ -268,14 +284,17 @@ def q_values(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def with_q_value(judgement: Judgement, q: float) -> Judgement:
-    """The judgement after adjusting its p-value for the number of comparisons."""
+def with_q_value(judgement: Judgement, q: float, *, among: int) -> Judgement:
+    """The judgement after adjusting its p-value for the number of comparisons that it is `among`."""
     held = replace(judgement, q_value=q)
     if not judgement.differs or q <= judgement.alpha:
         return held
     ratio, low, high, p = judgement.ratio, judgement.ci_low, judgement.ci_high, judgement.p_value
     assert ratio is not None and low is not None and high is not None and p is not None, "claimed without an interval"
+    spread = judgement.spread
+    if spread is None:
+        spread = spread_of(ratio, low, high, judgement.n, judgement.alpha)
     more = rounds_to_decide(
-        ratio, low, high, judgement.n, judgement.same_within, judgement.alpha, alpha_difference=judgement.alpha * p / q
+        math.log(ratio), spread, judgement.n, judgement.same_within, judgement.alpha, judgement.alpha * p / q
     )
-    return replace(held, verdict="undecided", rounds_to_decide=more)
+    return replace(held, verdict="undecided", rounds_to_decide=more, final=True, why=AMONG.format(among))

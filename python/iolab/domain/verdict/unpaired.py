@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from iolab.base.errors import InputError
 from iolab.domain.definition import Nature
+from iolab.domain.verdict.doubt import why_undecided_of
+from iolab.domain.verdict.forecast import rounds_to_decide, spread_of
 from iolab.domain.verdict.interval import Array, typical
 from iolab.domain.verdict.judgement import (
     BEYOND,
     Judgement,
     decide,
-    rounds_to_decide,
     undefined,
     why_no_ratio,
 )
@@ -72,7 +73,8 @@ def judge_unpaired(
         return undefined(x, y, BEYOND, same_within, alpha, len(x))
     verdict = decide(low, high, nature, same_within)
     each = _rounds_of_each(len(x), len(y))
-    more = rounds_to_decide(ratio, low, high, each, same_within, alpha) if verdict == "undecided" else 0
+    spread = spread_of(ratio, low, high, each, alpha)
+    more = rounds_to_decide(math.log(ratio), spread, each, same_within, alpha) if verdict == "undecided" else 0
     return Judgement(
         baseline=float(typical(scaled[0])) * scale,
         candidate=float(typical(scaled[1])) * scale,
@@ -86,6 +88,8 @@ def judge_unpaired(
         rounds_to_decide=more,
         same_within=same_within,
         alpha=alpha,
+        why=why_undecided_of(len(x), len(y), spread) if verdict == "undecided" else None,
+        spread=spread,
         n_baseline=len(x),
     )
 

@@ -10,6 +10,7 @@ import typer
 from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import (
+    ByJob,
     CsvColumns,
     FailOn,
     From,
@@ -18,6 +19,7 @@ from iolab.presentation.cli.options import (
     Json,
     LowerIsBetter,
     Metrics,
+    OneJob,
     RoundColumn,
     SettingColumn,
     WorkloadColumn,
@@ -54,12 +56,8 @@ def compare(
         ),
     ] = None,
     metric: Metrics = None,
-    by_job: Annotated[
-        bool, typer.Option("--by-job", help="Compare each job of a workload too, not only all together.")
-    ] = False,
-    job: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compare only this job of each workload.", show_default=False)
-    ] = None,
+    by_job: ByJob = False,
+    job: OneJob = None,
     lower_is_better: LowerIsBetter = None,
     higher_is_better: HigherIsBetter = None,
     same_within: Annotated[

@@ -13,6 +13,7 @@ from iolab.presentation.cli import complete
 
 if TYPE_CHECKING:
     from iolab.domain.definition import Better
+    from iolab.domain.summary import Jobs
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
@@ -118,6 +119,15 @@ Metrics = Annotated[
         autocompletion=complete.metrics,
     ),
 ]
+
+ByJob = Annotated[
+    bool,
+    typer.Option(
+        "--by-job", help="Tell of each job of a workload, copies too. Without it: of each kind of job, where few."
+    ),
+]
+
+OneJob = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Tell only of this job.", show_default=False)]
 
 FailOn = Annotated[
     list[str] | None,
@@ -240,3 +250,12 @@ def seconds(patience: str | None) -> float | None:
     if parsed_ns <= 0:
         raise InputError("expected a duration above 0", where="--patience", remedy="for instance 30s or 5min")
     return parsed_ns / 1e9
+
+
+def jobs_of(job: str | None, *, by_job: bool) -> Jobs | None:
+    """Which jobs the two options ask for; None: neither is given. InputError if both are."""
+    from iolab.domain.summary import Jobs
+
+    if by_job and job is not None:
+        raise InputError("--by-job is given too; keep one of the two", where="--job")
+    return Jobs("each" if by_job else "kinds", job) if by_job or job is not None else None

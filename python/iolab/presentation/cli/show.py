@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from iolab.presentation.cli import complete
-from iolab.presentation.cli.options import From, Json, Metrics, RunOrFile
+from iolab.presentation.cli.options import ByJob, From, Json, Metrics, OneJob, RunOrFile, jobs_of
 from iolab.presentation.cli.output import print_lines
 from iolab.presentation.table import FORMATS
 
@@ -25,14 +25,18 @@ def show(
         ),
     ] = "plain",
     metric: Metrics = None,
+    by_job: ByJob = False,
+    job: OneJob = None,
     from_: From = None,
     json: Json = False,
 ) -> None:
     """Print a run, or a file of another tool, as a table with verdicts.
 
-    The table has a row per workload and metric, and a column per setting. Of a sweep it is a grid: a row per machine,
-    a verdict in each cell; `--as csv` and `--as json` give the grid to programs. Of a search (`iolab tune`, `iolab
-    bisect`) it is what was found.
+    The table has a row per workload and metric, and a column per setting; jobs that run side by side, and reads and
+    writes, have rows of their own before all together. What the workload waits for comes first.
+
+    Of a sweep it is a grid: a row per machine, a verdict in each cell; `--as csv` and `--as json` give the grid to
+    programs. Of a search (`iolab tune`, `iolab bisect`) it is what was found.
 
     Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
     """
@@ -48,4 +52,5 @@ def show(
         print_lines(answer)
         return
     run = one_run(run)
-    sys.stdout.write((render_json if json else render)(open_run(run, from_), as_, metric or ()))
+    jobs = jobs_of(job, by_job=by_job)
+    sys.stdout.write((render_json if json else render)(open_run(run, from_), as_, metric or (), jobs))

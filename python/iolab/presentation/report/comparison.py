@@ -14,6 +14,8 @@ from iolab.base.plain_text import visible
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain.metric import describe
+from iolab.presentation.report.forest import forest
+from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.words import change_with_interval, label, tally, verdict_with_rounds
 
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ def render(title: str, about: Sequence[str], comparisons: Sequence[Comparison], 
         style=Markup((files("iolab.presentation.report") / "page.css").read_text()),
         about=about,
         tally=tally(comparisons).capitalize(),
+        conclusions=conclusions(comparisons),
+        forest=forest(comparisons),
+        against=", ".join(dict.fromkeys(one.against for one in comparisons)),
         blocks=[
             {"place": place or "Results", "rows": [_row(one) for one in found]}
             for place, found in groupby(comparisons, key=lambda one: one.place)

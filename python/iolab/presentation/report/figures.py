@@ -86,16 +86,12 @@ def figures(run: RunData, summary: Summary) -> list[Figure]:
 
 
 def _forests(summary: Summary) -> list[Plot]:
-    workloads = dict.fromkeys(row.workload for row in summary.rows)
-    return [
-        plot
-        for number, workload in enumerate(workloads)
-        if (plot := _forest(summary, workload, f"differences-{number}"))
-    ]
+    places = dict.fromkeys(row.place for row in summary.rows)
+    return [plot for number, place in enumerate(places) if (plot := _forest(summary, place, f"differences-{number}"))]
 
 
-def _forest(summary: Summary, workload: str, plot_id: str) -> Plot | None:
-    shown = [c for c in summary.comparisons if c.workload == workload and c.judgement.ratio is not None]
+def _forest(summary: Summary, place: str, plot_id: str) -> Plot | None:
+    shown = [c for c in summary.comparisons if c.place == place and c.judgement.ratio is not None]
     if not shown:
         return None
     several = len(summary.settings) > 2
@@ -105,8 +101,8 @@ def _forest(summary: Summary, workload: str, plot_id: str) -> Plot | None:
     margin = 1 + summary.same_within
     plot = Plot(
         plot_id,
-        f"{workload}, ratio to {summary.baseline}",
-        f"Forest plot of {len(shown)} ratios to {summary.baseline} on {workload}; the verdicts say the same in words.",
+        f"{place}, ratio to {summary.baseline}",
+        f"Forest plot of {len(shown)} ratios to {summary.baseline} on {place}; the verdicts say the same in words.",
         "ratio to the baseline",
         [""],
         height=FRAME_HEIGHT_PX + 20 + FOREST_ROW_PX * len(shown) * (3 if several else 2) // 2,

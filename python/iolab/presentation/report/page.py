@@ -21,6 +21,7 @@ from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
+from iolab.presentation.report.forest import forest
 from iolab.presentation.report.plot import Figure
 from iolab.presentation.table import cause, csv
 from iolab.presentation.table.conclusions import conclusions
@@ -90,6 +91,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
         "tally": tally(summary.comparisons).capitalize(),
         "baseline": summary.baseline,
         "same_within": f"{summary.same_within * 100:.3g} %",
+        "forest": forest(summary.comparisons),
         "conclusions": [
             {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
         ],

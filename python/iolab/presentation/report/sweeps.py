@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
-from iolab.domain.matrix_axis import LATENCIES, THROUGHPUTS, Sweep, knee, main_metric, rows_of, sweeps, values
+from iolab.domain.matrix_axis import LATENCIES, THROUGHPUTS, Sweep, knee_of, main_metric, rows_of, sweeps, values
 from iolab.domain.summary import Summary
 from iolab.presentation.report.plot import Figure, Plot, literal, marker_of, series
 from iolab.presentation.table.sweep import curve, title
@@ -62,10 +62,9 @@ def _plots(sweep: Sweep, summary: Summary, number: int) -> Iterator[Plot]:
         for place, line in enumerate(sweep.lines[:LINES_PLOTTED_MAX]):
             points, found = curve(line, rows)
             x, y = [point.x for point in points], [one / scales[metric].divisor for one in found]
-            at = knee(x, y) if metric == throughput else None
-            plot.add(
-                _line(line.name or title(sweep), place, x, y, at.index if at else None, showlegend=not panel), panel
-            )
+            knee = knee_of(line, rows) if metric == throughput else None
+            at = None if knee is None else points.index(line.points[knee])
+            plot.add(_line(line.name or title(sweep), place, x, y, at, showlegend=not panel), panel)
     yield plot
     if throughput in shown and latency in shown:
         assert throughput is not None and latency is not None
@@ -95,8 +94,9 @@ def _against(
         whole = [(point, rate, latency) for point, rate, latency in pairs if rate is not None and latency is not None]
         x = [rate / scales[0].divisor for _, rate, _ in whole]
         y = [latency / scales[1].divisor for _, _, latency in whole]
-        at = knee([point.x for point, *_ in whole], [rate for _, rate, _ in whole])
-        drawn = _line(line.name or title(sweep), place, x, y, at.index if at else None, showlegend=True)
+        knee = knee_of(line, of_throughput)
+        at = None if knee is None else next((n for n, one in enumerate(whole) if one[0] is line.points[knee]), None)
+        drawn = _line(line.name or title(sweep), place, x, y, at, showlegend=True)
         text = [f"{literal(sweep.parameter)} = {literal(point.text)}" for point, *_ in whole]
         plot.add(drawn | {"text": text, "hovertemplate": "%{text}<br>%{x}, %{y}<extra></extra>"})
     return plot

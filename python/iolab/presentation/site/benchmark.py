@@ -174,7 +174,11 @@ def _matrix(
     by_kernel = dict(_against_first_kernel(workload, metric, settings, by_place, pairs))
     rows = []
     for number, (entry, extract) in enumerate(pairs):
-        judged = {one.setting: one for one in extract.judged if (one.workload, one.metric) == (workload, metric)}
+        judged = {
+            one.setting: one
+            for one in extract.judged
+            if (one.workload, one.job, one.metric) == (workload, None, metric)
+        }
         cells = [
             Cell(
                 setting=setting,

@@ -13,6 +13,7 @@ from iolab.domain.compare import Comparison
 from iolab.presentation.compared import Wanted, compare_several
 from iolab.presentation.site.model import ComparisonPage, Difference
 from iolab.presentation.site.parts import metrics_of, run_row
+from iolab.presentation.table.conclusions import conclusions
 
 
 def page(runs: Collection, ours: Entry, theirs: Entry, *, although_unlike: bool) -> ComparisonPage:
@@ -33,6 +34,7 @@ def page(runs: Collection, ours: Entry, theirs: Entry, *, although_unlike: bool)
             differs=[],
             not_compared=[],
             conclusion=None,
+            sentences=[],
             metrics={},
             judged=None,
             same_within=margin,
@@ -51,6 +53,7 @@ def page(runs: Collection, ours: Entry, theirs: Entry, *, although_unlike: bool)
         ],
         not_compared=conditions.unknown if conditions else [],
         conclusion=conditions.conclusion if conditions else None,
+        sentences=[one.text for one in conclusions(found.comparisons)],
         metrics=metrics_of(one.metric for one in found.comparisons),
         judged=[_judged(one, ours, theirs) for one in found.comparisons],
         same_within=margin,

@@ -322,6 +322,8 @@ class ComparisonPage(Page):
     differs: list[Difference]
     not_compared: list[str]
     conclusion: str | None
+    sentences: list[str]
+    """What the verdicts come to."""
     metrics: Metrics
     judged: list[Judged] | None
     same_within: float

@@ -11,6 +11,7 @@ from iolab.base.strict_json import dumps
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
+    from iolab.domain.summary import Jobs
 
 FORMATS = {
     "plain": "for people: a row per workload and metric, a column per setting",
@@ -41,28 +42,35 @@ FORMATS = {
 """Name -> what it is for. The format NAME is made by `iolab.presentation.table.NAME.render(run, metrics)`. `grid` is of
 many runs: `iolab.presentation.table.verdict_grid` makes it."""
 
+OF_JOBS = ("plain", "markdown", "mmtests", "json")
+"""Formats that have rows for jobs."""
 OF_PROBES = ("extents", "switches", "profile")
 """Formats that show the whole of what the probe of that name observed."""
 
 
-def render(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
+def render(run: RunData, name: str, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:
     """The run as text in the format `name`, of the metrics with these keys (default: the experiment's).
 
-    InputError if there is no such format, or if the run doesn't have what it needs.
+    InputError if there is no such format, or if the run doesn't have what it needs. `jobs`: else as `summarise` does.
     """
     if name not in FORMATS:
         raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--as")
     if name == "grid":
         grid: str = import_module("iolab.presentation.table.verdict_grid").render_run(run, metrics)
         return grid
-    text: str = import_module(f"iolab.presentation.table.{name}").render(run, metrics)
+    if jobs is not None and name not in OF_JOBS:
+        raise InputError(
+            f"{name}: does not tell jobs apart", where="--as", remedy=f"choose another: {', '.join(OF_JOBS)}"
+        )
+    of_jobs = {} if jobs is None else {"jobs": jobs}
+    text: str = import_module(f"iolab.presentation.table.{name}").render(run, metrics, **of_jobs)
     return text
 
 
-def render_json(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
+def render_json(run: RunData, name: str, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:
     """What the format `name` is made from, for programs: a probe's observations (`iolab.presentation.table.seen`),
     else every value and verdict of the run. InputError as `render`."""
     if name not in OF_PROBES:
-        return render(run, "json" if name in FORMATS else name, metrics)
+        return render(run, "json" if name in FORMATS else name, metrics, jobs)
     seen = import_module("iolab.presentation.table.seen").seen
     return dumps({"run": str(run.path), "probe": name, "seen": [place.as_dict() for place in seen(run, name)]}) + "\n"

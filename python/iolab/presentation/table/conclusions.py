@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.base.quantity import MULTIPLE_FROM, change
 from iolab.domain.definition import VERDICTS
-from iolab.presentation.table.words import label, tally, unit_of
+from iolab.presentation.table.words import change_of, label, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
@@ -21,6 +20,8 @@ NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""
 UNDECIDED_NAMED_MAX = 4
 """Settings that the line of the undecided names; more are counted."""
+SO_FAR = "so far"
+"""Of a verdict that further rounds may overturn."""
 SETTINGS_MAX = 12
 """Settings with a sentence of their own: more than these nobody reads, and the tables have all."""
 
@@ -38,14 +39,17 @@ class Conclusion:
 
 def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     """A sentence per setting that has a verdict, those that differ first where not all are told; then what is
-    undecided."""
+    undecided. Each begins with what the workload waits for, even where that is undecided."""
     comparisons = [one for one in comparisons if not _is_rare(one)]
-    several = len({one.workload for one in comparisons}) > 1
+    several = len({one.place for one in comparisons}) > 1
     of_settings: dict[tuple[str, str], list[Comparison]] = {}
     for one in comparisons:
-        if one.judgement.verdict != "undecided":
-            of_settings.setdefault((one.setting, one.against), []).append(one)
-    told = list(of_settings.values())
+        of_settings.setdefault((one.setting, one.against), []).append(one)
+    told = [
+        [one for one in found if one.leads or one.judgement.verdict != "undecided"]
+        for found in of_settings.values()
+        if any(one.judgement.verdict != "undecided" for one in found)
+    ]
     if len(told) > SETTINGS_MAX:
         told.sort(key=lambda found: min(VERDICTS.index(one.judgement.verdict) for one in found))
     sentences = [_of_setting(found, several=several) for found in told[:SETTINGS_MAX]]
@@ -57,6 +61,8 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     if undecided:
         text = _of_undecided(undecided, len(comparisons), several=several)
         sentences.append(Conclusion("undecided", None, text))
+        if reasons := _reasons(undecided):
+            sentences.append(Conclusion("undecided", None, reasons))
     return sentences
 
 
@@ -67,19 +73,38 @@ def _is_rare(one: Comparison) -> bool:
     return all(level is not None and level < RARE for level in (one.judgement.baseline, one.judgement.candidate))
 
 
+def _reasons(found: Sequence[Comparison]) -> str:
+    """`Why undecided: noise (b, rate and 2 more).`: each reason with the first of those that it holds for."""
+    by_reason: dict[str, list[Comparison]] = {}
+    for one in found:
+        if one.judgement.why:
+            by_reason.setdefault(one.judgement.why.partition(": ")[0], []).append(one)
+    told = []
+    for reason, ones in by_reason.items():
+        (first, *others) = ones
+        text = first.judgement.why if not others else reason
+        more = f" and {len(others)} more" if others else ""
+        told.append(f"{text} ({first.setting}, {label(first.metric)}{more})")
+    return f"Why undecided: {'; '.join(told)}." if told else ""
+
+
 def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
     """`b is slower than a in rate (-96.7 %) and latency p99 (24.1x); the same within 5 % in CPU per I/O.`"""
     setting, against = found[0].setting, found[0].against
     by_verdict = {verdict: [one for one in found if one.judgement.verdict == verdict] for verdict in VERDICTS}
     present = [(verdict, ones) for verdict, ones in by_verdict.items() if ones]
+    present.sort(key=lambda one: not any(comparison.leads for comparison in one[1]))
     clauses = []
     for number, (verdict, ones) in enumerate(present):
         named = _metrics(ones, several=several, changed=verdict != "same")
         margin = f"within {ones[0].judgement.same_within * 100:.3g} %"
-        if verdict == "same":
-            how = f"is the same as {against} {margin}" if not number else f"the same {margin}"
-        else:
-            how = f"is {verdict} than {against}" if not number else verdict
+        match verdict:
+            case "same":
+                how = f"is the same as {against} {margin}" if not number else f"the same {margin}"
+            case "undecided":
+                how = f"is undecided against {against}" if not number else verdict
+            case _:
+                how = f"is {verdict} than {against}" if not number else verdict
         clauses.append(f"{how} in {_listed(named)}")
     return Conclusion(present[0][0], setting, f"{setting} {'; '.join(clauses)}.")
 
@@ -108,25 +133,38 @@ def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> li
     by_metric: dict[str, list[Comparison]] = {}
     for one in found:
         by_metric.setdefault(one.metric, []).append(one)
-    largest = sorted(by_metric, key=lambda metric: max(map(_size, by_metric[metric])), reverse=True)[:NAMED_MAX]
-    named = [_metric(ones, several=several, changed=changed) for metric, ones in by_metric.items() if metric in largest]
+    order = sorted(by_metric, key=lambda metric: not any(one.leads for one in by_metric[metric]))
+    largest = sorted(order, key=lambda metric: max(map(_rank, by_metric[metric])), reverse=True)[:NAMED_MAX]
+    named = [_metric(by_metric[metric], several=several, changed=changed) for metric in order if metric in largest]
     return [*named, f"{len(by_metric) - NAMED_MAX} more"] if len(by_metric) > NAMED_MAX else named
 
 
 def _metric(ones: Sequence[Comparison], *, several: bool, changed: bool) -> str:
     name = label(ones[0].metric)
-    if several and ones[0].workload:
-        name += f" on {ones[0].workload}" if len(ones) == 1 else f" on {len(ones)} workloads"
+    if several and ones[0].place:
+        name += f" on {ones[0].place}" if len(ones) == 1 else f" on {_counted(ones)}"
     if ones[0].judgement.verdict == "undecided":
-        more = [one.judgement.rounds_to_decide for one in ones if one.judgement.rounds_to_decide]
-        span = " to ".join(dict.fromkeys(map(str, (min(more), max(more))))) if more else ""
-        return f"{name} ({span} more)" if more else name
-    ratios = [one.judgement.ratio for one in ones if one.judgement.ratio is not None] if changed else []
-    if not ratios:
-        return name
-    as_multiple = max(ratios) >= MULTIPLE_FROM
-    ends = dict.fromkeys(change(ratio, as_multiple=as_multiple) for ratio in (min(ratios), max(ratios)))
-    return f"{name} ({' to '.join(ends)})"
+        return f"{name} ({more})" if (more := span_of_rounds([one.judgement for one in ones])) else name
+    changes = [text for one in _ends(ones) if (text := change_of(one.judgement))] if changed else []
+    told = [" to ".join(dict.fromkeys(changes))] if changes else []
+    told += [] if all(one.judgement.final for one in ones) else [SO_FAR]
+    return f"{name} ({', '.join(told)})" if told else name
+
+
+def _counted(ones: Sequence[Comparison]) -> str:
+    jobs = [one.job for one in ones if one.job]
+    what = "jobs" if len(jobs) == len(ones) else "workloads and jobs" if jobs else "workloads"
+    return f"{len(ones)} {what}"
+
+
+def _ends(ones: Sequence[Comparison]) -> list[Comparison]:
+    """Those with the lowest ratio and the highest."""
+    known = [one for one in ones if one.judgement.ratio is not None]
+    return [end(known, key=lambda one: one.judgement.ratio or 0.0) for end in (min, max)] if known else []
+
+
+def _rank(one: Comparison) -> tuple[bool, float]:
+    return one.leads, _size(one)
 
 
 def _size(one: Comparison) -> float:

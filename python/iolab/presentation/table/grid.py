@@ -63,15 +63,15 @@ class Block:
 
 
 def grid(summary: Summary) -> dict[str, list[GridRow]]:
-    """By workload, a cell for every setting of the run."""
+    """By workload and job, a cell for every setting of the run."""
     blocks: dict[str, list[GridRow]] = {}
     for row in summary.rows:
-        blocks.setdefault(row.workload, []).append(_row(row, summary.settings))
+        blocks.setdefault(row.place, []).append(_row(row, summary.settings))
     return blocks
 
 
 def blocks(summary: Summary) -> dict[str, Block]:
-    """By workload, without metrics that have no value anywhere and settings that the workload did not run under."""
+    """By workload and job, without metrics that have no value and settings that the workload did not run under."""
     return {workload: _block(rows) for workload, rows in grid(summary).items()}
 
 

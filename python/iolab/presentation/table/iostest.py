@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
+from iolab.domain.metric import ALL
 from iolab.domain.record import Observed
 from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.iostest import IostestOptions, group_name
@@ -166,7 +167,9 @@ def _rates(run: RunData, setting: str, workload: str) -> dict[str, float]:
     import polars as pl
 
     rows = run.job_metrics(workload=workload, setting=setting)
-    rates = rows.filter((pl.col("metric") == "rate_bytes_per_s") & pl.col("value").is_not_null())
+    rates = rows.filter(
+        (pl.col("metric") == "rate_bytes_per_s") & (pl.col("op") == ALL) & pl.col("value").is_not_null()
+    )
     return dict(rates.group_by("job").agg(pl.col("value").mean()).iter_rows())
 
 

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.domain.metric import ALL
 from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.iozone import IozoneOptions
 
@@ -229,7 +230,7 @@ def _by_thread(
     if options.threads == 1:
         return {}
     found: dict[str, dict[int, dict[str, list[float]]]] = {}
-    rows = run.job_metrics(workload=workload, setting=setting).drop_nulls("value")
+    rows = run.job_metrics(workload=workload, setting=setting).drop_nulls("value").filter(op=ALL)
     for trial, phase, metric, value in rows.select("trial", "phase", "metric", "value").iter_rows():
         found.setdefault(phase, {}).setdefault(trial, {}).setdefault(metric, []).append(value)
     return {phase: list(by_trial.values()) for phase, by_trial in found.items()}

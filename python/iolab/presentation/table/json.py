@@ -16,11 +16,12 @@ from iolab.presentation.table.conclusions import conclusions
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
+    from iolab.domain.summary import Jobs
 
 
-def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:
     """The documented JSON of the run (`as_dict`); with `metrics` only those keys."""
-    return dumps(as_dict(summarise(run, metrics=metrics), run)) + "\n"
+    return dumps(as_dict(summarise(run, metrics=metrics, jobs=jobs), run)) + "\n"
 
 
 def as_dict(summary: Summary, run: RunData) -> JsonObject:
@@ -40,6 +41,7 @@ def as_dict(summary: Summary, run: RunData) -> JsonObject:
         "values": [
             {
                 "workload": row.workload,
+                "job": row.job,
                 "metric": row.metric,
                 "unit": row.unit,
                 "better": row.better,

@@ -16,14 +16,15 @@ from iolab.presentation.table.words import rounds, tally
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
+    from iolab.domain.summary import Jobs
 
 WIDTH_MAX = 120
 """Characters of a line with a column per setting, as text: beyond, each metric has a table with a line per setting."""
 
 
-def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:
     """The run's table in Markdown, workload by workload; with `metrics` only those keys."""
-    summary = summarise(run, metrics=metrics)
+    summary = summarise(run, metrics=metrics, jobs=jobs)
     lines = [f"# {summary.title}", ""]
     said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
     lines += [said, "", *(f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons))]

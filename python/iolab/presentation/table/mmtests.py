@@ -15,13 +15,12 @@ from statistics import fmean, harmonic_mean, stdev
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import Scale, scale_for
-from iolab.domain.summary import summarise, values_by_setting
+from iolab.domain.summary import summarise
 from iolab.presentation.table.words import label
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
-    from iolab.domain.compare import Numbers
-    from iolab.domain.summary import Row, Summary
+    from iolab.domain.summary import Jobs, Row, Summary
 
 BEST_PERCENT = (50, 95, 99)
 VALUE_WIDTH, PERCENT_WIDTH = 12, 7
@@ -66,23 +65,20 @@ class Measured:
         return change if statistic.better == "higher" else -change
 
 
-def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:
     """A block per workload. InputError names a metric that the run lacks."""
-    summary = summarise(run, metrics=metrics)
-    values = values_by_setting(run, list(dict.fromkeys(row.metric for row in summary.rows)))
+    summary = summarise(run, metrics=metrics, jobs=jobs)
     blocks = []
-    for workload in dict.fromkeys(row.workload for row in summary.rows):
-        measured = [
-            _measured(row, values[row.workload, row.metric]) for row in summary.rows if row.workload == workload
-        ]
+    for place in dict.fromkeys(row.place for row in summary.rows):
+        measured = [_measured(row) for row in summary.rows if row.place == place]
         present = [one for one in measured if any(one.samples.values())]
         if present:
-            blocks.append(f"{'_'.join(workload.split())}\n\n{_block(summary, present)}\n")
+            blocks.append(f"{'_'.join(place.split())}\n\n{_block(summary, present)}\n")
     return "\n".join(blocks)
 
 
-def _measured(row: Row, values: dict[str, Numbers]) -> Measured:
-    samples = {setting: [n for n in numbers if n is not None] for setting, numbers in values.items()}
+def _measured(row: Row) -> Measured:
+    samples = {setting: [n for n in cell.rounds if n is not None] for setting, cell in row.cells.items()}
     scale = scale_for(row.unit, (cell.typical for cell in row.cells.values()))
     name = "-".join([*label(row.metric).replace(":", "").split(), *([scale.suffix] if scale.suffix else [])])
     return Measured(row, name, scale, samples)

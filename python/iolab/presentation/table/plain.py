@@ -12,7 +12,7 @@ from iolab.presentation.table import sweep
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import FirstThatFits, Footnotes
-from iolab.presentation.table.words import rounds, tally
+from iolab.presentation.table.words import medians, rounds, tally
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from iolab.adapters.store import RunData
     from iolab.domain.compare import Comparison
+    from iolab.domain.summary import Jobs
 
 SENTENCE_WIDTH_MAX = 110
 INDENT = "  "
@@ -31,8 +32,9 @@ CHANGE_HEADING = "change within rounds [95 %]"
 CHANGE_HEADING_UNPAIRED = "change [95 %]"
 SPREAD = "Typical value ± half the interquartile range."
 LEGEND = (
-    f"{SPREAD} Change: the typical ratio within rounds with its 95 % interval; "
-    "drift cancels in it, so it is not exactly the quotient of the two values."
+    f"{SPREAD} Change: the typical ratio within rounds with its 95 % interval: Hodges and Lehmann's, the median over "
+    "all pairs of rounds, or the geometric mean of fewer than 7. Drift cancels in it, so it is not exactly the "
+    "quotient of the two values. So far: further rounds may overturn it (--until-decided)."
 )
 LEGEND_UNPAIRED = (
     f"{SPREAD} Change: the ratio of the typical values with its 95 % interval; rounds are not paired: drift is in it."
@@ -50,9 +52,9 @@ STYLES: dict[Verdict, str] = {
 }
 
 
-def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:
     """The table and the verdicts as text, coloured on a terminal."""
-    return text_of(tables(summarise(run, metrics=metrics)))
+    return text_of(tables(summarise(run, metrics=metrics, jobs=jobs)))
 
 
 def tables(summary: Summary) -> RenderableType:
@@ -69,6 +71,8 @@ def tables(summary: Summary) -> RenderableType:
     # What forbids a verdict stands above what would be one.
     forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)
     parts += [*warned, *in_words(summary.comparisons)] if forbidden else [*in_words(summary.comparisons), *warned]
+    if skewed := medians(summary.comparisons):
+        parts.append(Text(f"! {skewed}", style="yellow"))
     if summary.is_search and summary.comparisons:
         parts.append(Text(f"! {IN_SEARCH}", style="yellow"))
     paired = all(one.pairing != "none" for one in summary.comparisons)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import change, scale_for
-from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, Knee, knee, main_metric, rows_of, values
+from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, values
 from iolab.presentation.table.words import label, unit_of
 
 if TYPE_CHECKING:
@@ -101,9 +101,8 @@ def knee_texts(sweep: Sweep, summary: Summary) -> dict[str, str]:
     throughput = main_metric(list(by_metric), THROUGHPUTS)
     found: dict[str, list[str]] = {}
     for line in sweep.lines if throughput else ():
-        points, heights = curve(line, by_metric[throughput or ""])
-        if at := knee([point.x for point in points], heights):
-            found.setdefault(points[at.index].text, []).append(line.name)
+        if (at := knee_of(line, by_metric[throughput or ""])) is not None:
+            found.setdefault(line.points[at].text, []).append(line.name)
     return {text: _knee_of(names, len(sweep.lines)) for text, names in found.items()}
 
 
@@ -130,24 +129,25 @@ def _of_line(sweep: Sweep, line: Line, by_metric: dict[str, dict[str, Row]], thr
     if min(heights) > 0 and max(heights) / min(heights) < FLAT_BELOW:
         return f"{prefix}{name} is {scale.with_unit(max(heights))} at all values"
     best = max(range(len(heights)), key=heights.__getitem__)
-    at = knee([point.x for point in points], heights)
-    if at is None:
+    knee = knee_of(line, by_metric[throughput])
+    if knee is None:
         return f"{prefix}{name} is highest at {points[best].text}, {scale.with_unit(heights[best])}, without a knee"
-    share = f"{100 * heights[at.index] / heights[best]:.0f} % of the highest"
-    told = f"{prefix}the knee of {name} is at {points[at.index].text}: {scale.with_unit(heights[at.index])}, {share}"
+    at = points.index(line.points[knee])
+    share = f"{100 * heights[at] / heights[best]:.0f} % of the highest"
+    told = f"{prefix}more than {points[at].text} does not pay: {name} {scale.with_unit(heights[at])}, {share}"
     return told + "".join(_latency_beyond(points, by_metric, line, at))
 
 
-def _latency_beyond(points: list[Point], by_metric: dict[str, dict[str, Row]], line: Line, at: Knee) -> Iterator[str]:
+def _latency_beyond(points: list[Point], by_metric: dict[str, dict[str, Row]], line: Line, at: int) -> Iterator[str]:
     """What the latency is at the knee, and by how much it rises to the last value."""
     latency = main_metric(list(by_metric), LATENCIES)
     if latency is None:
         return
     by_text = {point.text: one for point, one in zip(line.points, values(line, by_metric[latency]), strict=True)}
-    here, last = by_text.get(points[at.index].text), by_text.get(points[-1].text)
+    here, last = by_text.get(points[at].text), by_text.get(points[-1].text)
     if here:
         yield f", at a {label(latency)} of {scale_for(unit_of(latency), [here]).with_unit(here)}"
-    if here and last and at.index < len(points) - 1:
+    if here and last and at < len(points) - 1:
         yield f" ({change(last / here)} at {points[-1].text})"
 
 

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from iolab.base.percentile import is_known
+from iolab.base.histogram import is_known
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import change, format_bytes, plain, scale_for
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from iolab.base.percentile import is_known
+from iolab.base.histogram import is_known
 from iolab.base.plain_text import one_line
 from iolab.presentation.table.trace import microseconds
 

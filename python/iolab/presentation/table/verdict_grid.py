@@ -187,8 +187,8 @@ def _chosen(summary: Summary, metrics: Sequence[str]) -> list[Comparison]:
     first: dict[str, str] = {}
     for row in summary.rows:
         if row.comparisons:
-            first.setdefault(row.workload, row.metric)
-    return [one for row in summary.rows if first.get(row.workload) == row.metric for one in row.comparisons.values()]
+            first.setdefault(row.place, row.metric)
+    return [one for row in summary.rows if first.get(row.place) == row.metric for one in row.comparisons.values()]
 
 
 def _cell(experiment: str, machine: str, run: str, one: Comparison) -> GridCell:
@@ -196,7 +196,7 @@ def _cell(experiment: str, machine: str, run: str, one: Comparison) -> GridCell:
     return GridCell(
         experiment=experiment,
         machine=machine,
-        workload=one.workload or "",
+        workload=one.place,
         metric=one.metric,
         setting=one.setting,
         against=one.against,

@@ -17,7 +17,7 @@ from iolab.presentation.table.plain import (
     in_words,
     indented,
 )
-from iolab.presentation.table.words import change_with_interval, tally, unit_of, verdict_with_rounds
+from iolab.presentation.table.words import change_with_interval, medians, tally, unit_of, verdict_with_rounds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,6 +67,8 @@ def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
     for comparison in comparisons:
         for note in comparison.notes:
             places.setdefault(note, []).append(f"{comparison.metric}, {comparison.setting}")
+    if skewed := medians(comparisons):
+        yield skewed
     for note, found in places.items():
         many = len(found) > NAMED_MAX
         yield from [f"{len(found)} comparisons: {note}"] if many else [f"{place}: {note}" for place in found]

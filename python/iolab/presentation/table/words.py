@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,11 @@ from iolab.base.quantity import MULTIPLE_FROM, change, scale_for
 from iolab.domain.definition import VERDICTS
 from iolab.domain.metric import describe
 from iolab.domain.summary import Summary
+from iolab.domain.verdict.forecast import FORECAST_MAX
+
+MEDIAN_APART = 0.1
+"""Of the interval: from here on the median of the rounds' ratios is told beside the typical one."""
+MEDIANS_MAX = 3
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 def sentences(summary: Summary) -> list[tuple[Comparison, str]]:
     """One full sentence per comparison, workload by workload, clear differences first."""
     found = []
-    for _, rows in groupby(summary.rows, key=lambda row: row.workload):
+    for _, rows in groupby(summary.rows, key=lambda row: row.place):
         pairs = [(comparison, unit_of(row.metric)) for row in rows for comparison in row.comparisons.values()]
         pairs.sort(key=lambda pair: VERDICTS.index(pair[0].judgement.verdict))
         found += [(one, sentence(one, unit, same_within=summary.same_within)) for one, unit in pairs]
@@ -29,8 +35,8 @@ def sentences(summary: Summary) -> list[tuple[Comparison, str]]:
 
 
 def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
-    """A verdict as a sentence. Percentages are the ratio candidate/baseline less one."""
-    place = f"on {comparison.workload}, " if comparison.workload else ""
+    """A verdict as a sentence. Percentages are the ratio candidate/baseline less one, as in the tables."""
+    place = f"on {comparison.place}, " if comparison.place else ""
     candidate, where = comparison.setting, f"{place}{label(comparison.metric)}"
     judgement = comparison.judgement
     if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
@@ -40,18 +46,21 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
         return f"{candidate} is undecided against {comparison.against}: {where} can't be compared, {judgement.reason}."
     how_sure = evidence(judgement, unit)
     differs = f"{where} differs by {change(judgement.ratio, as_multiple=_as_multiple(judgement))} {how_sure}"
+    so_far = "" if judgement.final else " so far"
     match judgement.verdict:
         case "same":
-            return f"{candidate} is the same as {comparison.against} within {same_within * 100:.3g} %: {differs}."
+            margin = f"within {same_within * 100:.3g} %"
+            return f"{candidate} is the same{so_far} as {comparison.against} {margin}: {differs}."
         case "undecided":
-            doubt = _doubt(judgement)
-            return (
-                f"{candidate} is undecided against {comparison.against}: {differs}{doubt}; {_more_rounds(judgement)}."
-            )
+            why = f"; {judgement.why}" if judgement.why else ""
+            q = f" (q = {judgement.q_value:.2f})" if why and judgement.q_value is not None else ""
+            more = _more_rounds(judgement)
+            return f"{candidate} is undecided against {comparison.against}: {differs}{why}{q}; {more}."
         case "higher" | "lower":
-            return f"{candidate} differs from {comparison.against}: {where} is {claim(judgement)} {how_sure}."
+            return f"{candidate} differs{so_far} from {comparison.against}: {where} is {claim(judgement)} {how_sure}."
         case verdict:
-            return f"{candidate} is {verdict} than {comparison.against}: {where} is {claim(judgement)} {how_sure}."
+            than = f"{verdict}{so_far} than {comparison.against}"
+            return f"{candidate} is {than}: {where} is {claim(judgement)} {how_sure}."
 
 
 def evidence(judgement: Judgement, unit: str) -> str:
@@ -59,8 +68,9 @@ def evidence(judgement: Judgement, unit: str) -> str:
     assert judgement.ci_low is not None and judgement.ci_high is not None, "there is an interval where there is a ratio"
     scale, as_multiple = scale_for(unit, (judgement.baseline, judgement.candidate)), _as_multiple(judgement)
     low, high = (change(end, as_multiple=as_multiple) for end in (judgement.ci_low, judgement.ci_high))
+    median = f"; median of the rounds' ratios {beside}" if (beside := median_beside(judgement)) else ""
     return (
-        f"(95 % interval {low} to {high}), "
+        f"(95 % interval {low} to {high}{median}), "
         f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)} "
         f"over {_rounds_of_both(judgement)}"
     )
@@ -73,11 +83,11 @@ def _rounds_of_both(judgement: Judgement) -> str:
 
 
 def claim(judgement: Judgement) -> str:
-    """`3.1 % higher`, or `4.93 times as high`, of a judgement that has a ratio."""
-    ratio = judgement.ratio or 1.0
-    if _as_multiple(judgement):
-        return f"{change(ratio, as_multiple=True).removesuffix('x')} times as high"
-    return f"{abs(ratio - 1) * 100:.1f} % {'higher' if ratio > 1 else 'lower'}"
+    """`higher by 3.1 %`: `+3.1 %` in the tables; or `4.93 times as high`, `4.93x` there."""
+    told = change_of(judgement) or ""
+    if told.endswith("x"):
+        return f"{told.removesuffix('x')} times as high"
+    return f"{told.lstrip('+-')} {'lower' if told.startswith('-') else 'higher'}"
 
 
 def change_with_interval(judgement: Judgement) -> str | None:
@@ -87,6 +97,37 @@ def change_with_interval(judgement: Judgement) -> str | None:
     ratios = (judgement.ratio, judgement.ci_low, judgement.ci_high)
     middle, low, high = (change(one, as_multiple=_as_multiple(judgement)) for one in ratios)
     return f"{middle} [{low}, {high}]"
+
+
+def change_of(judgement: Judgement) -> str | None:
+    """`+3.1 %`, in the notation of the tables; None where there is no ratio."""
+    return None if judgement.ratio is None else change(judgement.ratio, as_multiple=_as_multiple(judgement))
+
+
+def medians(comparisons: Sequence[Comparison]) -> str | None:
+    """Where rounds' ratios are skewed: their median beside the typical ratio, in one line."""
+    found = []
+    for one in comparisons:
+        if beside := median_beside(one.judgement):
+            place = f" on {one.place}" if one.place else ""
+            found.append(f"{beside} for {change_of(one.judgement)} ({one.setting}, {label(one.metric)}{place})")
+    if not found:
+        return None
+    more = f"; and {len(found) - MEDIANS_MAX} more" if len(found) > MEDIANS_MAX else ""
+    return f"skewed: the median of the rounds' ratios is {'; '.join(found[:MEDIANS_MAX])}{more}"
+
+
+def median_beside(judgement: Judgement) -> str | None:
+    """The median of the rounds' ratios, where it is another than the typical ratio by more than a tenth of the
+    interval, and by more than the margin of *same*."""
+    ratios = (judgement.ratio, judgement.ci_low, judgement.ci_high, judgement.median_ratio)
+    if None in ratios:
+        return None
+    ratio, low, high, median = (math.log(one) for one in ratios if one is not None)
+    if abs(median - ratio) <= max((high - low) * MEDIAN_APART, math.log1p(judgement.same_within)):
+        return None
+    told = change(judgement.median_ratio or 1.0, as_multiple=_as_multiple(judgement))
+    return None if told == change_of(judgement) else told
 
 
 def _as_multiple(judgement: Judgement) -> bool:
@@ -102,9 +143,24 @@ def _change_in_one_round(judgement: Judgement) -> str | None:
 
 
 def verdict_with_rounds(judgement: Judgement) -> str:
-    """`faster`, or `undecided (12 more)`: rounds that would decide."""
-    more = judgement.rounds_to_decide
-    return f"{judgement.verdict} ({more} more)" if more else judgement.verdict
+    """`faster`, `faster so far` where further rounds may overturn it, or `undecided (12 more)`: rounds that would
+    decide."""
+    if judgement.verdict != "undecided":
+        return judgement.verdict if judgement.final else f"{judgement.verdict} so far"
+    return f"undecided ({more})" if (more := span_of_rounds([judgement])) else "undecided"
+
+
+def span_of_rounds(judgements: Sequence[Judgement]) -> str:
+    """`12 more`, `2 to 12 more`, `over 200 more`: rounds that would decide the undecided; empty where no number
+    would."""
+    known = [one for one in judgements if one.ratio is not None]
+    if not known:
+        return ""
+    counts = sorted(one.rounds_to_decide or FORECAST_MAX + 1 for one in known)
+    ends = dict.fromkeys(
+        f"over {FORECAST_MAX}" if count > FORECAST_MAX else str(count) for count in (counts[0], counts[-1])
+    )
+    return f"{' to '.join(ends)} more"
 
 
 def unit_of(key: str) -> str:
@@ -120,14 +176,6 @@ def tally(comparisons: Iterable[Comparison]) -> str:
     return ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing to compare"
 
 
-def _doubt(judgement: Judgement) -> str:
-    """Why an interval that excludes no difference does not decide: there were many comparisons."""
-    excludes_one = not (judgement.ci_low or 0) <= 1 <= (judgement.ci_high or 0)
-    if not excludes_one or judgement.q_value is None:
-        return ""
-    return f", which among so many comparisons may be chance (q = {judgement.q_value:.2f})"
-
-
 def rounds(count: int, more: str = "") -> str:
     """`1 round`, `8 rounds`; `more`: a word between."""
     return f"{count} {more}{'round' if count == 1 else 'rounds'}"
@@ -135,7 +183,7 @@ def rounds(count: int, more: str = "") -> str:
 
 def _more_rounds(judgement: Judgement) -> str:
     if judgement.rounds_to_decide is None:
-        return "how many more rounds would decide can't be told from these"
+        return f"over {FORECAST_MAX} more rounds would decide"
     return f"about {rounds(judgement.rounds_to_decide, 'more ')} would decide"
 
 

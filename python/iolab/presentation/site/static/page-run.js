@@ -59,10 +59,10 @@ export function judgedTable(judged, metrics, sameWithin, runs) {
   const at = (one) => verdictAt(one, chosenMargin());
   const rows = [...judged].sort((a, b) => severity(at(a)) - severity(at(b)));
   const scaleOf = (one) => format.scale(metrics[one.metric].unit, [one.baseline, one.candidate]);
-  const number = (one, value, run, setting) => (value === null ? "-" : h("a", { href: address.toNumber(run, one.workload, setting, one.metric) }, scaleOf(one).text(value)));
+  const number = (one, value, run, setting) => (value === null ? "-" : one.job ? scaleOf(one).text(value) : h("a", { href: address.toNumber(run, one.workload, setting, one.metric) }, scaleOf(one).text(value)));
   return table({ id: "v", caption: "Verdicts", rows, filter: true, columns: [
     { name: "metric", value: (one) => metrics[one.metric].label, cell: (one) => h("span", { title: `${one.metric}: ${metrics[one.metric].help}` }, metrics[one.metric].label) },
-    { name: "workload", value: (one) => one.workload },
+    { name: "workload", value: (one) => (one.job ? `${one.workload}, job ${one.job}` : one.workload) },
     { name: "setting", value: (one) => one.setting, cell: (one) => h("span", { title: `against ${one.against}` }, short(one.setting, 50)) },
     { name: "verdict", value: (one) => at(one), cell: badgeOf },
     { name: "how large, how sure", value: (one) => one.ratio, cell: (one) => interval(one, chosenMargin() ?? sameWithin, reach, at(one)), hint: "sorted by the ratio" },

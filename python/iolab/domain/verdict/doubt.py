@@ -1,0 +1,78 @@
+"""Why a comparison is undecided: what the rounds show, in a few words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolab.domain.verdict.looks import FIRST_LOOK
+
+Array = NDArray[np.float64]
+
+MODES_FROM = 8
+"""Rounds; of fewer, two clusters are nothing unusual."""
+GAP_OVER_WIDTH = 2.0
+"""Between two modes, over the wider of them. docs/reference/statistics.md says how often noise does the same."""
+DRIFT_FROM = 6
+DRIFT_RANKS = 0.9
+"""Correlation of the rounds' levels with their order, by ranks."""
+
+
+def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
+    """Of paired rounds, in the order in which they ran; `spread`: of the logarithm of one round's ratio."""
+    n = len(baseline)
+    if n < FIRST_LOOK:
+        return few_rounds(n)
+    ratios = np.log(candidate / baseline)
+    for what, values in (
+        ("changes", ratios),
+        ("values of the candidate", np.log(candidate)),
+        ("values of the baseline", np.log(baseline)),
+    ):
+        if modes := _modes(values):
+            return f"two modes in the {what}: {modes[0]} rounds and {modes[1]}, {_percent(modes[2])} apart"
+    levels = (np.log(baseline) + np.log(candidate)) / 2
+    if n >= DRIFT_FROM and abs(ranks := _rank_correlation(levels)) >= DRIFT_RANKS:
+        way = "rose" if ranks > 0 else "fell"
+        return f"drift: the level {way} by {_percent(float(np.ptp(levels)))} over the rounds"
+    return _noise(spread)
+
+
+def why_undecided_of(n_baseline: int, n: int, spread: float) -> str:
+    """Of rounds that are not paired."""
+    return few_rounds(min(n_baseline, n)) if min(n_baseline, n) < FIRST_LOOK else _noise(spread)
+
+
+def few_rounds(n: int) -> str:
+    """Below the first look."""
+    return f"too few rounds ({n})"
+
+
+def _noise(spread: float) -> str:
+    return f"noise: the change of one round varies by {_percent(spread)}"
+
+
+def _percent(log: float) -> str:
+    return f"{100 * math.expm1(min(log, 100.0)):.2g} %"
+
+
+def _modes(values: Array) -> tuple[int, int, float] | None:
+    """How many values are in the lower of two clusters and in the upper, and how far apart their middles are; None
+    without."""
+    if len(values) < MODES_FROM:
+        return None
+    rising = np.sort(values)
+    gaps = np.diff(rising)[1:-1]  # two values in each, at least
+    cut = int(np.argmax(gaps)) + 2
+    low, high = rising[:cut], rising[cut:]
+    if gaps.max() <= GAP_OVER_WIDTH * max(np.ptp(low), np.ptp(high)):
+        return None
+    return len(low), len(high), float(np.median(high) - np.median(low))
+
+
+def _rank_correlation(levels: Array) -> float:
+    """Spearman's, with the order."""
+    ranks = levels.argsort().argsort()
+    return float(np.corrcoef(ranks, np.arange(len(levels)))[0, 1])
