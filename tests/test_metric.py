@@ -33,7 +33,7 @@ ONE_READER = trial("duration = '1s'")
 TWO_MIXED = trial("duration = '1s'\njobs = 2\nread_percent = 50\nverify = true\nfsync_every = 2")
 
 
-UNITS = {"rate": {"bytes/s", "1/s"}, "time": {"ns", "s"}}
+UNITS = {"rate": {"bytes/s", "1/s", "1/min"}, "time": {"ns", "s"}}
 
 
 def test_a_rate_or_a_time_is_in_such_a_unit() -> None:

@@ -25,7 +25,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A search among versions of a list, which is over and confirmed, with entries of each kind."""
     path = tmp_path_factory.mktemp("search")
     (path / "versions").write_text("".join(f"v{number}\n" for number in range(12)))
-    measure = 'read v < version; n=${v#v}; [ "$n" = 4 ] && exit 1; [ "$n" -gt 7 ] && echo 20 || echo 10'
+    measure = 'read v < version; n=${v#v}; [ "$n" = 3 ] && exit 1; [ "$n" -gt 7 ] && echo 20 || echo 10'
     arguments = ["bisect", "--versions", str(path / "versions"), "--measure", measure, "--value", "printed"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOLAB_STATE_DIR", str(path))

@@ -44,8 +44,8 @@ def values_needed(share: float) -> int:
 
 
 def is_known(percent: float, count: int) -> bool:
-    """Whether a percentile of so many requests is shown; the median of any is."""
-    return percent <= 50 or count >= values_needed(percent / 100)
+    """Whether a percentile of so many values is shown."""
+    return count >= values_needed(percent / 100)
 
 
 def few(share: float) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
-from iolab.base.quantity import plain
 from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
@@ -121,6 +120,8 @@ def _searched(data: RunData) -> list[str]:
 
 def _replayed(data: RunData) -> list[str]:
     """How faithful the replays of traces were under each setting, at worst."""
+    from iolab.base.quantity import plain
+
     seen = data.metrics
     told = []
     for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():

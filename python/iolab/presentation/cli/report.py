@@ -35,7 +35,7 @@ def report(
     """
     from iolab.adapters.importer.opening import open_run
     from iolab.base import output_file
-    from iolab.presentation.directories import one_run, sweep_comparisons
+    from iolab.presentation.cli.directories import one_run, sweep_comparisons
     from iolab.presentation.report import comparison, write
 
     to_stdout = output_file.is_stdout(output)

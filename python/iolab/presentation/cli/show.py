@@ -42,7 +42,7 @@ def show(
     """
     from iolab.adapters.importer.opening import open_run
     from iolab.adapters.store.sweep import is_sweep
-    from iolab.presentation.directories import answer_lines, one_run
+    from iolab.presentation.cli.directories import answer_lines, one_run
     from iolab.presentation.table import render, render_json, verdict_grid
 
     if as_ == "grid" or is_sweep(run):

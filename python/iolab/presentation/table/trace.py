@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from iolab.base.histogram import is_known
+from iolab.base.histogram import BEYOND, is_known
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import change, format_bytes, plain, scale_for
 
@@ -100,13 +100,16 @@ def _quantiles(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -
 
     most = max(row["count"] for _, row in rows)
     percentiles = [(key, percent) for key, percent in _PERCENTILES if is_known(percent, most)]
-    table = Table(title=f"{title} (µs)", title_justify="left")
+    left_out = any(not is_known(percent, row["count"]) for _, percent in _PERCENTILES for _, row in rows)
+    caption = f"A percentile is shown where {BEYOND} requests lie beyond it." if left_out else None
+    table = Table(title=f"{title} (µs)", title_justify="left", caption=caption, caption_justify="left")
     table.add_column(first)
     for column in ("requests", "mean", *(f"p{percent:g}" for _, percent in percentiles), "max"):
         table.add_column(column, justify="right", no_wrap=True)
     for name, row in rows:
-        known = (microseconds(row[key]) if is_known(percent, row["count"]) else "" for key, percent in percentiles)
-        values = (microseconds(row["mean"]), *known, microseconds(row["max"]))
+        # A bucket may end above the maximum.
+        known = [min(row[key], row["max"]) if is_known(percent, row["count"]) else None for key, percent in percentiles]
+        values = ("" if value is None else microseconds(value) for value in (row["mean"], *known, row["max"]))
         table.add_row(one_line(name), str(row["count"]), *values)
     return table
 
