@@ -38,6 +38,13 @@ def test_what_leads_has_a_line_and_then_what_differs_most() -> None:
     assert names[0].startswith("b: lead") and names[-1].startswith("b: m14") and "b: m1, w" not in names
 
 
+def test_ticks_are_written_as_changes_are() -> None:
+    found = forest(compare_pairs([pair("x_s", 15.0), pair("y_s", 0.5)], same_within=0.02))
+    assert found is not None
+    assert [text for _, text in found.ticks] == ["-93.8 %", "-75 %", "0 %", "4x", "16x"]
+    assert found.lines[0].high < 100
+
+
 def test_without_a_ratio_there_is_no_plot() -> None:
     assert forest(compare_pairs([Pair("m_s", None, "a", "b", [1.0], [2.0])], same_within=0.02)) is None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.base.quantity import change
+from iolab.base.quantity import MULTIPLE_FROM
 from iolab.domain.definition import NO_DIFFERENCE
 from iolab.presentation.table.words import change_with_interval, label, verdict_with_rounds
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 ROWS_MAX = 10
 """Lines that the first screen has room for: those that lead, then those that differ most."""
-REACH_MIN, REACH_MAX = math.log(1.1), math.log(8)
+REACH_MIN, REACH_MAX = math.log(1.1), math.log(64)
 """How far the axis reaches to either side of 1; what lies beyond ends at its edge."""
-TICKS = (1 / 4, 1 / 2, 0.8, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
+TICKS = (1 / 16, 1 / 4, 1 / 2, 0.8, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0, 16.0)
 TICKS_APART = 12.0
 """In percent of the width."""
 
@@ -96,5 +96,5 @@ def _ticks(reach: float, middle: float, places: dict[float, float]) -> list[tupl
         at = places[ratio]
         inside = abs(math.log(ratio)) < 0.95 * reach
         if inside and all(abs(at - other) >= TICKS_APART for other, _ in kept):
-            kept.append((at, change(ratio).replace(".0", "")))
+            kept.append((at, f"{ratio:g}x" if ratio >= MULTIPLE_FROM else f"{100 * (ratio - 1):+.3g} %"))
     return sorted(kept)
