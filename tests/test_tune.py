@@ -160,6 +160,17 @@ def test_values_that_nothing_changes_give_no_gains(jitter: float) -> None:
         assert np.abs(means).max() < 1e-8 and np.isfinite(errors).all()
 
 
+@pytest.mark.filterwarnings("error")
+def test_as_few_trials_as_fixed_effects_tell_of_no_variance() -> None:
+    """The default and a candidate, once each: the two levels take up both values."""
+    points: list[Point] = [{"a": 1}, {"a": 0}]
+    for seed in range(200):
+        level = 9 + np.random.default_rng(seed).normal(0, 1e-3, 2)
+        trials = [(0, -1, float(level[0])), (0, 1, float(level[1]))]
+        gain, error = Estimate(SPACE, points, trials).gains([points[1]])
+        assert gain[0] == pytest.approx(level[1] - level[0], abs=1e-6) and np.isfinite(error[0])
+
+
 def test_a_difference_of_two_candidates_is_known_better_than_what_each_gains() -> None:
     random = np.random.default_rng(4)
     points = [SPACE.point({"a": a, "b": b, "c": 0, "d": a % 3}) for a in range(8) for b in range(0, 6, 2)]

@@ -35,6 +35,8 @@ HEREDITY = 0.8
 SPREAD_LEAST = 1e-18
 """Variance of logarithms: simulated values that nothing changes are equal, and equations need some. No value is so
 exact that a ratio of 1 + 1e-9 differs from 1."""
+TAKEN_UP = 1e-9
+"""Of a part of the values, the share that is left of it without the fixed effects, below which it is rounding."""
 LEAST = 1e-7
 """No variance gets smaller than this share of the values', so that equations can be solved."""
 
@@ -186,9 +188,10 @@ class Estimate:
             self._weigh_pairs(now)
             solved = self._solved(now)
             forms = self._parts @ solved.alpha @ solved.alpha
-            traces = self._parts.reshape(len(now), -1) @ solved.free.ravel()
-            # Of what the fixed effects take up, such as the level of a single block, nothing is told.
-            told = traces > 1e-9 * traces[-1]
+            parts = self._parts.reshape(len(now), -1)
+            traces = parts @ solved.free.ravel()
+            # What the fixed effects take up, such as the level of a single block, or all of two trials, is unknown.
+            told = traces > TAKEN_UP * np.maximum(traces[-1], parts @ solved.inverse.ravel())
             steps = np.sqrt(np.maximum(forms, 0.0) / np.where(told, traces, 1.0))
             now = np.maximum(np.where(told, now * steps, now), LEAST * spread)
         self._weigh_pairs(now)
@@ -206,7 +209,7 @@ class Estimate:
         # The noise that each trial had, in standard deviations of what such an estimate strays; what the fixed effects
         # take up, such as the only trial of the default, has none.
         room = np.diag(free)
-        told = room > 1e-9 * room.max()
+        told = room > TAKEN_UP * np.maximum(room.max(), np.diag(inverse))
         strays = np.where(told, alpha / np.sqrt(np.where(told, room, 1.0)), 0.0)
         drawn_in = self._values - (strays - np.clip(strays, -OUTLIER_SD, OUTLIER_SD)) * np.sqrt(weights[-1])
         return _Solved(inverse, free, drawn_in, free @ drawn_in)
