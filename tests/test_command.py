@@ -11,8 +11,9 @@ import pytest
 from iolab.adapters.experiment import loads
 from iolab.adapters.host import host
 from iolab.adapters.run import plan
+from iolab.adapters.system import shell
 from iolab.base.errors import InputError
-from iolab.domain.phase_record import jobs_of
+from iolab.domain.phase_record import Usage, jobs_of
 from iolab.domain.record import Record
 from support.command_line import CommandLine
 from support.leftovers import processes_in
@@ -88,6 +89,26 @@ def test_a_user_without_root_times_a_command(iolab_as_nobody: CommandLine) -> No
     assert (Path(iolab_as_nobody.cwd) / "who").read_text() == f"{pwd.getpwnam('nobody').pw_uid}\n"
 
 
+@pytest.mark.root
+def test_who_may_not_drop_caches_is_told_so(iolab_as_nobody: CommandLine) -> None:
+    place = Path(iolab_as_nobody.cwd)
+    (place / "e.toml").write_text(
+        f"[target]\nkind = 'directory'\npath = '{place}'\n[workloads.c]\nkind = 'command'\n"
+        "command = 'true'\ndrop_caches = true\n[settings.s]\n"
+    )
+    outcome = iolab_as_nobody("run", "e.toml", "--rounds", "1", status=3)
+    assert "to drop the page cache needs root" in outcome.stderr
+
+
+def test_what_went_before_the_command_is_not_its_cpu_time(tmp_path: Path) -> None:
+    """The process's fork and the namespace's, which cost more than `true` does."""
+    ended = shell.run("true", directory=tmp_path, environment={}, should_stop=lambda: False)
+    assert ended.spent_ns > 0
+    usage = Usage(cpu_user_ns=3_000, cpu_system_ns=1_000)
+    assert usage.less_cpu(1_000) == Usage(cpu_user_ns=2_250, cpu_system_ns=750)
+    assert usage.less_cpu(5_000) == Usage() == Usage().less_cpu(5)
+
+
 def test_commands_are_compared_with_the_first(iolab: CommandLine) -> None:
     run_here(iolab, "--command", "echo one >>seen", "--command", "echo two >>seen", "--prepare", "echo before >>seen")
     said = (Path(iolab.cwd) / "seen").read_text().split()
@@ -100,6 +121,7 @@ def test_commands_are_compared_with_the_first(iolab: CommandLine) -> None:
         (["--"], "name one of an experiment file"),
         (["x.toml", "--", "true"], "name one of an experiment file"),
         (["--machine", "model:quad-7200", "--", "true"], "--machine: a command is timed on this host"),
+        (["--section", "one", "--", "true"], "--section: only for a fio job file"),
         (["--prepare", "true"], "name one of an experiment file"),
         (["--command", "true", "--command", "true"], "--command: the same command twice"),
     ],

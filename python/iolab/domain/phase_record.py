@@ -10,7 +10,7 @@ not under `probes_absent`. Whoever reads a record asks the functions here, so th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from resource import struct_rusage
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -271,6 +271,12 @@ class Usage:
             faults_minor=usage.ru_minflt,
             faults_major=usage.ru_majflt,
         )
+
+    def less_cpu(self, spent_ns: int) -> Usage:
+        """Without so much CPU time, of which the kernel does not say how much was the user's."""
+        whole = self.cpu_user_ns + self.cpu_system_ns
+        kept = max(0.0, 1 - spent_ns / whole) if whole else 0.0
+        return replace(self, cpu_user_ns=round(kept * self.cpu_user_ns), cpu_system_ns=round(kept * self.cpu_system_ns))
 
     def __add__(self, other: Usage) -> Usage:
         theirs = asdict(other)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from iolab.adapters.control.control import Applied, Context, Control, GuestFiles, ModelKeys
+from iolab.adapters.system.page_cache import DROP_CACHES
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
-
-
-DROP_CACHES = "/proc/sys/vm/drop_caches"
 
 
 class DropCaches(Control):

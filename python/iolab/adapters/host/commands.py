@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from iolab.adapters.control.cache import DROP_CACHES
 from iolab.adapters.host import source_tree
-from iolab.adapters.system import device_identity, filesystem, shell
+from iolab.adapters.system import device_identity, filesystem, page_cache, shell
 from iolab.adapters.system.action import CannotUndo, EraseFilesystem, Unmount
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.executor import Progress
@@ -47,8 +46,7 @@ def run(phase: CommandsPhase, around: Surroundings) -> PhaseRecord:
             around.undo.before(EraseFilesystem(str(device.node), device.uuid))
         around.undo.before(Unmount(str(device.mount_point)))
     if phase.drop_caches:
-        os.sync()
-        Path(DROP_CACHES).write_text("3")
+        page_cache.drop_all()
     before, started_unix_ns = _usage(), time.time_ns()
     done = _all_at_once(devices, around, phase.name)
     return phase_record(

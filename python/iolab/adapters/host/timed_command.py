@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.adapters.control.cache import DROP_CACHES
-from iolab.adapters.system import shell
+from iolab.adapters.system import page_cache, shell
 from iolab.base.errors import InputError
 from iolab.domain.executor import Progress
 from iolab.domain.phase_record import PhaseRecord, Usage, group_record, job_record, phase_record
@@ -25,25 +24,23 @@ def run(phase: TimedCommandPhase, around: Surroundings) -> PhaseRecord:
 
     Raises:
         InputError: the target is no directory, or there is no such directory.
-        MachineError: see `shell.run`.
+        MachineError: see `shell.run` and `page_cache.drop_all`.
     """
     directory = _directory(phase, around)
     if phase.drop_caches:
-        os.sync()
-        Path(DROP_CACHES).write_text("3")
+        page_cache.drop_all()
     around.on_progress(Progress(phase.name, "running"))
     before, started_unix_ns = _usage(), time.time_ns()
     with ThreadPoolExecutor(1) as thread:  # of its own, so that its CPUs are its own too
         ended = thread.submit(_run, phase, directory, around).result()
+    used = (_usage() - before).less_cpu(ended.spent_ns)
     job = job_record("command", finished_ns=ended.elapsed_ns)
     failed = None if ended.stopped else ended.failure(phase.command)
     return phase_record(
         phase.name,
         started_unix_ns=started_unix_ns,
         elapsed_ns=ended.elapsed_ns,
-        groups=[
-            group_record("command", _usage() - before, [{**job, "output": ended.output} if failed is not None else job])
-        ],
+        groups=[group_record("command", used, [job if failed is None else {**job, "output": ended.output}])],
         stopped=ended.stopped,
         failures=[] if failed is None else [{"job": "command", "what": failed}],
     )

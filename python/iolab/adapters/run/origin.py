@@ -109,7 +109,8 @@ def _runs(phase: Phase) -> Iterator[str]:
         if phase.command is not None:
             yield f"run sh -c {shown(phase.command)}"
     elif isinstance(phase, TimedCommandPhase):
-        yield f"run sh -c {shown(phase.command)}"
+        where = f" in {phase.directory}" if phase.directory else ""
+        yield f"run sh -c {shown(phase.command)}{where}"
     elif isinstance(phase, FioPhase):
         for job, options in phase.options.items():
             told = " ".join(f"{name}={text}" if text else name for name, text in options.items())

@@ -38,15 +38,17 @@ def run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, 
         shell_process.nothing_left(),
         os.fdopen(beneath.open_file(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file,
     ):
-        process, began_ns = shell_process.start(command, directory=cwd, variables=variables, output=file)
+        started = shell_process.start(command, directory=cwd, variables=variables, output=file)
+        process = started.process
         try:
             in_time = _ended(process.pid, limit_s)
-            wall_s = (time.monotonic_ns() - began_ns) / 1e9
+            wall_s = (time.monotonic_ns() - started.began_ns) / 1e9
         finally:
             shell_process.kill(process)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-    return Ended(process.returncode if in_time else None, wall_s, usage.ru_utime + usage.ru_stime)
+    cpu_s = max(0.0, usage.ru_utime + usage.ru_stime - started.spent_ns / 1e9)
+    return Ended(process.returncode if in_time else None, wall_s, cpu_s)
 
 
 def tail(output: Path) -> list[str]:

@@ -6,19 +6,31 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from iolab.base.errors import MachineError
+
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
 
 def drop(files: Iterable[Path]) -> list[str]:
     """Syncs, then drops all caches where that is permitted, else the pages of these files. Returns notes."""
-    os.sync()
     if os.access(DROP_CACHES, os.W_OK):
-        DROP_CACHES.write_text("3")
+        drop_all()
         return []
+    os.sync()
     for file in files:
         if file.exists():
             _forget(file)
     return ["only the files' own pages were dropped from memory: dropping all caches needs root"]
+
+
+def drop_all() -> None:
+    """Syncs, then drops all caches. MachineError without the permission."""
+    os.sync()
+    try:
+        DROP_CACHES.write_text("3")
+    except PermissionError:
+        remedy = "leave drop_caches out, or run as root: sudo iolab run ..."
+        raise MachineError("to drop the page cache needs root", where=str(DROP_CACHES), remedy=remedy) from None
 
 
 def _forget(file: Path) -> None:

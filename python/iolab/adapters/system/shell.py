@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from iolab.adapters.system import shell_process
+from iolab.adapters.system.shell_process import Started
 from iolab.base.errors import MachineError
 from iolab.domain.executor import ShouldStop
 
@@ -33,6 +34,8 @@ class Ended:
     stopped: bool
     elapsed_ns: int = 0
     """From the shell's start to its end."""
+    spent_ns: int = 0
+    """CPU time before the shell's start, which is in the usage of children."""
 
     def failure(self, command: str) -> str | None:
         """What went wrong, with its last lines; None of one that succeeded."""
@@ -62,8 +65,7 @@ class Beside:
                 remedy="run as root: sudo iolab run ...",
             )
         output = tempfile.TemporaryFile()  # noqa: SIM115 closed by `end`
-        process, _ = _start(text, directory, environment, output)
-        return cls(process, output)
+        return cls(_start(text, directory, environment, output).process, output)
 
     def end(self) -> Ended | None:
         """Kills it; None unless it had ended already."""
@@ -86,16 +88,14 @@ def run(text: str, *, directory: Path, environment: Mapping[str, str], should_st
     """
     everything = nullcontext() if os.geteuid() == 0 else shell_process.nothing_left()
     with tempfile.TemporaryFile() as output, everything:
-        process, started_ns = _start(text, directory, environment, output)
-        stopped = _wait(process, should_stop)
-        elapsed_ns = time.monotonic_ns() - started_ns
+        started = _start(text, directory, environment, output)
+        stopped = _wait(started.process, should_stop)
+        elapsed_ns = time.monotonic_ns() - started.began_ns
         said = _end_of(output)
-    return Ended(process.returncode, said, stopped, elapsed_ns)
+    return Ended(started.process.returncode, said, stopped, elapsed_ns, started.spent_ns)
 
 
-def _start(
-    text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes]
-) -> tuple[subprocess.Popen[bytes], int]:
+def _start(text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes]) -> Started:
     return shell_process.start(text, directory=directory, variables={"LC_ALL": "C", **environment}, output=output)
 
 

@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -29,10 +30,20 @@ PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def start(
-    text: str, *, directory: Path, variables: Mapping[str, str], output: IO[bytes]
-) -> tuple[subprocess.Popen[bytes], int]:
-    """The process, in a session of its own, and the monotonic time in ns at which its shell began.
+@dataclass(frozen=True)
+class Started:
+    """A command under way."""
+
+    process: subprocess.Popen[bytes]
+    """In a session of its own."""
+    began_ns: int
+    """The monotonic time at which its shell began."""
+    spent_ns: int
+    """CPU time that went before that into the process and the namespace; 0 if the kernel does not count it."""
+
+
+def start(text: str, *, directory: Path, variables: Mapping[str, str], output: IO[bytes]) -> Started:
+    """Starts it, and returns when its shell begins.
 
     Args:
         variables: what the command finds besides the little that every program does (`child_process.environment`).
@@ -58,7 +69,8 @@ def start(
         finally:
             os.close(says)
         begun.read(1)
-        return process, time.monotonic_ns()
+        began_ns = time.monotonic_ns()
+        return Started(process, began_ns, sum(map(_cpu_ns, (process.pid, *_children_of(process.pid)))))
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
@@ -87,8 +99,21 @@ def nothing_left() -> Iterator[None]:
 
 
 def _children() -> list[int]:
-    lists = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
-    return [int(pid) for text in lists for pid in text.split()]
+    return _children_of(os.getpid())
+
+
+def _children_of(process: int) -> list[int]:
+    found: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for path in Path(f"/proc/{process}/task").glob("*/children"):
+            found += map(int, path.read_text().split())
+    return found
+
+
+def _cpu_ns(process: int) -> int:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[0])
+    return 0
 
 
 def _alone() -> list[str]:

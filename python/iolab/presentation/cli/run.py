@@ -192,7 +192,8 @@ def run(
             )
         else:
             if command:
-                loaded = _of_commands(command, prepare, machine, engine, probes)
+                _refuse_with_command({"--engine": engine, "--section": section})
+                loaded = _of_commands(command, prepare, machine, probes)
             else:
                 assert experiment is not None
                 loaded = load(experiment, machine, engine, probes, sections=section or ())
@@ -275,16 +276,18 @@ def load(
     return loads(text, str(path), probes=probes, machine=machine)
 
 
-def _of_commands(
-    commands: list[str], prepare: str | None, machine: str | None, engine: str | None, probes: list[str]
-) -> Experiment:
+def _refuse_with_command(given: dict[str, object]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise InputError("only for a fio job file", where=option, remedy="leave it out")
+
+
+def _of_commands(commands: list[str], prepare: str | None, machine: str | None, probes: list[str]) -> Experiment:
     from iolab.adapters.experiment import loads
     from iolab.adapters.experiment.from_commands import text_of
 
     if machine not in (None, "host"):
         raise InputError("a command is timed on this host", where="--machine", remedy="leave --machine out")
-    if engine is not None:
-        raise InputError("only for a fio job file", where="--engine", remedy="leave --engine out")
     return loads(text_of(commands, prepare, Path.cwd()), "--command", probes=probes)
 
 
