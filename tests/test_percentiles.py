@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from iolab.base.histogram import told_quantile
+from iolab.base.histogram import known_quantile
 from iolab.presentation.table.trace import _quantiles
 from iolab.presentation.terminal import text_of
 
 
 @pytest.mark.parametrize(("share", "needed"), [(0.5, 20), (0.9, 100), (0.99, 1000), (0.999, 10_000)])
 def test_ten_values_lie_beyond(share: float, needed: int) -> None:
-    assert told_quantile([(1, 1, needed - 1)], share, 1.0) is None
-    assert told_quantile([(1, 1, needed)], share, 1.0) == 1
+    assert known_quantile([(1, 1, needed - 1)], share, 1.0) is None
+    assert known_quantile([(1, 1, needed)], share, 1.0) == 1
 
 
 def test_a_bucket_may_end_above_the_maximum_and_a_percentile_does_not() -> None:
-    assert told_quantile([(5_063_000, 5_112_000, 1000)], 0.99, 5_103_000.0) == 5_103_000
+    assert known_quantile([(5_063_000, 5_112_000, 1000)], 0.99, 5_103_000.0) == 5_103_000
 
 
 def test_a_trace_of_few_requests_has_no_far_percentiles() -> None:

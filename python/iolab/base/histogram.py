@@ -53,7 +53,7 @@ def few(share: float) -> str:
     return f"of fewer than {values_needed(share):,} values, fewer than {BEYOND} lie beyond it"
 
 
-def told_quantile(histogram: Sequence[Bucket], share: float, highest: float) -> float | None:
+def known_quantile(histogram: Sequence[Bucket], share: float, highest: float) -> float | None:
     """`quantile`, and None where too few values lie beyond it. A bucket may end above the highest value that was
     seen, which is `highest`; a quantile does not."""
     if sum(count for _, _, count in histogram) < values_needed(share):

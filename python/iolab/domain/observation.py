@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from iolab.base.histogram import Bucket, merged, share_over, told_quantile
+from iolab.base.histogram import Bucket, known_quantile, merged, share_over
 from iolab.domain import native_types as native
 from iolab.domain import phase_record
 from iolab.domain.phase_record import JobRecord, Observations, PhaseRecord
@@ -176,7 +176,7 @@ class Observation:
 
         From the histogram: at most 1 % above the true quantile, and never above the highest latency.
         """
-        return told_quantile(self._histogram, share, self.latency_max() or 0.0)
+        return known_quantile(self._histogram, share, self.latency_max() or 0.0)
 
     def latency_share_over(self, threshold_ns: int) -> float | None:
         """The share of operations, 0 to 1, that took longer than the threshold; None where none completed."""

@@ -164,18 +164,24 @@ impl Scheduler for OneByOne {
     }
 }
 
+/// The scheduler gives out one request at a time; of the two, the first is at the device.
+fn with_one_of_two_at_the_device(runs: Runs) -> (RequestQueue, RequestId) {
+    let hardware = HardwareRules {
+        runs,
+        ..HardwareRules::SINGLE
+    };
+    let mut queue = queue(Box::new(OneByOne::default()), 64, hardware);
+    submit_on(&mut queue, 0, 100);
+    submit_on(&mut queue, 0, 200);
+    let first = queue.dispatch(0).unwrap();
+    assert!(dispatched(&mut queue).is_empty());
+    (queue, first)
+}
+
 #[test]
 fn a_completion_runs_a_queue_only_where_the_driver_does_so() {
     let asked_at = |runs| {
-        let hardware = HardwareRules {
-            runs,
-            ..HardwareRules::SINGLE
-        };
-        let mut queue = queue(Box::new(OneByOne::default()), 64, hardware);
-        submit_on(&mut queue, 0, 100);
-        submit_on(&mut queue, 0, 200);
-        let first = queue.dispatch(0).unwrap();
-        assert!(dispatched(&mut queue).is_empty());
+        let (mut queue, first) = with_one_of_two_at_the_device(runs);
         queue.completed(1_000_000, first, &mut Vec::new());
         let at_once = dispatched(&mut queue);
         let again_at = queue.next_wakeup();
@@ -194,15 +200,7 @@ fn a_completion_runs_a_queue_only_where_the_driver_does_so() {
 
 #[test]
 fn who_is_woken_by_a_completion_goes_before_the_thread_that_runs_the_queue_again() {
-    let hardware = HardwareRules {
-        runs: KERNEL_6_1,
-        ..HardwareRules::SINGLE
-    };
-    let mut queue = queue(Box::new(OneByOne::default()), 64, hardware);
-    submit_on(&mut queue, 0, 100);
-    submit_on(&mut queue, 0, 200);
-    let first = queue.dispatch(0).unwrap();
-    assert!(dispatched(&mut queue).is_empty());
+    let (mut queue, first) = with_one_of_two_at_the_device(KERNEL_6_1);
     queue.completed(2_990_000, first, &mut Vec::new());
     queue.wake(3_000_000);
     assert!(dispatched(&mut queue).is_empty());

@@ -15,7 +15,7 @@ from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.results import Results
 from iolab.adapters.importer.source import Source
 from iolab.base.errors import InputError
-from iolab.base.histogram import few, told_quantile
+from iolab.base.histogram import few, known_quantile
 
 BITS = 6
 BINS_NS, BINS_US = 29 << BITS, 19 << BITS
@@ -60,7 +60,7 @@ def _parse(source: Source, results: Results) -> None:
         row.add("latency_ns_mean", sum(at[place] * count for place, count in bins.items()) / ops, op=op)
         buckets = [(at[place], count) for place, count in sorted(bins.items())]
         for short, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
-            value = told_quantile([(ns, ns, count) for ns, count in buckets], share, buckets[-1][0])
+            value = known_quantile([(ns, ns, count) for ns, count in buckets], share, buckets[-1][0])
             row.add(f"latency_ns_{short}", value, op=op, absent=few(share))
         row.histogram(buckets, op=op)
 

@@ -22,7 +22,7 @@ from iolab.adapters.importer.results import Results, Row
 from iolab.adapters.importer.series import INTERVALS_MAX
 from iolab.adapters.importer.source import Source
 from iolab.base.errors import InputError
-from iolab.base.histogram import few, told_quantile
+from iolab.base.histogram import few, known_quantile
 
 KIB = 1024
 NS_PER_MS = 1e6
@@ -161,7 +161,7 @@ def _add_total(row: Row, log: _Log, op: str, direction: LogDirection, by_operati
 def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]], highest: float) -> None:
     row.histogram(buckets, op=op)
     for short, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
-        found = told_quantile([(at, at, count) for at, count in buckets], share, highest)
+        found = known_quantile([(at, at, count) for at, count in buckets], share, highest)
         row.add(f"latency_ns_{short}", found, op=op, absent=few(share))
 
 

@@ -20,7 +20,7 @@ from iolab.adapters.importer.fio_document import job_list, started_unix_ns
 from iolab.adapters.importer.fio_job import MIXED, WAYS, Job, Latency, Side, number, table
 from iolab.adapters.importer.results import MAIN, Results, Row
 from iolab.adapters.importer.source import Source
-from iolab.base.histogram import few, told_quantile
+from iolab.base.histogram import few, known_quantile
 from iolab.base.strict_json import JsonObject
 
 NAMES_MAX = 3
@@ -210,7 +210,7 @@ def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all")
         alone = latencies[0].percentiles_ns.get(short) if len(latencies) == 1 else None
         # fio's bins are wider than a nanosecond: what it calls p99.9 may lie above the largest that there was.
         own = min(alone, highest) if alone is not None else None
-        value = own if own is not None else told_quantile([(at, at, n) for at, n in bins], share, highest)
+        value = own if own is not None else known_quantile([(at, at, n) for at, n in bins], share, highest)
         row.add(f"latency_ns_{short}", value, op=op, job=name, absent=few(share) if bins else NO_QUANTILE)
 
 

@@ -115,13 +115,12 @@ STRESS_NG = figures_format(
             percent=of("cpu_percent"),
             resident=of("resident_bytes_max", KIB),
         ),
-        rule(
-            rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++{_figure('rate')} MB/sec read rate",
-            rate=of("rate_bytes_per_s", MIB, "read"),
-        ),
-        rule(
-            rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++{_figure('rate')} MB/sec write rate",
-            rate=of("rate_bytes_per_s", MIB, "write"),
+        *(
+            rule(
+                rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++{_figure('rate')} MB/sec {op} rate",
+                rate=of("rate_bytes_per_s", MIB, op),
+            )
+            for op in ("read", "write")
         ),
     ],
 )
@@ -251,17 +250,15 @@ HAMMERDB = figures_format(
     words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
     rules=[
         rule(
-            rf".{{0,60}}?TEST RESULT : System achieved {_figure('new')} NOPM from {_figure('all')} [\w ]{{1,40}}?TPM",
+            rf".{{0,60}}?TEST RESULT : System achieved {figures}",
             begins=True,
             new=of("new_orders_per_min"),
             all=of("transactions_per_min"),
-        ),
-        rule(
-            rf".{{0,60}}?TEST RESULT : System achieved {_figure('all')} [\w ]{{1,40}}?TPM at {_figure('new')} NOPM",
-            begins=True,
-            new=of("new_orders_per_min"),
-            all=of("transactions_per_min"),
-        ),
+        )
+        for figures in (
+            rf"{_figure('new')} NOPM from {_figure('all')} [\w ]{{1,40}}?TPM",
+            rf"{_figure('all')} [\w ]{{1,40}}?TPM at {_figure('new')} NOPM",
+        )
     ],
 )
 

@@ -19,7 +19,7 @@ from iolab.adapters.importer.series import Series
 from iolab.adapters.importer.source import Line, Source
 from iolab.adapters.importer.text import number
 from iolab.base.errors import InputError
-from iolab.base.histogram import few, told_quantile
+from iolab.base.histogram import few, known_quantile
 
 NS_PER_MS, NS_PER_S, NS_PER_US = 1e6, 1e9, 1e3
 LINES_LOOKED_AT = 20
@@ -207,7 +207,7 @@ class _Log:
             bounds = [(int(_bound_us(place) * NS_PER_US), count) for place, count in sorted(self.buckets.items())]
             row.histogram(bounds, op="all")
             for short, share in QUANTILES:
-                found = told_quantile([(at, at, count) for at, count in bounds], share, self.most_us * NS_PER_US)
+                found = known_quantile([(at, at, count) for at, count in bounds], share, self.most_us * NS_PER_US)
                 row.add(f"latency_ns_{short}", found, absent=few(share))
         self._add_series(row, period_s or 1.0)
 
