@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from iolab.domain.verdict import FIRST_LOOK, control_false_discovery, judge
 from iolab.domain.verdict.interval import interval
-from iolab.domain.verdict.sequential import nominal_level
+from iolab.domain.verdict.looks import nominal_level
 from iolab.domain.verdict.unpaired import p_value
 from numpy.typing import NDArray
 from result import Result, bounded
