@@ -21,7 +21,7 @@ TEST_PYTHON = OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n $(TEST_PROCESSES) --
 TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 1 )))
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
-COUNTER_SOURCES := $(wildcard python/iolab/adapters/guest/counter/*)
+COUNTER_SOURCES := $(wildcard python/iolab/machines/guest/counter/*)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-rust test-python test-both programs-demo programs-test check check-rust check-python \

@@ -70,7 +70,7 @@ class Cases:
     """In the child."""
 
     def __init__(self, seed: int, directory: Path) -> None:
-        from iolab.adapters.guest import programs
+        from iolab.machines.guest import programs
 
         self.seed = seed
         self.case = directory / "case"
@@ -139,7 +139,7 @@ class Cases:
 
     def _booted(self, rng: random.Random) -> list[str]:
         """By QEMU: a kernel whose header or code is changed."""
-        from iolab.adapters.guest import programs
+        from iolab.machines.guest import programs
         from support.tiny_kernels import image, speaks
 
         if self.real_qemu is None:
@@ -155,7 +155,7 @@ class Cases:
             programs.qemu = kept
 
     def _session(self, rng: random.Random) -> list[str]:
-        from iolab.adapters.guest import session
+        from iolab.machines.guest import session
 
         messages = [{"up": "x"}, {"step": 0, "told": {"status": 0}}, {"end": True}]
         where = 'for word; do case "$word" in file,id=agent,path=*) exec > "${word##*=}";; esac; done'
@@ -165,7 +165,7 @@ class Cases:
 
     def _modules(self, rng: random.Random) -> list[str]:
         """Needs at random, circles among them; files that are damaged, packed, or none."""
-        from iolab.adapters.guest.modules import Modules
+        from iolab.machines.guest.modules import Modules
 
         directory = self.case / "modules"
         directory.mkdir()
@@ -189,9 +189,9 @@ class Cases:
 
     def _parameters(self, rng: random.Random) -> list[str]:
         """Whatever a drive accepts, QEMU is told no path, and nothing beside the property."""
-        from iolab.adapters.experiment import loads
-        from iolab.adapters.guest import guest, qemu
         from iolab.domain.trial.drive_properties import PROPERTIES
+        from iolab.files.experiment import loads
+        from iolab.machines.guest import guest, qemu
 
         drive = rng.choice(list(PROPERTIES))
         known = [*PROPERTIES[drive], *QEMU_NAMES]
@@ -239,7 +239,7 @@ class Cases:
 
     @staticmethod
     def _run(trial: Trial) -> Record:
-        from iolab.adapters.guest import guest
+        from iolab.machines.guest import guest
 
         return guest.execute(trial, lambda _: None, lambda: False)
 
@@ -267,9 +267,9 @@ WEIGHTS = {
 
 def _sample(text: str) -> tuple[str, list[Any]]:
     """An experiment, and what an honest agent would say in it."""
-    from iolab.adapters import control
-    from iolab.adapters.guest import plan
-    from iolab.adapters.guest.modules import Modules
+    from iolab.machines import control
+    from iolab.machines.guest import plan
+    from iolab.machines.guest.modules import Modules
     from support.agents import answers, record
 
     trial = _trial(f"{text}{UNCOUNTED}")
@@ -340,7 +340,7 @@ def _counts() -> bytes:
 
 
 def _trial(text: str, limit_s: float = 60.0) -> Trial:
-    from iolab.adapters.experiment import loads
+    from iolab.files.experiment import loads
 
     (trial,) = _round(loads(text, "guest.toml"))
     assert trial.guest is not None
@@ -348,7 +348,7 @@ def _trial(text: str, limit_s: float = 60.0) -> Trial:
 
 
 def _round(experiment: Any) -> list[Trial]:
-    from iolab.adapters.run.plan import Plan
+    from iolab.studies.run.plan import Plan
 
     return list(Plan(experiment, 1).round(0))
 

@@ -109,15 +109,15 @@ PLANNED = (0, 1, 2, 3, 130)
 
 
 def stop_after_planning() -> None:
-    import iolab.adapters.run
+    import iolab.studies.run
 
-    iolab.adapters.run.run = planned_only
+    iolab.studies.run.run = planned_only
 
 
 def planned_only(experiment: Any, *arguments: Any, **options: Any) -> Any:
-    """In the place of `iolab.adapters.run.run`: everything before the first trial, with the first round planned."""
-    from iolab.adapters.run.plan import Plan
+    """In the place of `iolab.studies.run.run`: everything before the first trial, with the first round planned."""
     from iolab.base.errors import InterruptedRun
+    from iolab.studies.run.plan import Plan
 
     Plan(experiment, 1).check()
     raise InterruptedRun("planned")
@@ -130,7 +130,7 @@ def _told(*arguments: str, statuses: tuple[int, ...] = (0, 1, 2, 3)) -> list[str
 
 
 def _formats() -> list[str]:
-    from iolab.adapters.importer.formats import FORMATS
+    from iolab.files.importer.formats import FORMATS
 
     return list(FORMATS)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from family import Attack, Family, Lane, Outcome
 from ground import Ground, digest, ground, ill_told, mounted, run_to_end
-from iolab.adapters.system import tracefs
+from iolab.machines.system import tracefs
 from support.devices import MIB, command
 from support.leftovers import LASTING_TUNABLES, Leftovers, look
 from support.runs import events

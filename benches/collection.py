@@ -24,14 +24,14 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from iolab.adapters.store import trial_file
-from iolab.adapters.store.directory import create
-from iolab.adapters.store.event import RunStarted
-from iolab.adapters.store.journal import Clocks, Journal
-from iolab.adapters.store.rows import TableRow
-from iolab.adapters.store.state import describe_finished
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from iolab.files.store import trial_file
+from iolab.files.store.directory import create
+from iolab.files.store.event import RunStarted
+from iolab.files.store.journal import Clocks, Journal
+from iolab.files.store.rows import TableRow
+from iolab.files.store.state import describe_finished
 from result import Result, bounded
 
 PROGRAM = Path(sys.executable).parent / "iolab"

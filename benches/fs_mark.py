@@ -134,9 +134,9 @@ def run_ours(options: dict[str, int], root: Path) -> Sample:
 
 def phase(options: dict[str, int], root: Path) -> native_types.MetadataPhase:
     """The engine's metadata phase (crates/engine/src/metadata/mod.rs) for a workload of kind `fs_mark`."""
-    from iolab.adapters.host.metadata import placed
     from iolab.domain import workload
     from iolab.domain.trial import MetadataPhase
+    from iolab.machines.host.metadata import placed
 
     kind = workload.KINDS["fs_mark"]
     (loop,) = kind.phases(kind.options.model_validate({**options, "sync": "none", "keep": True}), ours.SEED)

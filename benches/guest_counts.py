@@ -69,8 +69,8 @@ def measure(quick: bool) -> list[Result]:
 
 
 def chosen_kernel() -> str:
-    from iolab.adapters.guest import kernel, programs
     from iolab.base.errors import IolabError
+    from iolab.machines.guest import kernel, programs
 
     try:
         programs.qemu(), programs.agent(), programs.counter()
@@ -103,7 +103,7 @@ def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = Tru
     """Args:
     cache: another directory of caches than the user's.
     """
-    from iolab.adapters.store import read
+    from iolab.files.store import read
 
     probes = "" if counting else "[probes]\ninstructions = false\n"
     path = run.with_suffix(".toml")
@@ -151,7 +151,7 @@ def spread(name: str, per_op: Sequence[float], commands: list[str]) -> list[Resu
 
 def cold_start(kernel: str, place: Path, rounds: int) -> Result:
     """Of a kernel that is cached and was never booted: its functions are read first."""
-    from iolab.adapters.guest import cache
+    from iolab.machines.guest import cache
 
     took = []
     for number in range(rounds):
@@ -185,7 +185,7 @@ def own(counts: Any) -> float:
 
 
 def kernel_tree() -> Path:
-    from iolab.adapters.guest import cache
+    from iolab.machines.guest import cache
 
     tree = cache.directory("bench") / "linux"
     if not tree.exists():

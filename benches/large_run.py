@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import ours
-from iolab.adapters import experiment
-from iolab.adapters.run import run
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.phase_record import PhaseRecord
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceIdentity, Trial
+from iolab.files import experiment
 from iolab.presentation.progress.plain import PlainDisplay
+from iolab.studies.run import run
 
 EXPERIMENT = """
 seed = 1

@@ -63,9 +63,9 @@ def on_kernel(name: str, directory: Path, *, quick: bool) -> Rows:
 
 def rows_of(name: str, place: Path, *, quick: bool) -> Rows:
     """The cells of a published file, as the run in `place` measured them."""
-    from iolab.adapters.reproduction import load
-    from iolab.adapters.reproduction.measured import Measured
-    from iolab.adapters.store import read
+    from iolab.files.store import read
+    from iolab.studies.reproduction import load
+    from iolab.studies.reproduction.measured import Measured
 
     found = Measured(read(place))
     rows: Rows = {}
@@ -82,10 +82,10 @@ def rows_of(name: str, place: Path, *, quick: bool) -> Rows:
 
 def compared(name: str, measured: Rows, directory: Path, *, quick: bool) -> list[Result]:
     """A line for each table: how far off the model is, and the best null predictor."""
-    from iolab.adapters.reproduction import compare, load
-    from iolab.adapters.reproduction.null import best
-    from iolab.adapters.reproduction.score import QUARTER, typical_factor
-    from iolab.adapters.store import read
+    from iolab.files.store import read
+    from iolab.studies.reproduction import compare, load
+    from iolab.studies.reproduction.null import best
+    from iolab.studies.reproduction.score import QUARTER, typical_factor
 
     text = (ROOT / "experiments" / f"{name}.toml").read_text()
     run(shorter(text) if quick else text, directory / "model", rounds=1 if quick else None)

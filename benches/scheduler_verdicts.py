@@ -11,10 +11,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from iolab.adapters.store.read import read
-from iolab.adapters.store.sweep import Cell, SweepDirectory
 from iolab.base.quantity import change, scale_for
 from iolab.domain.summary import Summary, summarise
+from iolab.files.store.read import read
+from iolab.files.store.sweep import Cell, SweepDirectory
 from statistics_simulation import write
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "schedulers.md"

@@ -21,13 +21,13 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 
 import sleeping_trial  # noqa: E402 (after the path)
-from iolab.adapters.cluster.connection import Connection  # noqa: E402
-from iolab.adapters.cluster.pool import ClusterPool  # noqa: E402
-from iolab.adapters.run import sweep  # noqa: E402
-from iolab.adapters.simulator import RunAhead  # noqa: E402
 from iolab.domain.record import Record  # noqa: E402
 from iolab.domain.trial import Trial  # noqa: E402
+from iolab.machines.cluster.connection import Connection  # noqa: E402
+from iolab.machines.cluster.pool import ClusterPool  # noqa: E402
+from iolab.machines.model import RunAhead  # noqa: E402
 from iolab.presentation.progress.plain import PlainDisplay  # noqa: E402
+from iolab.studies.run import sweep  # noqa: E402
 from ray_nodes import RayNodes  # noqa: E402
 from result import Result, at_least, paired  # noqa: E402
 

@@ -85,7 +85,7 @@ def compared(what: str, records: int, rounds: int, ours: list[str], peers: dict[
                 rates(found[name]),
                 name,
                 target=at_least(1),
-                commands=["iolab.adapters.trace.study", shown(peer)],
+                commands=["iolab.studies.trace.study", shown(peer)],
             )
             for name, peer in peers.items()
         ),

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import loop_device
 import polars as pl
-from iolab.adapters.trace import export, study, trace_of
-from iolab.adapters.trace.record import record
 from iolab.domain.native_types import Phase
 from iolab.domain.workload import KINDS
+from iolab.studies.trace import export, study, trace_of
+from iolab.studies.trace.record import record
 from result import NotMeasured, Result, bounded, plain
 from startup import MEMORY
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from iolab.adapters.tuner.proposer import SAMPLER, SAMPLERS, drawn, proposer
 from iolab.domain.tune.answer import Fresh
 from iolab.domain.tune.answer import answer as decide
 from iolab.domain.tune.search import Arm, Block, Budget, Search
 from iolab.domain.tune.space import Parameter, Point, Space
 from iolab.domain.tune.tuning import Tuning
 from iolab.domain.verdict import FIRST_LOOK, Judgement, judge_sequential
+from iolab.studies.tuner.proposer import SAMPLER, SAMPLERS, drawn, proposer
 from numpy.typing import NDArray
 from result import Result, bounded
 from statistics_simulation import write

@@ -117,7 +117,7 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def own_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test beside the others takes no lock that one of them could be refused."""
     if not _is_alone(request.node) and not _shares_the_machine(request.node):
-        from iolab.adapters.system import state
+        from iolab.machines.system import state
 
         where = request.getfixturevalue("tmp_path_factory").getbasetemp() / "locks"
         where.mkdir(mode=0o700, exist_ok=True)
@@ -127,7 +127,7 @@ def own_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def kernel_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The test's directory, in which sys/... and proc/... stand for the kernel's own files."""
-    from iolab.adapters.system.action import setting
+    from iolab.machines.system.action import setting
 
     def is_setting(path: Path) -> bool:
         return path.is_relative_to(tmp_path) and setting.is_named_as_setting(Path("/") / path.relative_to(tmp_path))

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from iolab.adapters.experiment import Experiment, loads
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import DeviceIdentity, LoadPhase, Trial
+from iolab.files.experiment import Experiment, loads
 
 MS = 1_000_000
 EXPERIMENT = """\

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import loads
-from iolab.adapters.run.attribute import Asked, Attributed, mixed
-from iolab.adapters.run.plan import trials
 from iolab.domain.attribute.design import mixtures
 from iolab.domain.attribute.judgement import Attribution, attribute
 from iolab.domain.bisect.outliers import weights_of
+from iolab.files.experiment import loads
 from iolab.presentation.table.attribution import lines
+from iolab.studies.run.attribute import Asked, Attributed, mixed
+from iolab.studies.run.plan import trials
 from support.command_line import CommandLine
 
 Truth = Callable[[np.ndarray], np.ndarray]

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import backing, swap
-from iolab.adapters.system.block import BlockDevice
 from iolab.base.errors import InputError
+from iolab.machines.system import backing, swap
+from iolab.machines.system.block import BlockDevice
 from support.command_line import CommandLine
 from support.devices import MIB, attach, command, detach, have_device_mapper, mounted, sparse_file
 

@@ -30,16 +30,16 @@ ELSEWHERE = {
     "base/beneath.py": "the one way in",
     "base/durable.py": "by descriptor",
     "base/output_file.py": "by descriptor",
-    "adapters/control": "files of the kernel",
-    "adapters/host": "targets, by descriptor of directories that were checked, and files of the kernel",
-    "adapters/system": "targets, files of the kernel, and the state directory, which only this user may write",
-    "adapters/guest": "a directory of iolab's own, and a cache below the user's own",
-    "adapters/trace/record.py": "files of tracefs",
-    "adapters/trace/synthetic.py": "a temporary directory that only this user may enter",
-    "adapters/cluster/agent.py": "a temporary directory that only this user may enter",
+    "machines/control": "files of the kernel",
+    "machines/host": "targets, by descriptor of directories that were checked, and files of the kernel",
+    "machines/system": "targets, files of the kernel, and the state directory, which only this user may write",
+    "machines/guest": "a directory of iolab's own, and a cache below the user's own",
+    "studies/trace/record.py": "files of tracefs",
+    "studies/trace/synthetic.py": "a temporary directory that only this user may enter",
+    "machines/cluster/agent.py": "a temporary directory that only this user may enter",
     "presentation/cli/reproduce.py": "a temporary directory that only this user may enter",
-    "adapters/run/origin.py": "the state directory, which only this user may write",
-    "adapters/store/session.py": "files of /proc",
+    "studies/run/origin.py": "the state directory, which only this user may write",
+    "files/store/session.py": "files of /proc",
     "presentation/table/csv.py": "columns of a frame are renamed",
     "presentation/cli/output.py": "nothing but /dev/null",
     "presentation/terminal.py": "nothing but /dev/null",
@@ -47,7 +47,7 @@ ELSEWHERE = {
     "presentation/site/assets.py": "files that come with iolab",
 }
 """Where files are changed that lie in no such directory, or by descriptor."""
-OF_RUNS = ("adapters/store", "adapters/collection", "adapters/tuner", "adapters/run", "presentation/site")
+OF_RUNS = ("files/store", "files/collection", "studies/tuner", "studies/run", "presentation/site")
 """Packages that read such directories: through `read_bounded(..., within=...)` and `beneath` alone."""
 
 
@@ -132,7 +132,7 @@ def test_nothing_else_opens_what_lies_in_directories_of_others() -> None:
     ],
 )
 def test_another_way_is_found(code: str) -> None:
-    assert list(offences(iter([("adapters/store/x.py", ast.parse(code))])))
+    assert list(offences(iter([("files/store/x.py", ast.parse(code))])))
 
 
 def test_what_is_excused_is_there() -> None:

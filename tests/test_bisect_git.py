@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.experiment.commits import with_commits
-from iolab.adapters.system import git, group
 from iolab.base.errors import InputError
+from iolab.files.experiment import loads
+from iolab.files.experiment.commits import with_commits
+from iolab.machines.system import git, group
 from support.command_line import CommandLine, wait_until
 from support.leftovers import processes_in
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import bounded, life
-from iolab.adapters.system.action import CannotUndo
-from iolab.adapters.system.bounded import NoAnswer
 from iolab.base.errors import InputError
+from iolab.machines.system import bounded, life
+from iolab.machines.system.action import CannotUndo
+from iolab.machines.system.bounded import NoAnswer
 
 
 @pytest.fixture

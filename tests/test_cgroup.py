@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from iolab.adapters.host import weights
-from iolab.adapters.system import block, cgroup, io_cost, mounts, swap
-from iolab.adapters.system.action import DisableController, SwapOff
-from iolab.adapters.system.block import BlockDevice
-from iolab.adapters.system.cgroup import Cgroup, Hierarchy
-from iolab.adapters.system.undo import UndoJournal, restore_abandoned
 from iolab.base.errors import MachineError
+from iolab.machines.host import weights
+from iolab.machines.system import block, cgroup, io_cost, mounts, swap
+from iolab.machines.system.action import DisableController, SwapOff
+from iolab.machines.system.block import BlockDevice
+from iolab.machines.system.cgroup import Cgroup, Hierarchy
+from iolab.machines.system.undo import UndoJournal, restore_abandoned
 
 
 @pytest.fixture

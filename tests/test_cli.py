@@ -39,7 +39,7 @@ def test_starting_loads_nothing_heavy(statement: str) -> None:
 
 def test_a_worker_loads_no_numerics() -> None:
     """One is started for every run, and they take longer to load than all else."""
-    assert not modules_after("import iolab.adapters.worker").intersection(set(HEAVY) - {"pydantic", "iolab._native"})
+    assert not modules_after("import iolab.machines.worker").intersection(set(HEAVY) - {"pydantic", "iolab._native"})
 
 
 def test_help_names_every_command_and_each_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def test_a_defect_is_one_line_that_says_so(monkeypatch: pytest.MonkeyPatch, caps
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("nobody\nforesaw this")
 
-    monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", broken)
+    monkeypatch.setattr("iolab.machines.system.undo.restore_dead", broken)
     assert invoke(["restore"]) == module.EXIT_DEFECT
     assert capsys.readouterr().err.splitlines() == [
         "iolab: ZeroDivisionError: nobody foresaw this; this is a defect in iolab; "
@@ -105,7 +105,7 @@ def test_a_panic_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     def panicking(*_: object, **__: object) -> None:
         raise PanicException("index out of bounds")
 
-    monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", panicking)
+    monkeypatch.setattr("iolab.machines.system.undo.restore_dead", panicking)
     assert invoke(["restore"]) == module.EXIT_DEFECT
     assert capsys.readouterr().err.startswith("iolab: PanicException: index out of bounds; this is a defect in iolab;")
 
@@ -114,7 +114,7 @@ def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", interrupted)
+    monkeypatch.setattr("iolab.machines.system.undo.restore_dead", interrupted)
     assert invoke(["restore"]) == 130
     assert capsys.readouterr().err == "iolab: interrupted\n"
 
@@ -186,7 +186,7 @@ def test_a_run_in_which_every_trial_failed_is_no_success(
     run = stored_run(
         tmp_path / "run", executor=FakeExecutor(status_of=lambda trial: "ok" if trial.trial < good else "failed")
     )
-    monkeypatch.setattr("iolab.adapters.run.run", lambda *_, **__: run)
+    monkeypatch.setattr("iolab.studies.run.run", lambda *_, **__: run)
     (tmp_path / "experiment.toml").write_text(TWO_SETTINGS)
     for form in ((), ("--json",)):
         assert invoke(["run", str(tmp_path / "experiment.toml"), *form]) == status
@@ -328,8 +328,8 @@ def test_the_list_of_machines_ends_with_how_good_the_models_are(capsys: pytest.C
 
 
 def test_the_listed_machines_are_those_an_experiment_may_name(capsys: pytest.CaptureFixture[str]) -> None:
-    from iolab.adapters.experiment import loads
     from iolab.base.errors import IolabError
+    from iolab.files.experiment import loads
 
     workload = '[workloads.w]\nduration = "1s"\n'
     assert invoke(["list", "machines", "--json"]) == 0

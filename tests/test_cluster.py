@@ -22,21 +22,21 @@ from typing import Any
 
 import pytest
 from fake_machine import SilentDisplay, experiment, record_of
-from iolab.adapters.cluster import address, connection, hosts
-from iolab.adapters.cluster.agent import Agent
-from iolab.adapters.cluster.connection import Connection, HostLost
-from iolab.adapters.cluster.environment import environment
-from iolab.adapters.cluster.hosts import HostRounds
-from iolab.adapters.host.local_process import LocalProcess
-from iolab.adapters.run import remote_hosts, resume, run
-from iolab.adapters.run.plan import Plan
-from iolab.adapters.store import read
-from iolab.adapters.system.lock import Lock
 from iolab.base import child_process
 from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.domain.executor import LeftBehind, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from iolab.files.store import read
+from iolab.machines.cluster import address, connection, hosts
+from iolab.machines.cluster.agent import Agent
+from iolab.machines.cluster.connection import Connection, HostLost
+from iolab.machines.cluster.environment import environment
+from iolab.machines.cluster.hosts import HostRounds
+from iolab.machines.host.local_process import LocalProcess
+from iolab.machines.system.lock import Lock
+from iolab.studies.run import remote_hosts, resume, run
+from iolab.studies.run.plan import Plan
 from support.runs import times_finished
 
 ROUNDS = 6
@@ -261,9 +261,9 @@ def test_a_cluster_that_fails_to_start_a_server_for_its_client_is_asked_again(
             raise ConnectionAbortedError(f"Initialization failure from server:\n{told}\n")
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
-    monkeypatch.delitem(sys.modules, "iolab.adapters.cluster.driver", raising=False)
-    driver = importlib.import_module("iolab.adapters.cluster.driver")
-    del sys.modules["iolab.adapters.cluster.driver"]
+    monkeypatch.delitem(sys.modules, "iolab.machines.cluster.driver", raising=False)
+    driver = importlib.import_module("iolab.machines.cluster.driver")
+    del sys.modules["iolab.machines.cluster.driver"]
     monkeypatch.setattr(driver, "CONNECT_AGAIN_S", 0.0)
     if said is None:
         driver.connect("ray://head:10001")
@@ -290,7 +290,7 @@ def test_a_node_that_ends_says_why_in_one_line(says: str, why: str, tmp_path: Pa
     logged = "(raylet) store.cc:366: Disconnecting client due to connection trouble with code 2"
     (scripts / "scripts.py").write_text(f"print({says!r}, flush=True)\nprint({logged!r}, flush=True)\n")
     node = subprocess.Popen(
-        [*child_process.python("iolab.adapters.cluster.node"), "head:1", "a"],
+        [*child_process.python("iolab.machines.cluster.node"), "head:1", "a"],
         env={**child_process.python_environment(), "PYTHONPATH": f"{tmp_path}:{os.pathsep.join(sys.path)}"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

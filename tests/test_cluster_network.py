@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 from fake_machine import SilentDisplay
-from iolab.adapters.cluster.connection import Connection
-from iolab.adapters.cluster.pool import ClusterPool
-from iolab.adapters.run import sweep
-from iolab.adapters.simulator import RunAhead
+from iolab.machines.cluster.connection import Connection
+from iolab.machines.cluster.pool import ClusterPool
+from iolab.machines.model import RunAhead
+from iolab.studies.run import sweep
 from ray_nodes import RayNodes
 from support.command_line import CommandLine, Outcome, wait_until
 from support.guests import kernel_or_skip

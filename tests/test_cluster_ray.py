@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 from fake_machine import SilentDisplay
-from iolab.adapters.cluster import OnCluster
-from iolab.adapters.run import sweep
-from iolab.adapters.simulator import RunAhead
-from iolab.adapters.store import read
-from iolab.adapters.store.sweep import SweepDirectory
 from iolab.base.errors import MachineError
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from iolab.files.store import read
+from iolab.files.store.sweep import SweepDirectory
+from iolab.machines.cluster import OnCluster
+from iolab.machines.model import RunAhead
+from iolab.studies.run import sweep
 from ray_nodes import RayNodes, processes_of
 from support.runs import times_finished
 from typing_extensions import override

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 from conftest import CommandLine
 from fake_machine import FakeExecutor
-from iolab.adapters.collection import labels
-from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError
 from iolab.domain.collection import query
 from iolab.domain.collection.hardware import hardware_id, hardware_of, unlike
 from iolab.domain.summary import summarise
+from iolab.files.collection import labels
+from iolab.files.collection.collection import Collection
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.site import overview
 from support.stored import MACHINE, stored_run
@@ -85,7 +85,7 @@ def test_what_is_kept_of_a_run_is_what_show_tells(runs: Path) -> None:
     collection = Collection(runs)
     collection.refresh()
     ((_, extract),) = collection.extracts([collection.entry("old")])
-    from iolab.adapters.store import read
+    from iolab.files.store import read
 
     summary = summarise(read(runs / "old"))
     told = {(one.metric, one.setting): (one.judgement.verdict, one.judgement.ratio) for one in summary.comparisons}
@@ -154,7 +154,7 @@ def test_the_index_follows_runs_that_come_change_and_go(runs: Path) -> None:
 
 
 def test_many_runs_are_read_by_other_processes(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolab.adapters.collection.reading.ALONE_MAX", 1)
+    monkeypatch.setattr("iolab.files.collection.reading.ALONE_MAX", 1)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     shutil.rmtree(runs / ".iolab-index", ignore_errors=True)
     assert listed(runs, "verdict:slower") == ["old"]
@@ -167,7 +167,7 @@ def test_nothing_is_read_again_that_did_not_change(runs: Path, monkeypatch: pyte
     def refuse(*_: object) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr("iolab.adapters.collection.reading.read_runs", refuse)
+    monkeypatch.setattr("iolab.files.collection.reading.read_runs", refuse)
     assert listed(runs) == before
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.host import host
-from iolab.adapters.run import plan
-from iolab.adapters.system import shell
 from iolab.base.errors import InputError
 from iolab.domain.phase_record import Usage, jobs_of
 from iolab.domain.record import Record
+from iolab.files.experiment import loads
+from iolab.machines.host import host
+from iolab.machines.system import shell
+from iolab.studies.run import plan
 from support.command_line import CommandLine
 from support.leftovers import processes_in
 

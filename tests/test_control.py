@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters import control
-from iolab.adapters.control import CONTROLS, Context
-from iolab.adapters.system.block import device_at, shown
-from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import InputError, MachineError
+from iolab.machines import control
+from iolab.machines.control import CONTROLS, Context
+from iolab.machines.system.block import device_at, shown
+from iolab.machines.system.undo import UndoJournal
 from support.trials import io_trial, scratch_target
 
 JUNK = st.one_of(

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters import control
-from iolab.adapters.control import Context, UnsupportedSetting
-from iolab.adapters.control.cell import LETTERS, Cell, resolve
-from iolab.adapters.experiment import loads
-from iolab.adapters.system.block import device_at
-from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import InputError
+from iolab.files.experiment import loads
+from iolab.machines import control
+from iolab.machines.control import Context, UnsupportedSetting
+from iolab.machines.control.cell import LETTERS, Cell, resolve
+from iolab.machines.system.block import device_at
+from iolab.machines.system.undo import UndoJournal
 from support.experiments import SCRATCH, experiment
 from support.trials import io_trial, scratch_target
 
@@ -117,7 +117,7 @@ def test_another_engine_cannot_queue_elsewhere(placed: dict[str, control.Applied
 @pytest.mark.root
 @pytest.mark.machine
 def test_a_loop_device_s_threads_are_its_interrupt_and_are_let_go(loop_device: Path, state_dir: Path) -> None:
-    from iolab.adapters.system import interrupt
+    from iolab.machines.system import interrupt
 
     mask = interrupt.workqueue_mask().read_text()
     device = device_at(loop_device)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters import control
-from iolab.adapters.store import read
 from iolab.base.errors import InputError
+from iolab.files.store import read
+from iolab.machines import control
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment
 from support.leftovers import look
@@ -73,8 +73,8 @@ def test_a_simulated_machine_has_no_such_settings(iolab: CommandLine) -> None:
 
 
 def test_a_resumed_run_says_what_it_starts(tmp_path: Path) -> None:
-    from iolab.adapters.experiment import loads
-    from iolab.adapters.run.origin import deeds
+    from iolab.files.experiment import loads
+    from iolab.studies.run.origin import deeds
 
     text = experiment('kind = "directory"', settings='[settings.a]\nbackground = "rm -rf x"\n')
     assert 'run sh -c "rm -rf x" beside the load (setting a)' in deeds(loads(text, "e.toml"))

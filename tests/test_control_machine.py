@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters import control
-from iolab.adapters.control import CONTROLS, Context, power, priority, writeback
-from iolab.adapters.system import block, interrupt
-from iolab.adapters.system.block import BlockDevice, device_at, shown
-from iolab.adapters.system.undo import UndoJournal
 from iolab.base import cpu_list
 from iolab.base.errors import InputError, MachineError
+from iolab.machines import control
+from iolab.machines.control import CONTROLS, Context, power, priority, writeback
+from iolab.machines.system import block, interrupt
+from iolab.machines.system.block import BlockDevice, device_at, shown
+from iolab.machines.system.undo import UndoJournal
 
 CPUS = st.lists(st.integers(0, 200), min_size=1, max_size=20)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.domain.cycles import (
     Processors,
@@ -16,6 +15,7 @@ from iolab.domain.cycles import (
     relative_cycles_per_s,
     relative_percent_of,
 )
+from iolab.files.store import RunData
 from iolab.presentation.table import render
 from iolab.presentation.table.means import phase_means
 from support.command_line import CommandLine

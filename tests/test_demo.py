@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.run.plan import trials
 from iolab.domain.trial import DirectoryTarget, ScratchTarget
+from iolab.files.experiment import loads
 from iolab.presentation import demo
+from iolab.studies.run.plan import trials
 
 
 @pytest.fixture

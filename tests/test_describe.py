@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from iolab.adapters.host import describe, doctor
-from iolab.adapters.system.block import device_at
-from iolab.adapters.system.facts import absent, fields, files, is_absent, text
-from iolab.adapters.system.undo import UndoJournal
 from iolab.domain.trial import DirectoryTarget, ScratchTarget
+from iolab.machines.host import describe, doctor
+from iolab.machines.system.block import device_at
+from iolab.machines.system.facts import absent, fields, files, is_absent, text
+from iolab.machines.system.undo import UndoJournal
 
 
 def test_the_description_is_json_and_complete(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_device_is_described_with_its_whole_queue(loop_device: Path, tmp_path:
 
 
 def test_the_doctor_says_how_to_get_what_is_missing(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolab.adapters.system.command.find", lambda tool: None)
+    monkeypatch.setattr("iolab.machines.system.command.find", lambda tool: None)
     found = doctor.findings()
     assert {finding.state for finding in found} <= {"ok", "limited", "missing"}
     assert all(finding.remedy for finding in found if finding.state != "ok")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.system import blankness, device_identity
-from iolab.adapters.system.block import BlockDevice
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.trial import DeviceIdentity
+from iolab.machines.system import blankness, device_identity
+from iolab.machines.system.block import BlockDevice
 
 SIZE_BYTES = 512 << 20
 KNOWN = DeviceIdentity(

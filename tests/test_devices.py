@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.host import host
-from iolab.adapters.host.site import place_of
-from iolab.adapters.run import plan
-from iolab.adapters.system import lock
-from iolab.adapters.system.safety import signatures
 from iolab.base.errors import InputError
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceTarget, LoadPhase, Trial
+from iolab.files.experiment import loads
+from iolab.machines.host import host
+from iolab.machines.host.site import place_of
+from iolab.machines.system import lock
+from iolab.machines.system.safety import signatures
+from iolab.studies.run import plan
 from support.devices import MIB, attach, detach, queue_attribute, sparse_file
 
 SCRATCH = "[target]\nkind = 'scratch'\nsize = '64MiB'\ndevices = 3\nfilesystem = '{filesystem}'\n"

@@ -49,8 +49,8 @@ def try_console(example: Example, directory: Path) -> None:
 
 
 def try_experiment(example: Example, directory: Path) -> None:
-    from iolab.adapters import experiment
     from iolab.base.errors import InputError
+    from iolab.files import experiment
 
     assert example.file_name
     path = directory / example.file_name

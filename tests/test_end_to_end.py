@@ -101,7 +101,7 @@ def test_a_scratch_device_is_tuned_measured_and_gone(iolab: CommandLine) -> None
     iolab.write("schedulers.toml", experiment(SCRATCH, settings=TWO_SCHEDULERS))
     iolab("run", "schedulers.toml", "--out", "run")
     assert statuses(iolab.cwd / "run") == ["ok"] * 4
-    from iolab.adapters import store
+    from iolab.files import store
 
     record = store.read(iolab.cwd / "run").record(0)
     assert record.controls_applied["scheduler"]["applied"]["name"] == record.spec.setting.replace(

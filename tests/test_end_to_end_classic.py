@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from iolab.adapters import store
+from iolab.files import store
 from support.command_line import CommandLine, wait_until
 from support.runs import events, faults, statuses, times_finished
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import iolab as package
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.host.fio import job_file
-from iolab.adapters.system import command
 from iolab.base import child_process
 from iolab.base.errors import InputError
 from iolab.domain.trial import FioPhase
+from iolab.files.experiment import loads
+from iolab.machines.host.fio import job_file
+from iolab.machines.system import command
 from support.command_line import CommandLine
 from support.runs import statuses
 

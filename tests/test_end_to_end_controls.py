@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from iolab.adapters.store import read
-from iolab.adapters.system import interrupt
 from iolab.base import cpu_list
+from iolab.files.store import read
+from iolab.machines.system import interrupt
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment, reads_for
 from support.runs import statuses

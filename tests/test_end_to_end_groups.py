@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import lock
+from iolab.machines.system import lock
 from support import workers
 from support.command_line import CommandLine, wait_until
 from support.devices import command
@@ -97,7 +97,7 @@ def needs_bfq(request: pytest.FixtureRequest) -> None:
 )
 def test_groups_compete_in_control_groups_of_their_own(iolab: CommandLine, job: str, filesystem: str) -> None:
     path = run(iolab, iostest(job=job, filesystem=filesystem))
-    from iolab.adapters.store import read
+    from iolab.files.store import read
 
     data = read(path)
     values = data.job_metrics().filter(metric="rate_bytes_per_s")
@@ -147,14 +147,14 @@ def test_io_cost_shares_by_its_model_and_is_set_back(iolab: CommandLine) -> None
 
 
 def io_version() -> int | None:
-    from iolab.adapters.system import cgroup
+    from iolab.machines.system import cgroup
 
     found = cgroup.find("blkio", "io")
     return found.version if found else None
 
 
 def io_cost_files() -> list[Path] | None:
-    from iolab.adapters.system import cgroup, io_cost
+    from iolab.machines.system import cgroup, io_cost
 
     found = cgroup.find("blkio", "io")
     if found is None or not io_cost.is_there(found.root):
@@ -163,7 +163,7 @@ def io_cost_files() -> list[Path] | None:
 
 
 def test_a_controller_of_the_other_version_is_refused(iolab: CommandLine) -> None:
-    from iolab.adapters.system import cgroup
+    from iolab.machines.system import cgroup
 
     found = cgroup.find("blkio", "io")
     if found is None or found.version != 1:
@@ -179,7 +179,7 @@ def test_a_target_without_a_queue_is_refused(iolab: CommandLine, tmp_path: Path)
 
 def test_sorters_swap_to_the_scratch_device(iolab: CommandLine) -> None:
     path = run(iolab, qsbench())
-    from iolab.adapters.store import read
+    from iolab.files.store import read
 
     data = read(path)
     values = dict(data.metrics.filter(op="all").select("key", "value").iter_rows())
@@ -219,7 +219,7 @@ def test_a_killed_run_s_swap_area_is_erased_and_another_one_is_left(iolab: Comma
     assert command("wipefs", "--no-act", loop_device) == ""
     from uuid import uuid4
 
-    from iolab.adapters.system.action import EraseSwap
+    from iolab.machines.system.action import EraseSwap
 
     uuid, others = (str(uuid4()) for _ in range(2))
     command("mkswap", "--uuid", others, loop_device)
@@ -289,7 +289,7 @@ def test_a_killed_worker_fails_its_trial_only(iolab: CommandLine, kind: str) -> 
 def test_a_killed_member_is_named(iolab: CommandLine, kind: str) -> None:
     with start(iolab, LONG[kind]) as process:
         victim = next(
-            line for line in look(iolab.cwd, iolab.state_dir).processes if "iolab.adapters.host.member" in line
+            line for line in look(iolab.cwd, iolab.state_dir).processes if "iolab.machines.host.member" in line
         )
         os.kill(int(victim.split()[0]), signal.SIGKILL)
         _, stderr = process.communicate(timeout=60)

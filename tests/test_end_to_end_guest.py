@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from iolab.adapters.store import read
+from iolab.files.store import read
 from support.command_line import CommandLine, wait_until
 from support.guests import kernel_or_skip
 

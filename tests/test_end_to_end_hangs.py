@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import life
+from iolab.machines.system import life
 from support import workers
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, mounted, sparse_file
@@ -184,9 +184,9 @@ def test_a_trial_that_gets_nowhere_fails_and_ends_the_run(
 
 def test_restore_goes_on_behind_what_hangs(iolab: CommandLine, place: Path, loop_device: Path) -> None:
     """Of a dead run: its directory on a filesystem that hangs, and settings that it changed before and after."""
-    from iolab.adapters.system.action import WriteFile
-    from iolab.adapters.system.own_directory import make_own_directory
-    from iolab.adapters.system.undo import UndoJournal
+    from iolab.machines.system.action import WriteFile
+    from iolab.machines.system.own_directory import make_own_directory
+    from iolab.machines.system.undo import UndoJournal
 
     settings = [Path("/sys/block") / loop_device.name / "queue" / name for name in ("nomerges", "read_ahead_kb")]
     before = [setting.read_text().strip() for setting in settings]

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from iolab.adapters.experiment import load, loads
 from iolab.base.errors import InputError
+from iolab.files.experiment import load, loads
 from support.command_line import PROGRAM, CommandLine
 from support.runs import statuses
 
@@ -84,7 +84,7 @@ def test_on_a_terminal_it_asks(answer: str, status: int, iolab: CommandLine, run
 
 
 def test_commands_settings_and_devices_are_told() -> None:
-    from iolab.adapters.run.origin import deeds
+    from iolab.studies.run.origin import deeds
 
     text = """\
     [target]

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from iolab.adapters import store
-from iolab.adapters.system import tracefs
 from iolab.domain.phase_record import probes_absent_of, probes_of
+from iolab.files import store
+from iolab.machines.system import tracefs
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment, reads_for
 from support.leftovers import kill_processes, trace_instances

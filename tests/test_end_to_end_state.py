@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import state, tracefs
-from iolab.adapters.system.identity import identity_at
 from iolab.base import checked_lines
+from iolab.machines.system import state, tracefs
+from iolab.machines.system.identity import identity_at
 from support.command_line import CommandLine, wait_until
 from support.devices import loops_backed_under
 from support.experiments import SCRATCH, experiment, reads_for

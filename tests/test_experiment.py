@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import load, loads
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
 from iolab.domain.trial import DirectoryTarget, ScratchTarget
+from iolab.files.experiment import load, loads
 
 EXPERIMENTS = sorted((Path(__file__).parents[1] / "experiments").glob("*.toml"))
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from iolab.adapters.control import CONTROLS
 from iolab.domain.compare import compare_table
 from iolab.domain.explain import Cause, causes
 from iolab.domain.explain.budget import STAGES, stages_of
@@ -25,6 +24,7 @@ from iolab.domain.explain.mechanism import (
 )
 from iolab.domain.explain.place import Arms
 from iolab.domain.metric import METRICS
+from iolab.machines.control import CONTROLS
 from iolab.presentation.table.cause import chain, conclusion
 from support.command_line import CommandLine
 

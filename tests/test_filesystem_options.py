@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters.experiment import loads
-from iolab.adapters.system.filesystem import FILESYSTEMS
 from iolab.base.errors import InputError
 from iolab.domain.filesystem_options import btrfs, checked_mount_options, ext, form, mkfs_arguments, xfs
+from iolab.files.experiment import loads
+from iolab.machines.system.filesystem import FILESYSTEMS
 
 MKFS = {"ext4": ext.MKFS, "xfs": xfs.MKFS, "btrfs": btrfs.MKFS}
 MOUNT = {"ext4": ext.MOUNT, "xfs": xfs.MOUNT, "btrfs": btrfs.MOUNT}

@@ -9,12 +9,12 @@ import subprocess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.system import command
 from iolab.base.errors import InputError
 from iolab.domain.workload.fio_file import job_file, value
 from iolab.domain.workload.fio_file.ini import JobFileProblems, only
 from iolab.domain.workload.fio_file.job_file import FioJob, Runner, looks_like_one
 from iolab.domain.workload.fio_file.option import OPTIONS, known
+from iolab.machines.system import command
 
 NEEDS_FIO = pytest.mark.skipif(command.find("fio") is None, reason="fio is not installed")
 

@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from iolab.adapters import store
-from iolab.adapters.host.fio_record import bucket
-from iolab.adapters.system import command
+from iolab.files import store
+from iolab.machines.host.fio_record import bucket
+from iolab.machines.system import command
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, detach, sparse_file
 from support.runs import faults, statuses
@@ -247,8 +247,8 @@ def test_what_is_no_job_file_takes_no_engine(iolab: CommandLine) -> None:
 def test_without_fio_the_error_says_how_to_get_it(
     iolab: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from iolab.adapters.host import fio
     from iolab.base.errors import MachineError
+    from iolab.machines.host import fio
 
     monkeypatch.setattr(command, "find", lambda tool: None)
     with pytest.raises(MachineError, match=r"fio is not installed; install it: sudo apt-get install fio"):

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from iolab.adapters.importer.opening import open_run
-from iolab.adapters.store import read
 from iolab.domain.trial import MetadataPhase
 from iolab.domain.workload import KINDS
+from iolab.files.importer.opening import open_run
+from iolab.files.store import read
 from iolab.presentation.table import render
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment

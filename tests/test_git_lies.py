@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from iolab.adapters.guest.modules import Modules
-from iolab.adapters.system import git
 from iolab.base.errors import InputError, MachineError
+from iolab.machines.guest.modules import Modules
+from iolab.machines.system import git
 from test_bisect_git import run_git
 
 ODD = ["a\u2028b", "a\u0085b", "a\fb", "a\vb", "a\x1cb", "a\x1db", "a\x1eb", "plain", "%x00 %H", "-n1"]

@@ -13,14 +13,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.guest import counted, debian, debug_files, describe, kernel, modules, plan, qemu, symbols
-from iolab.adapters.guest.debug_files import Source
-from iolab.adapters.guest.initramfs import Archive
-from iolab.adapters.run.plan import Plan
 from iolab.base.errors import InputError, MachineError
 from iolab.domain import chains
 from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
+from iolab.files.experiment import loads
+from iolab.machines.guest import counted, debian, debug_files, describe, kernel, modules, plan, qemu, symbols
+from iolab.machines.guest.debug_files import Source
+from iolab.machines.guest.initramfs import Archive
+from iolab.studies.run.plan import Plan
 
 EXPERIMENT = """
 machine = "guest:6.1.0-1-cloud"
@@ -345,7 +345,7 @@ def test_sorting_needs_a_machine_with_the_memory_of_its_limit_and_of_its_drives(
 
 
 def test_many_drives_lie_behind_bridges_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolab.adapters.guest.programs.qemu", lambda: "qemu")
+    monkeypatch.setattr("iolab.machines.guest.programs.qemu", lambda: "qemu")
 
     def devices(count: int) -> list[str]:
         drives = [qemu.Drive(tmp_path / f"d{number}", "nvme", {}) for number in range(count)]
@@ -459,14 +459,14 @@ def test_the_initramfs_is_named_in_its_directory_where_qemu_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a Multiboot kernel, QEMU takes what follows a comma for a further file, and a blank for its name's end."""
-    monkeypatch.setattr("iolab.adapters.guest.programs.qemu", lambda: "qemu")
+    monkeypatch.setattr("iolab.machines.guest.programs.qemu", lambda: "qemu")
     place = tmp_path / "x,/etc/passwd x" / "initramfs"
     arguments = qemu.Board(tmp_path, place, 1, 2**30).arguments(tmp_path / "console")
     assert arguments[arguments.index("-initrd") + 1] == "initramfs"
 
 
 def test_a_comma_in_a_path_stays_in_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolab.adapters.guest.programs.qemu", lambda: "qemu")
+    monkeypatch.setattr("iolab.machines.guest.programs.qemu", lambda: "qemu")
     drive = qemu.Drive(tmp_path / "a,readonly=on", "nvme", {"serial": "x,y"})
     arguments = qemu.Board(tmp_path, tmp_path, 1, 2**30, drives=[drive]).arguments(tmp_path / "console")
     assert any("a,,readonly=on,format=raw" in argument for argument in arguments)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from fake_machine import FakeExecutor, record_of
-from iolab.adapters import control
-from iolab.adapters.guest import guest, kvm, plan, programs, qemu
-from iolab.adapters.guest.limit import Deadline
-from iolab.adapters.guest.modules import Modules
 from iolab.base.errors import MachineError
 from iolab.domain.phase_record import probes_of
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from iolab.machines import control
+from iolab.machines.guest import guest, kvm, plan, programs, qemu
+from iolab.machines.guest.limit import Deadline
+from iolab.machines.guest.modules import Modules
 from iolab.presentation.table import render
 from support.agents import END, UP, answers
 from support.stored import stored_run

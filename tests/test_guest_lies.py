@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 from fake_machine import record_of
-from iolab.adapters import control
-from iolab.adapters.experiment import loads
-from iolab.adapters.guest import guest, kernel, plan, programs, session, symbols
-from iolab.adapters.guest.modules import Modules
-from iolab.adapters.guest.reader import Reader, Unsaid
-from iolab.adapters.run.plan import Plan
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from iolab.files.experiment import loads
+from iolab.machines import control
+from iolab.machines.guest import guest, kernel, plan, programs, session, symbols
+from iolab.machines.guest.modules import Modules
+from iolab.machines.guest.reader import Reader, Unsaid
+from iolab.studies.run.plan import Plan
 from support.agents import answers, emulator, emulator_that_says, lines
 
 EXPERIMENT = """

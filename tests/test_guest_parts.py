@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.guest import below, debug_files, guest, modules, programs
-from iolab.adapters.guest.modules import Modules
-from iolab.adapters.run.plan import Plan
-from iolab.adapters.system import command
 from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.domain.trial.drive_properties import PROPERTIES
+from iolab.files.experiment import loads
+from iolab.machines.guest import below, debug_files, guest, modules, programs
+from iolab.machines.guest.modules import Modules
+from iolab.machines.system import command
+from iolab.studies.run.plan import Plan
 from support.command_line import CommandLine
 
 EXPERIMENT = """\

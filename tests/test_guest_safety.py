@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from iolab.adapters.guest import programs, qemu, reader
-from iolab.adapters.guest.limit import Deadline, Ended
-from iolab.adapters.guest.reader import Told
 from iolab.base.errors import MachineError
+from iolab.machines.guest import programs, qemu, reader
+from iolab.machines.guest.limit import Deadline, Ended
+from iolab.machines.guest.reader import Told
 from support.command_line import CommandLine, wait_until
 from support.leftovers import kill_processes
 from support.tiny_kernels import DEBUG_PORT, HANG, SERIAL_PORT, image, repeats, says

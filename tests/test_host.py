@@ -17,16 +17,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from iolab.adapters.host import host, load, outcome
-from iolab.adapters.host.host import sync_filesystem
-from iolab.adapters.host.local_process import LocalProcess
-from iolab.adapters.system import lock, loop
-from iolab.adapters.system.action import Unmount
-from iolab.adapters.system.undo import restore_abandoned
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.executor import Progress
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from iolab.machines.host import host, load, outcome
+from iolab.machines.host.host import sync_filesystem
+from iolab.machines.host.local_process import LocalProcess
+from iolab.machines.system import lock, loop
+from iolab.machines.system.action import Unmount
+from iolab.machines.system.undo import restore_abandoned
 from support import workers
 from support.devices import MIB, attach, command, detach, queue_attribute, sparse_file
 from support.trials import io_trial, scratch_target
@@ -296,7 +296,7 @@ def test_a_terminated_child_restores_by_itself(leftovers: None) -> None:
 @pytest.mark.root
 def test_when_the_parent_dies_the_child_restores_everything(state_dir: Path, leftovers: None) -> None:
     trial = io_trial(scratch_target(), controls={"scheduler": {"name": "bfq"}}, duration_ns=60_000_000_000)
-    arguments = [sys.executable, "-m", "iolab.adapters.worker"]
+    arguments = [sys.executable, "-m", "iolab.machines.worker"]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
@@ -326,7 +326,7 @@ def test_stopping_the_executor_stops_the_child(place: Path) -> None:
 def test_a_child_that_hangs_is_killed_and_everything_is_restored(
     leftovers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("iolab.adapters.worker_process.STOP_PATIENCE_S", 0.5)
+    monkeypatch.setattr("iolab.machines.worker_process.STOP_PATIENCE_S", 0.5)
     hanging = threading.Event()
 
     def hang(progress: Progress) -> None:
@@ -402,7 +402,7 @@ def test_a_refused_ring_names_its_remedy(monkeypatch: pytest.MonkeyPatch) -> Non
     denied = PermissionError(errno.EPERM, "Operation not permitted")
     for usable, named in ((False, True), (True, False)):
         features = json.dumps({"io_uring": {"usable": usable}})
-        monkeypatch.setattr("iolab.adapters.host.load._native", SimpleNamespace(features=lambda text=features: text))
+        monkeypatch.setattr("iolab.machines.host.load._native", SimpleNamespace(features=lambda text=features: text))
         assert ("sysctl kernel.io_uring_disabled=0" in str(load.refused(denied, "phase main").remedy)) == named
         of_a_file = PermissionError(errno.EPERM, "Operation not permitted", "/dev/x")
         assert "sysctl" not in str(load.refused(of_a_file, "phase main").remedy)

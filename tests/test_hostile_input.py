@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.experiment.from_fio import text_of
-from iolab.adapters.run import plan
 from iolab.base import bounded_file
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
+from iolab.files.experiment import loads
+from iolab.files.experiment.from_fio import text_of
 from iolab.presentation.cli.invoke import invoke
+from iolab.studies.run import plan
 from support.growth import assert_linear
 
 pytestmark = pytest.mark.usefixtures("state_dir")

@@ -13,10 +13,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from iolab.adapters.experiment import loads
 from iolab.base.errors import PROBLEMS_MAX, InputError
 from iolab.base.plain_text import LINE_MAX, escaped_for_json, no_formula, one_line, visible
 from iolab.domain.executor import error_from_json, error_to_json
+from iolab.files.experiment import loads
 from iolab.presentation.report.plot import literal
 from support.browser import BROWSER, opened
 from support.command_line import PROGRAM, CommandLine

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer.opening import import_files, open_run
-from iolab.adapters.importer.series import INTERVALS_MAX, Series
-from iolab.adapters.store import RunData, read
 from iolab.base.errors import InputError
 from iolab.domain.compare import compare_table
 from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import METRICS, describe
 from iolab.domain.summary import summarise
+from iolab.files.importer.opening import import_files, open_run
+from iolab.files.importer.series import INTERVALS_MAX, Series
+from iolab.files.store import RunData, read
 from iolab.presentation.table import render
 
 SAMPLES = Path(__file__).parent / "imported"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab.adapters.importer import csv_rows, pieces
-from iolab.adapters.importer.csv_layout import Layout, layout_of
-from iolab.adapters.importer.opening import import_files, open_run
-from iolab.adapters.importer.source import Source
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
+from iolab.files.importer import csv_rows, pieces
+from iolab.files.importer.csv_layout import Layout, layout_of
+from iolab.files.importer.opening import import_files, open_run
+from iolab.files.importer.source import Source
+from iolab.files.store import RunData
 
 
 def written(tmp_path: Path, content: str | bytes, name: str = "x.csv") -> Path:

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer.opening import open_files, open_run
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.domain.across import Arm, compare_arms
+from iolab.files.importer.opening import open_files, open_run
+from iolab.files.store import RunData
 from support.command_line import CommandLine
 from test_importer import value
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab.adapters.importer.formats import FORMATS
-from iolab.adapters.importer.opening import open_run
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
+from iolab.files.importer.formats import FORMATS
+from iolab.files.importer.opening import open_run
+from iolab.files.store import RunData
 from iolab.presentation.table import render
 
 SAMPLES = sorted((Path(__file__).parent / "imported").glob("*.*"))

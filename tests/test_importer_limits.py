@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer import results, source
-from iolab.adapters.importer.formats import FORMATS, formats_of
-from iolab.adapters.importer.opening import open_run
-from iolab.adapters.importer.results import Results
-from iolab.adapters.importer.source import Source
-from iolab.adapters.importer.text import is_number, number
 from iolab.base.errors import InputError
 from iolab.base.plain_text import whole_number
 from iolab.domain.compare import compare_csv
+from iolab.files.importer import results, source
+from iolab.files.importer.formats import FORMATS, formats_of
+from iolab.files.importer.opening import open_run
+from iolab.files.importer.results import Results
+from iolab.files.importer.source import Source
+from iolab.files.importer.text import is_number, number
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.table import render
 from support.growth import assert_linear

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer.opening import open_run
 from iolab.base.errors import InputError
 from iolab.domain.metric import describe
+from iolab.files.importer.opening import open_run
 from test_importer import value
 
 SAMPLES = Path(__file__).parent / "imported"

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer import mmtests_log, pgbench
-from iolab.adapters.importer.opening import open_files, open_run
 from iolab.base.errors import InputError
+from iolab.files.importer import mmtests_log, pgbench
+from iolab.files.importer.opening import open_files, open_run
 from support.command_line import CommandLine
 from support.growth import assert_linear
 from test_importer_limits import parsed

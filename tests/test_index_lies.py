@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.collection import index
-from iolab.adapters.collection.collection import Collection
+from iolab.files.collection import index
+from iolab.files.collection.collection import Collection
 from iolab.presentation.cli.invoke import invoke
 from support.stored import stored_run
 

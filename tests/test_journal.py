@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.store.journal import Clocks, Journal, read_journal
-from iolab.adapters.store.state import clock_problems, fold
 from iolab.base.errors import InputError
+from iolab.files.store.journal import Clocks, Journal, read_journal
+from iolab.files.store.state import clock_problems, fold
 
 NS_PER_S = 1_000_000_000
 STARTED = {

@@ -9,16 +9,16 @@ import time
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import lock
 from iolab.base.errors import MachineError
 from iolab.domain.trial import DirectoryTarget, FileTarget, ScratchTarget
+from iolab.machines.system import lock
 
 # Processes of their own take the locks too, where all of the machine's runs take them.
 pytestmark = pytest.mark.machine
 
 HELD_BY_THE_CHILD_OF_A_DEAD_RUN = """
 import subprocess, sys
-from iolab.adapters.system import lock
+from iolab.machines.system import lock
 from iolab.domain.trial import DirectoryTarget
 held = lock.of_target(DirectoryTarget(path=sys.argv[1]))
 restoring = "for turn in $(seq 400); do [ -e waited-for ] && break; sleep 0.05; done; touch restored"

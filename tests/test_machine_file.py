@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters import machine_file
-from iolab.adapters.machine_file import Change, InvalidChange, MachineFile
 from iolab.base import data
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
+from iolab.files import machine_file
+from iolab.files.machine_file import Change, InvalidChange, MachineFile
 from support.machines import MACHINE, QUICK, line_of, write_machine
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from iolab import _native
-from iolab.adapters import machine_file
-from iolab.adapters.machine_file.check import InvalidMachine
-from iolab.adapters.machine_file.keys import ELEMENT, Key, keys, read_when
+from iolab.files import machine_file
+from iolab.files.machine_file.check import InvalidMachine
+from iolab.files.machine_file.keys import ELEMENT, Key, keys, read_when
 
 MACHINES = Path(__file__).parents[1] / "machines"
 IN_NO_MACHINE: dict[str, Any] = {

@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.experiment import loads
-from iolab.adapters.host import host, source_tree
-from iolab.adapters.run import plan
-from iolab.adapters.system import safety
-from iolab.adapters.system.action import EraseFilesystem
-from iolab.adapters.system.filesystem import make as make_filesystem
-from iolab.adapters.system.mounts import mounts
-from iolab.adapters.system.safety import signatures
-from iolab.adapters.system.undo import restore_abandoned
 from iolab.base.errors import InputError
 from iolab.domain import metric
 from iolab.domain.phase_record import jobs_of
 from iolab.domain.record import Record
 from iolab.domain.trial import CommandsPhase, Trial
+from iolab.files.experiment import loads
+from iolab.machines.host import host, source_tree
+from iolab.machines.system import safety
+from iolab.machines.system.action import EraseFilesystem
+from iolab.machines.system.filesystem import make as make_filesystem
+from iolab.machines.system.mounts import mounts
+from iolab.machines.system.safety import signatures
+from iolab.machines.system.undo import restore_abandoned
+from iolab.studies.run import plan
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, detach, sparse_file
 from support.runs import events, statuses, times_finished
@@ -253,7 +253,7 @@ def test_a_stopped_make_takes_its_children_along(state_dir: Path, leftovers: Non
 def test_a_kill_in_the_middle_of_make_leaves_nothing(state_dir: Path, leftovers: None) -> None:
     spec = trial(SMALL + "make = 'setsid sleep 1000 & dd if=/dev/zero of=big bs=1M count=8; sleep 1000'")
     worker = subprocess.Popen(
-        [sys.executable, "-m", "iolab.adapters.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "iolab.machines.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert worker.stdin is not None
     assert worker.stdout is not None

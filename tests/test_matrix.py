@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import loads
 from iolab.base import matrix
 from iolab.base.errors import InputError
+from iolab.files.experiment import loads
 
 READS = "[workloads.reads]\nduration = '1s'\n"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.host import members
-from iolab.adapters.host.members import MemberDied, Task
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
+from iolab.machines.host import members
+from iolab.machines.host.members import MemberDied, Task
 
 LONG_NS = 60 * 10**9
 
@@ -35,7 +35,7 @@ def sort(name: str, *, bytes_: int = 2**20, passes: int = 1) -> Task:
 def children() -> list[int]:
     """The processes that this one has started and not yet waited for."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return [int(pid) for pid in listed if b"iolab.adapters.host.member" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [int(pid) for pid in listed if b"iolab.machines.host.member" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def run(*tasks: Task, **options: Any) -> list[dict[str, Any]]:

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import loads
-from iolab.adapters.run import plan
 from iolab.base import histogram
 from iolab.base.errors import InputError
 from iolab.domain import metric
@@ -21,6 +19,8 @@ from iolab.domain.observation import observe
 from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import CommandsPhase, Trial
+from iolab.files.experiment import loads
+from iolab.studies.run import plan
 
 MS = 1_000_000
 

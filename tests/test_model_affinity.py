@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from fake_machine import SilentDisplay
-from iolab.adapters.experiment import load
-from iolab.adapters.run import plan
-from iolab.adapters.run import run as run_experiment
-from iolab.adapters.simulator import RunAhead
-from iolab.adapters.store import RunData, read
 from iolab.base.errors import InputError, MachineError
+from iolab.files.experiment import load
+from iolab.files.store import RunData, read
+from iolab.machines.model import RunAhead
 from iolab.presentation.table import render
+from iolab.studies.run import plan
+from iolab.studies.run import run as run_experiment
 from support.machines import DETAILED, line_of, write_machine
 
 pytestmark = pytest.mark.usefixtures("state_dir")

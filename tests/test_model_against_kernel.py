@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from iolab.adapters.store import read
+from iolab.files.store import read
 from support.command_line import CommandLine
 from support.devices import queue_attribute
 from support.runs import faults, statuses

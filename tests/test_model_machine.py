@@ -14,14 +14,14 @@ import pytest
 from fake_machine import SilentDisplay, events
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import Experiment, load
-from iolab.adapters.run import Run, plan, resume
-from iolab.adapters.run import run as run_experiment
-from iolab.adapters.run.by_machine import ByMachine
-from iolab.adapters.simulator import RunAhead
-from iolab.adapters.store import read
 from iolab.base.errors import InputError
+from iolab.files.experiment import Experiment, load
+from iolab.files.store import read
+from iolab.machines.model import RunAhead
 from iolab.presentation.table import render
+from iolab.studies.run import Run, plan, resume
+from iolab.studies.run import run as run_experiment
+from iolab.studies.run.by_machine import ByMachine
 from support.command_line import CommandLine, wait_until
 from support.machines import MACHINE, QUICK, READS, line_of, write_machine
 

@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import polars
 import pytest
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
+from iolab.files.store import RunData
 from iolab.presentation.table import render
 from support.machines import line_of
 from support.simulated import experiment, run

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iolab import _native
-from iolab.adapters import machine_file
 from iolab.base.errors import InputError
 from iolab.base.mountstats import COUNTERS, snapshots
 from iolab.domain.trial import LoadPhase
 from iolab.domain.workload.iozone import KIND as IOZONE_KIND
 from iolab.domain.workload.iozone import IozoneOptions
+from iolab.files import machine_file
 from iolab.presentation.table import render
 from support.command_line import CommandLine
 from support.machines import line_of

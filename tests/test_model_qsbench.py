@@ -7,11 +7,11 @@ from typing import Any
 
 import polars
 import pytest
-from iolab.adapters.run import plan
-from iolab.adapters.store import read
 from iolab.base.errors import InputError
 from iolab.domain.trial import SortPhase
+from iolab.files.store import read
 from iolab.presentation.table import render
+from iolab.studies.run import plan
 from support.machines import write_machine
 from support.simulated import experiment, run
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from fake_machine import SilentDisplay
-from iolab.adapters import run as running
-from iolab.adapters.experiment import load
-from iolab.adapters.simulator import RunAhead
-from iolab.adapters.store import read
 from iolab.base.errors import InputError
 from iolab.domain.record import packed_trace, unpacked_trace
+from iolab.files.experiment import load
+from iolab.files.store import read
+from iolab.machines.model import RunAhead
+from iolab.studies import run as running
 from support.machines import READS, line_of, write_machine
 
 pytestmark = pytest.mark.usefixtures("state_dir")

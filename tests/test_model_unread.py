@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from iolab.adapters import machine_file
-from iolab.adapters.control import CONTROLS, Control
-from iolab.adapters.experiment import Experiment
-from iolab.adapters.machine_file import InvalidMachine
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
+from iolab.files import machine_file
+from iolab.files.experiment import Experiment
+from iolab.files.machine_file import InvalidMachine
+from iolab.machines.control import CONTROLS, Control
 from support.command_line import CommandLine
 from support.machines import line_of
 from support.simulated import experiment

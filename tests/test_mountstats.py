@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters.host import nfs
-from iolab.adapters.host.site import Site, TargetPlace
-from iolab.adapters.system.beneath import Directory
-from iolab.adapters.system.facts import Absent
-from iolab.adapters.system.mounts import Mount
 from iolab.base.mountstats import COUNTERS, Snapshot, per_operation, snapshots
 from iolab.domain.observation import Observation
 from iolab.domain.probe import PROBES
+from iolab.machines.host import nfs
+from iolab.machines.host.site import Site, TargetPlace
+from iolab.machines.system.beneath import Directory
+from iolab.machines.system.facts import Absent
+from iolab.machines.system.mounts import Mount
 
 HEAD = """device tmpfs mounted on /run with fstype tmpfs
 device {source} mounted on {mount} with fstype nfs4 statvers={version}

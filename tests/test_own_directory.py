@@ -15,15 +15,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 import pytest
-from iolab.adapters.host import host
-from iolab.adapters.system import beneath, own_file
-from iolab.adapters.system.action import MARKER, RemoveTree
-from iolab.adapters.system.beneath import Directory
-from iolab.adapters.system.own_directory import make_own_directory
-from iolab.adapters.system.undo import UndoJournal
 from iolab.base import replaceable
 from iolab.base.errors import InputError, IolabError
 from iolab.base.replaceable import weakness_of
+from iolab.machines.host import host
+from iolab.machines.system import beneath, own_file
+from iolab.machines.system.action import MARKER, RemoveTree
+from iolab.machines.system.beneath import Directory
+from iolab.machines.system.own_directory import make_own_directory
+from iolab.machines.system.undo import UndoJournal
 from support.command_line import CommandLine
 from support.experiments import DEFAULT_WORKLOAD, experiment
 from support.trials import io_trial

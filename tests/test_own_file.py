@@ -10,12 +10,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import own_file, state
-from iolab.adapters.system.action import RemoveFile, TruncateFile
-from iolab.adapters.system.identity import identity_at
-from iolab.adapters.system.undo import UndoJournal, restore_abandoned
 from iolab.base import checked_lines
 from iolab.base.errors import InputError
+from iolab.machines.system import own_file, state
+from iolab.machines.system.action import RemoveFile, TruncateFile
+from iolab.machines.system.identity import identity_at
+from iolab.machines.system.undo import UndoJournal, restore_abandoned
 from support.command_line import CommandLine, wait_until
 from support.experiments import DEFAULT_WORKLOAD, TWO_DEPTHS, experiment
 from support.runs import events, notes

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fake_machine import events
-from iolab.adapters.host import describe
+from iolab.machines.host import describe
 from iolab.presentation.cli.invoke import invoke
 
 EXPERIMENT = """\
@@ -159,8 +159,8 @@ def test_nothing_but_the_kernel_may_differ(machine: Machine, capsys: pytest.Capt
 def test_a_boot_that_was_cut_short_is_gone_on_with(
     machine: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from iolab.adapters.run.by_machine import ByMachine
     from iolab.base.errors import MachineError
+    from iolab.studies.run.by_machine import ByMachine
 
     machine.boot("6.1.0")
     whole, ran = ByMachine.run, []

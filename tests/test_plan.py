@@ -7,9 +7,9 @@ from itertools import groupby
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import loads
-from iolab.adapters.run import plan
 from iolab.domain.trial import Trial
+from iolab.files.experiment import loads
+from iolab.studies.run import plan
 
 EXPERIMENT = loads(
     """

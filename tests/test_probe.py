@@ -9,17 +9,6 @@ from typing import Any, ClassVar
 import polars as pl
 import pytest
 from iolab import _native
-from iolab.adapters.experiment import loads
-from iolab.adapters.host import probe_needs, probing
-from iolab.adapters.host.site import Site, TargetPlace
-from iolab.adapters.run import plan
-from iolab.adapters.store import trial_file
-from iolab.adapters.system import tracefs
-from iolab.adapters.system.action import RemoveTraceInstance
-from iolab.adapters.system.beneath import Directory
-from iolab.adapters.system.block import BlockDevice
-from iolab.adapters.system.facts import Absent
-from iolab.adapters.system.undo import UndoJournal
 from iolab.base import checked_lines
 from iolab.base.errors import InputError
 from iolab.domain import metric
@@ -28,6 +17,17 @@ from iolab.domain.phase_record import Usage, group_record, job_record, phase_rec
 from iolab.domain.probe import PROBES, resolved
 from iolab.domain.record import Record
 from iolab.domain.trial import Phase, Trial
+from iolab.files.experiment import loads
+from iolab.files.store import trial_file
+from iolab.machines.host import probe_needs, probing
+from iolab.machines.host.site import Site, TargetPlace
+from iolab.machines.system import tracefs
+from iolab.machines.system.action import RemoveTraceInstance
+from iolab.machines.system.beneath import Directory
+from iolab.machines.system.block import BlockDevice
+from iolab.machines.system.facts import Absent
+from iolab.machines.system.undo import UndoJournal
+from iolab.studies.run import plan
 
 WORKLOAD = "[workloads.reads]\nduration = '1s'\n"
 MIB = 1 << 20

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import pytest
 from iolab import _native
-from iolab.adapters import store
-from iolab.adapters.host.extents import evenly
 from iolab.domain.metric import METRICS
 from iolab.domain.phase_record import probes_of
+from iolab.files import store
+from iolab.machines.host.extents import evenly
 from iolab.presentation.table import render
 from support.command_line import CommandLine
 from support.devices import attach, command, detach, sparse_file

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from iolab import _native
-from iolab.adapters import store
 from iolab.domain.metric import METRICS
 from iolab.domain.phase_record import probes_absent_of
 from iolab.domain.probe.probe import highest, mean, measured_span
+from iolab.files import store
 from support.command_line import CommandLine
 from support.experiments import experiment, reads_for
 

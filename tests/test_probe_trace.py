@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import pytest
 from fake_machine import FakeExecutor, record_of
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.probe import block, profile, switches
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from iolab.files.store import RunData
 from iolab.presentation.table import render
 from support.stored import stored_run
 

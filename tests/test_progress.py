@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from fake_machine import experiment, record_of
-from iolab.adapters.run import plan
 from iolab.domain.executor import Progress
 from iolab.domain.trial import Trial
 from iolab.presentation.progress import display, words
 from iolab.presentation.progress.live import LiveDisplay
 from iolab.presentation.progress.pace import Pace, Speedometer
 from iolab.presentation.progress.plain import PlainDisplay
+from iolab.studies.run import plan
 
 NS_PER_S = 1_000_000_000
 

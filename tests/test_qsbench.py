@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 from fake_machine import FakeExecutor
-from iolab.adapters.experiment import loads
-from iolab.adapters.host import sort, sorting
-from iolab.adapters.host.sort import _killed_for_memory, _limited_group, _memory_bytes_max, _swap_bytes
-from iolab.adapters.host.sorting import Swapping
-from iolab.adapters.store import trial_file
-from iolab.adapters.system import cgroup, swap
-from iolab.adapters.system.cgroup import Cgroup, Hierarchy
 from iolab.base.errors import InputError
 from iolab.domain import metric
 from iolab.domain.record import Record
 from iolab.domain.trial import SortPhase, Trial
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.qsbench import QsbenchOptions
+from iolab.files.experiment import loads
+from iolab.files.store import trial_file
+from iolab.machines.host import sort, sorting
+from iolab.machines.host.sort import _killed_for_memory, _limited_group, _memory_bytes_max, _swap_bytes
+from iolab.machines.host.sorting import Swapping
+from iolab.machines.system import cgroup, swap
+from iolab.machines.system.cgroup import Cgroup, Hierarchy
 from iolab.presentation.table import render
 from support.stored import stored_run
 

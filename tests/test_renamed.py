@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from iolab.adapters import experiment
-from iolab.adapters.machine_file import read
 from iolab.base.errors import InputError, RenamedKeyWarning
 from iolab.base.renamed import renewed
 from iolab.base.toml import parse
+from iolab.files import experiment
+from iolab.files.machine_file import read
 from iolab.presentation.cli.invoke import invoke
 
 MACHINES = Path(__file__).parents[1] / "machines"

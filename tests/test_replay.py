@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 from iolab import _native
-from iolab.adapters.experiment import loads
-from iolab.adapters.store import read
-from iolab.adapters.system import tracefs
-from iolab.adapters.trace import export
-from iolab.adapters.trace.export import frames
-from iolab.adapters.trace.replay import experiment, place_of
 from iolab.base.errors import InputError
 from iolab.base.trace_files import trace_of
 from iolab.domain.summary import summarise
 from iolab.domain.trial import LoadPhase
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.trace import TraceOptions, copy_choice
+from iolab.files.experiment import loads
+from iolab.files.store import read
+from iolab.machines.system import tracefs
 from iolab.presentation.cli.invoke import invoke
+from iolab.studies.trace import export
+from iolab.studies.trace.export import frames
+from iolab.studies.trace.replay import experiment, place_of
 
 RECORDED = Path(__file__).parent / "traces" / "trace-cmd-7.dat"
 NO_TRACEFS = tracefs.root() is None or os.geteuid() != 0
@@ -183,7 +183,7 @@ def test_a_device_of_large_blocks_gets_whole_ones(loop_device: Path) -> None:
 
 
 def test_a_guest_reads_the_trace_from_its_own_files(tmp_path: Path) -> None:
-    from iolab.adapters.guest.plan import Plan, _with_traces
+    from iolab.machines.guest.plan import Plan, _with_traces
 
     phase = KINDS["trace"].phases(options(side="queued", timing="dependent"), 1)[-1]
     assert isinstance(phase, LoadPhase)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import iolab
 import pytest
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
+from iolab.files.store import RunData
 from iolab.presentation.report import write
 from iolab.presentation.table import render
 from support.browser import BROWSER, BROWSERS, opened

@@ -16,14 +16,18 @@ from conftest import CommandLine
 from fake_machine import FakeExecutor, SilentDisplay
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters.experiment import load as load_experiment
-from iolab.adapters.reproduction import compare, load, names, null, objects
-from iolab.adapters.reproduction.options import AimOptions
-from iolab.adapters.reproduction.part import Part
-from iolab.adapters.reproduction.published import Published
-from iolab.adapters.reproduction.reproduced import Reproduced
-from iolab.adapters.reproduction.score import FACTOR_MAX, Compared, claims, mean_error, within_factor
-from iolab.adapters.reproduction.scorecard import (
+from iolab.base.errors import InputError
+from iolab.base.quantity import parse_duration_ns
+from iolab.files.experiment import load as load_experiment
+from iolab.files.store import read
+from iolab.presentation.cli.invoke import invoke
+from iolab.studies.reproduction import compare, load, names, null, objects
+from iolab.studies.reproduction.options import AimOptions
+from iolab.studies.reproduction.part import Part
+from iolab.studies.reproduction.published import Published
+from iolab.studies.reproduction.reproduced import Reproduced
+from iolab.studies.reproduction.score import FACTOR_MAX, Compared, claims, mean_error, within_factor
+from iolab.studies.reproduction.scorecard import (
     RESULTS,
     markdown,
     overall,
@@ -31,13 +35,9 @@ from iolab.adapters.reproduction.scorecard import (
     statements_markdown,
     summary_markdown,
 )
-from iolab.adapters.reproduction.tables import Cell
-from iolab.adapters.run import run
-from iolab.adapters.run.by_machine import ByMachine
-from iolab.adapters.store import read
-from iolab.base.errors import InputError
-from iolab.base.quantity import parse_duration_ns
-from iolab.presentation.cli.invoke import invoke
+from iolab.studies.reproduction.tables import Cell
+from iolab.studies.run import run
+from iolab.studies.run.by_machine import ByMachine
 from support.figures import expect_problem, figures
 from support.stored import stored_run
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters.reproduction import load
-from iolab.adapters.reproduction.distributions import ComparedRows, Distribution, Reading
 from iolab.base.errors import InputError
 from iolab.presentation.cli.invoke import invoke
+from iolab.studies.reproduction import load
+from iolab.studies.reproduction.distributions import ComparedRows, Distribution, Reading
 from support.figures import expect_problem, figures
 
 FIGURES = """\

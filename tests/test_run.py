@@ -10,18 +10,18 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-import iolab.adapters.run
+import iolab.studies.run
 import pytest
 from fake_machine import EXPERIMENT, TRIALS_PER_ROUND, FakeExecutor, SilentDisplay, event_names, events, experiment
 from iolab import _native
-from iolab.adapters.run import Run
-from iolab.adapters.store import read, session, trial_file
-from iolab.adapters.store.directory import RunDirectory, create, take_back
-from iolab.adapters.store.journal import Journal
 from iolab.base import beneath, durable
 from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.domain.record import packed_trace
 from iolab.domain.trial import Trial
+from iolab.files.store import read, session, trial_file
+from iolab.files.store.directory import RunDirectory, create, take_back
+from iolab.files.store.journal import Journal
+from iolab.studies.run import Run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 TRIALS = 2 * TRIALS_PER_ROUND
@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 
 def start(out: Path, executor: FakeExecutor | None = None, *, text: str = EXPERIMENT, **options: object) -> Run:
-    return iolab.adapters.run.run(
+    return iolab.studies.run.run(
         experiment(text),
         out,
         executor=executor or FakeExecutor(),
@@ -43,7 +43,7 @@ def start(out: Path, executor: FakeExecutor | None = None, *, text: str = EXPERI
 
 
 def go_on(out: Path, executor: FakeExecutor | None = None, **options: object) -> Run:
-    return iolab.adapters.run.resume(out, executor=executor or FakeExecutor(), progress=SilentDisplay(), **options)  # type: ignore[arg-type]
+    return iolab.studies.run.resume(out, executor=executor or FakeExecutor(), progress=SilentDisplay(), **options)  # type: ignore[arg-type]
 
 
 def at_trial(number: int, action: Callable[[], None]) -> Callable[[Trial], None]:
@@ -423,7 +423,7 @@ RATE_ONLY = EXPERIMENT.replace(', "latency_ns_p99"]', "]").replace("rounds = 2\n
 def test_until_decided_ends_at_the_most_rounds_and_says_what_is_open(tmp_path: Path) -> None:
     noisy = EXPERIMENT.replace('["rate_bytes_per_s", "latency_ns_p99"]', '["latency_ns_mean"]')
     display = SilentDisplay()
-    result = iolab.adapters.run.run(
+    result = iolab.studies.run.run(
         experiment(noisy),
         tmp_path / "run",
         executor=FakeExecutor(),

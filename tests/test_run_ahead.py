@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 from fake_machine import record_of
-from iolab.adapters.simulator import RunAhead
 from iolab.base.errors import InputError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import DrivesTarget, Trial
+from iolab.machines.model import RunAhead
 
 
 def trial(number: int) -> Trial:

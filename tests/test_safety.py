@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import block, loop, safety
 from iolab.base.errors import InputError
+from iolab.machines.system import block, loop, safety
 from support.devices import MIB, attach, command, detach, have_device_mapper, sparse_file, write_partition_table
 
 

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import mounts, scratch
-from iolab.adapters.system.block import shown
-from iolab.adapters.system.filesystem import FILESYSTEMS, HAVE_LOG_DEVICES
-from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.domain.trial import ScratchTarget
+from iolab.machines.system import mounts, scratch
+from iolab.machines.system.block import shown
+from iolab.machines.system.filesystem import FILESYSTEMS, HAVE_LOG_DEVICES
+from iolab.machines.system.undo import UndoJournal
 from support.devices import loops_backed_under
 
 SIZE_BYTES = 384 << 20

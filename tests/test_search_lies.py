@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.run import commits
-from iolab.adapters.run.commits import GitQuestion
 from iolab.base import checked_lines
 from iolab.domain.bisect.search import VALUE_MAX
 from iolab.presentation.cli.invoke import invoke
+from iolab.studies.run import commits
+from iolab.studies.run.commits import GitQuestion
 
 ABSENT = object()
 WRONG: list[Any] = [ABSENT, None, "x", -1, 1.5, True, [], {"a": 1}, 10**400, 1e308, "a\0b", "\ud800", [["x"]]]

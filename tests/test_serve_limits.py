@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from iolab.adapters.collection.collection import Collection
+from iolab.files.collection.collection import Collection
 from iolab.presentation.site.app import make_app
 from iolab.presentation.site.connections import PAUSE_S, Server, connections_max
 from support.stored import stored_run

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.collection import labels, removal
-from iolab.adapters.collection.collection import Collection
-from iolab.adapters.experiment import loads
-from iolab.adapters.run.origin import deeds
-from iolab.adapters.store import directory
-from iolab.adapters.system import group
-from iolab.adapters.system.undo import UndoJournal, restore_abandoned
 from iolab.base import beneath
 from iolab.base.errors import InputError
+from iolab.files.collection import labels, removal
+from iolab.files.collection.collection import Collection
+from iolab.files.experiment import loads
+from iolab.files.store import directory
+from iolab.machines.system import group
+from iolab.machines.system.undo import UndoJournal, restore_abandoned
+from iolab.studies.run.origin import deeds
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, mounted, sparse_file
 from support.leftovers import processes_in
@@ -86,8 +86,8 @@ def test_a_search_whose_command_was_changed_is_somebody_elses(iolab: CommandLine
 
 
 def test_a_tune_of_somebody_else_does_nothing_unasked(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.adapters.tuner import tuner
-    from iolab.adapters.tuner.directory import TuneDirectory
+    from iolab.studies.tuner import tuner
+    from iolab.studies.tuner.directory import TuneDirectory
 
     path = Path(__file__).parents[1] / "experiments" / "tune" / "sequential-reads.toml"
     experiment = loads(path.read_text(), str(path), machine="host")
@@ -328,7 +328,7 @@ def die(journal: UndoJournal) -> None:
 
 
 def test_a_guests_directory_is_in_the_undo_journal(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.adapters.guest.directory import made_directory
+    from iolab.machines.guest.directory import made_directory
 
     for parent in (None, str(tmp_path)):
         made = made_directory(parent)
@@ -344,7 +344,7 @@ def test_a_guests_directory_is_in_the_undo_journal(tmp_path: Path, state_dir: Pa
 
 @pytest.mark.root
 def test_a_loop_device_of_another_mount_namespace_is_detached(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.adapters.system.action import CannotUndo, DetachLoop, RemoveTree
+    from iolab.machines.system.action import CannotUndo, DetachLoop, RemoveTree
 
     seen, own = tmp_path / "seen", "iolab-0123456789abcdef"
     (seen / own).mkdir(parents=True)
@@ -363,9 +363,9 @@ def test_a_loop_device_of_another_mount_namespace_is_detached(tmp_path: Path, st
 
 @pytest.mark.root
 def test_a_share_of_dirty_pages_comes_back_as_fine_as_it_was(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.adapters import control
-    from iolab.adapters.control.control import Context
-    from iolab.adapters.system.block import device_at
+    from iolab.machines import control
+    from iolab.machines.control.control import Context
+    from iolab.machines.system.block import device_at
 
     node = attach(sparse_file(tmp_path / "backing", MIB))
     try:
@@ -393,7 +393,7 @@ def test_the_sweeps_own_list_is_read_through_no_link(iolab: CommandLine) -> None
 
 
 def test_a_run_that_goes_away_while_it_is_read_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from iolab.adapters.store import examine
+    from iolab.files.store import examine
 
     stored_run(tmp_path / "runs" / "run")
     scan = examine._scan
@@ -411,8 +411,8 @@ def test_a_run_that_goes_away_while_it_is_read_is_no_defect(tmp_path: Path, monk
 @pytest.mark.root
 def test_a_directory_on_a_filesystem_that_is_not_mounted_waits_for_it(tmp_path: Path, state_dir: Path) -> None:
     """As after a run that was killed with its mount namespace."""
-    from iolab.adapters.system.own_directory import make_own_directory
-    from iolab.adapters.system.undo import UndoJournal, restore_abandoned
+    from iolab.machines.system.own_directory import make_own_directory
+    from iolab.machines.system.undo import UndoJournal, restore_abandoned
 
     place = tmp_path / "place"
     place.mkdir()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import tracefs
+from iolab.machines.system import tracefs
 from support.command_line import PROGRAM, CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, sparse_file
 from support.leftovers import trace_instances

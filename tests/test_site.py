@@ -17,11 +17,11 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from iolab.adapters.collection import labels
-from iolab.adapters.collection.collection import Collection
 from iolab.base import durable
 from iolab.base.errors import InputError
 from iolab.domain.verdict import judge
+from iolab.files.collection import labels
+from iolab.files.collection.collection import Collection
 from iolab.presentation.compared import Wanted, compare_paths
 from iolab.presentation.site import files
 from iolab.presentation.site import run as run_page

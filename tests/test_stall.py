@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import life, stall
-from iolab.adapters.system.stall import Stall
 from iolab.domain.executor import Progress
+from iolab.machines.system import life, stall
+from iolab.machines.system.stall import Stall
 from iolab.presentation.progress import words
 from support.trials import io_trial
 

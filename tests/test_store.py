@@ -11,14 +11,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 from fake_machine import EXPERIMENT, FakeExecutor, SilentDisplay, experiment, record_of
-from iolab.adapters import run as running
-from iolab.adapters.run import plan
-from iolab.adapters.store import index, read, trial_file
-from iolab.adapters.store.directory import RunDirectory, default_path
-from iolab.adapters.store.rows import table_rows
 from iolab.base.errors import InputError
 from iolab.domain import metric
 from iolab.domain.record import Record
+from iolab.files.store import index, read, trial_file
+from iolab.files.store.directory import RunDirectory, default_path
+from iolab.files.store.rows import table_rows
+from iolab.studies import run as running
+from iolab.studies.run import plan
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "reference" / "store.md"
@@ -273,7 +273,7 @@ class TestIndex:
 
 def test_default_paths_are_new_and_named_after_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("iolab.adapters.store.directory.time.gmtime", lambda: (2026, 1, 2, 3, 4, 5, 0, 0, 0))
+    monkeypatch.setattr("iolab.files.store.directory.time.gmtime", lambda: (2026, 1, 2, 3, 4, 5, 0, 0, 0))
     path = default_path("Does idling, on the group, keep ... fairness and throughput?")
     assert path == Path("iolab-runs/20260102T030405Z-does-idling-on-the-group-keep-fairness-a")
     path.mkdir(parents=True)

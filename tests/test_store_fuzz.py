@@ -14,17 +14,17 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import iolab.adapters.run
+import iolab.studies.run
 import polars as pl
 import pytest
 from fake_machine import FakeExecutor, SilentDisplay, experiment, record_of
-from iolab.adapters.run import plan
-from iolab.adapters.store import index, parquet, read, trial_file
-from iolab.adapters.store.rows import TableRow, table_rows
-from iolab.adapters.store.trial_file import table_schema
 from iolab.base import checked_lines
 from iolab.base.errors import IolabError
+from iolab.files.store import index, parquet, read, trial_file
+from iolab.files.store.rows import TableRow, table_rows
+from iolab.files.store.trial_file import table_schema
 from iolab.presentation.cli.invoke import invoke
+from iolab.studies.run import plan
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -41,7 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOLAB_STATE_DIR", str(state))
         patch.setattr(index, "TRIALS_PER_FILE", 4)
-        iolab.adapters.run.run(
+        iolab.studies.run.run(
             experiment(),
             path,
             executor=FakeExecutor(faster={"pinned": 1.1}),
@@ -149,7 +149,7 @@ def test_a_damaged_run_goes_on_or_is_refused_in_one_line(run: Path, file: str) -
         shutil.copytree(run, copy, copy_function=shutil.copy2)
         display = SilentDisplay()
         try:
-            iolab.adapters.run.resume(
+            iolab.studies.run.resume(
                 copy, executor=FakeExecutor(faster={"pinned": 1.1}), progress=display, consent=lambda _: None
             )
         except IolabError as error:
@@ -198,7 +198,7 @@ def test_wrong_values_with_right_checksums_are_named_or_taken(run: Path, capsys:
         path.write_bytes(b"".join([checked_lines.encode({**entries[0], key: WRONG[3]}), *lines[1:]]))
         assert invoke(["show", str(run)]) in (0, 2), capsys.readouterr().err
         try:
-            iolab.adapters.run.resume(run, executor=FakeExecutor(), progress=SilentDisplay(), consent=lambda _: None)
+            iolab.studies.run.resume(run, executor=FakeExecutor(), progress=SilentDisplay(), consent=lambda _: None)
         except IolabError:
             continue
 
@@ -215,7 +215,7 @@ def test_a_run_from_before_checksums_is_read_and_gone_on_with(run: Path) -> None
     data = read(run)
     assert data.problems == []
     assert data.metrics.equals(truth)
-    iolab.adapters.run.resume(run, executor=FakeExecutor(), progress=SilentDisplay(), rounds=3, consent=lambda _: None)
+    iolab.studies.run.resume(run, executor=FakeExecutor(), progress=SilentDisplay(), rounds=3, consent=lambda _: None)
     assert read(run).problems == []
     assert read(run).trials.height == 12
 
@@ -240,7 +240,7 @@ def bomb(rows: int, **options: object) -> bytes:
 LOOK = """
 import resource, sys
 from pathlib import Path
-from iolab.adapters.store import read
+from iolab.files.store import read
 data = read(Path(sys.argv[1]))
 data.metrics, data.histograms()
 print(data.problems)
@@ -416,7 +416,7 @@ def test_what_stands_where_files_are_set_aside_or_half_written_stays(run: Path) 
     for name in ("000099.parquet.aside", ".000001.parquet.1.tmp", "000099.parquet"):
         (trials / name).mkdir()
         (trials / name / "mine").touch()
-    iolab.adapters.run.resume(
+    iolab.studies.run.resume(
         run, executor=FakeExecutor(faster={"pinned": 1.1}), progress=SilentDisplay(), consent=lambda _: None
     )
     for name in ("000099.parquet.aside", ".000001.parquet.1.tmp", "000099.parquet.aside.2"):

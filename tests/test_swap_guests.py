@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from iolab.adapters.system import swap, swap_guests
-from iolab.adapters.system.cgroup import Hierarchy
 from iolab.base.errors import MachineError
+from iolab.machines.system import swap, swap_guests
+from iolab.machines.system.cgroup import Hierarchy
 
 MIB = 1 << 20
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from conftest import CommandLine
 from fake_machine import SilentDisplay
-from iolab.adapters.run import origin, sweep
-from iolab.adapters.run.by_machine import ByMachine
-from iolab.adapters.run.sweep import Asked, Source, Swept
-from iolab.adapters.simulator import RunAhead
-from iolab.adapters.store import read, trial_file
-from iolab.adapters.store.journal import Journal
-from iolab.adapters.store.sweep import SweepDirectory
 from iolab.base.errors import InputError, InterruptedRun
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
+from iolab.files.store import read, trial_file
+from iolab.files.store.journal import Journal
+from iolab.files.store.sweep import SweepDirectory
+from iolab.machines.model import RunAhead
+from iolab.studies.run import origin, sweep
+from iolab.studies.run.by_machine import ByMachine
+from iolab.studies.run.sweep import Asked, Source, Swept
 from support.runs import events, times_finished
 from test_run_ahead import Recording
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from iolab.adapters.system import command
 from iolab.base.errors import MachineError
+from iolab.machines.system import command
 
 
 def test_a_tool_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

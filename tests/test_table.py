@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.base.quantity import change, scale_for
 from iolab.domain.compare import Comparison
@@ -18,6 +17,7 @@ from iolab.domain.definition import Nature
 from iolab.domain.metric import METRICS
 from iolab.domain.summary import summarise
 from iolab.domain.verdict import judge
+from iolab.files.store import RunData
 from iolab.presentation.table import FORMATS, render
 from iolab.presentation.table.words import change_with_interval, label, sentence, sentences, tally
 from support.stored import stored_run

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from fake_machine import FakeExecutor, record_of
-from iolab.adapters.importer.opening import open_run
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.record import Record, impossible
 from iolab.domain.summary import summarise
 from iolab.domain.trial import Trial
+from iolab.files.importer.opening import open_run
 from iolab.presentation.table import render
 from support.stored import stored_run
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
+from iolab.files.store import RunData
 from iolab.presentation.table import render
 from support.command_line import CommandLine
 from support.stored import TIOBENCH, stored_run

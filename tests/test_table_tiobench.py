@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
+from iolab.files.store import RunData
 from iolab.presentation.table import render
 from iolab.presentation.table.tiobench import BLOCKS
 from support.stored import TIOBENCH, stored_run

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from iolab.adapters.store import read
 from iolab.base.errors import InputError
 from iolab.domain.metric import rows
 from iolab.domain.workload import KINDS
+from iolab.files.store import read
 from support.command_line import CommandLine
 from support.machines import line_of
 from support.simulated import experiment, run

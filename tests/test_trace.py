@@ -17,13 +17,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from iolab.adapters.system import tracefs
-from iolab.adapters.trace import export, study, trace_of
-from iolab.adapters.trace.export import frames
 from iolab.base.errors import InputError
 from iolab.domain.workload.trace import TraceOptions
+from iolab.machines.system import tracefs
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.report.over_time import Counts, How, fine, step_of, times
+from iolab.studies.trace import export, study, trace_of
+from iolab.studies.trace.export import frames
 
 TRACES = Path(__file__).parent / "traces"
 
@@ -499,7 +499,7 @@ def test_json_is_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_characterised_trace_is_an_experiment_with_its_streams(tmp_path: Path) -> None:
-    from iolab.adapters import experiment
+    from iolab.files import experiment
 
     path = tmp_path / "own.toml"
     assert invoke(["characterise", str(TRACES / "trace-cmd-7.dat"), "-o", str(path)]) == 0
@@ -511,7 +511,7 @@ def test_a_characterised_trace_is_an_experiment_with_its_streams(tmp_path: Path)
 
 
 def test_a_sequential_writer_and_a_skewed_reader_are_told_apart(tmp_path: Path) -> None:
-    from iolab.adapters.trace.characterise import characterise
+    from iolab.studies.trace.characterise import characterise
 
     lines, places = [], [rank for rank in range(1, 101) for _ in range(600 // rank)]
     for number, rank in enumerate(sorted(places, key=lambda rank: hash((rank * 7919, 1)))):
@@ -564,7 +564,7 @@ def test_a_longer_trace_of_the_same_load_is_not_told_apart() -> None:
     """Its stretches are as many as those of the shorter one, not averages of many beside single ones."""
     import numpy as np
     import polars as pl
-    from iolab.adapters.trace.compare import _judged
+    from iolab.studies.trace.compare import _judged
 
     random = np.random.default_rng(3)
 

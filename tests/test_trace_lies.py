@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from iolab.adapters.trace import study, trace_of
 from iolab.base import trace_files
 from iolab.presentation.cli.invoke import invoke
+from iolab.studies.trace import study, trace_of
 from support.command_line import CommandLine
 
 TRACES = Path(__file__).parent / "traces"

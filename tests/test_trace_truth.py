@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import tracefs
+from iolab.machines.system import tracefs
 
 sys.path.append(str(Path(__file__).parents[1] / "benches"))
 import trace_truth

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import tracefs
-from iolab.adapters.system.action import RemoveTraceInstance
-from iolab.adapters.system.undo import UndoJournal, abandoned, restore_abandoned
+from iolab.machines.system import tracefs
+from iolab.machines.system.action import RemoveTraceInstance
+from iolab.machines.system.undo import UndoJournal, abandoned, restore_abandoned
 
 pytestmark = [pytest.mark.root, pytest.mark.machine]
 

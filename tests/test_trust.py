@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from iolab.adapters.system import state, trust
 from iolab.base.errors import MachineError
+from iolab.machines.system import state, trust
 
 NOBODY = 65534
 

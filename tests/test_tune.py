@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from iolab.adapters.experiment import load, loads
-from iolab.adapters.experiment.grid import grid
-from iolab.adapters.run.sweep_file import cells_of, source_of
-from iolab.adapters.tuner.commands import commands
-from iolab.adapters.tuner.directory import TuneDirectory
-from iolab.adapters.tuner.proposer import proposer
 from iolab.base.errors import InputError
 from iolab.base.toml import parse, write
 from iolab.domain.tune.estimate import Estimate, _pairs
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.search import Block, Budget, Search
 from iolab.domain.tune.space import Parameter, Point, Requirement, Space, flat, nested
+from iolab.files.experiment import load, loads
+from iolab.files.experiment.grid import grid
+from iolab.studies.run.sweep_file import cells_of, source_of
+from iolab.studies.tuner.commands import commands
+from iolab.studies.tuner.directory import TuneDirectory
+from iolab.studies.tuner.proposer import proposer
 from support.command_line import CommandLine, wait_until
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"

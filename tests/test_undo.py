@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab.adapters.system import state, undo
-from iolab.adapters.system.action import (
+from iolab.base import checked_lines
+from iolab.base.errors import MachineError
+from iolab.machines.system import state, undo
+from iolab.machines.system.action import (
     MARKER,
     Action,
     CannotUndo,
@@ -28,11 +30,9 @@ from iolab.adapters.system.action import (
     WriteFile,
     setting,
 )
-from iolab.adapters.system.identity import identity_at
-from iolab.adapters.system.own_directory import make_own_directory
-from iolab.adapters.system.undo import UndoJournal, restore_abandoned
-from iolab.base import checked_lines
-from iolab.base.errors import MachineError
+from iolab.machines.system.identity import identity_at
+from iolab.machines.system.own_directory import make_own_directory
+from iolab.machines.system.undo import UndoJournal, restore_abandoned
 from support.devices import loops_backed_under
 
 
@@ -270,8 +270,8 @@ def test_a_truncated_file_gets_its_length_back(tmp_path: Path, state_dir: Path) 
 
 MAKE_A_SCRATCH_DEVICE = """
 import sys, time
-from iolab.adapters.system import scheduler, scratch
-from iolab.adapters.system.undo import UndoJournal
+from iolab.machines.system import scheduler, scratch
+from iolab.machines.system.undo import UndoJournal
 from iolab.domain.trial import ScratchTarget
 target = ScratchTarget(size_bytes=64 << 20, filesystem="ext4", mkfs_options="", mount_options="",
                        backing_directory=sys.argv[1], sector_bytes=None)
@@ -305,8 +305,8 @@ def test_kill_9_leaves_nothing_that_restore_does_not_take_back(tmp_path: Path, l
 @pytest.mark.root
 def test_a_loop_device_that_was_never_written_down_is_found(tmp_path: Path, leftovers: None) -> None:
     """Killed between attaching and anything after: the intent names the backing file."""
-    from iolab.adapters.system import loop
-    from iolab.adapters.system.action import DetachLoop
+    from iolab.machines.system import loop
+    from iolab.machines.system.action import DetachLoop
 
     journal = UndoJournal.open()
     own = make_own_directory(tmp_path, journal).path
@@ -324,9 +324,9 @@ def test_a_loop_device_that_was_never_written_down_is_found(tmp_path: Path, left
 def test_a_busy_mount_is_unmounted_lazily_and_says_who_uses_it(
     tmp_path: Path, leftovers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from iolab.adapters.system import scratch
-    from iolab.adapters.system.action import mount
     from iolab.domain.trial import ScratchTarget
+    from iolab.machines.system import scratch
+    from iolab.machines.system.action import mount
 
     monkeypatch.setattr(mount, "UNMOUNT_PATIENCE_S", 0.2)
     target = ScratchTarget(

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from conftest import CommandLine
 from fake_machine import FakeExecutor
-from iolab.adapters.experiment import loads
-from iolab.adapters.host import conditions
-from iolab.adapters.run.plan import trials
 from iolab.domain.record import Record
 from iolab.domain.validity import DOUBTS, doubts
+from iolab.files.experiment import loads
+from iolab.machines.host import conditions
+from iolab.studies.run.plan import trials
 
 EXPERIMENT = """\
 rounds = 1

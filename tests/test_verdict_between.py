@@ -9,15 +9,15 @@ import pytest
 from fake_machine import SilentDisplay, experiment, record_of
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters.run import run
-from iolab.adapters.store import read
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.hosts import on_hosts
 from iolab.domain.record import Record
 from iolab.domain.summary import summarise
 from iolab.domain.trial import Trial
 from iolab.domain.verdict.between import logs_by_host, spread
+from iolab.files.store import read
 from iolab.presentation.table import render
+from iolab.studies.run import run
 from scipy.stats import f_oneway, ttest_ind
 
 NOISE = 0.05

@@ -8,24 +8,24 @@ import time
 from functools import partial
 from pathlib import Path
 
-import iolab.adapters.run
+import iolab.studies.run
 import pytest
 from fake_machine import SilentDisplay, experiment
-from iolab.adapters import worker
-from iolab.adapters.host.local_process import LocalProcess
-from iolab.adapters.run import plan
-from iolab.adapters.store import read
-from iolab.adapters.worker_process import WorkerProcess
 from iolab.base import child_process
 from iolab.domain.trial import Trial
+from iolab.files.store import read
+from iolab.machines import worker
+from iolab.machines.host.local_process import LocalProcess
+from iolab.machines.worker_process import WorkerProcess
+from iolab.studies.run import plan
 from support.growth import assert_linear
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
 BROKEN = """\
 import os, sys
-from iolab.adapters.host import host
-from iolab.adapters import fork_server, worker
+from iolab.machines.host import host
+from iolab.machines import fork_server, worker
 
 def execute(trial, **_):
     {what}
@@ -47,8 +47,8 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
         popen = subprocess.Popen
 
         def instead(command: list[str], **options: object) -> subprocess.Popen[bytes]:
-            if "iolab.adapters.worker" in command:
-                given = command[command.index("iolab.adapters.worker") + 1 :]
+            if "iolab.machines.worker" in command:
+                given = command[command.index("iolab.machines.worker") + 1 :]
                 command = [sys.executable, str(tmp_path / "broken_worker.py"), *given]
             return popen(command, **options)  # type: ignore[call-overload, no-any-return]
 
@@ -64,7 +64,7 @@ def first_trial() -> Trial:
 def test_an_unforeseen_exception_fails_the_trial_with_its_message(tmp_path: Path, broken: object) -> None:
     broken('raise KeyError("queue_depth")')  # type: ignore[operator]
     with LocalProcess() as executor:
-        iolab.adapters.run.run(experiment(), tmp_path / "run", executor=executor, progress=SilentDisplay(), rounds=1)
+        iolab.studies.run.run(experiment(), tmp_path / "run", executor=executor, progress=SilentDisplay(), rounds=1)
     data = read(tmp_path / "run")
     assert set(data.trials["status"]) == {"failed"}
     (first, *_) = data.remarks().filter(what="fault")["text"]
@@ -118,7 +118,7 @@ def test_an_answer_of_many_megabytes_is_looked_through_once(monkeypatch: pytest.
 
 def test_a_worker_that_prepares_for_long_ends_soon_after_its_parent(tmp_path: Path) -> None:
     program = (
-        "import time; from iolab.adapters import worker; from iolab.adapters.host import host;"
+        "import time; from iolab.machines import worker; from iolab.machines.host import host;"
         "worker.ORPHAN_PATIENCE_S = 0.5;"
         "host.execute = lambda *_, **__: time.sleep(60); worker.main()"
     )

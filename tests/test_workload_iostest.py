@@ -8,12 +8,12 @@ import pytest
 from fake_machine import record_of
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.adapters.experiment import loads
 from iolab.domain import metric
 from iolab.domain.observation import observe
 from iolab.domain.trial import Trial, WeightedLoadPhase
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.iostest import IostestOptions
+from iolab.files.experiment import loads
 
 KIND = KINDS["iostest"]
 SORTS = ("bsr", "brr", "bsw", "brw", "dsr", "drr", "dsw", "drw")

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.importer.opening import open_run
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.domain.trial import LoadPhase
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.iozone import CLASSIC
+from iolab.files.importer.opening import open_run
+from iolab.files.store import RunData
 from iolab.presentation.table import render
 from iolab.presentation.table.iozone import MATRIX_HEADINGS
 from support.stored import stored_run

@@ -24,13 +24,13 @@ from itertools import groupby
 from pathlib import Path
 
 import native_types
-from iolab.adapters import experiment
-from iolab.adapters.run import plan, run
-from iolab.adapters.simulator import RunAhead
-from iolab.adapters.store import read
+from iolab.files import experiment
+from iolab.files.store import read
+from iolab.machines.model import RunAhead
 from iolab.presentation import reference
 from iolab.presentation.progress.plain import PlainDisplay
 from iolab.presentation.table import render
+from iolab.studies.run import plan, run
 
 ROOT = Path(__file__).parents[1]
 NATIVE_TYPES = ROOT / "python" / "iolab" / "domain" / "native_types.py"

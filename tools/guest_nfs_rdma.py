@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from iolab.adapters.experiment import loads
-from iolab.adapters.guest import counted, guest, kernel, programs, qemu, symbols
-from iolab.adapters.guest.directory import made_directory
-from iolab.adapters.guest.limit import Deadline
-from iolab.adapters.guest.modules import Modules
-from iolab.adapters.guest.steps import Plan
-from iolab.adapters.host.site import located
-from iolab.adapters.run.plan import Plan as Rounds
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.trial import LoadPhase
+from iolab.files.experiment import loads
+from iolab.machines.guest import counted, guest, kernel, programs, qemu, symbols
+from iolab.machines.guest.directory import made_directory
+from iolab.machines.guest.limit import Deadline
+from iolab.machines.guest.modules import Modules
+from iolab.machines.guest.steps import Plan
+from iolab.machines.host.site import located
+from iolab.studies.run.plan import Plan as Rounds
 
 SIZES = (256, 512, 1024, 2048, 3072, 3584, 4096, 8192, 16384, 32768, 65536)
 MODULES = ("dummy", "rdma_rxe", "rpcrdma", "nfsd", "nfsv4")

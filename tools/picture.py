@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 
 import iolab
-from iolab.adapters.collection.collection import Collection
+from iolab.files.collection.collection import Collection
 from iolab.presentation.site.files import write
 from PIL import Image
 

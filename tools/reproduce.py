@@ -12,8 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from iolab.adapters.reproduction import names
-from iolab.adapters.reproduction.scorecard import RESULTS
+from iolab.studies.reproduction import names
+from iolab.studies.reproduction.scorecard import RESULTS
 
 PROGRAM = Path(sys.executable).parent / "iolab"
 

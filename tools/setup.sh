@@ -104,7 +104,7 @@ guest() {
     cargo_says rustc --profile "$1" --package iolab-guest-agent --bin guest-agent -- \
         -C target-feature=+crt-static -C strip=symbols && put "target/$2/guest-agent" "$place/agent" ||
         say "no agent: guest machines are not to be had (Debian: apt-get install libc6-dev)"
-    cc -O2 -Wall -fPIC -shared -fvisibility=hidden -o "$place/counter.new" python/iolab/adapters/guest/counter/*.c &&
+    cc -O2 -Wall -fPIC -shared -fvisibility=hidden -o "$place/counter.new" python/iolab/machines/guest/counter/*.c &&
         mv "$place/counter.new" "$place/counter.so" || say "no counter: guest machines count no instructions"
 }
 

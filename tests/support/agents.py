@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fake_machine import record_of
-from iolab.adapters.guest.steps import Plan
 from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, SortPhase, Trial
+from iolab.machines.guest.steps import Plan
 
 UP: dict[str, Any] = {"up": "6.1.0-tiny"}
 END: dict[str, Any] = {"end": True}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from iolab.adapters.reproduction.published import Published, loads
 from iolab.base.errors import InputError
+from iolab.studies.reproduction.published import Published, loads
 
 
 def figures(text: str) -> Published:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from iolab.adapters.guest import debian, kernel, programs
 from iolab.base.errors import IolabError
+from iolab.machines.guest import debian, kernel, programs
 
 
 def kernel_or_skip() -> str:

@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from iolab.adapters.system import tracefs
-from iolab.adapters.system.action import RemoveTraceInstance
+from iolab.machines.system import tracefs
+from iolab.machines.system.action import RemoveTraceInstance
 
 from support.devices import loops_backed_under
 

@@ -46,6 +46,6 @@ def notes(run: Path) -> list[str]:
 
 
 def _remarks(run: Path, what: str) -> list[str]:
-    from iolab.adapters import store
+    from iolab.files import store
 
     return [row["text"] for row in store.read(run).remarks().iter_rows(named=True) if row["what"] == what]

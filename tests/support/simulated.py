@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from fake_machine import SilentDisplay
-from iolab.adapters.experiment import Experiment, load
-from iolab.adapters.run import run as run_experiment
-from iolab.adapters.simulator import RunAhead
-from iolab.adapters.store import RunData, read
+from iolab.files.experiment import Experiment, load
+from iolab.files.store import RunData, read
+from iolab.machines.model import RunAhead
+from iolab.studies.run import run as run_experiment
 
 
 def experiment(text: str) -> Experiment:

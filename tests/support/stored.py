@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import iolab.adapters.run
+import iolab.studies.run
 import pytest
 from fake_machine import FakeExecutor, SilentDisplay
-from iolab.adapters.experiment import loads
-from iolab.adapters.store import RunData, read
+from iolab.files.experiment import loads
+from iolab.files.store import RunData, read
 
 TWO_SETTINGS = """\
 title = "Is <fast> faster than slow & steady?"
@@ -74,7 +74,5 @@ def stored_run(
     experiment = loads(text, "experiment.toml")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOLAB_STATE_DIR", str(path.parent / "state"))
-        iolab.adapters.run.run(
-            experiment, path, executor=executor, progress=SilentDisplay(), machine=machine or MACHINE
-        )
+        iolab.studies.run.run(experiment, path, executor=executor, progress=SilentDisplay(), machine=machine or MACHINE)
     return read(path)

@@ -1,4 +1,4 @@
-"""The processes that run trials, told from the server that forks them (iolab/adapters/fork_server.py)."""
+"""The processes that run trials, told from the server that forks them (iolab/machines/fork_server.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.leftovers import processes_with
 
-WORKER = b"iolab.adapters.worker"
+WORKER = b"iolab.machines.worker"
 
 
 def of_this_process() -> int:

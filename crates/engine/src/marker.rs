@@ -1,6 +1,6 @@
 //! Marks where a phase's operations begin and end, for who watches the processor: an instruction that does nothing.
 //!
-//! A guest machine's counter (python/iolab/adapters/guest/counter) looks for it. On any other machine it costs one
+//! A guest machine's counter (python/iolab/machines/guest/counter) looks for it. On any other machine it costs one
 //! no-operation per phase.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What a phase yielded, on a host or on the simulated machine. Serialized as JSON; the columns that readers see are made from it in `python/iolab/adapters/store/`.
+//! What a phase yielded, on a host or on the simulated machine. Serialized as JSON; the columns that readers see are made from it in `python/iolab/files/store/`.
 //! Times are nanoseconds since the start of the phase unless a name says otherwise.
 
 use serde::Serialize;

@@ -1,7 +1,7 @@
 """Who runs a trial, and who is told of it: small interfaces.
 
-`iolab.adapters.host.local_process` runs a trial on this machine, `iolab.adapters.simulator` simulates it, here or on
-the hosts of a cluster (`iolab.adapters.cluster`). The loop over the trials (`iolab.adapters.run`) calls the display,
+`iolab.machines.host.local_process` runs a trial on this machine, `iolab.machines.model` simulates it, here or on
+the hosts of a cluster (`iolab.machines.cluster`). The loop over the trials (`iolab.studies.run`) calls the display,
 `iolab.presentation.progress` draws.
 """
 
@@ -160,7 +160,7 @@ def error_from_json(fields: ErrorFields) -> IolabError:
 
 
 class Display(Protocol):
-    """Told by the loop (`iolab.adapters.run`) what happens. Calls come from one thread, in this order."""
+    """Told by the loop (`iolab.studies.run`) what happens. Calls come from one thread, in this order."""
 
     def begin(self, path: Path, *, finished: int) -> None:
         """The run in `path` starts or goes on, with so many trials finished before."""

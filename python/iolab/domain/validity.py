@@ -1,7 +1,7 @@
 """Whether a trial measured what it seems to measure: what casts doubt on its numbers, by how much, and what to do.
 
 Computed from the record alone; what the machine did meanwhile is in a phase's record under `conditions`, where the
-trial ran here (`iolab.adapters.host.conditions`).
+trial ran here (`iolab.machines.host.conditions`).
 """
 
 from __future__ import annotations

@@ -14,12 +14,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from iolab.adapters.experiment import loads
-from iolab.adapters.experiment.parse import find, read_text
-from iolab.adapters.importer.opening import open_files, open_run
-from iolab.adapters.run import run as start
-from iolab.adapters.run.by_machine import ByMachine
-from iolab.adapters.store import read
 from iolab.base.errors import InputError, from_os_error, unknown
 from iolab.domain.compare import compare_table
 from iolab.domain.explain import causes
@@ -27,6 +21,10 @@ from iolab.domain.explain import explain as explained
 from iolab.domain.explain.inputs import of_run, of_two_runs
 from iolab.domain.probe import PROBES
 from iolab.domain.summary import summarise
+from iolab.files.experiment import loads
+from iolab.files.experiment.parse import find, read_text
+from iolab.files.importer.opening import open_files, open_run
+from iolab.files.store import read
 from iolab.presentation.compared import Compared, Wanted, compare_paths, compare_runs
 from iolab.presentation.notebook import html
 from iolab.presentation.progress import display
@@ -38,17 +36,19 @@ from iolab.presentation.table import cause
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.plain import tables
 from iolab.presentation.table.verdicts import condition_lines, verdicts
+from iolab.studies.run import run as start
+from iolab.studies.run.by_machine import ByMachine
 
 if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
     from rich.console import RenderableType
 
-    from iolab.adapters.store import RunData
     from iolab.domain.compare import Comparison
     from iolab.domain.definition import Better
     from iolab.domain.experiment import Experiment
     from iolab.domain.explain import Cause, Explained
+    from iolab.files.store import RunData
 
 Source = str | PathLike[str]
 """The path of a run directory, or of a file of another tool."""
@@ -63,7 +63,7 @@ class Run:
     turns one into a pandas frame."""
 
     def __init__(self, data: RunData) -> None:
-        """`data` as `iolab.adapters.store.read` gives it; users call `iolab.load` or `iolab.run`."""
+        """`data` as `iolab.files.store.read` gives it; users call `iolab.load` or `iolab.run`."""
         self._data = data
 
     @property

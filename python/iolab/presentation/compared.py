@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from iolab.adapters.importer.groups import Group, groups_of
-from iolab.adapters.importer.opening import open_files, open_run
-from iolab.adapters.store import RunData
 from iolab.base.errors import InputError, unknown
 from iolab.domain.across import Arm, arm_names, compare_arms
 from iolab.domain.comparable import Conditions, conditions_of, conditions_within
 from iolab.domain.compare import Comparison
 from iolab.domain.summary import Jobs, summarise
 from iolab.domain.validity import lines
+from iolab.files.importer.groups import Group, groups_of
+from iolab.files.importer.opening import open_files, open_run
+from iolab.files.store import RunData
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,6 @@ import tomllib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypedDict
 
-from iolab.adapters.control import CONTROLS, settings_table
-from iolab.adapters.experiment.options import TARGETS, CompareOptions, ExperimentOptions
-from iolab.adapters.experiment.tune import TuneOptions
-from iolab.adapters.importer.formats import FORMATS
-from iolab.adapters.machine_file.keys import Key, keys, read_when
-from iolab.adapters.reproduction import options
-from iolab.adapters.reproduction.part import Part
-from iolab.adapters.reproduction.scorecard import (
-    distributions_markdown,
-    markdown,
-    overall,
-    statements_markdown,
-    stored,
-    summary_markdown,
-)
 from iolab.base.option import expected, extras, written
 from iolab.base.plain_text import markdown_table
 from iolab.domain.definition import TOOL_METRICS
@@ -33,6 +18,21 @@ from iolab.domain.probe import PROBES
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.fio_file.option import FORBIDDEN, OPTIONS, known
 from iolab.domain.workload.job import JobOptions, PhaseOptions
+from iolab.files.experiment.options import TARGETS, CompareOptions, ExperimentOptions
+from iolab.files.experiment.tune import TuneOptions
+from iolab.files.importer.formats import FORMATS
+from iolab.files.machine_file.keys import Key, keys, read_when
+from iolab.machines.control import CONTROLS, settings_table
+from iolab.studies.reproduction import options
+from iolab.studies.reproduction.part import Part
+from iolab.studies.reproduction.scorecard import (
+    distributions_markdown,
+    markdown,
+    overall,
+    statements_markdown,
+    stored,
+    summary_markdown,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -8,11 +8,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolab.adapters.trace import shortened, study, trace_of
-from iolab.adapters.trace.export import frames, task_names
 from iolab.base.errors import InputError, unknown
 from iolab.presentation.notebook import html
 from iolab.presentation.table.trace import STAGES, doubts, shown
+from iolab.studies.trace import shortened, study, trace_of
+from iolab.studies.trace.export import frames, task_names
 
 if TYPE_CHECKING:
     import polars as pl

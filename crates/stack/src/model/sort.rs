@@ -1,5 +1,5 @@
 //! Phases that sort more than there is memory, and their records, in the shape that the same kind has on a host
-//! (python/iolab/adapters/host/sort.py).
+//! (python/iolab/machines/host/sort.py).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-"""The steps of a trial: one class per kind. What each is run by stands in `RUNNERS` of `iolab.adapters.host.host`."""
+"""The steps of a trial: one class per kind. What each is run by stands in `RUNNERS` of `iolab.machines.host.host`."""
 
 from __future__ import annotations
 

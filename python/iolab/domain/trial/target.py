@@ -28,7 +28,7 @@ DOCUMENT = _Document()
 
 Reach = Literal["queue", "machine"]
 """What a control or a phase changes that other runs share: the settings of the queues of the target's devices, or
-those of the machine as a whole. Whoever changes it holds its lock (`iolab.adapters.system.lock`)."""
+those of the machine as a whole. Whoever changes it holds its lock (`iolab.machines.system.lock`)."""
 
 
 class SideDevice(Spec):
@@ -95,7 +95,7 @@ class FileTarget(Spec):
 
 
 class DeviceIdentity(Spec):
-    """What a device was known by when a run took it (python/iolab/adapters/system/device_identity.py)."""
+    """What a device was known by when a run took it (python/iolab/machines/system/device_identity.py)."""
 
     path: str
     """As the user named it; a name may lead elsewhere later."""

@@ -57,18 +57,18 @@ def attribute(
         raise InputError(f"{confidence:g} given; expected 0.5 or more, below 1", where="--confidence")
     if not 1 <= most <= MOST_MAX:
         raise InputError(f"{most} given; expected 1 to {MOST_MAX:,}", where="--most")
-    from iolab.adapters.run import attribute as of_run
     from iolab.presentation.table.attribution import as_dict, lines
+    from iolab.studies.run import attribute as of_run
 
     path = experiment
     if experiment.is_dir():
-        from iolab.adapters.store import read
+        from iolab.files.store import read
 
         found = of_run.attributed(read(experiment), workload, metric, confidence)
     else:
-        from iolab.adapters.run.by_machine import ByMachine
         from iolab.presentation.cli.run import load
         from iolab.presentation.progress import display
+        from iolab.studies.run.by_machine import ByMachine
 
         loaded = of_run.mixed(load(experiment, machine, None, []))
         with ByMachine(seconds(patience)) as executor:

@@ -17,7 +17,7 @@ from iolab.presentation.cli.consent import TrustRun, consent_of
 from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, ResumeSearch, Seed, seconds
 
 if TYPE_CHECKING:
-    from iolab.adapters.experiment import Experiment
+    from iolab.files.experiment import Experiment
 
 CONFIDENCE_LEAST = 0.5
 MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
@@ -198,7 +198,7 @@ def bisect(
         raise InputError(f"{fail_on}: {unknown('condition', fail_on, CONDITIONS)}", where="--fail-on")
     time_s = None if time is None else _limit_s("--time", time)
     of_experiments = {"--good": good, "--bad": bad, "--metric": metric, "--workload": workload, "--machine": machine}
-    from iolab.adapters.run import commits
+    from iolab.studies.run import commits
 
     of_kernels = repository is not None and measure is None and experiment is not None and not _is_range(experiment)
     if versions is not None or (
@@ -239,23 +239,23 @@ def bisect(
             time_s,
             all_parents,
         )
-        from iolab.adapters.store.directory import default_path
+        from iolab.files.store.directory import default_path
 
         path = out or default_path(f"bisect {name}")
         show_commits(commits.start(asked_of_git, path, _say(as_json=json)), path, fail_on, as_json=json)
         return
     _refuse(of_git, "goes with --git or --versions, and a range of commits or a list")
 
-    from iolab.adapters.run import resume as go_on
-    from iolab.adapters.run import run as start
-    from iolab.adapters.run.bisect import check_search, findings_in, findings_of_stored, question
-    from iolab.adapters.run.by_machine import ByMachine
     from iolab.presentation.cli.run import load
     from iolab.presentation.progress import display
+    from iolab.studies.run import resume as go_on
+    from iolab.studies.run import run as start
+    from iolab.studies.run.bisect import check_search, findings_in, findings_of_stored, question
+    from iolab.studies.run.by_machine import ByMachine
 
     if experiment is not None and experiment.is_dir():
         _refuse({"--git": repository, "--machine": machine, "--out": out, "--time": time}, "goes with an experiment")
-        from iolab.adapters.store import read
+        from iolab.files.store import read
 
         asked = question(
             read(experiment).experiment,
@@ -314,9 +314,9 @@ def _of_commits(
     experiment: Path, machine: str | None, repository: Path, good: str | None, bad: str | None
 ) -> Experiment:
     """The experiment with the commits as its settings."""
-    from iolab.adapters.experiment import loads
-    from iolab.adapters.experiment.commits import with_commits
-    from iolab.adapters.experiment.parse import find, read_text
+    from iolab.files.experiment import loads
+    from iolab.files.experiment.commits import with_commits
+    from iolab.files.experiment.parse import find, read_text
 
     if good is None or bad is None:
         what = "the commits from which to which?"
@@ -351,7 +351,7 @@ def _required(measure: str | None) -> str:
 
 
 def _one_of_values(value: str) -> Literal["wall", "cpu", "printed"]:
-    from iolab.adapters.run.commits import VALUES
+    from iolab.studies.run.commits import VALUES
 
     for known in VALUES:
         if value == known:
@@ -366,8 +366,8 @@ def _share(given: float) -> float:
 
 
 def _limit_s(option: str, text: str) -> float:
-    from iolab.adapters.run.search_file import LIMIT_S_MAX
     from iolab.base.quantity import parse_duration_ns
+    from iolab.studies.run.search_file import LIMIT_S_MAX
 
     try:
         found = parse_duration_ns(text) / 1e9

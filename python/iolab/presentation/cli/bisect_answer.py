@@ -13,12 +13,12 @@ from iolab.base.errors import EXIT_CONDITION
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.adapters.run.bisect import Finding
-    from iolab.adapters.run.commits import GitFinding
     from iolab.base.strict_json import JsonObject
     from iolab.domain.bisect.search import Answer
     from iolab.domain.definition import Nature
     from iolab.domain.verdict import Judgement
+    from iolab.studies.run.bisect import Finding
+    from iolab.studies.run.commits import GitFinding
 
 
 def show_commits(found: GitFinding, path: Path, fail_on: str | None, *, as_json: bool) -> None:
@@ -78,13 +78,13 @@ def show_run(path: Path, found: list[Finding], fail_on: str | None, *, as_json: 
 def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
     """Of each version that was confirmed against the one before it: of guest machines, the functions that it made
     dearer or cheaper; and what `iolab explain` says of the fresh rounds."""
-    from iolab.adapters.run.bisect import Confirming
-    from iolab.adapters.store import read
     from iolab.domain.explain import causes
     from iolab.domain.explain.inputs import of_run
+    from iolab.files.store import read
     from iolab.presentation.table import cause
     from iolab.presentation.table.symbols import between
     from iolab.presentation.terminal import show
+    from iolab.studies.run.bisect import Confirming
 
     asked = found[0].question
     for change in sorted({change for one in found for change in one.confirmations}):

@@ -14,8 +14,8 @@ from iolab.presentation.cli.output import print_json, print_lines
 from iolab.presentation.cli.trace import Columns, Separator, TraceFiles
 
 if TYPE_CHECKING:
-    from iolab.adapters.trace.synthetic import Difference
     from iolab.base.trace_files import Trace
+    from iolab.studies.trace.synthetic import Difference
 
 
 def characterise(
@@ -43,11 +43,11 @@ def characterise(
     rate, flushes. No name of a file, no content and no time of the traced machine is in it.
     What the workload misses is told.
     """
-    from iolab.adapters.trace import study, trace_of
-    from iolab.adapters.trace.characterise import characterise as streams_of
-    from iolab.adapters.trace.characterise import experiment
     from iolab.base import output_file
     from iolab.base.quantity import parse_bytes
+    from iolab.studies.trace import study, trace_of
+    from iolab.studies.trace.characterise import characterise as streams_of
+    from iolab.studies.trace.characterise import experiment
 
     try:
         size_bytes = parse_bytes(size)
@@ -76,7 +76,7 @@ def characterise(
 
 
 def _differences(trace: Trace, text: str, machine: str, *, as_json: bool) -> list[Difference]:
-    from iolab.adapters.trace.synthetic import beside
     from iolab.presentation.progress import display
+    from iolab.studies.trace.synthetic import beside
 
     return beside(trace, text, machine, display(as_json=as_json))

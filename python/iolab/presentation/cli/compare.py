@@ -130,7 +130,7 @@ def compare(
 
 
 def _are_traces(paths: list[Path]) -> bool:
-    from iolab.adapters.trace.compare import is_trace
+    from iolab.studies.trace.compare import is_trace
 
     return all(map(is_trace, paths))
 
@@ -142,8 +142,8 @@ def _refuse_for_traces(given: dict[str, object]) -> None:
 
 
 def _compare_traces(paths: list[Path], same_within: float, *, json: bool) -> None:
-    from iolab.adapters.trace import trace_of
-    from iolab.adapters.trace.compare import ONE_EACH, compare_traces
+    from iolab.studies.trace import trace_of
+    from iolab.studies.trace.compare import ONE_EACH, compare_traces
 
     found = compare_traces(trace_of(paths[:1]), trace_of(paths[1:]), same_within)
     if json:
@@ -203,7 +203,7 @@ def _share(text: str | None) -> float | None:
         return None
     from pydantic import ValidationError
 
-    from iolab.adapters.experiment.options import CompareOptions
+    from iolab.files.experiment.options import CompareOptions
 
     try:
         given = text if text.endswith("%") else float(text)

@@ -124,7 +124,7 @@ def _answering(find: Names) -> Names:
 @_answering
 def machines(_: str) -> list[str]:
     """For --machine."""
-    from iolab.adapters import machine_file
+    from iolab.files import machine_file
 
     return ["host", *(f"{machine_file.PREFIX}{name}" for name in machine_file.names())]
 
@@ -156,7 +156,7 @@ def metrics(_: str) -> list[str]:
 @_answering
 def figures(_: str) -> list[str]:
     """For `iolab reproduce`."""
-    from iolab.adapters.reproduction import names
+    from iolab.studies.reproduction import names
 
     return names()
 

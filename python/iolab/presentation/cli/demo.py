@@ -23,14 +23,14 @@ def demo(
     file and removes again. Otherwise: small requests, large ones and small ones through io_uring, in a directory of
     iolab's own. One difference is many times the noise of a busy machine, the other is likely to stay undecided.
     """
-    from iolab.adapters import experiment
-    from iolab.adapters.host.local_process import LocalProcess
-    from iolab.adapters.run import run
-    from iolab.adapters.store import read
-    from iolab.adapters.store.directory import default_path
+    from iolab.files import experiment
+    from iolab.files.store import read
+    from iolab.files.store.directory import default_path
+    from iolab.machines.host.local_process import LocalProcess
     from iolab.presentation.demo import experiment_text
     from iolab.presentation.progress import display
     from iolab.presentation.report import write
+    from iolab.studies.run import run
 
     planned = experiment.loads(experiment_text(quick=quick), "demo.toml")
     with LocalProcess() as executor:

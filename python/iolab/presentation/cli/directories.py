@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.adapters.collection.place import runs_below
-from iolab.adapters.run import search_file
-from iolab.adapters.store import read
-from iolab.adapters.store.sweep import SweepDirectory, is_sweep
-from iolab.adapters.tuner.directory import is_tune
 from iolab.base import beneath
 from iolab.base.errors import InputError
+from iolab.files.collection.place import runs_below
+from iolab.files.store import read
+from iolab.files.store.sweep import SweepDirectory, is_sweep
+from iolab.studies.run import search_file
+from iolab.studies.tuner.directory import is_tune
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
@@ -26,15 +26,15 @@ def answer_lines(path: Path) -> list[str] | None:
     """What a search found, of a directory of `iolab tune` or of a search among commits; None for any other. InputError
     for a damaged one."""
     if is_tune(path):
-        from iolab.adapters.tuner import tuner
         from iolab.presentation.table.tuning import lines
+        from iolab.studies.tuner import tuner
 
         fresh = path / CONFIRM
         runs = ["", f"Its fresh rounds: iolab show {fresh}"] if fresh.is_dir() else []
         return [*lines(tuner.found_in(path)), *runs]
     if beneath.is_file(path / search_file.NAME):
-        from iolab.adapters.run import commits
         from iolab.presentation.table import commits as table
+        from iolab.studies.run import commits
 
         return list(table.lines(commits.finding_in(path)))
     return None

@@ -10,7 +10,7 @@ _STYLES = {"ok": "green", "limited": "yellow", "missing": "red"}
 
 def doctor(json: Json = False) -> None:
     """Show what can be controlled and observed on this machine, and the command that would make the rest available."""
-    from iolab.adapters.host.doctor import findings
+    from iolab.machines.host.doctor import findings
 
     found = findings()
     if json:

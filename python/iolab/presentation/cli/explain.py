@@ -83,16 +83,16 @@ def explain(
 
 def _are_traces(paths: list[Path]) -> bool:
     """Whether they are traces beyond doubt, which are looked at by request."""
-    from iolab.adapters.trace.compare import is_trace
+    from iolab.studies.trace.compare import is_trace
 
     return not any(path.is_dir() for path in paths) and all(is_trace(path) for path in paths)
 
 
 def _tell_of_traces(paths: list[Path], *, json: bool) -> None:
-    from iolab.adapters.trace import trace_of
-    from iolab.adapters.trace.explain import explain_change, explain_slow
     from iolab.presentation.table import trace_explained
     from iolab.presentation.terminal import show
+    from iolab.studies.trace import trace_of
+    from iolab.studies.trace.explain import explain_change, explain_slow
 
     if len(paths) > 2:
         raise InputError("one trace is explained, or the change from one to another", where="iolab explain")
@@ -106,8 +106,8 @@ def _tell_of_traces(paths: list[Path], *, json: bool) -> None:
 
 
 def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
-    from iolab.adapters.importer.opening import open_files, open_run
     from iolab.domain.explain.inputs import of_run, of_two_runs
+    from iolab.files.importer.opening import open_files, open_run
 
     if len(paths) == 2:
         if baseline is not None:

@@ -31,10 +31,10 @@ def guest(
     The machine has no network and no drive of this one; it ends with the command. Exit status 1: the command failed.
     With --json the console goes to standard error.
     """
-    from iolab.adapters.guest import session
     from iolab.base.errors import InputError
     from iolab.base.quantity import format_bytes, parse_bytes
     from iolab.domain.trial.guest import MEMORY_BYTES_MAX, MEMORY_BYTES_MIN
+    from iolab.machines.guest import session
 
     try:
         memory_bytes = parse_bytes(memory)

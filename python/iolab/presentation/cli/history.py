@@ -89,8 +89,8 @@ def history(
     if not 1 <= looks <= LOOKS_MAX:
         raise InputError(f"{looks} given; expected 1 to {LOOKS_MAX:,}", where="--looks")
 
-    from iolab.adapters.importer.history import read_history
     from iolab.domain.history.history import found_in, unseen_in
+    from iolab.files.importer.history import read_history
 
     read = read_history(runs, metrics=metric or (), format_name=from_, time_column=time_column)
     first = 0 if since is None else _place(read, since)

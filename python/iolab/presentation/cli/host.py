@@ -27,8 +27,8 @@ def host(
     Whoever can reach the cluster can run any program here, as the user of this command: Ray trusts its network. Before
     it begins, whatever a killed trial left changed is restored. Ends with Ctrl-C, or when the cluster is lost.
     """
-    from iolab.adapters.cluster import serve
     from iolab.base.stop import stop_flag
+    from iolab.machines.cluster import serve
 
     with stop_flag() as stop:
         serve(join, name, _say, stop)

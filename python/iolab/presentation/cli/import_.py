@@ -41,9 +41,9 @@ def import_files(
     iolab recognises the format by the content. It finds tables in mails and logs, also quoted ones. It reports what is
     cut off or doubtful, and reads the rest.
     """
-    from iolab.adapters.importer.groups import groups_of
-    from iolab.adapters.importer.opening import import_groups
-    from iolab.adapters.store import read
+    from iolab.files.importer.groups import groups_of
+    from iolab.files.importer.opening import import_groups
+    from iolab.files.store import read
 
     groups = groups_of(files, group_by)
     data = read(import_groups(groups, out, from_).path)

@@ -15,8 +15,8 @@ from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.adapters.reproduction.part import Part
     from iolab.base.toml import TomlTable
+    from iolab.studies.reproduction.part import Part
 
 Entry = JsonObject
 """What is told of one name: `name`, `help`, and what the list has beside; `--json` prints it as it is."""
@@ -73,13 +73,13 @@ def list_names(
 
 
 def _kernels() -> Entries:
-    from iolab.adapters.guest import kernel
+    from iolab.machines.guest import kernel
 
     return [{**one} for one in kernel.listed()]
 
 
 def _machines() -> Entries:
-    from iolab.adapters import machine_file
+    from iolab.files import machine_file
 
     host: Entry = {"name": "host", "kernel": None, "drives": [], "help": "this Linux machine"}
     return [host, *(_machine(name, machine_file.as_filed(name)) for name in machine_file.names())]
@@ -141,7 +141,7 @@ def _workloads() -> Entries:
 
 
 def _controls() -> Entries:
-    from iolab.adapters.control import CONTROLS
+    from iolab.machines.control import CONTROLS
 
     return [
         {
@@ -204,7 +204,7 @@ _OF_METRICS = ["name", "unit", "better", "help"]
 
 def _stored_results() -> list[Part]:
     """What simulated machines made of published figures; nothing where iolab was installed without them."""
-    from iolab.adapters.reproduction.scorecard import stored
+    from iolab.studies.reproduction.scorecard import stored
 
     return stored()
 
@@ -212,7 +212,7 @@ def _stored_results() -> list[Part]:
 def _scores(of_models: list[Part]) -> dict[str, Entries]:
     from dataclasses import asdict
 
-    from iolab.adapters.reproduction.scorecard import scores
+    from iolab.studies.reproduction.scorecard import scores
 
     return {"scorecard": [{**asdict(score), "skill": score.skill} for score in scores(of_models)]} if of_models else {}
 

@@ -15,8 +15,8 @@ from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.adapters.collection.listing import Listing
-    from iolab.adapters.collection.reading import Read
+    from iolab.files.collection.listing import Listing
+    from iolab.files.collection.reading import Read
 
 FORMATS = ("plain", "csv", "json")
 TOLD_FROM = 20
@@ -52,8 +52,8 @@ def ls(
     if as_ not in FORMATS:
         raise InputError(f"{as_}: {unknown('format', as_, FORMATS)}", where="--as")
 
-    from iolab.adapters.collection.listing import Listing
     from iolab.domain.collection.query import chosen, parse
+    from iolab.files.collection.listing import Listing
     from iolab.presentation.table import collection as table
 
     conditions = parse(query or ())
@@ -72,7 +72,7 @@ def ls(
 
 def _read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], None]) -> Iterable[Read]:
     """Most often there is nothing new to read, and nothing that reads needs to be loaded."""
-    from iolab.adapters.collection.reading import read_runs
+    from iolab.files.collection.reading import read_runs
 
     return read_runs(directory, names, on_read)
 

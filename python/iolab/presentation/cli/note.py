@@ -21,10 +21,10 @@ def note(
     json: Json = False,
 ) -> None:
     """Give a run a note, which `iolab ls` and the pages show. It lies in the run's directory, in labels.json."""
-    from iolab.adapters.collection import labels
+    from iolab.files.collection import labels
 
     if text is None:
-        from iolab.adapters.store import RunDirectory as Opened
+        from iolab.files.store import RunDirectory as Opened
 
         Opened.open(run)
         given = labels.read(run)

@@ -15,9 +15,9 @@ from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.adapters.run import parts
-    from iolab.adapters.store import RunData
     from iolab.domain.compare import Comparison
+    from iolab.files.store import RunData
+    from iolab.studies.run import parts
 
 SEARCHES_SHOWN_MAX = 3
 REPLAYED = (
@@ -37,11 +37,11 @@ def show_outcome(
 ) -> None:
     """Prints the run in `path`, and ends the command with status 1 if a `fail_on` condition holds, or if no trial was
     measured to its end. `again`: the command line to go on with, of a run that needs several boots."""
-    from iolab.adapters.reproduction.evidence import evidence
-    from iolab.adapters.run import parts
-    from iolab.adapters.store import read
     from iolab.domain.summary import summarise
+    from iolab.files.store import read
     from iolab.presentation.table.json import as_dict
+    from iolab.studies.reproduction.evidence import evidence
+    from iolab.studies.run import parts
 
     data = read(path)
     boots = parts.progress(data.experiment, data.state) if data.experiment.parts else None
@@ -80,7 +80,7 @@ def show_outcome(
 
 def _show_boots(path: Path, boots: parts.Progress, again: str, *, as_json: bool) -> None:
     """Of a run in which a part has nothing to compare with yet."""
-    from iolab.adapters.run import parts
+    from iolab.studies.run import parts
 
     if as_json:
         print_json({"run": str(path), "comparisons": [], "parts": boots.as_dict()})

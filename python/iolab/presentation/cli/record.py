@@ -51,7 +51,7 @@ def record(
     The kernel filters by device, and its buffers are written as they are. Events that found no room are counted. It
     needs root; everything is as before at the end. The file is a trace.dat, which trace-cmd and kernelshark read too.
     """
-    from iolab.adapters.trace.record import record as record_device
+    from iolab.studies.trace.record import record as record_device
 
     recorded = record_device(
         device,

@@ -109,11 +109,11 @@ def replay(
     """
     conditions = check_conditions(fail_on)
 
-    from iolab.adapters.experiment import loads
-    from iolab.adapters.run import run as start
-    from iolab.adapters.run.by_machine import ByMachine
-    from iolab.adapters.trace import replay as adapter
+    from iolab.files.experiment import loads
     from iolab.presentation.progress import display
+    from iolab.studies.run import run as start
+    from iolab.studies.run.by_machine import ByMachine
+    from iolab.studies.trace import replay as adapter
 
     options = {
         "timing": timing,

@@ -33,8 +33,8 @@ def report(
     over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong. Of a sweep
     it has the comparisons of all cells, of `iolab tune` the fresh rounds of what was found.
     """
-    from iolab.adapters.importer.opening import open_run
     from iolab.base import output_file
+    from iolab.files.importer.opening import open_run
     from iolab.presentation.cli.directories import one_run, sweep_comparisons
     from iolab.presentation.report import comparison, write
 

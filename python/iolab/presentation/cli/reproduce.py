@@ -16,7 +16,7 @@ from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.adapters.reproduction import Published, Reproduced
+    from iolab.studies.reproduction import Published, Reproduced
 
 CONDITIONS = ("aim",)
 
@@ -68,7 +68,7 @@ def reproduce(
     _check(fail_on or [])
     if from_ is not None:
         _refuse_without_run({"--rounds": rounds, "--seed": seed, "--out": out})
-    from iolab.adapters.reproduction import load, names, objects
+    from iolab.studies.reproduction import load, names, objects
 
     wanted = [load(one) for one in (names() if name is None else [name])]
     found = _compared(wanted, from_) if from_ else _run(wanted, out, rounds, seed, as_json=json)
@@ -86,9 +86,9 @@ def reproduce(
 def _run(
     wanted: Sequence[Published], out: Path | None, rounds: int | None, seed: int | None, *, as_json: bool
 ) -> list[Reproduced]:
-    from iolab.adapters.reproduction import reproduce
-    from iolab.adapters.run.by_machine import ByMachine
     from iolab.presentation.progress import display
+    from iolab.studies.reproduction import reproduce
+    from iolab.studies.run.by_machine import ByMachine
 
     with ByMachine() as executor, _directory(out) as directory:
         return [
@@ -105,7 +105,7 @@ def _run(
 
 
 def _compared(wanted: Sequence[Published], kept: Path) -> list[Reproduced]:
-    from iolab.adapters.reproduction import compare_kept
+    from iolab.studies.reproduction import compare_kept
 
     return [compare_kept(published, kept / published.name) for published in wanted]
 

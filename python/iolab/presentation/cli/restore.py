@@ -18,8 +18,8 @@ def restore(patience: Patience = None, json: Json = False) -> None:
     was killed is waited for. `iolab run` does the same before it starts. What does not answer is given up after
     --patience (a minute by default), and the rest is put back. The exit status is 3 while something is not.
     """
-    from iolab.adapters.system import bounded
-    from iolab.adapters.system.undo import restore_dead
+    from iolab.machines.system import bounded
+    from iolab.machines.system.undo import restore_dead
 
     bounded.set_patience(seconds(patience) or bounded.PATIENCE_S)
     restored = restore_dead(_say_what_is_waited_for, dying_patience_s=bounded.patience_s())

@@ -28,7 +28,7 @@ def rm(
 
     Refused are directories that are no runs, and runs that a process writes to. If one is refused, none is removed.
     """
-    from iolab.adapters.collection import removal
+    from iolab.files.collection import removal
 
     for path in runs:
         removal.check(path)

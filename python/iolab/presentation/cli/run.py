@@ -18,7 +18,7 @@ from iolab.presentation.cli.where import executor_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolab.adapters.experiment import Experiment
+    from iolab.files.experiment import Experiment
 
 ENGINES = ("iolab", "fio")
 
@@ -169,10 +169,10 @@ def run(
 
     probes = _known_probes(probe or [])
 
-    from iolab.adapters.run import resume as go_on
-    from iolab.adapters.run import run as start
-    from iolab.adapters.system import bounded
+    from iolab.machines.system import bounded
     from iolab.presentation.progress import display
+    from iolab.studies.run import resume as go_on
+    from iolab.studies.run import run as start
 
     if patience_s is not None:
         bounded.set_patience(min(patience_s, bounded.PATIENCE_S))
@@ -215,8 +215,8 @@ def run(
 
 def _check_same(experiment: Path, run: Path) -> None:
     """InputError if the run in a directory is not one of this experiment, word for word."""
-    from iolab.adapters.experiment.parse import read_text
-    from iolab.adapters.store.directory import RunDirectory
+    from iolab.files.experiment.parse import read_text
+    from iolab.files.store.directory import RunDirectory
 
     if read_text(experiment) != RunDirectory.open(run).experiment_text():
         raise InputError(
@@ -246,15 +246,15 @@ def load(
 ) -> Experiment:
     """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
     wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
-    from iolab.adapters.machine_file import is_model
     from iolab.domain.trial.guest import is_guest
+    from iolab.files.machine_file import is_model
 
     known = ["host", "model:NAME", "guest:KERNEL"]
     if machine is not None and machine != "host" and not (is_model(machine) or is_guest(machine)):
         raise InputError(f"{machine}: {unknown('machine', machine, known)}", where="--machine")
-    from iolab.adapters.experiment import loads
-    from iolab.adapters.experiment.from_fio import is_job_file, text_of
-    from iolab.adapters.experiment.parse import find, read_text
+    from iolab.files.experiment import loads
+    from iolab.files.experiment.from_fio import is_job_file, text_of
+    from iolab.files.experiment.parse import find, read_text
 
     path = find(path)
     text = read_text(path)
@@ -283,8 +283,8 @@ def _refuse_with_command(given: dict[str, object]) -> None:
 
 
 def _of_commands(commands: list[str], prepare: str | None, machine: str | None, probes: list[str]) -> Experiment:
-    from iolab.adapters.experiment import loads
-    from iolab.adapters.experiment.from_commands import text_of
+    from iolab.files.experiment import loads
+    from iolab.files.experiment.from_commands import text_of
 
     if machine not in (None, "host"):
         raise InputError("a command is timed on this host", where="--machine", remedy="leave --machine out")

@@ -29,7 +29,7 @@ def serve(
 
     The pages are read only and load nothing from elsewhere. /api/openapi.json describes the interface behind them.
     """
-    from iolab.adapters.collection.collection import Collection
+    from iolab.files.collection.collection import Collection
 
     try:
         from iolab.presentation.site.server import serve as serve_pages

@@ -28,7 +28,7 @@ def site(
 
     Comparisons of any two runs, and runs in progress, need `iolab serve`.
     """
-    from iolab.adapters.collection.collection import Collection
+    from iolab.files.collection.collection import Collection
     from iolab.presentation.site.files import write
 
     here = Path.cwd()

@@ -17,7 +17,7 @@ from iolab.presentation.cli.where import executor_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolab.adapters.run.sweep import Asked
+    from iolab.studies.run.sweep import Asked
 
 
 def sweep(
@@ -80,9 +80,9 @@ def sweep(
     elif not experiments:
         raise InputError("name experiments, or a sweep to go on with (--resume DIR)", where="iolab sweep")
 
-    from iolab.adapters.run import sweep as runner
-    from iolab.adapters.store.sweep import SweepDirectory
+    from iolab.files.store.sweep import SweepDirectory
     from iolab.presentation.progress import display
+    from iolab.studies.run import sweep as runner
 
     asked, own_seed = ([], None) if resume else _asked(experiments or (), machine or (), rounds)
     with executor_on(on, seconds(patience)) as executor:
@@ -101,8 +101,8 @@ def _asked(experiments: Sequence[Path], machines: Sequence[str], rounds: int | N
     """The cells of the sweep, and the seed that a sweep's file names."""
     from dataclasses import replace
 
-    from iolab.adapters.run import sweep_file
-    from iolab.adapters.run.sweep import Asked
+    from iolab.studies.run import sweep_file
+    from iolab.studies.run.sweep import Asked
 
     sources = [sweep_file.source_of(path) for path in experiments]
     if not any(map(sweep_file.is_sweep_file, sources)):

@@ -23,12 +23,12 @@ def tag(
     json: Json = False,
 ) -> None:
     """Give a run tags, by which `iolab ls` and the pages find it. They lie in the run's directory, in labels.json."""
-    from iolab.adapters.collection import labels
+    from iolab.files.collection import labels
 
     if remove and not tags:
         raise InputError("which tags?", where="--remove", remedy="name them behind the run")
     if not tags:
-        from iolab.adapters.store import RunDirectory as Opened
+        from iolab.files.store import RunDirectory as Opened
 
         Opened.open(run)
         given = labels.read(run)

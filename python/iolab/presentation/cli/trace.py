@@ -12,8 +12,8 @@ from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.adapters.trace import Histogram
     from iolab.base.trace_files import Trace
+    from iolab.studies.trace import Histogram
 
 TraceFiles = Annotated[
     list[Path],
@@ -110,7 +110,7 @@ def trace(
     The format is recognised by content: blktrace, trace-cmd, perf, tracefs, blkparse, biosnoop, fio's logs, and public
     traces. Times that the events do not determine are left out and counted, never guessed. See docs/traces.md.
     """
-    from iolab.adapters.trace import export, histograms_of, queues_of, shortened, study, trace_of
+    from iolab.studies.trace import export, histograms_of, queues_of, shortened, study, trace_of
 
     source = trace_of(files, columns, separator, gaps)
     if short and not json:
@@ -169,7 +169,7 @@ def _distributions(found: list[Histogram], source: Trace, *, wants_requests: boo
 
 
 def _lives(source: Trace, sector: int | None, *, failed: bool, as_json: bool) -> None:
-    from iolab.adapters.trace.life import lives
+    from iolab.studies.trace.life import lives
 
     found = lives(source, sector, failed=failed)
     if as_json:

@@ -41,16 +41,16 @@ def tune(
     """
     if (experiment is None) == (resume is None):
         raise InputError("name an experiment, or a search to go on with (--resume DIR), not both", where="iolab tune")
-    from iolab.adapters.tuner import tuner
     from iolab.presentation.table.tuning import as_dict, lines
+    from iolab.studies.tuner import tuner
 
     if experiment is not None and experiment.is_dir():
         found = tuner.found_in(experiment)
     else:
-        from iolab.adapters.run.by_machine import ByMachine
-        from iolab.adapters.store.directory import default_path
+        from iolab.files.store.directory import default_path
         from iolab.presentation.cli.run import load
         from iolab.presentation.progress import display
+        from iolab.studies.run.by_machine import ByMachine
 
         if resume is not None and (out is not None or machine is not None or seed is not None):
             raise InputError("a search that goes on keeps its own", where="--out, --machine, --seed")

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.adapters.store.directory import RunDirectory
 from iolab.base import output_file
 from iolab.base.errors import InputError
+from iolab.files.store.directory import RunDirectory
 from iolab.presentation.report.page import render
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 def write(run: RunData, path: Path, metrics: Sequence[str] = ()) -> int:

@@ -31,8 +31,8 @@ from iolab.presentation.table.words import change_with_interval, label, rounds
 if TYPE_CHECKING:
     import polars
 
-    from iolab.adapters.store import RunData
     from iolab.domain.compare import Comparison
+    from iolab.files.store import RunData
 
 GREY = "#8a93a0"
 WORKLOADS_PLOTTED_MAX = 16

@@ -14,7 +14,7 @@ from iolab.presentation.report.plot import Figure, Plot, caption, literal
 from iolab.presentation.table.seen import Seen, seen
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 ROW_PX = 17
 FRAME_PX = 110

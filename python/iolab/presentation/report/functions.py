@@ -14,7 +14,7 @@ from iolab.presentation.table.seen import Seen, seen
 from iolab.presentation.table.symbols import compared
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 BARS_MAX = 20
 BAR_PX = 22

@@ -15,7 +15,7 @@ from iolab.presentation.table.sweep import title
 if TYPE_CHECKING:
     import polars
 
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 BINS_PER_DECADE = 8
 COLUMNS_MAX = 40

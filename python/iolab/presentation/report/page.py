@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import iolab
-from iolab.adapters.reproduction.evidence import evidence, in_words
 from iolab.base.errors import InputError
 from iolab.base.plain_text import visible
 from iolab.base.strict_json import JsonObject
@@ -30,9 +29,10 @@ from iolab.presentation.table.grid import GridRow, grid
 from iolab.presentation.table.sweep import sentence
 from iolab.presentation.table.words import sentences, tally
 from iolab.presentation.terminal import console
+from iolab.studies.reproduction.evidence import evidence, in_words
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 REMARKS_SHOWN_MAX = 50

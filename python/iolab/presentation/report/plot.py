@@ -14,7 +14,7 @@ from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 if TYPE_CHECKING:
     import polars
 
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 COLOURS = ("#3987c9", "#e07b39", "#2ca583", "#c96aa5", "#a8861a", "#7a6fd6", "#7d8794")

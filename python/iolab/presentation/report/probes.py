@@ -16,7 +16,7 @@ from iolab.presentation.table.words import label
 if TYPE_CHECKING:
     import polars
 
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 WHOLE = "all"
 """The whole machine, in series that have it beside each CPU; a device's series has its name instead."""

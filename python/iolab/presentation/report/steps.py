@@ -10,7 +10,7 @@ from iolab.presentation.report.plot import Figure, Plot, literal, series
 from iolab.presentation.table.make import make_workloads, step_seconds
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 def figure(run: RunData, settings: list[str]) -> Figure:

@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from starlette.middleware.gzip import GZipMiddleware
 
 import iolab
-from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError, IolabError
+from iolab.files.collection.collection import Collection
 from iolab.presentation.site import benchmark, comparison, model, overview
 from iolab.presentation.site import run as run_page
 from iolab.presentation.site.assets import NO_FRAMES, POLICY, TYPES, static_files

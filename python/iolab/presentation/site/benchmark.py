@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError
 from iolab.domain.collection.benchmark import Benchmark, natural_order
 from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract, Judged, Measured, judged_of
 from iolab.domain.compare import Pair, compare_pairs
+from iolab.files.collection.collection import Collection
 from iolab.presentation.site.model import (
     BenchmarkPage,
     Cell,

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from iolab.adapters.collection.collection import Collection
 from iolab.base import beneath, replaceable
 from iolab.base.durable import put_in_place, write_new
 from iolab.base.errors import InputError
 from iolab.base.output_file import refusals_explained
 from iolab.domain.collection.entry import Entry
+from iolab.files.collection.collection import Collection
 from iolab.presentation.site import benchmark, overview
 from iolab.presentation.site import run as run_page
 from iolab.presentation.site.assets import page_for_files, static_files

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import iolab
-from iolab.adapters.collection.collection import Collection
-from iolab.adapters.store.directory import RunDirectory
-from iolab.adapters.store.event import TrialFinished
-from iolab.adapters.store.journal import read_journal
-from iolab.adapters.store.state import RunState, fold
 from iolab.base.errors import IolabError
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import steps_of_units
@@ -18,6 +13,11 @@ from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract
 from iolab.domain.collection.query import KEYS
 from iolab.domain.definition import LOSSES, VERDICTS
+from iolab.files.collection.collection import Collection
+from iolab.files.store.directory import RunDirectory
+from iolab.files.store.event import TrialFinished
+from iolab.files.store.journal import read_journal
+from iolab.files.store.state import RunState, fold
 from iolab.presentation.site.model import (
     BenchmarkRow,
     ChangeRow,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from iolab.adapters.collection.collection import Collection
-from iolab.adapters.store import RunDirectory
-from iolab.adapters.store.trial_file import read_record
 from iolab.base import beneath
 from iolab.base.errors import InputError
 from iolab.domain.collection.entry import Entry
+from iolab.files.collection.collection import Collection
+from iolab.files.store import RunDirectory
+from iolab.files.store.trial_file import read_record
 from iolab.presentation.site.model import RunPage
 from iolab.presentation.site.parts import metrics_of, run_point, run_row
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import uvicorn
 
-from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError, IolabError, MachineError
+from iolab.files.collection.collection import Collection
 from iolab.presentation.site.app import Answers, make_app
 from iolab.presentation.site.connections import Server
 

@@ -10,8 +10,8 @@ from iolab.base.errors import InputError, unknown
 from iolab.base.strict_json import dumps
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.summary import Jobs
+    from iolab.files.store import RunData
 
 FORMATS = {
     "plain": "for people: a row per workload and metric, a column per setting",

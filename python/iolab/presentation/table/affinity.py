@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from iolab.adapters.control.cell import PARTS, letter
 from iolab.base.errors import InputError
 from iolab.domain.native_types import BlockObservation, DeviceReport
 from iolab.domain.phase_record import probes_of
+from iolab.machines.control.cell import PARTS, letter
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.record import Record
+    from iolab.files.store import RunData
 
 MEGABYTE = 2**20
 NS_PER_S = 1e9

@@ -9,9 +9,9 @@ from iolab.base.quantity import scale_for
 from iolab.presentation.table.words import label, unit_of
 
 if TYPE_CHECKING:
-    from iolab.adapters.run.attribute import Attributed
     from iolab.base.strict_json import JsonObject
     from iolab.domain.attribute.judgement import Effect
+    from iolab.studies.run.attribute import Attributed
 
 DOUBTFUL_FROM = 0.02
 """A key that matters with less probability is not named."""

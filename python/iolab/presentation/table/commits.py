@@ -10,9 +10,9 @@ from iolab.presentation.table.bisection import BAR_CHARACTERS, STOPPED, largest_
 from iolab.presentation.table.words import change_with_interval
 
 if TYPE_CHECKING:
-    from iolab.adapters.run.commits import GitFinding
     from iolab.base.strict_json import JsonObject
     from iolab.domain.bisect.search import Change
+    from iolab.studies.run.commits import GitFinding
 
 
 def lines(found: GitFinding) -> Iterator[str]:

@@ -9,7 +9,7 @@ from iolab.base.plain_text import no_formula
 from iolab.domain.summary import chosen_keys
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:

@@ -23,7 +23,7 @@ from iolab.domain.workload.iozone import IozoneOptions
 from iolab.presentation.table.means import PhaseMeans, phase_means
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 ABSENT = "-"
 MIB = 2**20

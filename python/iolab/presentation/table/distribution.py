@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.adapters.reproduction.distributions import ComparedRows, Distribution, Reading
+    from iolab.studies.reproduction.distributions import ComparedRows, Distribution, Reading
 
 COLUMNS = ("lowest", "mean", "highest", "std dev")
 

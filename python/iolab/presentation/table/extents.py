@@ -15,7 +15,7 @@ from iolab.domain.probe import extents as probe
 from iolab.presentation.table.means import PhaseMeans, phase_means
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 ABSENT = "-"
 FILES_SHOWN = 4

@@ -9,7 +9,7 @@ from iolab.base.errors import InputError
 from iolab.presentation.table import symbols
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:

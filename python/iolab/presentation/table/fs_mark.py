@@ -17,9 +17,9 @@ from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.fs_mark import FsMarkOptions
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.compare import Numbers
     from iolab.domain.workload.fs_mark import FsMarkOptions
+    from iolab.files.store import RunData
 
 CALLS = {
     "create": "CREAT",

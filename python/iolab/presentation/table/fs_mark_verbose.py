@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from iolab.presentation.table import fs_mark
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:

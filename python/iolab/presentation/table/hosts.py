@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.adapters.store import RunData
     from iolab.domain.definition import Verdict
+    from iolab.files.store import RunData
 
 DIFFER_BELOW = 0.05
 """p-value from which on the hosts are said to differ."""

@@ -21,8 +21,8 @@ from iolab.domain.workload.iostest import IostestOptions, group_name
 if TYPE_CHECKING:
     import polars
 
-    from iolab.adapters.store import RunData
     from iolab.domain.workload.iostest import IostestOptions
+    from iolab.files.store import RunData
 
 KIB = 1024
 RULE_LENGTH = 73

@@ -17,9 +17,9 @@ from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.iozone import IozoneOptions
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.compare import Numbers
     from iolab.domain.workload.iozone import IozoneOptions
+    from iolab.files.store import RunData
 
 KB = 1024
 

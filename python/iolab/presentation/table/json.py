@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from iolab.adapters.reproduction.evidence import evidence
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.domain.hosts import on_hosts
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
 from iolab.presentation.table import hosts, sweep
 from iolab.presentation.table.conclusions import conclusions
+from iolab.studies.reproduction.evidence import evidence
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.summary import Jobs
+    from iolab.files.store import RunData
 
 
 def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:

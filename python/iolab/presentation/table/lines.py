@@ -11,7 +11,7 @@ from iolab.domain.probe.instructions import NAME, per_operation
 from iolab.presentation.table.seen import Seen, columns, seen
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 ROWS_SHOWN = 25
 

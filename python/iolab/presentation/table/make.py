@@ -16,7 +16,7 @@ from iolab.domain.workload.make_sequence import STEPS
 if TYPE_CHECKING:
     import polars
 
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 COLUMNS = ("Min", "Avg", "Max", "Std Dev")
 WIDTH = 7

@@ -15,8 +15,8 @@ from iolab.presentation.table.plain import LEGEND, SPREAD
 from iolab.presentation.table.words import rounds, tally
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.summary import Jobs
+    from iolab.files.store import RunData
 
 WIDTH_MAX = 120
 """Characters of a line with a column per setting, as text: beyond, each metric has a table with a line per setting."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.domain.summary import values_by_setting
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 @dataclass(frozen=True)

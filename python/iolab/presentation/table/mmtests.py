@@ -19,8 +19,8 @@ from iolab.domain.summary import summarise
 from iolab.presentation.table.words import label
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.summary import Jobs, Row, Summary
+    from iolab.files.store import RunData
 
 BEST_PERCENT = (50, 95, 99)
 VALUE_WIDTH, PERCENT_WIDTH = 12, 7

@@ -9,8 +9,8 @@ from iolab.base.errors import InputError
 from iolab.domain.phase_record import jobs_of
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.record import Record
+    from iolab.files.store import RunData
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:

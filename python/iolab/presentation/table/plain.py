@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from iolab.adapters.store import RunData
     from iolab.domain.compare import Comparison
     from iolab.domain.summary import Jobs
+    from iolab.files.store import RunData
 
 SENTENCE_WIDTH_MAX = 110
 INDENT = "  "

@@ -16,7 +16,7 @@ from iolab.domain.probe.profile import NAME
 from iolab.presentation.table.seen import Seen, columns, seen
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 ROWS_SHOWN = 20
 INTERVALS_SHOWN = 12

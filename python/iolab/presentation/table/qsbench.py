@@ -14,8 +14,8 @@ from iolab.base.errors import InputError
 from iolab.domain.workload.qsbench import QsbenchOptions
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
     from iolab.domain.workload.qsbench import QsbenchOptions
+    from iolab.files.store import RunData
 
 MIB = 2**20
 ABSENT = "-"

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from iolab.adapters.reproduction.as_json import objects
-from iolab.adapters.reproduction.score import Compared, times
-from iolab.adapters.reproduction.statements import limits
 from iolab.base.quantity import ABSENT, change
 from iolab.presentation.table.distribution import drawn
 from iolab.presentation.table.layout import FirstThatFits, Footnotes
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.presentation.table.scorecard import scorecard
 from iolab.presentation.table.words import sentence, unit_of
+from iolab.studies.reproduction.as_json import objects
+from iolab.studies.reproduction.score import Compared, times
+from iolab.studies.reproduction.statements import limits
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.adapters.reproduction.options import ChosenOptions, FittedOptions
-    from iolab.adapters.reproduction.reproduced import NotCompared, Reproduced, ReproducedTable
-    from iolab.adapters.reproduction.served import By
-    from iolab.adapters.reproduction.statements import JudgedStatement
+    from iolab.studies.reproduction.options import ChosenOptions, FittedOptions
+    from iolab.studies.reproduction.reproduced import NotCompared, Reproduced, ReproducedTable
+    from iolab.studies.reproduction.served import By
+    from iolab.studies.reproduction.statements import JudgedStatement
 
 MARKS = {"fit": "fit ", "chosen": "chosen "}
 """Before the errors of cells that are no predictions."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from iolab.adapters.reproduction.part import Part
-from iolab.adapters.reproduction.scorecard import HEAD, overall, scores
 from iolab.presentation.table.layout import FirstThatFits
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
+from iolab.studies.reproduction.part import Part
+from iolab.studies.reproduction.scorecard import HEAD, overall, scores
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -10,7 +10,7 @@ from iolab.base.errors import InputError
 from iolab.domain.phase_record import PhaseRecord, any_probes_of
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 T = TypeVar("T")
 

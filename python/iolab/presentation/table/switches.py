@@ -18,7 +18,7 @@ from iolab.domain.probe.switches import NAME
 from iolab.presentation.table.seen import Seen, columns, seen
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 ROWS_SHOWN = 15
 CHAINS_SHOWN = 5

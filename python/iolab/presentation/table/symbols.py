@@ -30,7 +30,7 @@ from iolab.domain.symbols import (
 from iolab.presentation.table.seen import Seen, columns, seen
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 ROWS_SHOWN = 25
 OTHERS = "all others"

@@ -18,7 +18,7 @@ from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.tiobench import TiobenchOptions
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 BLOCKS = {
     "sequential_read": "Sequential Reads",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from iolab.presentation.table import tiobench
 
 if TYPE_CHECKING:
-    from iolab.adapters.store import RunData
+    from iolab.files.store import RunData
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:

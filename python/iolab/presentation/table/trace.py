@@ -13,8 +13,8 @@ from iolab.base.quantity import change, format_bytes, plain, scale_for
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from iolab.adapters.trace.compare import Compared
-    from iolab.adapters.trace.synthetic import Difference
+    from iolab.studies.trace.compare import Compared
+    from iolab.studies.trace.synthetic import Difference
 
 STAGES = (("queue_ns", "queue"), ("scheduler_ns", "scheduler"), ("device_ns", "device"), ("whole_ns", "whole"))
 _PERCENTILES = (("p50", 50), ("p90", 90), ("p99", 99), ("p99_9", 99.9), ("p99_99", 99.99))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from iolab.adapters.trace.explain import NO_CAUSE
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import scale_for
 from iolab.presentation.table.trace import microseconds
+from iolab.studies.trace.explain import NO_CAUSE
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from iolab.adapters.trace.explain import Change, Slow, Stage
+    from iolab.studies.trace.explain import Change, Slow, Stage
 
 
 def slow(found: Slow) -> Iterator[RenderableType]:

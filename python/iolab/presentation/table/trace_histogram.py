@@ -12,7 +12,7 @@ from iolab.presentation.table.trace import microseconds
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from iolab.adapters.trace.histograms import Histogram
+    from iolab.studies.trace.histograms import Histogram
 
 _PERCENTILES = (50, 90, 99, 99.9, 99.99)
 _BAR = 40

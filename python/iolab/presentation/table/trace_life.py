@@ -12,7 +12,7 @@ from iolab.presentation.table.trace import error_name
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from iolab.adapters.trace.life import Lives
+    from iolab.studies.trace.life import Lives
 
 _STEPS = (
     ("queued_ns", "queued: its first bio entered the block layer"),

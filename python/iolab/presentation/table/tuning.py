@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from iolab.adapters.tuner.commands import commands, device_of
 from iolab.base.option import shown
 from iolab.base.quantity import change
 from iolab.presentation.table.words import label
+from iolab.studies.tuner.commands import commands, device_of
 
 if TYPE_CHECKING:
-    from iolab.adapters.tuner.commands import Commands
-    from iolab.adapters.tuner.tuner import Found
     from iolab.base.strict_json import JsonObject
     from iolab.domain.tune.answer import Fresh
     from iolab.domain.tune.keys import Reduction
+    from iolab.studies.tuner.commands import Commands
+    from iolab.studies.tuner.tuner import Found
 
 
 def lines(found: Found) -> Iterator[str]:

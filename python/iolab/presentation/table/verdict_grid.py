@@ -12,14 +12,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.adapters.store import read
-from iolab.adapters.store.sweep import SweepDirectory, is_sweep
 from iolab.base.errors import InputError
 from iolab.base.plain_text import no_formula
 from iolab.base.quantity import ABSENT, change
 from iolab.base.strict_json import dumps
 from iolab.domain.definition import VERDICTS
 from iolab.domain.summary import summarise
+from iolab.files.store import read
+from iolab.files.store.sweep import SweepDirectory, is_sweep
 from iolab.presentation.table.plain import STYLES, empty_table
 from iolab.presentation.table.words import label
 from iolab.presentation.terminal import text_of
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.adapters.store import RunData
     from iolab.domain.compare import Comparison
     from iolab.domain.definition import Verdict
     from iolab.domain.summary import Summary
+    from iolab.files.store import RunData
 
 COLUMNS_MAX = 8
 """Columns that a table has room for; of more, each becomes a row."""

@@ -1,0 +1,106 @@
+"""Any CSV: a column for the setting, one for the round if there is one, and numbers.
+
+Columns are known by their names (`csv_layout.py`); without a setting's column the first column of text is taken,
+without any the file is one setting, of the workload `csv`. Other columns of numbers are metrics, under their own names.
+Rows of one round are averaged. Without a column of rounds each row is one; where that would be more than 20,000, rows
+that follow each other are averaged in about 100 batches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from iolab.base.errors import InputError
+from iolab.domain.metric import METRICS, OPS
+from iolab.files.importer import pieces
+from iolab.files.importer.csv_layout import Layout, is_table, layout_of
+from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups
+from iolab.files.importer.format import Format
+from iolab.files.importer.results import Results, Row
+from iolab.files.importer.source import Source
+
+WORKLOAD = "csv"
+"""What a table that names no workload measured, where the file's name is its setting's."""
+TRIAL_COLUMNS = frozenset(
+    ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
+)
+
+
+def _parse(source: Source, results: Results) -> None:
+    layout = layout_of(source)
+    if layout.left_out:
+        what = ", ".join(layout.left_out)
+        results.problem(f"columns of text are left out: {what}; a column named 'workload' tells workloads apart")
+    if layout.decimal == ",":
+        results.problem("commas in numbers are taken as decimal signs")
+    end = pieces.end_of_whole_lines(source.path, len(layout.columns), layout.separator, results)
+    found = groups(source.path, layout, end)
+    most = max((group.rows for group in found), default=0)
+    if batched(layout):
+        results.problem(f"many rows and no column of rounds: they are averaged in {BATCHES} batches, as rounds")
+    elif most > 1:
+        results.problem(f"up to {most} rows share their setting and round; they are averaged, as one round")
+    if any("\ufffd" in entry for group in found for entry in group.key):
+        results.problem("names are not UTF-8: what could not be read in them stands as \ufffd")
+    _add(found, layout, source, results)
+
+
+def _add(found: Sequence[Group], layout: Layout, source: Source, results: Results) -> None:
+    table = results.table(1)
+    names = [metric_of(name) for name in layout.metrics]
+    keys = layout.keys
+    # A file that is one setting among several measured the same as the others, whatever it is called.
+    unnamed = WORKLOAD if source.label or layout.setting is None else source.stem_without_round
+    for group in _by_round(found, layout) if layout.round else found:
+        entries = dict(zip(keys, group.key, strict=False))
+        setting = entries.get(layout.setting or "") or source.stem_without_round
+        workload = entries.get(layout.workload or "") or unnamed
+        phases: dict[str, Row] = {}
+        for place, (phase, op, metric) in enumerate(names):
+            row = phases.get(phase) or phases.setdefault(phase, table.row(setting, workload, phase))
+            row.add(metric, group.mean(place), op=op, absent="empty in the file")
+
+
+def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:
+    """Rounds in their own order, so that those of two settings pair up; those that are no number at the end."""
+    place = layout.keys.index(layout.round or "")
+
+    def order(group: Group) -> tuple[float, int]:
+        try:
+            return float(group.key[place]), group.place
+        except ValueError:
+            return float("inf"), group.place
+
+    return sorted(found, key=order)
+
+
+def metric_of(column: str) -> tuple[str, str, str]:
+    """`random_read/read.iops`, as iolab writes it -> phase, operation, metric. Other names stay as they are, less the
+    signs that a metric's key is made of: `MB/s` becomes `MB_per_s`. What a run says of each trial has such a name
+    already: `status` becomes `status_`."""
+    phase, _, rest = column.rpartition("/")
+    op, _, name = rest.rpartition(".")
+    if name in METRICS and (op or "all") in OPS and re.fullmatch(r"[a-z0-9_]*", phase):
+        return phase or "main", op or "all", name
+    plain = column.replace("/", "_per_").replace(".", "_")
+    return "main", "all", f"{plain}_" if plain in TRIAL_COLUMNS else plain
+
+
+def _recognises(source: Source) -> bool:
+    try:
+        layout_of(source)
+    except InputError:
+        return False
+    return True
+
+
+FORMAT = Format(
+    name="csv",
+    help="any table of values separated by commas, semicolons or tabs, with a header",
+    recognises=_recognises,
+    parse=_parse,
+    words=("setting,", "round,", "kernel,", "workload,"),
+    among_text=False,
+    resembles=is_table,
+)

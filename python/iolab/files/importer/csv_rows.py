@@ -1,0 +1,138 @@
+"""The rows of a CSV file, counted and summed by setting, workload and round."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from iolab import _native
+from iolab.base.errors import InputError
+from iolab.files.importer import pieces
+from iolab.files.importer.csv_layout import Layout, number
+from iolab.files.importer.text import QUOTED_MAX
+
+ROUNDS_MAX = 20_000
+BATCHES = 100
+
+
+@dataclass
+class Group:
+    """Rows of the same setting, workload and round. Without a column of rounds, a row or a batch of them."""
+
+    key: list[str]
+    """Entries of the layout's `keys`; without a column of rounds, and the batch."""
+    place: int
+    """Where it first appears: rising through the file."""
+    rows: int
+    counts: list[int]
+    """Of the numbers that are there, by metric."""
+    sums: list[float]
+
+    def mean(self, metric: int) -> float | None:
+        """The mean of the column of this number; None where no row has a value."""
+        return self.sums[metric] / self.counts[metric] if self.counts[metric] else None
+
+
+def groups(path: Path, layout: Layout, end: int) -> list[Group]:
+    """In the order in which they first appear; `end` is where the last row ends, in bytes.
+
+    InputError for the first line that has more or fewer fields than the header, or text where numbers belong.
+    """
+    if layout.round is None and not batched(layout):
+        return list(_read_by_row(path, layout, end))
+    try:
+        return _read_in_pieces(path, layout, end)
+    except ValueError as error:
+        # The line may be wrong, or part of a quoted text that spans lines.
+        if error.args and isinstance(error.args[0], int):
+            line, text = pieces.line_at(path, error.args[0])
+            if '"' not in text:
+                list(_numbered_rows([text], path, layout, line))
+        return list(_read_by_row(path, layout, end))
+
+
+def batched(layout: Layout) -> bool:
+    """Whether rows are averaged in about `BATCHES` batches: there are many, and nothing says which round they are."""
+    return layout.round is None and layout.rows_about > ROUNDS_MAX
+
+
+def _read_in_pieces(path: Path, layout: Layout, end: int) -> list[Group]:
+    """The fast way. ValueError(offset) for a line that is too unusual for it, ValueError for what is no UTF-8."""
+    role = dict.fromkeys(layout.keys, "key") | dict.fromkeys(layout.metrics, "number")
+    columns = [role.get(name, "ignored") for name in layout.columns]
+    batch_bytes = -(-(end - layout.begin) // BATCHES) if batched(layout) else 0
+
+    def new() -> _native.RowGroups:
+        return _native.RowGroups(
+            separator=layout.separator, decimal=layout.decimal, columns=columns, batch_bytes=batch_bytes
+        )
+
+    return [Group(*group) for group in pieces.added_up(path, layout.begin, end, new).groups()]
+
+
+def _read_by_row(path: Path, layout: Layout, end: int) -> Iterable[Group]:
+    """The slow way, which takes whatever csv does, and names the place of what is wrong."""
+    length = -(-layout.rows_about // BATCHES) if batched(layout) else 1
+    places = {name: place for place, name in enumerate(layout.columns)}
+    keys = [places[name] for name in layout.keys]
+    found: dict[tuple[str, ...], Group] = {}
+    with path.open("rb") as file:
+        first_line = file.read(layout.begin).count(b"\n") + 1
+        lines = _texts(file, end)
+        for row, (fields, numbers) in enumerate(_numbered_rows(lines, path, layout, first_line)):
+            key = [fields[place].strip() for place in keys]
+            if layout.round is None:
+                key.append(str(row // length))
+            group = found.get(tuple(key))
+            if group is None:
+                group = found[tuple(key)] = Group(key, row, 0, [0] * len(numbers), [0.0] * len(numbers))
+            group.rows += 1
+            for metric, value in enumerate(numbers):
+                if not math.isnan(value):
+                    group.counts[metric] += 1
+                    group.sums[metric] += value
+    return found.values()
+
+
+def _texts(file: BinaryIO, end: int) -> Iterator[str]:
+    """The lines from where the file stands to `end`. InputError for one that is longer than 16 MiB."""
+    while file.tell() < end and (line := file.readline(pieces.LINE_BYTES_MAX + 1)):
+        if len(line) > pieces.LINE_BYTES_MAX:
+            raise pieces.line_too_long(file.name)
+        yield line.decode(errors="replace")
+
+
+def _numbered_rows(
+    lines: Iterable[str], path: Path, layout: Layout, first_line: int
+) -> Iterator[tuple[list[str], list[float]]]:
+    """Fields and numbers of each row. InputError for a row that is not as the header says."""
+    place_of = {name: place for place, name in enumerate(layout.columns)}
+    places = [(name, place_of[name]) for name in layout.metrics]
+    reader = csv.reader(lines, delimiter=layout.separator)
+    line = first_line
+    try:
+        for fields in reader:
+            line = first_line + reader.line_num - 1
+            if not fields:
+                continue
+            if len(fields) != len(layout.columns):
+                raise InputError(
+                    f"{len(fields)} fields, and the header names {len(layout.columns)}",
+                    where=f"{path}:{line}",
+                    remedy="a field that holds the separator has to be in quotes",
+                )
+            numbers = [number(fields[place], layout.decimal) for _, place in places]
+            if None in numbers:
+                name, place = places[numbers.index(None)]
+                raise InputError(
+                    f"'{fields[place].strip()[:QUOTED_MAX]}' is not a number",
+                    where=f"{path}:{line}, column {name[:QUOTED_MAX]}",
+                    remedy="leave a missing value empty",
+                )
+            yield fields, [value for value in numbers if value is not None]
+    except csv.Error as error:
+        raise InputError(f"not a table: {error}", where=f"{path}:{line}") from None

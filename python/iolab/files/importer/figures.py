@@ -1,0 +1,169 @@
+"""Reports whose figures stand in lines of their own: a format is a list of rules, which line means what.
+
+A rule's pattern has a named group for each figure, and may have `phase`, the part of the benchmark that the line is of,
+and `setting`. `Begin` lines start a new row; where a phase would have the same figure twice, the next row begins too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from iolab.files.importer.format import Format
+from iolab.files.importer.results import MAIN, Results, Row, Table
+from iolab.files.importer.source import Source
+from iolab.files.importer.text import number
+
+KB, MB, GB = 1e3, 1e6, 1e9
+KIB, MIB, GIB = 2.0**10, 2.0**20, 2.0**30
+MS, US = 1e6, 1e3
+PHASE_MAX = 80
+
+
+class Figure(NamedTuple):
+    """What a number in a line is: metric, what it is multiplied by, operation, and phase if not the line's."""
+
+    metric: str
+    scale: float = 1.0
+    op: str = "all"
+    phase: str | None = None
+
+
+of = Figure
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind of line, and what its groups are."""
+
+    pattern: re.Pattern[str]
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    begins: bool = False
+    """The line belongs to a new row, whatever came before."""
+    opens: bool = False
+    """Its phase holds for the lines after it that name none."""
+    ends: bool = False
+    """What follows is not read, up to the next line that begins a row."""
+    closes: bool = False
+    """The workload that it names is that of all rows since the last such line."""
+    quotient: tuple[str, str, str] | None = None
+    """A metric that is one group's number by another's."""
+    absent: str = "not in the source"
+    """Why a figure is missing that the line has a place for."""
+
+
+def rule(pattern: str, **more: Any) -> Rule:
+    """A rule; figures are given as `group=of(...)`."""
+    known = {
+        name: more.pop(name) for name in ("begins", "opens", "ends", "closes", "quotient", "absent") if name in more
+    }
+    return Rule(re.compile(r"\s*+(?:" + pattern + ")", re.ASCII), more, **known)
+
+
+class _Reader:
+    def __init__(self, source: Source, results: Results, workload: str, rules: Sequence[Rule]) -> None:
+        self.source = source
+        self.results = results
+        self.workload = workload
+        self.rules = rules
+        self.table: Table | None = None
+        self.rows: dict[tuple[str, str], Row] = {}
+        self.phase = MAIN
+        self.section = ""
+        self.ended = False
+        self.line = 0
+        self.line_of: dict[tuple[str, str], int] = {}
+        """The last line that a row has figures of."""
+
+    def read(self) -> None:
+        for line in self.source.lines(self.results.problem):
+            for one in self.rules:
+                if found := one.pattern.match(line.text):
+                    self._take(one, found, line.number)
+                    break
+
+    def _take(self, one: Rule, found: re.Match[str], line: int) -> None:
+        groups = found.groupdict()
+        self.line = line
+        self.ended = one.ends or (self.ended and not one.begins)
+        if self.ended:
+            return
+        if one.begins or self.table is None:
+            self.table, self.rows = self.results.table(line), {}
+        if one.begins:
+            self.phase = MAIN
+        phase = phase_name(groups["phase"]) if groups.get("phase") else self.phase
+        if one.opens:
+            self.phase = phase
+        if not one.figures:
+            self.section = groups.get("workload") or ""
+            return
+        setting = groups.get("setting") or self.source.stem_without_round
+        workload = groups.get("workload") or self.section
+        workload = " ".join((self.workload, *workload.split()))
+        first = self._row(one, self.table, setting, workload, phase)
+        for group, figure in one.figures.items():
+            row = first if figure.phase is None else self._row(one, self.table, setting, workload, figure.phase)
+            value = _value(groups[group], figure.scale) if groups.get(group) else None
+            row.add(figure.metric, value, op=figure.op, absent=one.absent)
+        if one.quotient is not None:
+            metric, above, below = one.quotient
+            numbers = number(groups[above] or ""), number(groups[below] or "")
+            first.add(metric, numbers[0] / numbers[1] if numbers[0] is not None and numbers[1] else None)
+        if one.closes:
+            for other in self.table.rows:
+                other.workload = workload
+            self.table = None
+
+    def _row(self, one: Rule, table: Table, setting: str, workload: str, phase: str) -> Row:
+        """Of this phase; a new one where it has one of the line's figures already, as of the line before."""
+        row = self.rows.get((workload, phase))
+        metrics = [figure for figure in one.figures.values() if (figure.phase or phase) == phase]
+        if row is None or (
+            self.line != self.line_of.get((workload, phase))
+            and any((row.key(figure.metric, figure.op), "all") in row.said for figure in metrics)
+        ):
+            row = self.rows[workload, phase] = table.row(setting, workload, phase)
+        self.line_of[workload, phase] = self.line
+        return row
+
+
+def phase_name(text: str) -> str:
+    """`write, fsync, close` -> `write_fsync_close`."""
+    return re.sub(r"\W+", "_", text[:PHASE_MAX].strip().lower(), flags=re.ASCII).strip("_") or MAIN
+
+
+def figures_format(
+    name: str,
+    help: str,
+    *,
+    recognised_by: str,
+    words: tuple[str, ...],
+    rules: Sequence[Rule],
+    otherwise: tuple[str, Sequence[Rule]] | None = None,
+) -> Format:
+    """A format of such lines. `recognised_by`: a line that only this tool prints. `otherwise`: what a file without such
+    a line is recognised by, and the rules that hold for it instead."""
+    pattern = re.compile(r"\s*+(?:" + recognised_by + ")", re.ASCII)
+    second = None if otherwise is None else re.compile(r"\s*+(?:" + otherwise[0] + ")", re.ASCII)
+
+    def recognises(source: Source) -> bool:
+        return source.has_line(pattern) or (second is not None and source.has_line(second))
+
+    def parse(source: Source, results: Results) -> None:
+        chosen = rules if otherwise is None or source.has_line(pattern) else otherwise[1]
+        _Reader(source, results, name, chosen).read()
+
+    return Format(name, help, recognises, parse, words)
+
+
+def _value(text: str, scale: float) -> float | None:
+    """`475k` of a column in KiB is 475; of any other, 475,000."""
+    bare = text.rstrip("kmg")
+    value = number(bare)
+    if value is None or bare == text:
+        return value if value is None else value * scale
+    power = "kmg".index(text[len(bare)])
+    return value * (1024.0**power * scale if scale == KIB else 1000.0 ** (power + 1) * scale)

@@ -1,0 +1,139 @@
+"""Which jobs of a text belong to one run of fio, and what the text calls it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from iolab.base.strict_json import JsonObject
+from iolab.files.importer.results import Results
+
+HEADING_MAX = 60
+WHOLE = 1.1
+"""The shares of a group's jobs in its rate make 1, but for rounding and jobs that end early."""
+
+_OF_FIO = re.compile(
+    r"\s++\S.*[:=|]|\.\.\.\s*+$|fio[-:_ ]|Starting \d|Jobs: \d|.*: Laying out|\s*+(?:READ|WRITE|TRIM|MIXED):"
+    r"|\|\s|(?:[sc]?lat|bw|iops|sync|IO depths|submit|complete|latency|cpu|issued|errors|Run|Disk|fsync)\b.*[:=(]"
+    r"|[\[\]{}$#]$|[$#]\s|.*\bfio\b.*--|note: |hostname=|Client|Server|WARNING|Send |Accept|All clients|\S*@\S*[:~]"
+)
+_DECORATION = "#=*-_~:[]() \t"
+
+
+class Heading:
+    """The line that stands above a run in the prose: one that ends in a colon, else the last short one."""
+
+    def __init__(self) -> None:
+        self._line: str | None = None
+        self._is_title = False
+
+    def read(self, text: str) -> None:
+        """Any line that is not a run's own."""
+        short = text.strip()
+        if (
+            not short
+            or short.endswith(",")
+            or len(short) > HEADING_MAX
+            or _OF_FIO.match(text)
+            or not short.strip(_DECORATION)
+        ):
+            return
+        is_title = short.endswith(":") or short[0] in "#=*"
+        if is_title or not self._is_title:
+            self._line, self._is_title = " ".join(short.strip(_DECORATION).split()), is_title
+
+    def take(self) -> str | None:
+        """What was read since the last time, if anything."""
+        line, self._line, self._is_title = self._line, None, False
+        return line
+
+
+@dataclass(frozen=True)
+class Member:
+    """A job in a text."""
+
+    line: int
+    raw: dict[str, Any]
+    """As fio's JSON has it."""
+    shares: dict[str, float]
+    """Of its group's rate, by direction, where the text says so."""
+    identity: tuple[object, ...] | None
+    """The same in the snapshots of one run; None where nothing tells."""
+
+    @property
+    def name(self) -> str:
+        """With its host."""
+        return f"{self.raw.get('hostname', '')}:{self.raw['jobname']}"
+
+
+class Found(NamedTuple):
+    """A run in a text."""
+
+    line: int
+    content: JsonObject
+    heading: str | None
+
+
+@dataclass
+class _Run:
+    heading: str | None
+    members: list[Member] = field(default_factory=list)
+    disks: dict[str, None] = field(default_factory=dict)
+
+    def takes(self, new: Member) -> bool:
+        """Whether the job may have run together with those that are here, or after them."""
+        if not self.members:
+            return True
+        if new.identity is None and new.raw["groupid"] < self.members[-1].raw["groupid"]:
+            return False
+        group = [one for one in self.members if one.raw["groupid"] == new.raw["groupid"]]
+        alike = [one for one in group if one.name == new.name]
+        if alike and new.identity is None and not new.shares:
+            return False
+        return all(sum(one.shares.get(way, 0.0) for one in group) + share <= WHOLE for way, share in new.shares.items())
+
+
+class Sequence:
+    """The runs of a text, job by job."""
+
+    def __init__(self) -> None:
+        self._runs: list[_Run] = []
+        self._open = False
+        self._heading: str | None = None
+        self._snapshots = 0
+
+    def close(self, heading: str | None) -> None:
+        """What follows is another run. `heading`: what stood above it."""
+        self._open = False
+        self._heading = heading or self._heading
+
+    def disk(self, name: str) -> None:
+        """A disk that the last run kept busy."""
+        if self._runs:
+            self._runs[-1].disks[name] = None
+
+    def add(self, member: Member, heading: str | None) -> None:
+        """The next job."""
+        self._heading = heading or self._heading
+        if not self._open or not self._runs or heading or not self._runs[-1].takes(member):
+            before = self._runs[-1].members if self._runs else []
+            if member.identity is not None and any(one.identity == member.identity for one in before):
+                self._runs.pop()
+                self._snapshots += 1
+            self._runs.append(_Run(self._heading))
+            self._open = True
+        self._runs[-1].members.append(member)
+
+    def finished(self, results: Results) -> list[Found]:
+        """The runs, of the snapshots of one the last."""
+        if self._snapshots:
+            results.problem(f"{self._snapshots} snapshots of runs that went on are left out")
+        return [
+            Found(
+                run.members[0].line,
+                {"jobs": [one.raw for one in run.members], "disk_util": [{"name": name} for name in run.disks]},
+                run.heading,
+            )
+            for run in self._runs
+        ]

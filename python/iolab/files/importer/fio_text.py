@@ -1,0 +1,262 @@
+"""What fio prints for people, versions 1 to 3, and its terse lines, wherever they stand in a text.
+
+Both are read into the shape of its JSON.
+
+Figures are as exact as the text: sizes of `101MiB` have three digits, latencies of the terse format whole microseconds.
+Lines of a client's output begin with `<host>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
+from iolab.files.importer import fio_terse
+from iolab.files.importer.fio_run import FioRun, add_runs
+from iolab.files.importer.fio_sequence import Heading, Member, Sequence
+from iolab.files.importer.format import Format
+from iolab.files.importer.results import Results
+from iolab.files.importer.source import Line, Source
+from iolab.files.importer.text import number
+
+NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
+DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
+BINARY = {prefix: 1024**power for power, prefix in enumerate(DECIMAL)}
+Fields = dict[str, Any]
+AS_PRINTED = 0.01
+"""Three digits are right by so much."""
+
+_HOST = re.compile(r"<(?P<host>[\w.:-]{1,200}+)> ?")
+_JOB = re.compile(
+    r"\s*+(?P<name>[^\s(:][^(:]{0,200}): \(groupid=(?P<group>\d{1,9}+)(?:, jobs=(?P<jobs>\d{1,9}+))?\): "
+    r"err=\s*+(?P<error>-?\d{1,9}+)(?:.*: pid=(?P<pid>\d{1,9}+))?"
+)
+_CLIENT_JOB = re.compile(rf"(?:{_HOST.pattern})?{_JOB.pattern}")
+_BANNER = re.compile(
+    r"\s*+(?P<name>[^\s(:][^(:]{0,200}): \(g=(?P<group>\d{1,9}+)\): rw=(?P<rw>[\w:]++), bs=(?P<bs>.{1,200}?), "
+    r"ioengine=(?P<ioengine>[\w-]++), iodepth=(?P<iodepth>\d++)"
+)
+_BLOCK = re.compile(r"([\d.]++[KMG]?i?B?)-([\d.]++[KMG]?i?B?)", re.IGNORECASE)
+_WAY = re.compile(r"\s*+(?P<way>read|write|trim|mixed)\s*+: ?(?=.*(?:IOPS=|bw=|BW=))")
+_RATES = re.compile(
+    r".{0,20}?IOPS=(?P<iops>[\d.]++[kMG]?), BW=.{0,60}?\((?P<size>[\d.]++\s?\w*+)/(?P<ms>\d{1,15}+)msec\)"
+)
+_OLD_RATES = re.compile(
+    r".{0,20}?io=\s*+(?P<size>\d[\d.,]{0,20}? ?[KMGTPkmgtp]?i?[Bb]?), bw=\s*+[^,]*+,"
+    r"(?: iops=\s*+(?P<iops>\d[\d.,]{0,20}?[kMG]?)\s*+,)? runt=\s*+(?P<ms>\d{1,15}+)\s?msec"
+)
+_FIGURE = r"\s*+(?P<{}>[\d.]++[kKMG]?)\s*+"
+_LATENCY = re.compile(
+    r"\s*+(?P<what>clat|lat|sync)\s*+\((?P<unit>[num]?sec)\)\s*+: "
+    + ",".join(rf" ?{name}={_FIGURE.format(name)}" for name in ("min", "max", "avg", "stdev"))
+)
+_PERCENTILES = re.compile(r"\s*+(?P<what>clat|lat|sync) percentiles \((?P<unit>[num]?sec)\)\s*+:")
+_PERCENTILE = re.compile(r"(?P<share>\d{1,3}+\.\d{1,6}+)th=\[\s*+(?P<at>[\d.]++)\]")
+_SHARE = re.compile(r"\s*+bw .*\bper=\s*+(?P<share>[\d.]++)%")
+_CPU = re.compile(
+    r"\s*+cpu\s*+: usr=\s*+(?P<user>[\d.]++)%, sys=\s*+(?P<system>[\d.]++)%, ctx=(?P<ctx>\d{1,15}+)"
+    r"(?:, majf=(?P<majf>\d{1,15}+), minf=(?P<minf>\d{1,15}+))?"
+)
+_ISSUED = re.compile(
+    r"\s*+issued\s*+(?:r/w/d|rwts?)?\s*+: total=r?=?(?P<read>\d{1,15}+)[/,]w?=?(?P<write>\d{1,15}+)"
+    r"(?:[/,]d?=?(?P<trim>\d{1,15}+))?(?:,(?P<sync>\d{1,15}+))?"
+)
+_ERRORS = re.compile(r"\s*+errors\s*+: total=(?P<total>\d{1,15}+), first_error=(?P<first>\d{1,9}+)")
+_FAILED = re.compile(r"fio: pid=\d{1,9}+, err=(?P<error>\d{1,9}+)/file:.{1,60}error=(?P<why>.{1,80})")
+_END = re.compile(r"\s*+(?:Run status group|Disk stats)")
+_DISK = re.compile(r"\s++(?P<name>[\w!/-]{1,64}+): ios=\d")
+
+
+class _Job:
+    """A job's lines, as they come."""
+
+    def __init__(self, found: re.Match[str], host: str | None) -> None:
+        name = found["name"].strip()
+        self.raw: Fields = {
+            "jobname": name,
+            "groupid": int(found["group"]),
+            "error": int(found["error"]),
+            **({"hostname": host} if host else {}),
+        }
+        self.jobs = int(found["jobs"] or 1)
+        self.pid = found["pid"]
+        self.shares: dict[str, float] = {}
+        self._way: Fields = {}
+        self._name = ""
+        self._percentiles: Fields | None = None
+        self._scale = 1.0
+
+    def read(self, text: str) -> bool:
+        """Whether the line belongs to the job."""
+        readers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], None]], ...] = (
+            (_WAY, self._begin),
+            (_LATENCY, self._latency),
+            (_PERCENTILES, self._begin_percentiles),
+            (_SHARE, self._share),
+            (_CPU, self._cpu),
+            (_ISSUED, self._issued),
+            (_ERRORS, self._errors),
+        )
+        for pattern, reader in readers:
+            if found := pattern.match(text):
+                reader(found)
+                return True
+        if self._percentiles is not None:
+            for found in _PERCENTILE.finditer(text):
+                if (at := number(found["at"])) is not None:
+                    self._percentiles[f"{float(found['share']):.6f}"] = at * self._scale
+        return False
+
+    def _begin(self, way: re.Match[str]) -> None:
+        rest = way.string[way.end() :]
+        found = _RATES.match(rest) or _OLD_RATES.match(rest)
+        if not found:
+            return
+        self._name = way["way"]
+        size = _size(found["size"], is_old=found.re is _OLD_RATES)
+        self._way = self.raw[self._name] = {
+            "io_bytes": size,
+            "io_kbytes": size / 1024,
+            "iops": _counted(found["iops"] or "0"),
+            "runtime": float(found["ms"]),
+        }
+
+    def _latency(self, found: re.Match[str]) -> None:
+        scale = NS.get(found["unit"], 1.0)
+        where = self._sync() if found["what"] == "sync" else self._way
+        where.setdefault("lat_ns" if found["what"] == "sync" else f"{found['what']}_ns", {}).update(
+            {
+                "min": _counted(found["min"]) * scale,
+                "max": _counted(found["max"]) * scale,
+                "mean": _counted(found["avg"]) * scale,
+                "stddev": _counted(found["stdev"]) * scale,
+            }
+        )
+
+    def _begin_percentiles(self, found: re.Match[str]) -> None:
+        self._scale = NS.get(found["unit"], 1.0)
+        where = self._sync() if found["what"] == "sync" else self._way
+        name = "lat_ns" if found["what"] == "sync" else f"{found['what']}_ns"
+        self._percentiles = where.setdefault(name, {}).setdefault("percentile", {})
+
+    def _sync(self) -> Fields:
+        made: Fields = self.raw.setdefault("sync", {})
+        return made
+
+    def _share(self, found: re.Match[str]) -> None:
+        if (share := number(found["share"])) is not None:
+            self.shares[self._name] = share / 100
+
+    def _cpu(self, found: re.Match[str]) -> None:
+        self.raw |= {"usr_cpu": number(found["user"]) or 0.0, "sys_cpu": number(found["system"]) or 0.0}
+        self.raw |= {name: int(found[name]) for name in ("ctx", "majf", "minf") if found[name]}
+
+    def _issued(self, found: re.Match[str]) -> None:
+        for name in ("read", "write", "trim", "sync"):
+            if found[name] and name in self.raw:
+                self.raw[name]["total_ios"] = int(found[name])
+        if "mixed" in self.raw:
+            self.raw["mixed"]["total_ios"] = sum(int(found[name] or 0) for name in ("read", "write", "trim"))
+
+    def _errors(self, found: re.Match[str]) -> None:
+        self.raw |= {"total_err": int(found["total"]), "first_error": int(found["first"])}
+
+    def finished(self, banner: JsonObject | None) -> JsonObject:
+        """As fio's JSON has it."""
+        options = banner or {}
+        sides = [self.raw[way] for way in ("read", "write", "trim", "mixed") if way in self.raw]
+        self.raw["job_runtime"] = self.jobs * max((side["runtime"] for side in sides), default=0.0)
+        block = _size(str(options.get("bs", "")), is_old=True) if options.get("bs") else 0.0
+        for side in sides:
+            exact = block * side.get("total_ios", 0)
+            if exact and abs(exact - side["io_bytes"]) <= AS_PRINTED * side["io_bytes"]:
+                side["io_bytes"] = exact
+        if options:
+            self.raw["job options"] = options
+        return self.raw
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.runs = Sequence()
+        self.heading = Heading()
+        self.banners: dict[str, JsonObject] = {}
+        self.job: _Job | None = None
+        self.line = 0
+        self.failure = ""
+        """What a job ended with, of those without figures."""
+
+    def read(self, line: Line) -> None:
+        prefix = _HOST.match(line.text)
+        host = prefix["host"] if prefix else None
+        text = line.text[prefix.end() :] if prefix else line.text
+        if found := _JOB.match(text):
+            self.finish_job()
+            self.job, self.line = _Job(found, host), line.number
+        elif found := _BANNER.match(text):
+            self.finish_job()
+            self.runs.close(self.heading.take())
+            self.banners[found["name"].strip()] = _options(found)
+        elif _END.match(text):
+            self.finish_job()
+            self.runs.close(None)
+        elif found := _FAILED.match(text):
+            self.failure = f"a job failed with error {found['error']} ({found['why'].strip()})"
+        elif found := _DISK.match(text):
+            self.runs.disk(found["name"])
+        elif self.job is None or not self.job.read(text):
+            self.heading.read(text)
+
+    def finish_job(self) -> None:
+        job, self.job = self.job, None
+        if job is not None:
+            raw = job.finished(self.banners.get(str(job.raw["jobname"])))
+            identity = (raw.get("hostname"), raw["jobname"], job.pid) if job.pid else None
+            self.runs.add(Member(self.line, raw, job.shares, identity), self.heading.take())
+
+
+def _options(banner: re.Match[str]) -> JsonObject:
+    """What the line above the results says of a job."""
+    options: JsonObject = {name: banner[name] for name in ("rw", "ioengine", "iodepth")}
+    sizes = {size for pair in _BLOCK.findall(banner["bs"]) for size in pair}
+    return options | {"bs": sizes.pop() if len(sizes) == 1 else banner["bs"]}
+
+
+def _counted(text: str) -> float:
+    """`25.9k` -> 25900."""
+    digits = text.rstrip("kKMG")
+    return (number(digits) or 0.0) * DECIMAL[text[len(digits) :].lower()[:1]]
+
+
+def _size(text: str, *, is_old: bool) -> float:
+    """`101MiB` -> bytes. fio 1 and 2 write `MB` for what fio 3 calls `MiB`."""
+    bare = text.replace(" ", "")
+    digits = bare.rstrip("KMGTPkmgtpiBb")
+    unit = bare[len(digits) :].lower().removesuffix("b")
+    scales = BINARY if is_old or unit.endswith("i") else DECIMAL
+    return (number(digits) or 0.0) * scales.get(unit.removesuffix("i"), 1)
+
+
+def _parse(source: Source, results: Results) -> None:
+    reader = _Reader()
+    terse = fio_terse.Reader(results)
+    for line in source.lines(results.problem):
+        if not terse.read(line):
+            reader.read(line)
+    reader.finish_job()
+    found = reader.runs.finished(results) or terse.runs.finished(results)
+    if not found and reader.failure:
+        raise InputError(f"fio printed no figures: {reader.failure}", where=source.name)
+    add_runs(source, results, [FioRun(*run) for run in found])
+
+
+FORMAT = Format(
+    name="fio-text",
+    help="what fio prints for people, and its terse lines of versions 2 to 5; of several runs each is a setting",
+    recognises=lambda source: any(map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED))),
+    parse=_parse,
+    words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),
+)

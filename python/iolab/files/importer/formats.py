@@ -1,0 +1,137 @@
+"""The registry of formats, and which of them a file is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from iolab.base.errors import InputError, unknown
+from iolab.files.importer.affinity import FORMAT as AFFINITY
+from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
+from iolab.files.importer.csv_file import FORMAT as CSV_FILE
+from iolab.files.importer.diskspd import FORMAT as DISKSPD
+from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
+from iolab.files.importer.fio_json import FORMAT as FIO_JSON
+from iolab.files.importer.fio_log import FORMATS as FIO_LOGS
+from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
+from iolab.files.importer.format import Format
+from iolab.files.importer.fs_mark import FORMAT as FS_MARK
+from iolab.files.importer.hyperfine import FORMAT as HYPERFINE
+from iolab.files.importer.iostat import FORMAT as IOSTAT
+from iolab.files.importer.iostest import FORMAT as IOSTEST
+from iolab.files.importer.iozone import FORMAT as IOZONE
+from iolab.files.importer.kernels import FORMAT as KERNELS
+from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS
+from iolab.files.importer.markdown import FORMAT as MARKDOWN
+from iolab.files.importer.mmtests import FORMAT as MMTESTS
+from iolab.files.importer.mmtests_log import FORMAT as MMTESTS_LOG
+from iolab.files.importer.mountstats import FORMAT as MOUNTSTATS
+from iolab.files.importer.mountstats import is_single_snapshot
+from iolab.files.importer.mpstat import FORMAT as MPSTAT
+from iolab.files.importer.pgbench import FORMAT as PGBENCH
+from iolab.files.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
+from iolab.files.importer.pgbench import thread_of
+from iolab.files.importer.sar import FORMAT as SAR
+from iolab.files.importer.source import Source
+from iolab.files.importer.spread import FORMAT as SPREAD
+from iolab.files.importer.sysbench import FORMAT as SYSBENCH
+from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
+from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
+from iolab.files.importer.tiobench import FORMAT as TIOBENCH
+from iolab.files.importer.unread import UNREAD
+
+FORMATS: dict[str, Format] = {
+    one.name: one
+    for one in (
+        FIO_JSON,
+        FIO_TEXT,
+        FIO_HIST_LOG,
+        *FIO_LOGS,
+        TIOBENCH,
+        IOZONE,
+        FS_MARK,
+        IOSTEST,
+        MMTESTS,
+        MMTESTS_LOG,
+        HYPERFINE,
+        SYSBENCH,
+        PGBENCH,
+        PGBENCH_LOG,
+        TIME_COMMAND,
+        MOUNTSTATS,
+        MPSTAT,
+        IOSTAT,
+        SYSSTAT_JSON,
+        AFFINITY,
+        SPREAD,
+        KERNELS,
+        CONTEXT_SWITCHES,
+        SAR,
+        *LOAD_TOOLS,
+        DISKSPD,
+        MARKDOWN,
+        CSV_FILE,
+    )
+}
+NEAREST_MAX = 3
+BEGINNING_BYTES = 4096
+
+
+def formats_of(source: Source, name: str | None = None) -> list[Format]:
+    """The formats that the file holds: one, or several kinds of tables in a mail. `name` overrides what is recognised.
+
+    InputError if there is no format of that name, or if the content is like none.
+    """
+    text = source.head
+    if name is not None:
+        if name not in FORMATS:
+            raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--from")
+        return [FORMATS[name]]
+    whole = next((one for one in FORMATS.values() if not one.among_text and one.recognises(source)), None)
+    if whole is not None and whole is not CSV_FILE:
+        return [whole]
+    # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
+    searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
+    tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
+    if tables or whole:
+        return tables or [CSV_FILE]
+    for unread in UNREAD:
+        if any(unread.line.search(line) for line in source.text_lines):
+            raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
+    if meant := [one for one in FORMATS.values() if one.resembles(source)]:
+        return meant
+    raise InputError(
+        f"unrecognised format; nearest: {', '.join(_nearest(text))}",
+        where=source.name,
+        remedy=f"name it with --from FORMAT, one of {', '.join(FORMATS)}",
+    )
+
+
+def sources_of(paths: Sequence[Path], label: str | None = None) -> list[Source]:
+    """A source per file; a snapshot of /proc/self/mountstats and the one after it are read as one, and so are the logs
+    of one pgbench's threads. `label`: what the setting of all is called, where the files don't say."""
+    sources: list[Source] = []
+    waiting: Source | None = None
+    for path in paths:
+        source = Source(path, label=label)
+        if (first := thread_of(source)) is not None:
+            place = next((place for place, one in enumerate(sources) if one.name == first), None)
+            if place is not None:
+                sources[place] = replace(sources[place], paths=(*sources[place].paths, path))
+                continue
+        if waiting is not None and is_single_snapshot(source):
+            sources[-1] = replace(waiting, paths=(path,))
+            waiting = None
+            continue
+        sources.append(source)
+        waiting = source if is_single_snapshot(source) else None
+    return sources
+
+
+def _nearest(text: str) -> list[str]:
+    """The formats whose typical words the text has most of; csv when it has none of any."""
+    lower = text.lower()
+    shares = {one.name: sum(word.lower() in lower for word in one.words) / len(one.words) for one in FORMATS.values()}
+    near = sorted((name for name, share in shares.items() if share), key=lambda name: -shares[name])
+    return near[:NEAREST_MAX] or [CSV_FILE.name]

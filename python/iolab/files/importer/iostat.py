@@ -1,0 +1,182 @@
+"""iostat's text, plain, -x, -h or -t, and `sar -d`, of any version: columns are found by the header, which has the
+device first, or last with -h, where a report of a device has several tables. Each device is a workload `iostat
+DEVICE`, the CPU shares are `iostat cpu`. Values are means over the reports; the first report, averages since the boot,
+is left out where others follow it.
+
+Units as the header names them: sectors are 512 bytes, kB 1024 and MB 2^20; times are milliseconds. `await` runs from
+the request's entry into the queue to its completion. Columns of discards are not read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from iolab.files.importer.format import Format, TableReader
+from iolab.files.importer.results import Results, Table
+from iolab.files.importer.source import Line, Source
+from iolab.files.importer.sysstat import Means, add_means, cpu_metric, sample
+from iolab.files.importer.text import numbers
+
+SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
+WORKLOAD = "iostat"
+CPU = "cpu"
+"""In a device's place: the shares of CPU time."""
+_DEVICE = re.compile(r"\s*+(?:Device:?\s++(?P<columns>\S.*)|(?P<before>\S.*\S)\s++Device\s*+$)")
+_CPU = re.compile(r"\s*+avg-cpu:\s++(?P<columns>%.*)")
+
+Meaning = tuple[str, str, float]
+"""Metric, op, what a cell is multiplied by."""
+
+COLUMNS: dict[str, Meaning] = {
+    "tps": ("iops", "all", 1.0),
+    "r/s": ("iops", "read", 1.0),
+    "w/s": ("iops", "write", 1.0),
+    "f/s": ("iops", "sync", 1.0),
+    "await": ("latency_ns_mean", "all", MS),
+    "r_await": ("latency_ns_mean", "read", MS),
+    "w_await": ("latency_ns_mean", "write", MS),
+    "f_await": ("latency_ns_mean", "sync", MS),
+    "rqm/s": ("merges_per_s", "all", 1.0),
+    "svctm": ("device_service_ns_mean", "all", MS),
+    "rrqm/s": ("merges_per_s", "read", 1.0),
+    "wrqm/s": ("merges_per_s", "write", 1.0),
+    "%rrqm": ("merged_percent", "read", 1.0),
+    "%wrqm": ("merged_percent", "write", 1.0),
+    "avgrq-sz": ("request_bytes_mean", "all", SECTOR),
+    "areq-sz": ("request_bytes_mean", "all", KIB),
+    "rareq-sz": ("request_bytes_mean", "read", KIB),
+    "wareq-sz": ("request_bytes_mean", "write", KIB),
+    "avgqu-sz": ("queue_depth_mean", "all", 1.0),
+    "aqu-sz": ("queue_depth_mean", "all", 1.0),
+    "%util": ("device_busy_percent", "all", 1.0),
+    **{
+        name: ("rate_bytes_per_s", op, scale)
+        for op, names in (
+            ("all", (("kB/s", KIB), ("MB/s", MIB))),
+            ("read", (("rsec/s", SECTOR), ("Blk_read/s", SECTOR), ("rkB/s", KIB), ("kB_read/s", KIB))),
+            ("read", (("rMB/s", MIB), ("MB_read/s", MIB))),
+            ("write", (("wsec/s", SECTOR), ("Blk_wrtn/s", SECTOR), ("wkB/s", KIB), ("kB_wrtn/s", KIB))),
+            ("write", (("wMB/s", MIB), ("MB_wrtn/s", MIB))),
+        )
+        for name, scale in names
+    },
+}
+"""Columns of all versions -> what they are."""
+
+
+_REQUESTS = {"read": ("r/s",), "write": ("w/s",), "sync": ("f/s",), "all": ("tps", "r/s", "w/s")}
+_PER_REQUEST = ("latency_ns_mean", "request_bytes_mean")
+"""Weighted by the requests of each report; without any, they are no figure."""
+_WITH_UNIT = re.compile(r"(?P<digits>\d++(?:\.\d++)?)(?P<unit>[BkMGTP])")
+_KIB_OF_UNIT = {"B": 1 / 1024, "k": 1.0, "M": 2.0**10, "G": 2.0**20, "T": 2.0**30, "P": 2.0**40}
+"""What --human writes behind sizes, whose columns are in kB."""
+
+
+class Reports:
+    """The means over the reports, by device. Of each, the first report counts only where it is the only one."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._first: dict[str, Means] = {}
+        self._later: dict[str, Means] = {}
+
+    def add(self, name: str, values: dict[str, float]) -> None:
+        """One report of the device `name`, or of `CPU`: column -> number."""
+        means = (self._later if name in self._seen else self._first).setdefault(name, {})
+        self._seen.add(name)
+        meaning = _cpu_meaning if name == CPU else COLUMNS.get
+        requests = {op: sum(values.get(column, 0.0) for column in _REQUESTS[op]) for op in _REQUESTS}
+        for column, value in values.items():
+            if known := meaning(column):
+                metric, op, scale = known
+                weight = requests[op] if metric in _PER_REQUEST else 1.0
+                sample(means, metric, value * scale, op=op, weight=weight)
+
+    def finish(self, source: Source, results: Results) -> None:
+        """Adds a row of means for each device and for the CPUs: without the first report, where there are others."""
+        for name, means in (self._later or self._first).items():
+            row = results.table(1).row(source.stem_without_round, f"{WORKLOAD} {name}")
+            add_means(row, means, interval_s=None)
+        if self._later:
+            results.problem("the first report, averages since the boot, is left out")
+
+
+class _Reader(TableReader):
+    def __init__(self, source: Source, results: Results) -> None:
+        super().__init__(source, results)
+        self.reports = Reports()
+        self.is_cpu = self.is_last = False
+        self.waiting: dict[str, dict[str, float]] = {}
+        """Of a report with several tables, by device, what was read of it."""
+
+    def header(self, line: Line) -> bool:
+        cpu = _CPU.match(line.text)
+        found = cpu or _DEVICE.match(line.text)
+        columns = _columns(found) if found else []
+        if not found or not (cpu or set(columns) & COLUMNS.keys()):
+            return False
+        self.is_cpu, self.is_last = bool(cpu), not cpu and found["columns"] is None
+        if any(set(columns) & values.keys() for values in self.waiting.values()) or not self.is_last:
+            self.report()
+        self.columns = columns
+        self.table = self.results.table(line.number)
+        return True
+
+    def row(self, line: Line, table: Table) -> bool:
+        words = list(line.words)
+        name = CPU if self.is_cpu else words.pop(-1 if self.is_last else 0)
+        if len(words) == len(self.columns):
+            words = [in_kib(word) for word in words]
+        cells = numbers(self.source, line, words, self.columns)
+        if cells is None:
+            return False
+        by_column = zip(self.columns, cells, strict=True)
+        values = {column: value for column, value in by_column if value is not None}
+        if self.is_last:
+            self.waiting.setdefault(name, {}).update(values)
+        else:
+            self.reports.add(name, values)
+        return True
+
+    def report(self) -> None:
+        """The report ends: all of its tables are read."""
+        for name, values in self.waiting.items():
+            self.reports.add(name, values)
+        self.waiting = {}
+
+
+def _columns(header: re.Match[str]) -> list[str]:
+    found = header.groupdict()
+    return (found["columns"] or found.get("before") or "").split()
+
+
+def in_kib(word: str) -> str:
+    """`1.7M`, as --human writes it, as a number of kB; other words as they are."""
+    found = _WITH_UNIT.fullmatch(word)
+    return f"{float(found['digits']) * _KIB_OF_UNIT[found['unit']]:.6f}" if found else word
+
+
+def _cpu_meaning(column: str) -> Meaning | None:
+    metric = cpu_metric(column)
+    return (metric, "all", 1.0) if metric else None
+
+
+def _parse(source: Source, results: Results) -> None:
+    reader = _Reader(source, results)
+    reader.read()
+    reader.report()
+    reader.reports.finish(source, results)
+
+
+FORMAT = Format(
+    name="iostat",
+    help="iostat's reports, plain, -x, -h or -t: devices and CPUs",
+    recognises=lambda source: source.has_line(_CPU) or any(_names_columns(line) for line in source.text_lines),
+    parse=_parse,
+    words=("avg-cpu", "Device", "rkB/s", "w_await", "%util", "tps"),
+)
+
+
+def _names_columns(line: str) -> bool:
+    found = _DEVICE.match(line)
+    return bool(found and set(_columns(found)) & COLUMNS.keys())

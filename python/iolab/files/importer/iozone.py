@@ -1,0 +1,239 @@
+"""iozone's output: the matrix of the default and automatic modes, the throughput mode (-t), CPU utilisation (-+u).
+
+`KB`, `kB` and `Kbytes` are 1024 bytes (iozone.c divides by 1024); with -O the numbers are operations per second, with
+-N microseconds per operation. The Excel report of -R repeats the numbers and is not read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from iolab.base.plain_text import whole_number
+from iolab.files.importer.format import Format, TableReader, parser
+from iolab.files.importer.results import Results, Row, Table
+from iolab.files.importer.source import Line, Source
+from iolab.files.importer.text import is_number, number
+
+KIB = 1024
+COLUMNS = (
+    *("KB", "reclen", "write", "rewrite", "read", "reread", "random_read", "random_write"),
+    *("backward_read", "record_rewrite", "stride_read", "fwrite", "frewrite", "fread", "freread"),
+)
+"""The matrix's columns, left to right. The two header lines name them in parts."""
+
+TESTS = {
+    "initial writers": "write",
+    "rewriters": "rewrite",
+    "readers": "read",
+    "re-readers": "reread",
+    "reverse readers": "backward_read",
+    "stride readers": "stride_read",
+    "random readers": "random_read",
+    "random writers": "random_write",
+    "mixed workload": "mixed",
+    "pwrite writers": "pwrite",
+    "pread readers": "pread",
+    "fwriters": "fwrite",
+    "freaders": "fread",
+}
+"""What the throughput mode calls a test -> the phase."""
+
+_TESTS_OF_OPTION = {
+    "0": (2, 3),
+    "1": (4, 5),
+    "2": (6, 7),
+    "3": (8,),
+    "4": (9,),
+    "5": (10,),
+    "6": (11, 12),
+    "7": (13, 14),
+}
+_CPU_TESTS = {"write": "write", "re-write": "rewrite", "read": "read", "re-read": "reread"}
+_PLACE_TOLERANCE = 3
+
+_MATRIX = re.compile(r"\s*+kB\s++reclen\s++write\s++rewrite\b", re.IGNORECASE)
+_SEEN = re.compile(
+    r"\s*+(?:\S+:\s*+)?(?P<who>Children see|Parent sees) throughput for\s++(?P<threads>\d{1,15}+)\s++"
+    r"(?P<test>\w[\w -]*+)\s*+=\s*+(?P<rate>[\d.]++)\s*+(?P<unit>\S++)",
+    re.IGNORECASE,
+)
+_PER_PROCESS = re.compile(
+    r"\s*+(?P<which>Min|Max|Avg) throughput per (?:process|thread)\s*+=\s*+(?P<rate>[\d.]++)\s*+(?P<unit>\S++)"
+)
+_MIN_XFER = re.compile(r"\s*+Min xfer\s*+=\s*+(?P<size>[\d.]++)\s*+(?P<unit>[kKmMgG]?B)\b")
+_CPU = re.compile(
+    r"\s*+(?:[^\w\s]\s*+)?(?:(?P<test>[\w-]++) test:\s*+)?"
+    r"CPU utilization: Wall time\s++(?P<wall>[\d.]++)\s++CPU time\s++(?P<cpu>[\d.]++)"
+    r"(?:\s++CPU utilization\s++(?P<percent>[\d.]++)\s*+%)?",
+    re.IGNORECASE,
+)
+_COMMAND = re.compile(r"\s*+(?:Command line used: |.*?\biozone\s)(?P<arguments>.*)")
+_RECORD = re.compile(r"\s*+Record Size\s*+(?:=\s*+)?(?P<size>\d{1,15}+)\s*+(?P<unit>[kKmM]?B)", re.IGNORECASE)
+_FILE = re.compile(r"\s*+File size set to\s++(?P<size>\d{1,15}+)\s*+(?P<unit>[kKmMgG]?B)", re.IGNORECASE)
+_PROCESSORS = re.compile(
+    r"\W*+(?P<count>\d{1,9}+)\s++(?:\w++\s++)??(?:cores?|CPUs?)\s*+[x@]\s*+(?P<frequency>\d{1,15}+(?:\.\d{1,15}+)?)\s*+"
+    r"(?P<unit>[GM])Hz\b",
+    re.IGNORECASE,
+)
+"""What a report may say of the machine: `12 Haswell cores x 1.6GHz`."""
+_SCALES = {"b": 1, "kb": KIB, "mb": KIB**2, "gb": KIB**3}
+
+
+class _Reader(TableReader):
+    def __init__(self, source: Source, results: Results) -> None:
+        super().__init__(source, results)
+        self.tests: list[int] = []
+        """The columns that the command line asks for."""
+        self.facts: dict[str, int] = {}
+        self.current: Row | None = None
+        self.edges: list[int] = []
+        self.metric, self.scale = "rate_bytes_per_s", float(KIB)
+        self.threads = ""
+
+    @property
+    def setting(self) -> str:
+        return self.captions.section or self.source.stem_without_round
+
+    def header(self, line: Line) -> bool:
+        if not _MATRIX.match(line.text):
+            return False
+        names = [found.end() for found in re.finditer(r"\S+", line.text)]
+        self.edges, self.columns = names[: len(COLUMNS)], list(COLUMNS[: len(names)])
+        self.table = self.results.table(line.number)
+        return True
+
+    def row(self, line: Line, table: Table) -> bool:
+        if len(line.words) < 3 or not all(is_number(word) for word in line.words[:3]):
+            return False
+        file_kib, record_kib = (whole_number(word) for word in line.words[:2])
+        if file_kib is None or record_kib is None:
+            return False
+        cells = self._cells(line)
+        if not cells:
+            self.results.problem("the row's numbers can't be told apart into columns, left out", line.number)
+            return True
+        workload = f"iozone[file_kib={file_kib},record_kib={record_kib}]"
+        self._know(workload, file_kib * KIB, record_kib * KIB)
+        for place, value in cells.items():
+            table.row(self.setting, workload, COLUMNS[place]).add(self.metric, value * self.scale)
+        return True
+
+    def _cells(self, line: Line) -> dict[int, float]:
+        """Column -> number: all of them, or by where they stand, or by the tests that the command line names."""
+        words = ((found.end(), number(found[0])) for found in re.finditer(r"\S+", line.text))
+        spans = [(edge, value) for edge, value in words if value is not None][2:]
+        if len(spans) == len(self.columns) - 2:
+            return {place + 2: value for place, (_, value) in enumerate(spans)}
+        by_place: dict[int, float] = {}
+        for edge, value in spans:
+            place = min(range(2, len(self.edges)), key=lambda column: abs(self.edges[column] - edge), default=0)
+            if place and abs(self.edges[place] - edge) <= _PLACE_TOLERANCE and place not in by_place:
+                by_place[place] = value
+        if len(by_place) == len(spans):
+            return by_place
+        return {place: value for place, (_, value) in zip(self.tests, spans, strict=False)}
+
+    def between(self, line: Line) -> None:
+        if found := _SEEN.match(line.text):
+            self._throughput(line, found)
+        elif found := _PER_PROCESS.match(line.text):
+            if self.current:
+                name = {"Min": "min", "Max": "max", "Avg": "mean"}[found["which"]]
+                self._add(self.current, f"rate_per_process_bytes_per_s_{name}", found["rate"], found["unit"])
+        elif found := _MIN_XFER.match(line.text):
+            if self.current:
+                scale = _SCALES[found["unit"].lower()]
+                self.current.add("transfer_bytes_min", _number(found["size"], scale))
+        elif found := _CPU.match(line.text):
+            self._cpu(line, found)
+        elif found := _RECORD.match(line.text):
+            self.facts["record"] = int(found["size"]) * _SCALES[found["unit"].lower()]
+        elif found := _FILE.match(line.text):
+            self.facts["file"] = int(found["size"]) * _SCALES[found["unit"].lower()]
+        elif "iozone" in line.text and (found := _COMMAND.match(line.text)):
+            self._options(found["arguments"].split())
+        elif found := _PROCESSORS.match(line.text):
+            scale = 1000 if found["unit"].upper() == "G" else 1
+            cpu = {"count_online": int(found["count"]), "frequency_mhz": float(found["frequency"]) * scale}
+            self.results.machine["cpu"] = cpu
+        elif "output is in ops/sec" in line.text.lower():
+            self.metric, self.scale = "iops", 1.0
+        elif "output is in microseconds" in line.text.lower():
+            self.metric, self.scale = "latency_ns_mean", 1000.0
+
+    def _options(self, arguments: list[str]) -> None:
+        asked = re.findall(r"-i\s?(\d)(?!\d)", " ".join(arguments))
+        self.tests = sorted({place for option in asked for place in _TESTS_OF_OPTION.get(option, ())})
+        for word in arguments:
+            if found := re.fullmatch(r"-([srt])(\d{1,15})([kmg]?)", word):
+                option, size, unit = found.groups()
+                if option == "t":
+                    self.threads = size
+                else:
+                    key = "file" if option == "s" else "record"
+                    self.facts[key] = int(size) * _SCALES[(unit or "k") + "b"]
+
+    def _throughput(self, line: Line, found: re.Match[str]) -> None:
+        phase = TESTS.get(" ".join(found["test"].lower().split()), "_".join(found["test"].lower().split()))
+        self.threads = found["threads"]
+        if found["who"].lower().startswith("children"):
+            self.current = self.results.table(line.number).row(self.setting, self._workload(), phase)
+            self._add(self.current, "rate_sum_bytes_per_s", found["rate"], found["unit"])
+        elif self.current:
+            self._add(self.current, "rate_bytes_per_s", found["rate"], found["unit"])
+
+    def _add(self, row: Row, metric: str, value: str, unit: str) -> None:
+        if unit.lower().startswith("ops"):
+            if metric == "rate_bytes_per_s":
+                row.add("iops", _number(value, 1))
+            return
+        scale = _SCALES.get(unit.lower().replace("bytes", "b").partition("/")[0])
+        row.add(metric, None if scale is None else _number(value, scale), absent=f"unknown unit {unit}")
+
+    def _cpu(self, line: Line, found: re.Match[str]) -> None:
+        row = self.current
+        if found["test"]:
+            phase = _CPU_TESTS.get(found["test"].lower(), found["test"].lower())
+            row = self.results.table(line.number).row(self.setting, self._workload(), phase)
+        elif row is None:
+            row = self.results.table(line.number).row(self.setting, self._workload())
+        wall, cpu = _number(found["wall"], 1), _number(found["cpu"], 1)
+        row.add("elapsed_s", wall)
+        row.add("cpu_s", cpu)
+        percent = _number(found["percent"], 1) if found["percent"] else None
+        row.add("cpu_percent", percent if percent is not None else (100 * cpu / wall if wall and cpu else None))
+
+    def _workload(self) -> str:
+        parts = {
+            "file_kib": str(self.facts["file"] // KIB) if "file" in self.facts else "",
+            "record_kib": str(self.facts["record"] // KIB) if "record" in self.facts else "",
+            "threads": self.threads,
+        }
+        said = ",".join(f"{key}={value}" for key, value in parts.items() if value)
+        workload = f"iozone[{said}]" if said else "iozone"
+        self._know(workload, self.facts.get("file"), self.facts.get("record"))
+        return workload
+
+    def _know(self, workload: str, file_bytes: int | None, record_bytes: int | None) -> None:
+        known = {"file_size": file_bytes, "record_size": record_bytes, "threads": int(self.threads or 1)}
+        options = {key: value for key, value in known.items() if value}
+        self.results.workloads.setdefault(workload, {"kind": "iozone", **options})
+
+
+def _number(text: str, scale: float) -> float | None:
+    """A number as the pattern finds it; `1.2.3` is none."""
+    value = number(text)
+    return None if value is None else value * scale
+
+
+def _recognises(source: Source) -> bool:
+    return any(source.has_line(pattern) for pattern in (_MATRIX, _SEEN, _CPU))
+
+
+FORMAT = Format(
+    name="iozone",
+    help="iozone: the matrix, the throughput mode, CPU utilisation",
+    recognises=_recognises,
+    parse=parser(_Reader),
+    words=("iozone", "reclen", "rewrite", "reread", "Children see throughput", "Record Size", "CPU utilization"),
+)

@@ -1,0 +1,265 @@
+"""Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, IOR, mdtest,
+elbencho, db_bench, HammerDB."""
+
+from __future__ import annotations
+
+from iolab.files.importer.figures import KIB, MB, MIB, MS, US, figures_format, of, rule
+
+NUMBER = r"[\d.,]{1,40}+"
+TOO_SHORT = "too short to measure, as bonnie++ says by plus signs"
+
+
+def _figure(name: str) -> str:
+    return rf"(?P<{name}>{NUMBER})"
+
+
+def _csv_of_bonnie() -> str:
+    """bonnie++'s line for programs, versions 1.96 to 2.00 (bon_csv2html(1))."""
+    head = r"(?:1\.9[67],[^,]*+,[^,]*+,\d++,\d*+,[^,]*+,[^,]*+,|1\.98,[^,]*+,[^,]*+,\d++,\d*+,[^,]*+,[^,]*+,\d*+,\d*+,)"
+    rates = ",".join(
+        rf"(?P<{name}>[\d.]*+)\+*+,(?P<{name}_cpu>[\d.]*+)\+*+"
+        for name in ("putc", "put", "rewrite", "getc", "get", "seek")
+    )
+    files = ",".join(rf"(?P<{name}>[\d.]*+)\+*+,[\d.]*+\+*+" for name in BONNIE_FILES)
+    return head + rates + r",\d*+,[^,]*+,[^,]*+,[^,]*+,[^,]*+," + files
+
+
+BONNIE_FILES = ("seq_create", "seq_stat", "seq_delete", "random_create", "random_stat", "random_delete")
+BONNIE_RATES = {"putc": "put_char", "put": "put_block", "rewrite": "rewrite", "getc": "get_char", "get": "get_block"}
+_BONNIE_BLOCKS = {
+    **{name: of("rate_bytes_per_s", KIB, phase=phase) for name, phase in BONNIE_RATES.items()},
+    **{f"{name}_cpu": of("cpu_percent", phase=phase) for name, phase in BONNIE_RATES.items()},
+    "seek": of("iops", phase="seek"),
+    "seek_cpu": of("cpu_percent", phase="seek"),
+}
+_BONNIE_FILES = {name: of("operations_per_s", phase=name) for name in BONNIE_FILES}
+_CELLS = r"(?P<{0}>[\d.]++[kmg]?|\++)\s++(?P<{0}_cpu>\d++|\++)"
+BONNIE = figures_format(
+    "bonnie++",
+    "bonnie++: its line of comma-separated values (-q prints it alone); without that its table",
+    recognised_by=r"1\.9[678],\d\.\d\d\w?,[^,]*+,",
+    words=("bonnie", "Sequential Output", "Sequential Create", "--Random-"),
+    rules=[rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES)],
+    otherwise=(
+        r"Version\s++[\d.]++\w?\s++-{2,20}Sequential (?:Output|Create)-",
+        [
+            rule(r"Version\s++[\d.]++\w?\s++-{2,20}Sequential Output-", begins=True),
+            rule(
+                r"\S{1,60}+\s++\d{1,9}+[KMGT]?(?::\S++)?\s++"
+                + r"\s++".join(_CELLS.format(name) for name in (*BONNIE_RATES, "seek")),
+                absent=TOO_SHORT,
+                **_BONNIE_BLOCKS,
+            ),
+            rule(
+                r"\d{1,9}+(?::\S++)?\s++" + r"\s++".join(_CELLS.format(name) for name in BONNIE_FILES),
+                absent=TOO_SHORT,
+                **_BONNIE_FILES,
+            ),
+        ],
+    ),
+)
+
+DBENCH = figures_format(
+    "dbench",
+    "dbench's and tbench's reports: throughput, latency of each operation",
+    recognised_by=r"Throughput [\d.]++ MB/sec.{0,40}\bprocs\b",
+    words=("Throughput", "clients", "procs", "max_latency", "AvgLat", "NTCreateX"),
+    rules=[
+        rule(
+            rf"(?P<phase>[A-Z][A-Za-z]{{2,20}}X?)\s++{_figure('count')}\s++{_figure('mean')}\s++{_figure('max')}\s*+$",
+            count=of("ops"),
+            mean=of("latency_ns_mean", MS),
+            max=of("latency_ns_max", MS),
+        ),
+        rule(
+            rf"Throughput {_figure('rate')} MB/sec.{{0,20}}?(?P<workload>\d++ clients).{{0,10}}?\bprocs\b"
+            rf"(?:.{{0,10}}?max_latency={_figure('max')} ms)?",
+            rate=of("rate_bytes_per_s", MB),
+            max=of("latency_ns_max", MS),
+            closes=True,
+        ),
+    ],
+)
+
+PG_TEST_FSYNC = figures_format(
+    "pg_test_fsync",
+    "PostgreSQL's pg_test_fsync: syncs by method",
+    recognised_by=r"Compare file sync methods using one \d++kB write",
+    words=("Compare file sync methods", "usecs/op", "open_datasync", "fdatasync", "ops/sec"),
+    rules=[
+        rule(r"Compare file sync methods using (?P<workload>(?:one|two) \d++kB writes?):"),
+        rule(r"(?:Compare|Test|Non-sync)"),
+        rule(
+            rf"(?P<phase>[\w*, ]{{3,60}}?(?:\w+ writes?)?|\w++, \w++, \w++)\s{{2,}}+{_figure('rate')} ops/sec\s++"
+            rf"{_figure('time')} usecs/op",
+            rate=of("iops"),
+            time=of("latency_ns_mean", US),
+        ),
+    ],
+)
+
+STRESS_NG = figures_format(
+    "stress-ng",
+    "stress-ng --metrics or --metrics-brief: bogus operations, CPU time, the stressors' own rates",
+    recognised_by=r"stress-ng: (?:metrc|info): .*\bbogo ops\b",
+    words=("stress-ng", "bogo ops", "stressor", "usr time"),
+    rules=[
+        rule(
+            rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
+            rf"{NUMBER}\s++{_figure('real')}\s++{_figure('user')}\s++{_figure('system')}\s++{_figure('rate')}\s++{NUMBER}"
+            rf"(?:\s++{_figure('percent')}\s++{_figure('resident')})?\s*+$",
+            real=of("elapsed_s"),
+            user=of("cpu_user_s"),
+            system=of("cpu_system_s"),
+            rate=of("operations_per_s"),
+            percent=of("cpu_percent"),
+            resident=of("resident_bytes_max", KIB),
+        ),
+        *(
+            rule(
+                rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++{_figure('rate')} MB/sec {op} rate",
+                rate=of("rate_bytes_per_s", MIB, op),
+            )
+            for op in ("read", "write")
+        ),
+    ],
+)
+
+DD = figures_format(
+    "dd",
+    "dd's last lines, GNU's, busybox's or BSD's: each is a round of the command above it",
+    recognised_by=r"\d++ bytes (?:\([^()]*+\) )?(?:copied, |transferred in )[\d.]++ s",
+    words=("records in", "records out", "bytes", "copied"),
+    rules=[
+        rule(r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}dd (?P<workload>\w+=\S.{0,120}?)\s*+$"),
+        rule(
+            rf"{_figure('size')} bytes (?:\([^()]*+\) )?(?:copied, |transferred in ){_figure('time')} s",
+            begins=True,
+            size=of("bytes"),
+            time=of("elapsed_s"),
+            quotient=("rate_bytes_per_s", "size", "time"),
+        ),
+    ],
+)
+
+MDTEST = figures_format(
+    "mdtest",
+    "mdtest's summary of rates: the mean over its own iterations, and their spread",
+    recognised_by=r"SUMMARY rate:? ?\(.*of \d++ iterations",
+    words=("SUMMARY rate", "mdtest", "Directory creation", "File creation", "Tree creation"),
+    rules=[
+        rule(r"SUMMARY rate", begins=True),
+        rule(r"SUMMARY time", ends=True),
+        rule(
+            rf"(?P<phase>(?:Directory|File|Tree) [a-z ]+?)\s*+:?\s++{_figure('max')}\s++{_figure('min')}\s++"
+            rf"{_figure('mean')}\s++{_figure('stddev')}",
+            mean=of("operations_per_s_mean"),
+            min=of("operations_per_s_min"),
+            max=of("operations_per_s_max"),
+            stddev=of("operations_per_s_stddev"),
+        ),
+    ],
+)
+
+IOR = figures_format(
+    "ior",
+    "IOR's table: rates of writes and reads; each iteration is a round",
+    recognised_by=r"access\s++bw\(MiB/s\)\s",
+    words=("access", "bw(MiB/s)", "block(KiB)", "wr/rd(s)", "Max Write"),
+    rules=[
+        *(
+            rule(
+                rf"{op}\s++{_figure('rate')}\s++{_figure('iops')}\s++{_figure('latency')}(?:\s++[\d.]++){{6}}\s++\d++\s*+$",
+                rate=of("rate_bytes_per_s", MIB, op),
+                iops=of("iops", op=op),
+                latency=of("latency_ns_mean", 1e9, op),
+            )
+            for op in ("write", "read")
+        ),
+        *(
+            rule(
+                rf"{op}\s++{_figure('rate')}(?:\s++[\d.]++){{6}}\s++\d++\s*+$",
+                rate=of("rate_bytes_per_s", MIB, op),
+            )
+            for op in ("write", "read")
+        ),
+    ],
+)
+
+_LAST = rf"{NUMBER}\s++"
+ELBENCHO = figures_format(
+    "elbencho",
+    "elbencho's table: a phase each; figures of when the last thread was done",
+    recognised_by=r"OPERATION\s++RESULT TYPE\s++FIRST DONE\s++LAST DONE",
+    words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
+    rules=[
+        rule(r"OPERATION\s++RESULT TYPE", begins=True),
+        rule(
+            rf"(?P<phase>[A-Z]{{2,20}})\s++Elapsed time\s*+:\s++\S++\s++{_figure('time')}s\s*+$",
+            opens=True,
+            time=of("elapsed_s"),
+        ),
+        rule(
+            rf"(?P<phase>[A-Z]{{2,20}})\s++Elapsed (?:time )?ms\s*+:\s++{_LAST}{_figure('time')}\s*+$",
+            opens=True,
+            time=of("elapsed_s", 1e-3),
+        ),
+        rule(rf"IOPS\s*+:\s++{_LAST}{_figure('rate')}\s*+$", rate=of("iops")),
+        rule(rf"Throughput MiB/s\s*+:\s++{_LAST}{_figure('rate')}\s*+$", rate=of("rate_bytes_per_s", MIB)),
+        rule(rf"(?:Files|Dirs|Entries)/s\s*+:\s++{_LAST}{_figure('rate')}\s*+$", rate=of("files_per_s")),
+        rule(rf"Total MiB\s*+:\s++{_LAST}{_figure('size')}\s*+$", size=of("bytes", MIB)),
+        rule(
+            rf"IO lat(?:ency)?(?: us)?\s*+:\s*+\[? ?min={_figure('min')}(?:us)?[, ]++avg={_figure('mean')}(?:us)?[, ]++"
+            rf"max={_figure('max')}",
+            min=of("latency_ns_min", US),
+            mean=of("latency_ns_mean", US),
+            max=of("latency_ns_max", US),
+        ),
+    ],
+)
+
+DB_BENCH = figures_format(
+    "db_bench",
+    "db_bench of RocksDB and LevelDB: a phase for each benchmark",
+    recognised_by=r"\w[\w\[\]. -]{1,60}\s*+:\s++[\d.]++ micros/op\b",
+    words=("micros/op", "ops/sec", "fillseq", "readrandom", "RocksDB", "LevelDB"),
+    rules=[
+        rule(
+            rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{_figure('time')} micros/op(?: {_figure('rate')} ops/sec)?"
+            rf"(?: {_figure('elapsed')} seconds)?(?:.{{0,60}}?;\s++{_figure('bytes')} MB/s)?",
+            opens=True,
+            time=of("latency_ns_mean", US),
+            rate=of("iops"),
+            elapsed=of("elapsed_s"),
+            bytes=of("rate_bytes_per_s", MIB),
+            absent="not printed by this benchmark",
+        ),
+        rule(
+            rf"Percentiles: P50: {_figure('p50')} P75: {NUMBER} P99: {_figure('p99')} P99\.9: {_figure('p999')}",
+            p50=of("latency_ns_p50", US),
+            p99=of("latency_ns_p99", US),
+            p999=of("latency_ns_p999", US),
+        ),
+    ],
+)
+
+HAMMERDB = figures_format(
+    "hammerdb",
+    "HammerDB's results: new orders and transactions per minute",
+    recognised_by=r".{0,60}?TEST RESULT : System achieved",
+    words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
+    rules=[
+        rule(
+            rf".{{0,60}}?TEST RESULT : System achieved {figures}",
+            begins=True,
+            new=of("new_orders_per_min"),
+            all=of("transactions_per_min"),
+        )
+        for figures in (
+            rf"{_figure('new')} NOPM from {_figure('all')} [\w ]{{1,40}}?TPM",
+            rf"{_figure('all')} [\w ]{{1,40}}?TPM at {_figure('new')} NOPM",
+        )
+    ],
+)
+
+FORMATS = (BONNIE, DBENCH, PG_TEST_FSYNC, STRESS_NG, DD, MDTEST, IOR, ELBENCHO, DB_BENCH, HAMMERDB)

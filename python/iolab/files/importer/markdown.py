@@ -1,0 +1,82 @@
+"""Tables of Markdown: `| setting | iops |` above `|---|---|`.
+
+Columns are known by their names, as in a CSV file; without a column of settings the first that has text is one."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from iolab.files.importer.csv_file import metric_of
+from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
+from iolab.files.importer.format import Format
+from iolab.files.importer.results import Results, Table
+from iolab.files.importer.source import Source
+from iolab.files.importer.text import ABSENT, number
+
+OF_NO_NAME = "table"
+_RULE = re.compile(r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$")
+_MARKS = "*_` "
+
+
+def _parse(source: Source, results: Results) -> None:
+    header: list[str] = []
+    before: list[str] = []
+    rows: list[list[str]] = []
+    table: Table | None = None
+    for line in source.lines(results.problem):
+        cells = _cells(line.text)
+        if _RULE.match(line.text) and len(before) > 1:
+            header, rows, table = before, [], results.table(line.number)
+        elif table is not None and len(cells) == len(header):
+            rows.append(cells)
+        else:
+            if table is not None:
+                _add(table, header, rows, source)
+                if len(cells) > 1:
+                    results.problem(f"{len(cells)} cells, and the header has {len(header)}: left out", line.number)
+            table = None
+        before = cells
+    if table is not None:
+        _add(table, header, rows, source)
+
+
+def _add(table: Table, header: list[str], rows: list[list[str]], source: Source) -> None:
+    lower = [name.lower() for name in header]
+    setting, workload, round = (
+        next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
+    )
+    if setting is None:
+        text = [place for place in range(len(header)) if any(_is_text(row[place]) for row in rows)]
+        setting = next((place for place in text if place != workload), None)
+    for row in rows:
+        name = source.stem_without_round if setting is None else row[setting]
+        made = table.row(name or source.stem_without_round, OF_NO_NAME if workload is None else row[workload])
+        for place, cell in enumerate(row):
+            if place in (setting, workload, round) or not header[place] or _is_text(cell):
+                continue
+            _, op, metric = metric_of(header[place])
+            made.add(metric, number(cell), op=op, absent="empty in the table")
+
+
+def _cells(text: str) -> list[str]:
+    if "|" not in text:
+        return []
+    return [cell.strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
+def _is_text(cell: str) -> bool:
+    return bool(cell) and cell.lower() not in ABSENT and number(cell) is None
+
+
+def _recognises(source: Source) -> bool:
+    return any(_RULE.match(line) and len(_cells(above)) > 1 for above, line in pairwise(source.text_lines))
+
+
+FORMAT = Format(
+    name="markdown",
+    help="tables of Markdown with numbers in them",
+    recognises=_recognises,
+    parse=_parse,
+    words=("|---", "---|", "| ---"),
+)

@@ -1,0 +1,127 @@
+"""Other people's numbers as runs: files of the classic tools, recognised by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.base.errors import InputError
+from iolab.files.importer.formats import formats_of, sources_of
+from iolab.files.importer.groups import Group, Groups
+from iolab.files.importer.mmtests_log import is_log_directory, sources_in
+from iolab.files.importer.results import Results
+from iolab.files.importer.run import in_memory, write
+from iolab.files.store import read
+from iolab.files.store.directory import RunDirectory, check_free
+
+if TYPE_CHECKING:
+    from iolab.files.store import RunData
+
+
+def open_run(path: Path, format_name: str | None = None) -> RunData:
+    """The run in directory `path`, or what the file `path` holds, as a run in memory.
+
+    `format_name`: a name in `iolab.files.importer.formats.FORMATS`; None: told by the content. InputError names
+    what is wrong, and where.
+    """
+    if not path.exists():
+        raise InputError("does not exist", where=str(path), remedy="name a run's directory, or a file of another tool")
+    if path.is_dir():
+        if format_name is not None:
+            raise InputError("is for files, and this is a directory", where="--from", remedy=f"leave it out for {path}")
+        if not RunDirectory(path).journal_file.exists() and is_log_directory(path):
+            return open_files([path])
+        return read(path)
+    return open_files([path], format_name)
+
+
+def open_files(paths: Sequence[Path], format_name: str | None = None, setting: str | None = None) -> RunData:
+    """What the files hold together, as one run in memory. `setting`: what the files measured, where they don't say so.
+    InputError names what is wrong, and where."""
+    results, sources = _read(paths, format_name, setting)
+    return in_memory(paths[0], results, sources)
+
+
+def import_files(paths: Sequence[Path], out: Path, format_name: str | None = None) -> RunDirectory:
+    """Makes a run directory of one or more files. InputError names what is wrong, and where."""
+    return import_groups(Groups([Group("", list(paths), named=False)], None, []), out, format_name)
+
+
+def import_groups(groups: Groups, out: Path, format_name: str | None = None) -> RunDirectory:
+    """The same of files that are grouped: the files of a named group are rounds of the setting of that name."""
+    check_free(out)
+    results = Results()
+    used: list[tuple[str, str]] = []
+    together = [path for group in groups.groups if not group.named for path in group.paths]
+    for name, members in [(None, together), *((group.name, group.paths) for group in groups.groups if group.named)]:
+        used += _add(members, format_name, name, results)
+    results.problems += groups.problems
+    return write(out, _finished(results, used), used)
+
+
+def _read(
+    paths: Sequence[Path], format_name: str | None, setting: str | None = None
+) -> tuple[Results, list[tuple[str, str]]]:
+    results = Results()
+    used = _add(paths, format_name, setting, results)
+    return _finished(results, used), used
+
+
+def _finished(results: Results, used: Sequence[tuple[str, str]]) -> Results:
+    if not results.finish():
+        raise _nothing(results, used)
+    return results
+
+
+def _add(
+    paths: Sequence[Path], format_name: str | None, setting: str | None, results: Results
+) -> list[tuple[str, str]]:
+    used = []
+    for path in (path for path in paths if path.is_dir()):
+        if RunDirectory(path).journal_file.exists():
+            raise InputError("is a run already", where=str(path), remedy=f"iolab show {path}")
+        used += _read_directory(path, results)
+    for source in sources_of([path for path in paths if not path.is_dir()], setting):
+        formats = formats_of(source, format_name)
+        results.begin_source(source.name, source.stem)
+        for one in formats:
+            one.parse(source, results)
+        used.append((source.name, " ".join(one.name for one in formats)))
+    return used
+
+
+def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
+    """What is known of a log directory of mmtests; what is not is passed over, with the number of such files."""
+    if not is_log_directory(path):
+        raise InputError("a directory, and no log directory of mmtests", where=str(path), remedy="name the files in it")
+    used, passed_over = [], 0
+    for source in sources_in(path):
+        try:
+            formats = [one for one in formats_of(source) if one.name != "csv"]
+            results.begin_source(source.name, source.stem)
+            for one in formats:
+                one.parse(source, results)
+        except InputError as error:
+            formats = []
+            if "unrecognised" not in str(error):
+                results.problem(f"passed over: {error}")
+        if formats:
+            used.append((source.name, " ".join(one.name for one in formats)))
+        passed_over += not formats
+    if passed_over:
+        results.begin_source(str(path), path.name)
+        results.problem(f"{passed_over} files are in no format that iolab knows; they are passed over")
+    return used
+
+
+def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:
+    if results.problems:
+        return InputError(f"no figures: {results.problems[0]}")
+    names = ", ".join(name for _, name in used)
+    return InputError(f"no figures found as {names}", where=", ".join(path for path, _ in used), remedy=HOW_TO_FORCE)
+
+
+HOW_TO_FORCE = "name the format with --from; docs/reference/importers.md lists them"
+
+__all__ = ["import_files", "import_groups", "open_files", "open_run"]

@@ -1,0 +1,274 @@
+"""What importers fill: trials of other people's numbers, in the store's terms.
+
+A parser opens a table for each table it meets and adds rows to it. A row is one (setting, workload, phase); when the
+same one comes again it is the next round. In a table of `variants` it is not a round but another setting that happens
+to have the same name, and takes the table's caption into its name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from iolab.base.errors import InputError
+from iolab.base.toml import TomlTable
+from iolab.domain.metric import ALL, Key
+from iolab.files.importer.text import QUOTED_MAX
+from iolab.files.store.rows import TableRow
+
+MAIN = "main"
+PROBLEMS_MAX = 50
+FAULTS_NAMED_MAX = 3
+"""Of one row: a run of many jobs fails in each for the same reason."""
+SETTINGS_MAX = 2000
+WORKLOADS_MAX = 2000
+FIGURES_MAX = 2_000_000
+"""Metrics, buckets of histograms and intervals of all files together; each takes up to 500 bytes of memory."""
+
+ResultKey = tuple[str, str, str, str | None]
+"""Setting, workload, phase, first metric."""
+
+
+class Room:
+    """How many more figures there is memory for."""
+
+    def __init__(self) -> None:
+        self.left = FIGURES_MAX
+
+    def take(self) -> None:
+        """InputError when there is none left."""
+        self.left -= 1
+        if self.left < 0:
+            raise InputError(f"more than {FIGURES_MAX:,} figures", remedy="import less at a time, or split the file")
+
+
+@dataclass
+class Row:
+    """The figures of one setting on one phase of a workload, once."""
+
+    setting: str
+    workload: str
+    phase: str
+    room: Room = field(default_factory=Room)
+    rows: list[TableRow] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    """What the source says that went wrong."""
+    started_unix_ns: int = 0
+    """When it was measured; 0 where the source does not say."""
+    said: set[tuple[str, str]] = field(default_factory=set)
+    """Key and job of every metric in it."""
+
+    @property
+    def place(self) -> ResultKey:
+        """What makes a row the same measurement as another: names, and the metric that it begins with."""
+        return self.setting, self.workload, self.phase, self.rows[0].key if self.rows else None
+
+    def key(self, metric: str, op: str = ALL) -> str:
+        """What the metric is called in this row's phase."""
+        return str(Key(None if self.phase == MAIN else self.phase, op, metric))
+
+    def add(
+        self, metric: str, value: float | None, *, op: str = ALL, job: str = ALL, absent: str = "not in the source"
+    ) -> None:
+        """One metric, in the unit of its name; said again in the same row, the first counts. A value that is no finite
+        number is absent, with the reason."""
+        if value is not None and not math.isfinite(value):
+            value, absent = None, "not a finite number in the source"
+        key = self.key(metric, op)
+        if (key, job) in self.said:
+            return
+        self.said.add((key, job))
+        reason = absent if value is None else None
+        self._append(TableRow(self.phase, job, op, "metric", metric, key, None, value, reason))
+
+    def histogram(self, buckets: Iterable[tuple[float, float]], *, op: str, job: str = ALL) -> None:
+        """Latency counts by bucket: its upper bound in ns, and how many."""
+        for latency_ns, count in buckets:
+            self._append(
+                TableRow(self.phase, job, op, "histogram", "latency_ns", None, float(latency_ns), float(count), None)
+            )
+
+    def interval(self, metric: str, start_ns: float, value: float, *, op: str = ALL, job: str = ALL) -> None:
+        """One number of one interval of a time series; left out if it is not finite."""
+        if math.isfinite(start_ns) and math.isfinite(value):
+            self._append(TableRow(self.phase, job, op, "interval", metric, None, start_ns, value, None))
+
+    def fault(self, text: str, *, job: str | None = None, errno: int | None = None) -> None:
+        """The source says that something went wrong: the row's figures are shown to nobody as a measurement."""
+        self.faults.append(text)
+        name = f"errno_{errno}" if errno else None
+        self._append(TableRow(self.phase, job, None, "fault", name, None, None, 1.0, text))
+
+    def note(self, text: str) -> None:
+        """Adds a remark that stands with the trial's metrics."""
+        self._append(TableRow(None, None, None, "note", None, None, None, None, text))
+
+    def _append(self, row: TableRow) -> None:
+        self.room.take()
+        self.rows.append(row)
+
+
+@dataclass
+class Table:
+    """Rows that a tool printed together, under one heading."""
+
+    line: int
+    caption: str | None
+    repeats: Literal["rounds", "variants"]
+    room: Room
+    rows: list[Row] = field(default_factory=list)
+
+    def row(self, setting: str, workload: str, phase: str = MAIN) -> Row:
+        """A new row for a setting, a workload and a phase, spaces in their names made single."""
+        row = Row(" ".join(setting.split()), " ".join(workload.split()), phase, self.room)
+        self.room.take()
+        self.rows.append(row)
+        return row
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """What the table says, for telling whether another says the same."""
+        return tuple((row.place, tuple(row.rows)) for row in self.rows)
+
+
+@dataclass
+class ImportedTrial:
+    """A round of a workload under a setting, as a file of another program has it."""
+
+    trial: int
+    round: int
+    workload: str
+    setting: str
+    source: int = 0
+    """The place of its file among all that were read."""
+    started_unix_ns: int = 0
+    rows: list[TableRow] = field(default_factory=list)
+    faulty: bool = False
+
+
+class Results:
+    """Collects the tables of one or more files; `finish` makes trials of them."""
+
+    def __init__(self) -> None:
+        self.trials: list[ImportedTrial] = []
+        self.problems: list[str] = []
+        self.workloads: dict[str, TomlTable] = {}
+        """What is known of a workload: `kind` and options as an experiment would say them."""
+        self.settings: dict[str, TomlTable] = {}
+        """What the source says of a setting, as text."""
+        self.machine: TomlTable = {}
+        self.source = ""
+        self._stem = ""
+        self._source_number = -1
+        self._tables: list[Table] = []
+        self._by_place: dict[tuple[str, str, int], ImportedTrial] = {}
+        self._rounds: dict[tuple[str, str, str, str], int] = {}
+        """How often each metric of a setting and workload was measured: (setting, workload, key, job)."""
+        self._variants: dict[ResultKey, tuple[str, int]] = {}
+        self._contents: dict[tuple[Any, ...], int] = {}
+        self._left_out = 0
+        self._room = Room()
+        self._settings: set[str] = set()
+        self._workloads: set[str] = set()
+
+    def begin_source(self, name: str, stem: str) -> None:
+        """What follows comes from the file `name`; `stem` names the setting where the file does not."""
+        self._close()
+        self.source, self._stem = name, stem
+        self._source_number += 1
+        self._contents = {}
+
+    def table(
+        self, line: int, *, caption: str | None = None, repeats: Literal["rounds", "variants"] = "rounds"
+    ) -> Table:
+        """A new table that starts at `line`."""
+        table = Table(line, caption, repeats, self._room)
+        self._tables.append(table)
+        return table
+
+    def setting_says(self, setting: str, facts: dict[str, str]) -> None:
+        """What a source says of a setting; what another source said otherwise is a problem."""
+        known = self.settings.setdefault(setting, {})
+        for name, value in facts.items():
+            before = known.setdefault(name, value)
+            if before != value:
+                self.problem(f"{name} is {value}, and {before} in another file of {setting}: not the same measurement")
+
+    def problem(self, text: str, line: int | None = None) -> None:
+        """Something that a reader of the numbers has to know, once."""
+        where = self.source if line is None else f"{self.source}:{line}"
+        said = f"{where}: {text}"
+        if said in self.problems:
+            return
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(said)
+        else:
+            self._left_out += 1
+
+    def finish(self) -> list[ImportedTrial]:
+        """The trials, in the order in which their first rows came."""
+        self._close()
+        if self._left_out:
+            self.problems.append(f"and {self._left_out} more of this kind")
+            self._left_out = 0
+        return self.trials
+
+    def _close(self) -> None:
+        for table in sorted((table for table in self._tables if table.rows), key=lambda table: table.line):
+            if not self._is_repetition(table):
+                if table.repeats == "variants":
+                    self._name_variants(table)
+                for row in table.rows:
+                    self._take(row)
+        self._tables = []
+
+    def _is_repetition(self, table: Table) -> bool:
+        """Quoted or posted again: measured twice, not all of several rows would come out the same."""
+        if len(table.rows) < 2:
+            return False
+        first = self._contents.setdefault(table.content, table.line)
+        if first == table.line:
+            return False
+        self.problem(f"the table is the one at line {first} again, left out", table.line)
+        return True
+
+    def _name_variants(self, table: Table) -> None:
+        here = (self._stem, table.line)
+        if any(self._variants.get(row.place, here) != here for row in table.rows):
+            suffix = table.caption or f"{self._stem}, line {table.line}"
+            for row in table.rows:
+                row.setting = f"{row.setting} ({suffix})"
+        for row in table.rows:
+            self._variants[row.place] = here
+
+    def _take(self, row: Row) -> None:
+        if not row.rows:
+            return
+        self._known(self._settings, row.setting, SETTINGS_MAX, "settings")
+        self._known(self._workloads, row.workload, WORKLOADS_MAX, "workloads")
+        metrics = [(row.setting, row.workload, *said) for said in row.said]
+        number = max((self._rounds.get(metric, 0) for metric in metrics), default=0)
+        self._rounds.update(dict.fromkeys(metrics, number + 1))
+        place = (row.setting, row.workload, number)
+        trial = self._by_place.get(place)
+        if trial is None:
+            trial = ImportedTrial(len(self.trials), number, row.workload, row.setting, self._source_number)
+            trial.started_unix_ns = row.started_unix_ns
+            self._by_place[place] = trial
+            self.trials.append(trial)
+        trial.rows += row.rows
+        trial.faulty |= bool(row.faults)
+        for text in row.faults[:FAULTS_NAMED_MAX]:
+            self.problem(f"{row.workload}: {text}; its figures are not judged")
+
+    def _known(self, names: set[str], name: str, most: int, what: str) -> None:
+        """Each is compared with the others: InputError when there are too many."""
+        names.add(name)
+        if len(names) > most:
+            raise InputError(
+                f"more than {most:,} {what}, such as '{name[:QUOTED_MAX]}'",
+                where=self.source,
+                remedy=f"import fewer at a time; of a CSV, see that it is a column of {what} that is called so",
+            )

@@ -1,0 +1,70 @@
+"""`sar -d`: reports over time of each device, columns as iostat's. The averages at its end are left out."""
+
+from __future__ import annotations
+
+import re
+
+from iolab.files.importer.format import Format, TableReader
+from iolab.files.importer.iostat import COLUMNS, in_kib
+from iolab.files.importer.results import Results, Table
+from iolab.files.importer.source import Line, Source
+from iolab.files.importer.sysstat import Means, add_means, sample
+from iolab.files.importer.text import numbers
+
+WORKLOAD = "sar"
+_TIME = r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|Average:)\s++"
+_HEADER = re.compile(_TIME + r"(?:DEV\s++(?P<columns>tps\s.*)|(?P<before>tps\s.*)\s++DEV\s*+$)")
+_ROW = re.compile(_TIME + r"(?P<cells>\S.*)")
+_WEIGHTED = ("latency_ns_mean", "request_bytes_mean")
+
+
+class _Reader(TableReader):
+    def __init__(self, source: Source, results: Results) -> None:
+        super().__init__(source, results)
+        self.is_last = False
+        self.samples: dict[str, Means] = {}
+        self.averages: dict[str, Means] = {}
+
+    def header(self, line: Line) -> bool:
+        found = _HEADER.match(line.text)
+        if not found:
+            return False
+        self.is_last = found["columns"] is None
+        self.columns = (found["columns"] or found["before"]).split()
+        self.table = self.results.table(line.number)
+        return True
+
+    def row(self, line: Line, table: Table) -> bool:
+        found = _ROW.match(line.text)
+        words = found["cells"].split() if found else []
+        if not found or len(words) != len(self.columns) + 1:
+            return False
+        name = words.pop(-1 if self.is_last else 0)
+        cells = numbers(self.source, line, [in_kib(word) for word in words], self.columns)
+        if cells is None:
+            return False
+        values = dict(zip(self.columns, cells, strict=True))
+        means = (self.averages if found["time"] == "Average:" else self.samples).setdefault(name, {})
+        for column, value in values.items():
+            if value is not None and (known := COLUMNS.get(column)):
+                metric, op, scale = known
+                weight = values.get("tps") or 0.0 if metric in _WEIGHTED else 1.0
+                sample(means, metric, value * scale, op=op, weight=weight)
+        return True
+
+
+def _parse(source: Source, results: Results) -> None:
+    reader = _Reader(source, results)
+    reader.read()
+    for name, means in (reader.samples or reader.averages).items():
+        row = results.table(1).row(source.stem_without_round, f"{WORKLOAD} {name}")
+        add_means(row, means, interval_s=None)
+
+
+FORMAT = Format(
+    name="sar",
+    help="sar -d: devices over time, also with -p and -h",
+    recognises=lambda source: source.has_line(_HEADER),
+    parse=_parse,
+    words=("DEV", "tps", "rkB/s", "areq-sz", "Average:"),
+)

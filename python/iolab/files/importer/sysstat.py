@@ -1,0 +1,56 @@
+"""What mpstat and iostat have in common: reports over time, columns named by a header, CPU states."""
+
+from __future__ import annotations
+
+import re
+
+from iolab.files.importer.results import Row
+from iolab.files.importer.series import Series
+
+NS_PER_S = 1e9
+CPU_STATES = {
+    "usr": "user",
+    "user": "user",
+    "nice": "nice",
+    "sys": "system",
+    "system": "system",
+    "iowait": "iowait",
+    "irq": "irq",
+    "soft": "softirq",
+    "steal": "steal",
+    "guest": "guest",
+    "gnice": "guest_nice",
+    "idle": "idle",
+}
+"""Columns of all versions, without the percent sign -> the state's name in `cpu_STATE_percent`."""
+
+_CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)$")
+
+Means = dict[tuple[str, str, str], Series]
+"""(metric, op, job) -> its samples."""
+
+
+def cpu_metric(column: str) -> str | None:
+    """The metric of a CPU state's column: `%usr` -> `cpu_user_percent`; None for any other column."""
+    state = CPU_STATES.get(column.removeprefix("%").lower())
+    return f"cpu_{state}_percent" if column.startswith("%") and state else None
+
+
+def clock_s(word: str) -> int | None:
+    """`21:16:11` -> seconds since midnight."""
+    found = _CLOCK.match(word)
+    return int(found["hour"]) * 3600 + int(found["minute"]) * 60 + int(found["second"]) if found else None
+
+
+def sample(means: Means, metric: str, value: float, *, op: str = "all", job: str = "all", weight: float = 1.0) -> None:
+    """Adds one value to the metric's series, with the weight that it has in the mean."""
+    means.setdefault((metric, op, job), Series()).add(value, weight)
+
+
+def add_means(row: Row, means: Means, interval_s: float | None) -> None:
+    """The mean over the samples, and where they are spaced evenly the series."""
+    for (metric, op, job), series in means.items():
+        row.add(metric, series.mean, op=op, job=job, absent="no request in any report")
+        if interval_s and series.count > 1:
+            for start, value in series.intervals():
+                row.interval(metric, start * interval_s * NS_PER_S, value, op=op, job=job)

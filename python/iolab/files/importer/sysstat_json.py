@@ -1,0 +1,72 @@
+"""What `mpstat -o JSON` and `iostat -o JSON` print: the columns of their text under the same names, but for percent
+signs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
+from iolab.files.importer.format import Format
+from iolab.files.importer.iostat import COLUMNS, CPU, Reports
+from iolab.files.importer.mpstat import WORKLOAD as MPSTAT
+from iolab.files.importer.results import Results
+from iolab.files.importer.source import Source, json_text
+from iolab.files.importer.sysstat import Means, add_means, cpu_metric, sample
+
+_START = re.compile(r"\s*+\{\s*+\"sysstat\"\s*+:")
+
+
+def _parse(source: Source, results: Results) -> None:
+    iostat, cpus = Reports(), Means()
+    for statistics in _statistics(source):
+        if isinstance(shares := statistics.get("avg-cpu"), dict):
+            iostat.add(CPU, {f"%{name}": value for name, value in _numbers(shares).items()})
+        for device in _tables(statistics, "disk"):
+            values = {name if name in COLUMNS else f"%{name}": value for name, value in _numbers(device).items()}
+            iostat.add(str(device.get("disk_device")), values)
+        for cpu in _tables(statistics, "cpu-load"):
+            name = str(cpu.get("cpu"))
+            for state, value in _numbers(cpu).items():
+                if metric := cpu_metric(f"%{state}"):
+                    sample(cpus, metric, value, job="all" if name == "all" else f"cpu.{name}")
+    iostat.finish(source, results)
+    if cpus:
+        add_means(results.table(1).row(source.stem_without_round, MPSTAT), cpus, interval_s=None)
+
+
+def _statistics(source: Source) -> Iterator[JsonObject]:
+    """The reports of all hosts. InputError if the file is no whole JSON."""
+    text = json_text(source)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"no whole JSON of sysstat ({error})", where=source.name, remedy="was it cut off?") from None
+    sysstat = content.get("sysstat") if isinstance(content, dict) else None
+    for host in _tables(sysstat if isinstance(sysstat, dict) else {}, "hosts"):
+        yield from _tables(host, "statistics")
+
+
+def _tables(content: JsonObject, name: str) -> list[JsonObject]:
+    found = content.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _numbers(content: JsonObject) -> dict[str, float]:
+    return {
+        name: float(value)
+        for name, value in content.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+    }
+
+
+FORMAT = Format(
+    name="sysstat-json",
+    help="mpstat and iostat with -o JSON",
+    recognises=lambda source: bool(_START.match(source.head)),
+    parse=_parse,
+    words=('"sysstat"', '"statistics"', '"avg-cpu"', '"cpu-load"'),
+    among_text=False,
+)

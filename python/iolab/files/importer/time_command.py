@@ -1,0 +1,147 @@
+"""GNU time (-v and its default line), `time` of bash and zsh, and POSIX `time -p`. Each block is a round.
+
+Resident memory is in units of 1024 bytes; file system inputs and outputs are getrusage's blocks of 512 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from iolab.files.importer.format import Format
+from iolab.files.importer.results import Results, Row
+from iolab.files.importer.source import Line, Source
+from iolab.files.importer.text import QUOTED_MAX, number
+
+KIB, BLOCK = 1024, 512
+_COMMAND = re.compile(r"\s*+Command being timed: \"(?P<command>.*)\"\s*+$")
+_FIELD = re.compile(r"\s*+(?P<name>[A-Z][\w ()/:,]*?): (?P<value>\S++)\s*+$")
+_SIMPLE = re.compile(
+    r"\s*+(?P<name>real|user|sys)\s++(?:(?P<minutes>\d{1,15})m)?(?P<seconds>\d{1,15}(?:[.,]\d{1,15})?)s?\s*+$"
+)
+_DEFAULT = re.compile(
+    r"\s*+(?P<user>[\d.]++)user\s++(?P<system>[\d.]++)system\s++(?P<elapsed>[\d.:]++)elapsed\s++(?P<percent>[\d?]++)%CPU"
+    r"(?:.*?(?<!\d)(?P<resident>\d{1,15}+)maxresident)?"
+)
+_FAULTS = re.compile(
+    r"\s*+(?P<inputs>\d{1,15}+)inputs\+(?P<outputs>\d{1,15}+)outputs "
+    r"\((?P<major>\d{1,15}+)major\+(?P<minor>\d{1,15}+)minor\)"
+)
+_EXIT = re.compile(r"\s*+(?:Command exited with non-zero status|Exit status:)\s++(?P<status>\d{1,9}+)\s*+$")
+_METRICS = {
+    "User time (seconds)": ("cpu_user_s", 1.0),
+    "System time (seconds)": ("cpu_system_s", 1.0),
+    "Maximum resident set size (kbytes)": ("resident_bytes_max", float(KIB)),
+    "Major (requiring I/O) page faults": ("faults_major", 1.0),
+    "Minor (reclaiming a frame) page faults": ("faults_minor", 1.0),
+    "Voluntary context switches": ("context_switches_voluntary", 1.0),
+    "Involuntary context switches": ("context_switches_involuntary", 1.0),
+    "Swaps": ("swaps", 1.0),
+    "File system inputs": ("block_input_bytes", float(BLOCK)),
+    "File system outputs": ("block_output_bytes", float(BLOCK)),
+}
+_ELAPSED = "Elapsed (wall clock) time (h:mm:ss or m:ss)"
+WORKLOAD = "command"
+
+
+class _Reader:
+    def __init__(self, source: Source, results: Results) -> None:
+        self.source = source
+        self.results = results
+        self.row: Row | None = None
+        self.seconds: dict[str, float] = {}
+        self.exit_status = 0
+
+    def read(self, line: Line) -> None:
+        if found := _COMMAND.match(line.text):
+            self._begin(line, found["command"] or WORKLOAD)
+        elif found := _EXIT.match(line.text):
+            self._exited(int(found["status"]))
+        elif found := _SIMPLE.match(line.text):
+            self._simple(line, found["name"], found["minutes"], found["seconds"])
+        elif found := _DEFAULT.match(line.text):
+            self._default(line, found)
+        elif found := _FAULTS.match(line.text):
+            self._faults(found)
+        elif self.row and (found := _FIELD.match(line.text)):
+            self._field(self.row, found["name"], found["value"])
+
+    def _begin(self, line: Line, command: str = WORKLOAD) -> Row:
+        self.row = self.results.table(line.number).row(self.source.stem_without_round, command)
+        return self.row
+
+    def _field(self, row: Row, name: str, value: str) -> None:
+        if name == _ELAPSED:
+            row.add("elapsed_s", _clock_s(value), absent=f"{value[:QUOTED_MAX]} is no time")
+        elif name == "Percent of CPU this job got":
+            row.add("cpu_percent", number(value.rstrip("%")), absent="too short to tell")
+        elif name in _METRICS:
+            metric, scale = _METRICS[name]
+            amount = number(value)
+            row.add(metric, None if amount is None else amount * scale, absent=f"{value[:QUOTED_MAX]} is no number")
+
+    def _simple(self, line: Line, name: str, minutes: str | None, seconds: str) -> None:
+        self.seconds[name] = 60 * float(minutes or 0) + float(seconds.replace(",", "."))
+        if self.seconds.keys() == {"real", "user", "sys"}:
+            row = self._begin(line)
+            real, user, system = (self.seconds[key] for key in ("real", "user", "sys"))
+            row.add("elapsed_s", real)
+            row.add("cpu_user_s", user)
+            row.add("cpu_system_s", system)
+            row.add("cpu_percent", 100 * (user + system) / real if real else None, absent="too short to tell")
+            self.seconds = {}
+
+    def _default(self, line: Line, found: re.Match[str]) -> None:
+        row = self._begin(line)
+        row.add("elapsed_s", _clock_s(found["elapsed"]), absent="no time")
+        row.add("cpu_user_s", number(found["user"]))
+        row.add("cpu_system_s", number(found["system"]))
+        row.add("cpu_percent", number(found["percent"]), absent="too short to tell")
+        if found["resident"]:
+            row.add("resident_bytes_max", float(found["resident"]) * KIB)
+        self._exited(self.exit_status)
+        self.exit_status = 0
+
+    def _faults(self, found: re.Match[str]) -> None:
+        if self.row:
+            self.row.add("faults_major", float(found["major"]))
+            self.row.add("faults_minor", float(found["minor"]))
+            self.row.add("block_input_bytes", float(found["inputs"]) * BLOCK)
+            self.row.add("block_output_bytes", float(found["outputs"]) * BLOCK)
+
+    def _exited(self, status: int) -> None:
+        """GNU time says a failure before its default line, and in the last line of -v."""
+        if status and self.row and self.row.rows:
+            self.row.fault(f"the command ended with exit status {status}")
+        else:
+            self.exit_status = status
+
+
+def _clock_s(text: str) -> float | None:
+    """`1:02:03` or `2:03.45` -> seconds."""
+    seconds = 0.0
+    for part in text.split(":"):
+        value = number(part)
+        if value is None:
+            return None
+        seconds = 60 * seconds + value
+    return seconds
+
+
+def _parse(source: Source, results: Results) -> None:
+    reader = _Reader(source, results)
+    for line in source.lines(results.problem):
+        reader.read(line)
+
+
+def _recognises(source: Source) -> bool:
+    simple = {found["name"] for line in source.text_lines if (found := _SIMPLE.match(line))}
+    return simple == {"real", "user", "sys"} or any(source.has_line(pattern) for pattern in (_COMMAND, _DEFAULT))
+
+
+FORMAT = Format(
+    name="time",
+    help="GNU time -v or its default line, time of bash, time -p",
+    recognises=_recognises,
+    parse=_parse,
+    words=("Command being timed", "Elapsed (wall clock)", "Maximum resident", "real", "user", "sys"),
+)

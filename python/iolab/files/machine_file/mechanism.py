@@ -1,0 +1,284 @@
+"""What the simulated machine has mechanisms for and what not, told from a phase alone; the model itself refuses the
+rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from iolab import _native
+from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
+from iolab.files.machine_file.check import cpu_count, is_detailed, scheduler_of, with_groups
+
+if TYPE_CHECKING:
+    from iolab.domain import native_types as native
+    from iolab.domain.trial import Phase
+
+_PROBES = ("block", "extents")
+"""The probes that any simulated machine has."""
+_PROBES_OF_DETAILED_CPUS = ("cpu", "counters")
+_SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with topology (docs/reference/machines.md)"
+_MAKES_FILES = 'filesystem = { kind = "xfs" }, ext2, ext3 or ext4 of drive 0'
+_FILES_MADE_IN = ("xfs", "ext2", "ext3", "ext3_windows", "ext4")
+_SHOWS_SWITCHES = 'filesystem = { kind = "xfs" } of drive 0'
+_NO_MECHANISM = "the simulated machine has no mechanism for"
+_KINDS = {
+    "commands": ("kind", "running programs"),
+    "fio": ("runner", 'fio itself; say runner = "iolab"'),
+}
+"""Of phases that no simulated machine runs: the option to blame, and what there is no mechanism for."""
+_OF_GROUPS: dict[Literal["sqpoll"], str] = {
+    "sqpoll": "a kernel thread that submits",
+}
+
+_ALIKE = {"libaio": "io_uring", "pvsync": "psync"}
+"""Engines that the model has at the same cost as another."""
+_UNREAD_OF_GROUPS = ("fixed_buffers", "registered_files", "fresh_data", "sqpoll_cpu")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a simulated machine cannot run a phase, and which option of the workload is to blame."""
+
+    key: str
+    """The option to blame."""
+    what: str
+    job: str | None = None
+    """Whose option it is; None: the workload's."""
+
+
+def used(phases: Sequence[Phase], machine: native.MachineFile) -> frozenset[str]:
+    """The mechanisms that decide what the phases come to on this machine, in words: schedulers, devices, caches,
+    filesystems, mounts, CPUs."""
+    found = {"detailed CPUs" if is_detailed(machine) else "simple CPUs"}
+    loads = [phase for phase in phases if isinstance(phase, LoadPhase)]
+    if any(isinstance(phase, MetadataPhase) for phase in phases):
+        kind = str(_filesystem_of(machine, 0))
+        found.add(f"metadata of {'XFS' if kind == 'xfs' else kind}")
+    if any(isinstance(phase, SortPhase) for phase in phases):
+        found.add("memory pressure")
+    places = {file.get("place") or 0 for phase in loads for file in phase.load["files"]}
+    for place in places:
+        found |= _of_drive(machine, place) if place < len(machine["drives"]) else {"NFS over RDMA"}
+    if any(not group["direct"] for phase in loads for group in phase.load["groups"]):
+        found.add(f"page cache of {_series(machine['kernel'])}")
+        filesystems = [drive.get("filesystem") for drive in machine["drives"]]
+        found |= {f"{filesystem['kind']} files" for filesystem in filesystems if filesystem is not None}
+    return frozenset(found)
+
+
+def _of_drive(machine: native.MachineFile, place: int) -> set[str]:
+    drive = machine["drives"][place]
+    scheduler = scheduler_of(drive).get("name")
+    named = f"scheduler {scheduler}" if scheduler else f"default scheduler of {_series(machine['kernel'])}"
+    return {named, f"{drive['device']['kind']} device"}
+
+
+def _series(kernel: str) -> str:
+    """`2.6` of `2.6.35-rc5`, `6` of `6.1`: within it the caches are much alike."""
+    major, minor, *_ = f"{kernel}.0".split(".")
+    return f"{major}.{minor}" if int(major) < 3 else major
+
+
+def probe_refused(name: str, machine: native.MachineFile) -> str | None:
+    """Why this machine has no such probe; None: it has."""
+    if name in _PROBES:
+        return None
+    if name == "nfs":
+        return None if machine.get("mounts") else "the machine has no [[mounts]]"
+    if name == "switches":
+        if _filesystem_of(machine, 0) != "xfs":
+            return f"only where files are made: {_SHOWS_SWITCHES}"
+        return None if is_detailed(machine) else _SIMPLE_CPUS
+    if name not in _PROBES_OF_DETAILED_CPUS:
+        known = ", ".join((*_PROBES, "nfs", "switches", *_PROBES_OF_DETAILED_CPUS))
+        return f"the simulated machine has no such probe; there are: {known}"
+    return None if is_detailed(machine) else _SIMPLE_CPUS
+
+
+def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[str]) -> dict[str, str | None]:
+    """Of keys of the machine's file, by their dotted paths, those that nothing reads while the phases run, each with
+    when it would be read; None: never. The model says so, of phases that it can run
+    (crates/stack/src/key_reader.rs)."""
+    if not keys:
+        return {}
+    return dict(_native.unread_keys(json.dumps(machine), json.dumps([_as_used(phase) for phase in phases]), list(keys)))
+
+
+def _as_used(phase: Phase) -> dict[str, object]:
+    if isinstance(phase, LoadPhase):
+        return {"kind": "load", **phase.load}
+    return {"kind": phase.kind, **(phase.metadata if isinstance(phase, MetadataPhase) else {})}
+
+
+def caches_files(phases: Sequence[Phase]) -> bool:
+    """Whether a measured phase does anything but direct I/O."""
+    loads = [phase for phase in phases if phase.measured and isinstance(phase, LoadPhase)]
+    others = any(phase.measured and not isinstance(phase, LoadPhase) for phase in phases)
+    return others or any(not group["direct"] for phase in loads for group in phase.load["groups"])
+
+
+def as_read(phase: Phase, machine: native.MachineFile) -> object:
+    """The phase without what this machine does not read of it: phases that are equal so come to the same."""
+    if not isinstance(phase, LoadPhase):
+        return phase
+    polls = any(drive.get("queue", {}).get("io_poll") for drive in machine["drives"])
+    groups = [_group_as_read(group, polls=polls) for group in phase.load["groups"]]
+    cached = any(not group["direct"] for group in phase.load["groups"])
+    load = {**phase.load, "groups": groups, "drop_caches": phase.load["drop_caches"] and cached}
+    return phase.model_copy(update={"load": load})
+
+
+def _group_as_read(group: native.GroupSpec, *, polls: bool) -> dict[str, object]:
+    """Rings differ from io_submit in who syncs, and not in what a call costs."""
+    syncs = any(job.get("sync") is not None or job["sync_at_end"] for job in group["jobs"])
+    alike = _ALIKE.get(group["engine"], group["engine"]) if not syncs else group["engine"]
+    kept = {key: value for key, value in group.items() if key not in _UNREAD_OF_GROUPS}
+    return {**kept, "engine": alike, "poll": group["poll"] and polls}
+
+
+def refused(phase: Phase, machine: native.MachineFile) -> Iterator[Refusal]:
+    """Each thing in the phase that cannot be run on this machine, which the model has checked."""
+    if phase.kind in _KINDS:
+        key, what = _KINDS[phase.kind]
+        yield Refusal(key, f"{_NO_MECHANISM} {what}")
+        return
+    if isinstance(phase, MetadataPhase):
+        yield from _of_metadata(phase, machine)
+        return
+    if isinstance(phase, SortPhase):
+        yield from _of_sort(phase, machine)
+        return
+    assert isinstance(phase, LoadPhase)
+    if phase.verifies:
+        yield Refusal("verify", f"{_NO_MECHANISM} data: nothing that is written can be read back")
+    if isinstance(phase, WeightedLoadPhase):
+        yield from _of_controller(phase, machine)
+    for group in phase.load["groups"]:
+        yield from _of_group(group, machine)
+        yield from _of_depth(group) if phase.measured else ()
+    yield from _of_places(phase, machine)
+
+
+def holes(phases: Sequence[Phase], machine: native.MachineFile) -> Iterator[Refusal]:
+    """Jobs that only read files of a filesystem to which none of the phases writes: their reads would find holes."""
+    loads = [phase.load for phase in phases if isinstance(phase, LoadPhase)]
+    if len(loads) < len(phases):
+        return
+    jobs = [(load, group, job) for load in loads for group in load["groups"] for job in group["jobs"]]
+    written = {load["files"][file]["path"] for load, _, job in jobs if job["read_share"] < 1 for file in job["files"]}
+    for load, group, job in jobs:
+        files = [load["files"][file] for file in job["files"]]
+        on = [_filesystem_of(machine, file.get("place") or 0) for file in files]
+        does_io = group["engine"] != "null" and job.get("replay") is None
+        if does_io and all(on) and not any(file["path"] in written for file in files):
+            what = f"false on a drive with {on[0]}: nothing writes the files, so that reads would find holes"
+            yield Refusal("layout", f"{what}; leave it out, or read a drive without a filesystem", _job_of(group))
+
+
+def _of_places(phase: LoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
+    """Files' places count drives first, then mounts."""
+    drives, mounts = len(machine["drives"]), len(machine.get("mounts", ()))
+    places = [file.get("place") or 0 for file in phase.load["files"]]
+    most = max(places, default=0)
+    if most >= drives + mounts:
+        here = f"{drives}, from 0" if not mounts else f"{drives} and {mounts} mounts, from 0"
+        yield Refusal("devices", f"uses drive {most}, the machine has {here}")
+        return
+    for group in phase.load["groups"]:
+        own = [places[file] for job in group["jobs"] for file in job["files"]]
+        if not group["direct"] and max(own, default=0) >= drives:
+            what = f"{_NO_MECHANISM} buffered I/O on a mount; say direct = true"
+            yield Refusal("direct", what, _job_of(group))
+
+
+def _of_metadata(phase: MetadataPhase, machine: native.MachineFile) -> Iterator[Refusal]:
+    if not _makes_files(machine):
+        yield Refusal("kind", f"{_NO_MECHANISM} making files, except with {_MAKES_FILES}")
+        return
+    threads = phase.metadata["threads"]
+    if any(thread["place"] > 0 for thread in threads):
+        yield Refusal("devices", "the model makes files on drive 0 only")
+    if phase.drop_caches:
+        yield Refusal("drop_caches", f"{_NO_MECHANISM} reading directories and inodes back")
+
+
+def _makes_files(machine: native.MachineFile) -> bool:
+    return _filesystem_of(machine, 0) in _FILES_MADE_IN
+
+
+def _filesystem_of(machine: native.MachineFile, drive: int) -> str | None:
+    drives = machine["drives"]
+    filesystem = drives[drive].get("filesystem") if drive < len(drives) else None
+    return None if filesystem is None else str(filesystem["kind"])
+
+
+def _of_sort(phase: SortPhase, machine: native.MachineFile) -> Iterator[Refusal]:
+    missing = [f"[{table}]" for table in ("memory", "swap") if machine.get(table) is None]
+    if missing:
+        yield Refusal("kind", f"sorting more than there is memory takes a machine with {' and '.join(missing)}")
+    if phase.swappiness is not None:
+        yield Refusal("swappiness", f"{_NO_MECHANISM} swappiness, which its kernels of 2003 do not have")
+    if phase.cpus is not None:
+        yield Refusal("cpus", f"{_NO_MECHANISM} choosing a process's CPUs")
+
+
+def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
+    if phase.controller == "cost":
+        yield Refusal("controller", f"{_NO_MECHANISM} io.cost; a scheduler with groups enforces weights")
+    elif phase.controller in ("bfq", "cfq"):
+        names = [scheduler_of(drive).get("name") for drive in machine["drives"]]
+        others = [name for name in names if name not in (None, phase.controller)]
+        if others:
+            yield Refusal("controller", f"{phase.controller} enforces no weights, the drive's scheduler is {others[0]}")
+    elif phase.controller == "auto" and not _enforces_weights(phase, machine):
+        what = 'nothing enforces weights here: take scheduler bfq, or cfq from 2.6.33 on, or say controller = "none"'
+        yield Refusal("weights", what)
+
+
+def _enforces_weights(phase: WeightedLoadPhase, machine: native.MachineFile) -> bool:
+    """Of groups of one weight nothing has to be enforced."""
+    if len({member.weight for member in phase.members}) == 1:
+        return True
+    in_groups = phase.model_copy(
+        update={
+            "load": {**phase.load, "groups": [{**group, "cgroup": group["name"]} for group in phase.load["groups"]]}
+        }
+    )
+    return "cgroups" not in unread(with_groups(machine, [phase]), [in_groups], ["cgroups"])
+
+
+def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[Refusal]:
+    job = _job_of(group)
+    if group["engine"] == "mmap":
+        yield Refusal("engine", f"{_NO_MECHANISM} page faults (mmap)", job)
+    elif group["engine"] == "null":
+        yield Refusal("engine", "null does no I/O, there is nothing to model", job)
+    elif not group["direct"] and machine.get("memory") is None:
+        yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
+    if (cpus := group.get("cpus")) is not None:
+        yield from _of_cpus(cpus, machine, job)
+    for key, what in _OF_GROUPS.items():
+        if group[key]:
+            yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
+
+
+def _of_cpus(cpus: list[int], machine: native.MachineFile, job: str | None) -> Iterator[Refusal]:
+    if not is_detailed(machine):
+        yield Refusal("cpus", _SIMPLE_CPUS, job)
+    elif missing := [cpu for cpu in cpus if cpu >= cpu_count(machine)]:
+        yield Refusal("cpus", f"CPU {missing[0]} given; the machine has 0 to {cpu_count(machine) - 1}", job)
+
+
+def _of_depth(group: native.GroupSpec) -> Iterator[Refusal]:
+    deepest = max(job["queue_depth"] for job in group["jobs"])
+    if group["engine"] in ("io_uring", "libaio") and not group["direct"] and deepest > 1:
+        what = f"{_NO_MECHANISM} buffered I/O with queue_depth = {deepest}; say direct = true, or queue_depth = 1"
+        yield Refusal("direct", what, _job_of(group))
+
+
+def _job_of(group: native.GroupSpec) -> str:
+    """`readers.3` is the fourth copy of the job readers."""
+    return str(group["name"]).partition(".")[0]

@@ -1,0 +1,1 @@
+"""What runs a trial: this host, a guest, a simulated machine, other hosts."""

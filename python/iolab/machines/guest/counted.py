@@ -1,0 +1,179 @@
+"""What the counter wrote (counter/counter.c), as the observation of the probe `instructions`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iolab.base.bounded_file import read_bounded
+from iolab.base.errors import InputError
+from iolab.domain.chains import OUTSIDE
+from iolab.domain.phase_record import Chains, InstructionsObservation
+from iolab.machines.guest.debug_files import Source
+from iolab.machines.guest.inlined import lines_of
+from iolab.machines.guest.symbols import USER_MAX, Symbols
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAGIC = int.from_bytes(b"iocount3", "little")
+_CONTEXTS = ("task", "thread", "interrupt", "softirq")
+_MEMORY = ("reads", "writes", "misses")
+_HEADER = [(name, "<u8") for name in ("magic", "blocks", *_CONTEXTS, *_MEMORY, "chains")]
+_BLOCK = [("start", "<u8"), ("bytes", "<u4"), ("instructions", "<u4"), ("executed", "<u8")]
+_CHAIN = [("function", "<u8"), ("instructions", "<u8"), ("parent", "<u4"), ("unused", "<u4")]
+UNKNOWN = "[unknown]"
+CONTENT_MAX_BYTES = 2 << 30
+CHAINS_FROM = 1e-5
+"""A chain with a smaller share of the instructions is its caller's."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The blocks that were executed between a begin and an end, and the kernel's instructions by context."""
+
+    blocks: NDArray[np.void]
+    sizes: NDArray[np.uint8]
+    """Bytes of each instruction, block by block."""
+    chains: NDArray[np.void]
+    """Of calls: where the last function begins, the instructions that it executed itself, its caller's chain."""
+    task: int
+    thread: int
+    interrupt: int
+    softirq: int
+    reads: int
+    writes: int
+    misses: int
+
+
+def windows(content: bytes, phases: int) -> list[Window]:
+    """One per phase, in their order. ValueError if the file is not whole, or of other phases: a guest may mark them as
+    often as it likes."""
+    import numpy as np
+
+    head, block, chain = np.dtype(_HEADER), np.dtype(_BLOCK), np.dtype(_CHAIN)
+    found: list[Window] = []
+    at = 0
+    while at < len(content):
+        if len(found) == phases:
+            raise ValueError(f"more than {phases} phases were marked")
+        if len(content) - at < head.itemsize:
+            raise ValueError("the counts end in the middle")
+        header = np.frombuffer(content, head, 1, at)[0]
+        at += head.itemsize
+        count, of_chains = int(header["blocks"]), int(header["chains"])
+        due = count * block.itemsize + of_chains * chain.itemsize
+        if int(header["magic"]) != MAGIC or len(content) - at < due:
+            raise ValueError("the counts are damaged")
+        blocks = np.frombuffer(content, block, count, at)
+        chains = np.frombuffer(content, chain, of_chains, at + count * block.itemsize)
+        at += due
+        of_sizes = int(blocks["instructions"].sum())
+        if len(content) - at < of_sizes or (chains["parent"] > np.maximum(np.arange(of_chains), 1) - 1).any():
+            raise ValueError("the counts are damaged")
+        sizes = np.frombuffer(content, np.uint8, of_sizes, at)
+        at += of_sizes
+        found.append(Window(blocks, sizes, chains, *(int(header[name]) for name in (*_CONTEXTS, *_MEMORY))))
+    if len(found) < phases:
+        raise ValueError(f"{len(found)} phases of {phases} were marked")
+    return found
+
+
+def content_of(counts: Path) -> bytes:
+    """What the counter wrote. ValueError if it is nothing, or too much."""
+    try:
+        return read_bounded(counts, CONTENT_MAX_BYTES, "what was counted")
+    except InputError as error:
+        raise ValueError(error.what) from None
+
+
+def observation(
+    window: Window,
+    symbols: Symbols,
+    operations: int,
+    *,
+    memory: bool = False,
+    cache: bool = False,
+    source: Source | None = None,
+) -> InstructionsObservation:
+    """Each block's instructions are its symbol's; where several functions have one name in one module, together.
+
+    Args:
+        operations: that the phase completed.
+        memory: whether accesses were counted.
+        cache: whether misses were.
+        source: where functions that were inlined count as themselves, and lines are told.
+
+    Raises:
+        MachineError: the source cannot be read.
+    """
+    import numpy as np
+
+    blocks = window.blocks
+    instructions = blocks["instructions"].astype(np.uint64) * blocks["executed"]
+    in_kernel = blocks["start"] >= USER_MAX
+    user = int(instructions[~in_kernel].sum())
+    kernel = blocks[in_kernel]
+    at = np.searchsorted(symbols.starts, kernel["start"], side="right").astype(np.int64) - 1
+    begins = (at >= 0) & (symbols.starts[np.maximum(at, 0)] == kernel["start"])
+    sums: dict[tuple[str, str], list[int]] = {}
+    of_kernel = instructions[in_kernel].tolist()
+    calls = np.where(begins, kernel["executed"], 0).tolist()
+    for index, amount, called in zip(at.tolist(), of_kernel, calls, strict=True):
+        key = (symbols.names[index], symbols.modules[index]) if index >= 0 else (UNKNOWN, "")
+        entry = sums.setdefault(key, [0, 0])
+        entry[0] += amount
+        entry[1] += called
+    lines = None if source is None else lines_of(window.blocks, window.sizes, symbols, source, sums)
+    dearest = sorted(sums, key=lambda key: (-sums[key][0], key))
+    told = {"task": window.task - user, "kernel thread": window.thread}
+    told |= {"interrupt": window.interrupt, "softirq": window.softirq}
+    found: InstructionsObservation = {
+        "operations": operations,
+        "total": int(instructions.sum()),
+        "user": user,
+        "contexts": told,
+        "symbols": [name for name, _ in dearest],
+        "modules": [module for _, module in dearest],
+        "instructions": [sums[key][0] for key in dearest],
+        "calls": [sums[key][1] for key in dearest],
+    }
+    if lines is not None:
+        found["lines"] = lines
+    if memory:
+        found["memory"] = {"read": window.reads, "write": window.writes}
+    if cache:
+        found["cache_misses"] = window.misses
+    if len(window.chains):
+        found["chains"] = _chains(window, symbols, int(instructions.sum()))
+    return found
+
+
+def _chains(window: Window, symbols: Symbols, total: int) -> Chains:
+    """The dearer chains; each of the others is its caller's."""
+    import numpy as np
+
+    parents = window.chains["parent"].tolist()
+    own = window.chains["instructions"].tolist()
+    at = np.searchsorted(symbols.starts, window.chains["function"], side="right").astype(np.int64) - 1
+    names = [symbols.names[index] if index >= 0 else UNKNOWN for index in at.tolist()]
+    names[0] = OUTSIDE
+    whole = list(own)
+    for index in range(len(own) - 1, 0, -1):
+        whole[parents[index]] += whole[index]
+    kept: dict[int, int] = {0: 0}
+    found: Chains = {"functions": [OUTSIDE], "callers": [0], "instructions": [own[0]]}
+    for index in range(1, len(own)):
+        parent = kept[parents[index]]
+        if whole[index] < CHAINS_FROM * total:
+            kept[index] = parent
+            found["instructions"][parent] += own[index]
+            continue
+        kept[index] = len(found["functions"])
+        found["functions"].append(names[index])
+        found["callers"].append(parent)
+        found["instructions"].append(own[index])
+    return found

@@ -1,0 +1,153 @@
+/* Counts a guest's instructions, block by block, while its load runs: a QEMU TCG plugin (API version 1).
+ *
+ * The load marks begin and end with an instruction that does nothing (crates/engine/src/marker.rs). At each end the
+ * counts since the begin are appended to a file, which python/iolab/machines/guest/counted.py reads:
+ *
+ *   struct window { u64 magic, blocks, kernel_task, kernel_thread, interrupt, softirq, reads, writes, misses, chains; }
+ *   then per executed block: struct block { u64 start; u32 bytes, instructions; u64 executed; }
+ *   then per chain of calls: struct node (counter.h); the first is outside of all
+ *   then of each block, in the same order, how many bytes each of its instructions has: u8
+ *
+ * Arguments: out=FILE, functions=FILE, cpus=N, and on demand memory=on, cache=BYTES, chains=on. FILE has a line
+ * `START END KIND` (hexadecimal) per function at which the counter looks: i an interrupt's handler, s the soft
+ * interrupts', w the switch between tasks, c a system call's entry, e another way into the kernel, f any other one, of
+ * which only chains need to know.
+ */
+#include "counter.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((visibility("default"))) int qemu_plugin_version = 1;
+
+#define MAGIC 0x33746e756f636f69ull /* "iocount3" */
+static const uint8_t BEGIN[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f, 0x49};
+static const uint8_t END[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49};
+
+/* Blocks: chained by a hash of where they begin; never freed, as translated code points at their counters. */
+struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed; struct block *next; uint8_t *sizes; };
+enum { BUCKETS = 1 << 18 };
+static struct block *buckets[BUCKETS];
+
+/* Functions at which the counter looks, in the order of their addresses. */
+static struct function *functions;
+static size_t function_count;
+
+/* With several virtual CPUs, each counts for itself, by a call for each block; one alone by an addition in line. */
+static bool several;
+
+static FILE *out;
+/* A load that marks its ends without end would fill the disk. */
+#define OUT_MAX_BYTES (1ll << 30)
+
+static struct block *block_of(struct qemu_plugin_tb *tb, uint32_t bytes, uint32_t instructions) {
+    uint64_t start = qemu_plugin_tb_vaddr(tb);
+    struct block **bucket = &buckets[(start ^ start >> 18) % BUCKETS];
+    for (struct block *b = *bucket; b; b = b->next)
+        if (b->start == start && b->bytes == bytes && b->instructions == instructions) return b;
+    struct block *made = calloc(1, sizeof *made);
+    uint8_t *sizes = malloc(instructions);
+    if (!made || !sizes) abort();
+    for (uint32_t i = 0; i < instructions; i++)
+        sizes[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
+    *made = (struct block){start, bytes, instructions, 0, *bucket, sizes};
+    return *bucket = made;
+}
+
+static const struct function *function_at(uint64_t address) {
+    size_t low = 0, high = function_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (functions[middle].end <= address) low = middle + 1; else high = middle;
+    }
+    return low < function_count && functions[low].start <= address ? &functions[low] : NULL;
+}
+
+static void begin(unsigned vcpu, void *unused) {
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct block *b = buckets[i]; b; b = b->next) b->executed = 0;
+    contexts_begin();
+    chains_begin();
+    memory_begin();
+}
+
+static void end(unsigned vcpu, void *unused) {
+    if (ftello(out) > OUT_MAX_BYTES) return;
+    uint64_t blocks = 0, of_tasks = 0, of_threads = 0;
+    contexts_sum(&of_tasks, &of_threads);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct block *b = buckets[i]; b; b = b->next) blocks += b->executed != 0;
+    uint64_t window[] = {MAGIC, blocks, of_tasks, of_threads, interrupt_instructions, softirq_instructions,
+                         memory_reads, memory_writes, cache_misses, chains_on ? node_count : 0};
+    fwrite(window, sizeof window, 1, out);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct block *b = buckets[i]; b; b = b->next)
+            if (b->executed) fwrite(b, offsetof(struct block, next), 1, out);
+    if (chains_on) fwrite(nodes, sizeof *nodes, node_count, out);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct block *b = buckets[i]; b; b = b->next)
+            if (b->executed) fwrite(b->sizes, 1, b->instructions, out);
+    fflush(out);
+}
+
+static void ran(unsigned vcpu, void *instructions) { cpus[vcpu % CPUS_MAX].total += (uintptr_t)instructions; }
+
+static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
+    size_t n = qemu_plugin_tb_n_insns(tb);
+    uint64_t start = qemu_plugin_tb_vaddr(tb);
+    struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, n - 1);
+    uint64_t end_at = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
+    struct block *b = block_of(tb, (uint32_t)(end_at - start), (uint32_t)n);
+    qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &b->executed, 1);
+    /* Callbacks of a block come before its sum: what came before it is accounted to who ran it. */
+    const struct function *f = start >> 63 ? function_at(start) : NULL;
+    if (f) contexts_watch(f, tb);
+    if (chains_on && start >> 63) chains_watch(f, tb);
+    if (several) qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)n);
+    else qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, n);
+    for (size_t i = 0; i < n; i++) memory_watch(qemu_plugin_tb_get_insn(tb, i));
+    if (start >> 63) return;
+    for (size_t i = 0; i < n; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        if (qemu_plugin_insn_size(insn) != sizeof BEGIN) continue;
+        const void *code = qemu_plugin_insn_data(insn);
+        if (!memcmp(code, BEGIN, sizeof BEGIN))
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, begin, QEMU_PLUGIN_CB_NO_REGS, NULL);
+        else if (!memcmp(code, END, sizeof END))
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, end, QEMU_PLUGIN_CB_NO_REGS, NULL);
+    }
+}
+
+static int by_start(const void *a, const void *b) {
+    uint64_t x = ((const struct function *)a)->start, y = ((const struct function *)b)->start;
+    return (x > y) - (x < y);
+}
+
+static bool read_functions(const char *path) {
+    FILE *in = fopen(path, "r");
+    if (!in) return false;
+    struct function f;
+    while (fscanf(in, "%lx %lx %c", &f.start, &f.end, &f.kind) == 3) {
+        functions = realloc(functions, (function_count + 1) * sizeof f);
+        if (!functions) abort();
+        functions[function_count++] = f;
+    }
+    fclose(in);
+    qsort(functions, function_count, sizeof f, by_start);
+    return true;
+}
+
+__attribute__((visibility("default")))
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
+    for (int i = 0; i < argc; i++) {
+        if (!strncmp(argv[i], "out=", 4)) out = fopen(argv[i] + 4, "wb");
+        else if (!strncmp(argv[i], "cpus=", 5)) several = atoi(argv[i] + 5) > 1;
+        else if (!strcmp(argv[i], "chains=on")) chains_on = true;
+        else if (!strcmp(argv[i], "memory=on")) memory_on = true;
+        else if (!strncmp(argv[i], "cache=", 6) && !cache_make(strtoull(argv[i] + 6, NULL, 10))) return -1;
+        else if (!strncmp(argv[i], "functions=", 10) && !read_functions(argv[i] + 10)) return -1;
+    }
+    if (!out) return -1;
+    qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+    return 0;
+}

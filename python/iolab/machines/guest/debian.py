@@ -1,0 +1,125 @@
+"""Kernels as Debian packages: fetched with apt's own client and unpacked into the cache. Nothing is installed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from iolab.base import child_process
+from iolab.base.errors import InputError, MachineError, unknown
+from iolab.machines.guest import cache
+from iolab.machines.system import command
+
+FOLDER = "debian"
+_PACKAGE, _ARCHITECTURE = "linux-image-", "-amd64"
+_PARTS = ("linux-binary-", "linux-modules-")
+"""What the package depends on where it holds nothing itself: Debian's kernels from 7 on."""
+_NAME = re.compile(r"[0-9][\w.+~-]*")
+FETCH_LIMIT_S = 300.0
+LOOK_LIMIT_S = 30.0
+
+
+def fetch(version: str) -> Path:
+    """The unpacked package of the kernel with that version, such as `6.1.0-56-cloud`.
+
+    Raises:
+        InputError: this machine's package index has none of that version.
+        MachineError: there is no apt, or it could not fetch it.
+    """
+    name = version.removesuffix(_ARCHITECTURE)
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{version!r} names no kernel", where="kernel", remedy="iolab list kernels shows which there are"
+        )
+    target = cache.directory(FOLDER) / name
+    if not target.exists():
+        _fetch(name, target)
+    return target
+
+
+def image(directory: Path) -> Path | None:
+    """The kernel's image in an unpacked package: beside its modules, in newer ones."""
+    found = [*directory.glob("boot/vmlinuz-*"), *directory.glob("usr/lib/modules/*/vmlinuz")]
+    return found[0] if found else None
+
+
+def modules(image: Path) -> Path:
+    """Where the modules of a package's kernel are."""
+    if image.parent.name == "boot":
+        return image.parents[1] / "lib" / "modules" / image.name.removeprefix("vmlinuz-")
+    return image.parent
+
+
+def available() -> list[str]:
+    """The versions that the package index of this machine has; none without apt."""
+    tool = command.find("apt-cache")
+    if tool is None:
+        return []
+    told = _run([tool, "pkgnames", _PACKAGE], LOOK_LIMIT_S, cwd=None).stdout
+    names = (line.removeprefix(_PACKAGE) for line in told.splitlines() if line.endswith(_ARCHITECTURE))
+    # Only packages with a version hold a kernel; the others depend on the newest.
+    found = (name.removesuffix(_ARCHITECTURE) for name in names)
+    return sorted((name for name in found if re.match(r"\d+\.\d+\.\d+", name) and "-dbg" not in name), key=order)
+
+
+def order(version: str) -> list[tuple[int, str]]:
+    """Sorts versions as people do."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", version)]
+
+
+def _fetch(name: str, target: Path) -> None:
+    tool, unpacker = command.find("apt-get"), command.find("dpkg-deb")
+    if tool is None or unpacker is None:
+        raise MachineError(
+            "fetching a kernel's package takes apt and dpkg", where=name, remedy="give the path of an image instead"
+        )
+    with cache.filled(target) as directory:
+        for prefixes in ((_PACKAGE,), _PARTS):
+            packages = [f"{prefix}{name}{_ARCHITECTURE}" for prefix in prefixes]
+            done = _run([tool, "download", "--quiet", *packages], FETCH_LIMIT_S, cwd=directory)
+            found = list(directory.glob("*.deb"))
+            if done.returncode != 0 or not found:
+                raise _refused(name, done.stderr)
+            for package in found:
+                unpacked = _run([unpacker, "-x", str(package), str(directory)], FETCH_LIMIT_S, cwd=directory)
+                if unpacked.returncode != 0:
+                    raise MachineError(f"{package.name} could not be unpacked: {_last(unpacked.stderr)}", where=name)
+                package.unlink()
+            if image(directory) is not None:
+                return
+        raise MachineError("its packages hold no kernel", where=name)
+
+
+def _refused(name: str, said: str) -> InputError | MachineError:
+    known = available()
+    if known and name not in known:
+        return InputError(unknown("kernel", name, known), where="kernel", remedy="sudo apt-get update may know it")
+    return MachineError(
+        f"the kernel's package could not be fetched: {_last(said)}",
+        where=name,
+        remedy="is a package index reachable? sudo apt-get update",
+    )
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no reason given"
+
+
+def _run(arguments: list[str], limit_s: float, cwd: Path | None) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            arguments,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            env={**child_process.environment(), "LC_ALL": "C"},
+            preexec_fn=command.die_with_parent,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise MachineError(f"{' '.join(arguments)} did not end within {limit_s:g} s", where="kernel") from None

@@ -1,0 +1,331 @@
+"""Runs a trial in a guest machine: packs it, boots it, makes the record of what its agent told and its counter saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from iolab.base.errors import InputError, MachineError
+from iolab.base.plain_text import one_line
+from iolab.base.quantity import format_bytes
+from iolab.base.strict_json import JsonObject
+from iolab.domain.executor import OnProgress, Progress, ShouldStop
+from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
+from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
+from iolab.domain.record import Fault, Record, impossible, interrupted
+from iolab.domain.trial import GuestMachine, ScratchTarget, SortPhase, Trial
+from iolab.machines import control
+from iolab.machines.guest import counted, debug_files, kernel, kvm, plan, qemu, sorts, symbols
+from iolab.machines.guest.below import path_of
+from iolab.machines.guest.describe import observed
+from iolab.machines.guest.directory import made_directory
+from iolab.machines.guest.limit import Deadline, Ended
+from iolab.machines.guest.modules import Modules
+from iolab.machines.guest.reader import Told
+from iolab.machines.guest.said import Absent, Failure, Written
+from iolab.machines.guest.steps import Plan
+from iolab.machines.guest.tree import DoesNotBuild
+from iolab.machines.host import outcome
+
+LEARNING_LIMIT_S = 300.0
+
+
+def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+    """The trial's record; status `interrupted` when `should_stop` became true, `impossible` when this kernel does not
+    build or has not what a control asks for, `failed` when the machine ended early.
+
+    Raises:
+        InputError: there is no such kernel, or something of the trial has no meaning there.
+        MachineError: this machine cannot run such a guest.
+    """
+    on_progress(Progress(phase="", doing="preparing"))
+    started_unix_ns = time.time_ns()
+    assert trial.guest is not None
+    try:
+        found = kernel.find(trial.guest.kernel, trial.guest.modules)
+    except DoesNotBuild as error:
+        return impossible(trial, {"kernel": error.what})
+    try:
+        return _in_time(trial, found, Deadline.after(trial.guest.time_limit_ns / 1e9), on_progress, should_stop)
+    except Ended as error:
+        return _failed(trial, started_unix_ns, Fault(what=str(error)))
+
+
+def _in_time(
+    trial: Trial, found: kernel.Kernel, deadline: Deadline, on_progress: OnProgress, should_stop: ShouldStop
+) -> Record:
+    """Ended if the guest is not what it should be, or not done by then."""
+    assert trial.guest is not None
+    started_unix_ns = time.time_ns()
+    if trial.guest.accelerator == "kvm":
+        kvm.check(found.image, deadline)
+    source = _source(trial, found, deadline)
+    amended = control.amend(trial)
+    made = plan.make(amended, Modules(found.modules))
+    counts = INSTRUCTIONS in trial.probes
+    functions = learn(found, deadline, should_stop) if counts else None
+    if counts and functions is None:
+        return interrupted(trial)
+    with _directory(amended) as directory:
+        machine = _Machine(amended, made, directory, functions, source, deadline, should_stop, on_progress)
+        return machine.record(trial, machine.run(found), started_unix_ns)
+
+
+@dataclass
+class _Machine:
+    """A guest of one trial."""
+
+    trial: Trial
+    plan: Plan
+    directory: Path
+    functions: bytes | None
+    """Of the kernel outside of its modules; None: nothing is counted."""
+    source: debug_files.Source | None
+    """None: inlined functions are their callers'."""
+    deadline: Deadline
+    should_stop: ShouldStop
+    on_progress: OnProgress
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def guest(self) -> GuestMachine:
+        assert self.trial.guest is not None
+        return self.trial.guest
+
+    def run(self, found: kernel.Kernel) -> Told:
+        initramfs = self.directory / "initramfs"
+        initramfs.write_bytes(self.plan.packed())
+        board = qemu.Board(
+            found.image,
+            initramfs,
+            self.guest.cpus,
+            self.guest.memory_bytes,
+            " ".join([*self.plan.parameters, self.guest.command_line]),
+            _drives(self.trial, self.directory),
+            self.guest.accelerator,
+            self._counter(),
+            found.label,
+        )
+        self.deadline.check("making it", found.label)
+        return qemu.run(
+            board,
+            self.directory,
+            self.plan.steps,
+            deadline=self.deadline,
+            should_stop=self.should_stop,
+            on_look=self._show_progress,
+        )
+
+    def record(self, trial: Trial, told: Told, started_unix_ns: int) -> Record:
+        if told.failed is not None:
+            return self._failed(trial, told.failed, started_unix_ns)
+        if absent := self._absent(told):
+            return impossible(trial, absent)
+        phases = self._phases(told) if told.ended else []
+        faults = [fault for done in phases for fault in outcome.faults(done)]
+        failed = any(failures_of(done) for done in phases)
+        done_phases = zip(self.plan.phases.values(), phases, strict=False)
+        measured = [done for phase, done in done_phases if phase.measured]
+        return Record(
+            spec=trial,
+            status=outcome.status(faults, interrupted=not told.ended, failed=failed),
+            started_unix_ns=started_unix_ns,
+            ended_unix_ns=time.time_ns(),
+            controls_applied=self._applied(told),
+            controls_absent={},
+            phases=measured,
+            observed=observed(trial, told.up),
+            faults=faults,
+            notes=[*self._notes(), *(note for done in phases for note in outcome.notes(done))],
+        )
+
+    def _notes(self) -> list[str]:
+        several = "with several virtual CPUs, times are those of this machine, and counts vary more"
+        return [several] if self.guest.cpus > 1 and self.guest.accelerator == "tcg" else []
+
+    def _phases(self, told: Told) -> list[PhaseRecord]:
+        """All, laying out too, with what was counted of them."""
+        found: list[PhaseRecord] = []
+        seen = self._observations(told)
+        for number, (step, phase) in enumerate(self.plan.phases.items()):
+            answer = cast(Any, told.answer(step))
+            done = (
+                sorts.record(phase, answer.record) if isinstance(phase, SortPhase) else cast(PhaseRecord, answer.record)
+            )
+            if self.functions is not None:
+                done = {**done, **seen(number, answer.ops)}
+            found.append(done)
+        return found
+
+    def _observations(self, told: Told) -> Callable[[int, int], Any]:
+        if self.functions is None:
+            return lambda number, operations: {}
+        try:
+            windows = counted.windows(counted.content_of(self._counts), len(self.plan.phases))
+        except ValueError as error:
+            why = str(error)
+            return lambda number, operations: {"probes_absent": {INSTRUCTIONS: why}}
+        table = symbols.parse(self.functions + (told.symbols or b""))
+
+        def observe(number: int, operations: int) -> Any:
+            memory, cache = bool(self._asked.get("memory")), self._asked.get("cache_bytes") is not None
+            one = counted.observation(
+                windows[number], table, operations, memory=memory, cache=cache, source=self.source
+            )
+            return {"probes": Observations(instructions=one)}
+
+        return observe
+
+    @property
+    def _counts(self) -> Path:
+        return self.directory / "counts"
+
+    @property
+    def _asked(self) -> Mapping[str, Any]:
+        """The probe's options."""
+        return self.trial.probes.get(INSTRUCTIONS, {})
+
+    def _counter(self) -> dict[str, str] | None:
+        """What it is told; None: nothing is counted."""
+        if self.functions is None:
+            return None
+        chains = bool(self._asked.get("chains"))
+        path = self.directory / "functions"
+        path.write_text(symbols.parse(self.functions).watched(chains=chains))
+        told = {"out": str(self._counts), "functions": str(path)}
+        told |= {"memory": "on"} if self._asked.get("memory") or self._asked.get("cache_bytes") else {}
+        told |= {"cache": str(self._asked["cache_bytes"])} if self._asked.get("cache_bytes") else {}
+        return told | ({"chains": "on"} if chains else {})
+
+    def _applied(self, told: Told) -> dict[str, JsonObject]:
+        found: dict[str, JsonObject] = {}
+        for step, name in self.plan.controls.items():
+            answer = told.answer(step)
+            path = str(self.plan.steps[step]["path"])
+            one = found.setdefault(name, {"before": {}, "applied": {}})
+            written = answer if isinstance(answer, Written) else None
+            cast(Any, one["before"])[path] = None if written is None else written.before
+            cast(Any, one["applied"])[path] = None if written is None else written.after
+        return found
+
+    def _absent(self, told: Told) -> dict[str, str]:
+        """The controls that this kernel or drive does not have, and why."""
+        answers = ((name, told.answer(step)) for step, name in self.plan.controls.items())
+        return {name: answer.absent for name, answer in answers if isinstance(answer, Absent)}
+
+    def _failed(self, trial: Trial, failed: Failure, started_unix_ns: int) -> Record:
+        what = one_line(failed.what)
+        if failed.of_plan:
+            raise InputError(what, where=f"guest {self.guest.kernel}")
+        phase = None if failed.step is None else self.plan.phases.get(failed.step)
+        name = None if phase is None else phase.name
+        return _failed(trial, started_unix_ns, Fault(what=what, errno=failed.errno, phase=name))
+
+    def _show_progress(self, told: Told) -> None:
+        """Which phase: the guest is not disturbed while it works."""
+        elapsed_ns = int((time.monotonic() - self._began) * 1e9)
+        done = len(told.steps) - 1
+        coming = [(step, phase) for step, phase in self.plan.phases.items() if step > done]
+        if told.up is None or not coming or coming[0][0] > done + 1:
+            self.on_progress(Progress(phase="", doing="preparing", elapsed_ns=elapsed_ns))
+            return
+        _, phase = coming[0]
+        doing: Any = "running" if phase.measured else "laying out"
+        self.on_progress(Progress(phase=phase.name, doing=doing, elapsed_ns=elapsed_ns))
+
+
+def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bool] = lambda: False) -> bytes | None:
+    """The kernel's functions outside of its modules, read in a guest unless they are known; None if it was stopped.
+
+    Raises:
+        Ended: it did not get to its end.
+        MachineError: it does not tell them.
+    """
+    identity = found.identity()
+    text = symbols.known(identity)
+    if text is not None:
+        return text
+    with made_directory(None) as directory:
+        steps = Plan(seed=0)
+        steps.add("symbols", all=True)
+        initramfs = directory / "initramfs"
+        initramfs.write_bytes(steps.packed())
+        board = qemu.Board(found.image, initramfs, cpus=1, memory_bytes=512 << 20, name=found.label)
+        told = qemu.run(
+            board,
+            directory,
+            steps.steps,
+            deadline=deadline.within(LEARNING_LIMIT_S),
+            should_stop=should_stop,
+            on_look=lambda _: None,
+        )
+    if not told.is_over:
+        return None
+    of_kernel = symbols.of_kernel(told.symbols or b"")
+    if not of_kernel:
+        raise MachineError("the kernel does not tell its symbols (KALLSYMS)", where=found.label)
+    symbols.keep(identity, of_kernel)
+    return of_kernel
+
+
+def _source(trial: Trial, found: kernel.Kernel, deadline: Deadline) -> debug_files.Source | None:
+    """Where the probe's option asks for it. InputError: there is no file with debug information."""
+    assert trial.guest is not None
+    if not trial.probes.get(INSTRUCTIONS, {}).get("inlined"):
+        return None
+    path = found.debug if trial.guest.debug is None else path_of(trial.guest.debug, "guest.debug")
+    source = None if path is None else debug_files.at(path, deadline)
+    if source is None:
+        raise InputError(
+            f"{found.name} has no file with debug information" if path is None else f"no vmlinux at {path}",
+            where="guest.debug",
+            remedy="give its vmlinux, build a tree with CONFIG_DEBUG_INFO, or leave the probe's option inlined out",
+        )
+    return source
+
+
+def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
+    """Sparse images in the machine's directory; drives of the kernel's own need none."""
+    guest, target = trial.guest, trial.target
+    assert guest is not None and isinstance(target, ScratchTarget)
+    if guest.drive in ("null_blk", "scsi_debug"):
+        return []
+    device = "virtio-blk-pci" if guest.drive == "virtio-blk" else "nvme"
+    found = []
+    for number in range(target.devices):
+        image = directory / f"drive{number}"
+        try:
+            with image.open("wb") as file:
+                file.truncate(target.size_bytes)
+        except OSError as error:
+            what = f"no image of {format_bytes(target.size_bytes)} can be made there: {error.strerror}"
+            raise MachineError(
+                what, where=str(directory), remedy="lower [target] size, or name another backing"
+            ) from None
+        own = {"serial": f"iolab{number}"} if guest.drive == "nvme" else {}
+        own |= {} if target.sector_bytes is None else {"logical_block_size": str(target.sector_bytes)}
+        found.append(qemu.Drive(image, device, {**own, **guest.drive_parameters}))
+    return found
+
+
+def _directory(trial: Trial) -> Any:
+    assert isinstance(trial.target, ScratchTarget)
+    return made_directory(trial.target.backing_directory)
+
+
+def _failed(trial: Trial, started_unix_ns: int, fault: Fault) -> Record:
+    return Record(
+        spec=trial,
+        status="failed",
+        started_unix_ns=started_unix_ns,
+        ended_unix_ns=time.time_ns(),
+        controls_applied={},
+        controls_absent={},
+        phases=[],
+        observed=observed(trial, None),
+        faults=[fault],
+        notes=[],
+    )

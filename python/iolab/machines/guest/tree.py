@@ -1,0 +1,165 @@
+"""Kernels of a git tree, built out of it: the tree itself is only read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+from iolab.base import child_process
+from iolab.base.bounded_file import MIB, read_bounded
+from iolab.base.errors import InputError, MachineError
+from iolab.machines.guest import cache
+from iolab.machines.guest.below import path_of
+from iolab.machines.system import command, git
+from iolab.machines.system.git import Repository
+
+FOLDER = "trees"
+CONFIGURATION = Path(__file__).with_name("kernel.config")
+OWN_CONFIGURATION = "iolab-guest.config"
+"""A file of this name at the tree's top stands in for ours."""
+BUILD_LIMIT_S = 3600.0
+_SHORT_REVISION = 12
+_TOOLS = {"git": "git", "make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc"}
+
+
+class DoesNotBuild(InputError):
+    """The commit's kernel could not be compiled; another one of the tree may."""
+
+
+def is_commit(name: str) -> bool:
+    """Whether the kernel's name is `TREE@COMMIT`."""
+    tree, at, commit = name.rpartition("@")
+    return bool(at and commit) and "/" in tree
+
+
+def build(name: str) -> Path:
+    """The image of the commit, built if it was not before. The first build of a tree takes minutes; one after a small
+    change, seconds.
+
+    Raises:
+        InputError: no such tree or commit; `DoesNotBuild` if it does not build.
+        MachineError: what it takes to build is not installed.
+    """
+    path, _, commit = name.rpartition("@")
+    tree = path_of(path, "kernel")
+    _check_tools(name)
+    repository = git.repository(tree)
+    revision = repository.sha(commit)
+    own = tree / OWN_CONFIGURATION
+    configuration = read_bounded(own if own.exists() else CONFIGURATION, MIB, "a kernel's configuration")
+    place = cache.directory(FOLDER, blake2b(bytes(tree), digest_size=8).hexdigest())
+    image = place / f"{revision}-{blake2b(configuration, digest_size=4).hexdigest()}"
+    with _locked(place):
+        if not image.exists():
+            _build(repository, revision, configuration, place, image, name)
+    return image
+
+
+def built() -> list[str]:
+    """The kernels of trees that are in the cache, each as it is named in an experiment: `TREE@COMMIT`, or the image's
+    path where its tree is gone."""
+    images = cache.directory(FOLDER, make=False).glob("*/" + "[0-9a-f]" * 40 + "-" + "[0-9a-f]" * 8)
+    return sorted({_name(image) for image in images})
+
+
+def _name(image: Path) -> str:
+    """Images of one commit that differ in their configuration have one name: which is booted, its tree decides."""
+    tree = _tree_of(image.parent)
+    return str(image) if tree is None else f"{tree}@{image.name[:_SHORT_REVISION]}"
+
+
+def _tree_of(place: Path) -> Path | None:
+    """The tree that the images of this directory were built of; the clone that is built in knows its origin."""
+    configuration = place / "source" / ".git" / "config"
+    if not configuration.exists():
+        return None
+    named = re.search(r"^\s*url = (.+)$", configuration.read_text(), re.MULTILINE)
+    tree = Path(named[1]) if named else None
+    return tree if tree is not None and (tree / ".git").exists() else None
+
+
+def debug_of(image: Path) -> Path:
+    """Where the image's file with debug information lies, if its configuration asked for some."""
+    return image.with_name(f"{image.name}.debug")
+
+
+def _build(tree: Repository, revision: str, configuration: bytes, place: Path, image: Path, name: str) -> None:
+    source, objects = place / "source", place / "build"
+    clone = Repository(source) if source.exists() else tree.clone(source)
+    clone.check_out(revision)
+    objects.mkdir(exist_ok=True)
+    make = ["make", f"O={objects}", "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=iolab"]
+    make += ["KBUILD_BUILD_HOST=iolab"]
+    wanted = objects / "wanted.config"
+    if not wanted.exists() or wanted.read_bytes() != configuration:
+        _run([*make, "tinyconfig"], name, cwd=source)
+        with (objects / ".config").open("ab") as config:
+            config.write(configuration)
+        _run([*make, "olddefconfig"], name, cwd=source)
+        wanted.write_bytes(configuration)
+    else:
+        _run([*make, "olddefconfig"], name, cwd=source)
+    try:
+        _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
+    except InputError as error:
+        raise DoesNotBuild(error.what, where=name) from None
+    if "CONFIG_DEBUG_INFO=y" in (objects / ".config").read_text().splitlines():
+        shutil.copyfile(objects / "vmlinux", debug_of(image))
+    beside = image.with_suffix(".new")
+    shutil.copyfile(objects / "arch" / "x86" / "boot" / "bzImage", beside)
+    beside.rename(image)
+
+
+@contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    """One build of a tree at a time."""
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _check_tools(name: str) -> None:
+    missing = [package for tool, package in _TOOLS.items() if command.find(tool) is None]
+    if not Path("/usr/include/libelf.h").exists():
+        missing.append("libelf-dev")
+    if missing:
+        remedy = f"install it: sudo apt-get install {' '.join(missing)}"
+        raise MachineError(f"building a kernel takes {', '.join(missing)} too", where=name, remedy=remedy)
+
+
+def _run(arguments: Sequence[str], name: str, *, cwd: Path) -> None:
+    """InputError with the compiler's first complaint, MachineError after `BUILD_LIMIT_S`."""
+    process = subprocess.Popen(
+        arguments,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={**child_process.environment(), "LC_ALL": "C"},
+        start_new_session=True,
+        preexec_fn=command.die_with_parent,
+    )
+    try:
+        _, errors = process.communicate(timeout=BUILD_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.wait()
+        what = f"{' '.join(arguments[:2])} ... did not end within {BUILD_LIMIT_S:g} s"
+        raise MachineError(what, where=name, remedy="give a smaller configuration, or a quicker machine") from None
+    except BaseException:
+        os.killpg(process.pid, 9)
+        process.wait()
+        raise
+    if process.returncode != 0:
+        lines = [line.strip() for line in errors.splitlines() if line.strip()]
+        complaint = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "no reason given")
+        raise InputError(f"{' '.join(arguments[:2])} ... failed: {complaint}", where=name)

@@ -1,0 +1,153 @@
+"""fio's report as a phase record: counts, latency histograms, CPU, per job."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from iolab.base.histogram import merged
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import (
+    Failure,
+    GroupRecord,
+    JobRecord,
+    PhaseRecord,
+    Usage,
+    group_record,
+    job_record,
+    phase_record,
+)
+from iolab.files.importer.fio_job import Job, Latency, number
+
+if TYPE_CHECKING:
+    from iolab.domain.trial import FioPhase
+
+NS_PER_MS = 1_000_000
+EXACT_BELOW = 128
+"""fio counts smaller latencies exactly; above, 64 bins per doubling, each named by its middle (stat.c)."""
+WRONG_DATA = errno.EILSEQ
+"""What fio's job ends with when a block is not what was written."""
+SWITCHES = "fio counts context switches of both kinds together; they stand as voluntary"
+
+
+def record(
+    phase: FioPhase, report: Mapping[str, Any], *, started_unix_ns: int, stopped: bool, notes: Sequence[str]
+) -> PhaseRecord:
+    """All jobs start together, so the phase lasts as long as the longest."""
+    found = {raw["jobname"]: raw for raw in report["jobs"]}
+    jobs: list[Job] = []
+    groups: list[GroupRecord] = []
+    failures: list[Failure] = []
+    engines = {job["name"]: group["engine"] for group in phase.load["groups"] for job in group["jobs"]}
+    for name, engine in engines.items():
+        if name not in found:
+            failures.append({"job": name, "what": "fio did not run it"})
+            continue
+        job = Job(name, 0, found[name])
+        jobs.append(job)
+        groups.append(group_record(name, _usage(job), [_job(phase, job, engine)], [SWITCHES, *notes]))
+    elapsed_ns = max((_runtime_ns(job) for job in jobs), default=0)
+    return phase_record(
+        phase.name,
+        started_unix_ns=started_unix_ns,
+        elapsed_ns=elapsed_ns,
+        groups=groups,
+        stopped=stopped,
+        failures=failures,
+    )
+
+
+def bucket(middle_ns: int, count: int) -> tuple[int, int, int]:
+    """Lowest and highest latency of the bin that fio names by its middle."""
+    if middle_ns < EXACT_BELOW:
+        return middle_ns, middle_ns, count
+    width = 1 << (middle_ns.bit_length() - 7)
+    lowest = middle_ns - width // 2
+    return lowest, lowest + width - 1, count
+
+
+def _runtime_ns(job: Job) -> int:
+    return round(max((side.runtime_ms for side in job.sides.values()), default=job.runtime_ms) * NS_PER_MS)
+
+
+def _usage(job: Job) -> Usage:
+    return Usage(
+        cpu_user_ns=round(job.cpu_user_s * 1e9),
+        cpu_system_ns=round(job.cpu_system_s * 1e9),
+        context_switches_voluntary=round(number(job.raw, "ctx")),
+        faults_minor=round(number(job.raw, "minf")),
+        faults_major=round(number(job.raw, "majf")),
+    )
+
+
+def _job(phase: FioPhase, job: Job, engine: native.EngineKind) -> JobRecord:
+    ops: dict[str, native.OpRecord] = {
+        way: {"count": round(side.ops), "bytes": round(side.bytes), "latency": _latency(side.latency)}
+        for way, side in job.sides.items()
+    }
+    if engine == "null" and ops:
+        # fio calls them by the direction that the job has.
+        ops = {"null": _together(list(ops.values()))}
+    errors = _errors(phase, job)
+    wrong = sum(error["count"] for error in errors if error["errno"] == WRONG_DATA)
+    others = [error for error in errors if error["errno"] != WRONG_DATA]
+    made = job_record(job.name, finished_ns=_runtime_ns(job), ops=ops, errors=others)
+    return {**made, "mismatches_count": wrong}
+
+
+def _together(parts: Sequence[native.OpRecord]) -> native.OpRecord:
+    """Operations of several kinds as one: moments weighted by counts."""
+    if len(parts) == 1:
+        return parts[0]
+    seen = [(part["count"], own) for part in parts if (own := part["latency"]) is not None]
+    count = sum(of_part for of_part, _ in seen)
+    latency: native.LatencyRecord | None = None
+    if count:
+        mean_ns = sum(of_part * each["mean_ns"] for of_part, each in seen) / count
+        squares = (of_part * (each["stddev_ns"] ** 2 + (each["mean_ns"] - mean_ns) ** 2) for of_part, each in seen)
+        latency = {
+            "min_ns": min(each["min_ns"] for _, each in seen),
+            "max_ns": max(each["max_ns"] for _, each in seen),
+            "mean_ns": mean_ns,
+            "stddev_ns": (sum(squares) / count) ** 0.5,
+            "histogram": [(low, high, times) for low, high, times in merged(each["histogram"] for _, each in seen)],
+        }
+    return {
+        "count": sum(part["count"] for part in parts),
+        "bytes": sum(part["bytes"] for part in parts),
+        "latency": latency,
+    }
+
+
+def _latency(latency: Latency | None) -> native.LatencyRecord | None:
+    if latency is None:
+        return None
+    return {
+        "min_ns": round(latency.min_ns),
+        "max_ns": round(latency.max_ns),
+        "mean_ns": latency.mean_ns,
+        "stddev_ns": latency.stddev_ns,
+        "histogram": [bucket(middle, count) for middle, count in latency.bins],
+    }
+
+
+def _errors(phase: FioPhase, job: Job) -> list[native.ErrorRecord]:
+    """fio tells the first error and how many there were where it went on, and not where."""
+    code = abs(round(number(job.raw, "error")))
+    count = round(number(job.raw, "total_err")) or int(code > 0)
+    if not count:
+        return []
+    code = code or round(number(job.raw, "first_error"))
+    first = phase.load["files"][0]
+    return [
+        {
+            "errno": code,
+            "name": os.strerror(code),
+            "op": "fio",
+            "count": count,
+            "first_path": first["path"],
+            "first_offset": first["base_bytes"],
+        }
+    ]

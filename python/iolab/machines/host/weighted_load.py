@@ -1,0 +1,140 @@
+"""Runs a load whose groups compete by weight: a process per group, each in a control group of its own.
+
+A process and not a thread, because version 2 of control groups gives I/O to whole processes; in version 1 it is done
+alike, so that numbers of both can be compared. When a group is done, it competes no more, and the others are stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import PhaseRecord
+from iolab.machines.host import load, members, weights
+from iolab.machines.host.members import Task
+from iolab.machines.system import page_cache
+
+if TYPE_CHECKING:
+    from iolab.domain.trial import WeightedGroup, WeightedLoadPhase
+    from iolab.machines.host.surroundings import Surroundings
+    from iolab.machines.host.weights import Weights
+
+SKEW_NOTED_NS = 20_000_000
+
+
+def run(phase: WeightedLoadPhase, around: Surroundings) -> PhaseRecord:
+    """One phase record (crates/workload/src/record.rs) of all groups together.
+
+    Raises:
+        InputError: the engine finds the phase impossible.
+        MachineError: the weights cannot be enforced, or the kernel refuses the load.
+    """
+    place = around.site.places[0]
+    notes = []
+    weighted = None
+    if phase.controller != "none":
+        by_name = {group.name: group.weight for group in phase.members}
+        weighted = weights.enforce(
+            phase.controller, by_name, place.device, place.label, around.undo, cost_model=phase.cost_model
+        )
+        notes += weighted.notes + _not_weighted(phase, weighted)
+    if phase.load["drop_caches"]:
+        notes += page_cache.drop(Path(file["path"]) for file in phase.load["files"])
+    records = members.run(
+        [_task(phase, group, weighted) for group in phase.members],
+        on_snapshots=lambda snapshots: around.on_progress(load.progress(phase, _together(snapshots))),
+        should_stop=around.should_stop,
+        first_ends_all=True,
+    )
+    return {**_merged(phase, records, [*notes, *_ended_early(phase, records)]), "stopped": around.should_stop()}
+
+
+def _task(phase: WeightedLoadPhase, group: WeightedGroup, weighted: Weights | None) -> Task[PhaseRecord]:
+    """The group's jobs, and the files that they use under new numbers: a process opens no other's."""
+    engine_groups = [found for found in phase.load["groups"] if found["name"] in group.jobs]
+    used = sorted({file for found in engine_groups for job in found["jobs"] for file in job["files"]})
+    renumbered: list[native.GroupSpec] = [
+        {**found, "jobs": [{**job, "files": [used.index(file) for file in job["files"]]} for job in found["jobs"]]}
+        for found in engine_groups
+    ]
+    files = [phase.load["files"][file] for file in used]
+    spec: native.Phase = {**phase.load, "files": files, "groups": renumbered, "drop_caches": False}
+    return Task(group.name, "load", spec, (weighted.cgroups[group.name],) if weighted else ())
+
+
+def _together(snapshots: Sequence[native.Snapshot]) -> native.Snapshot:
+    fractions = [snapshot["fraction"] for snapshot in snapshots]
+    known = [fraction for fraction in fractions if fraction is not None]
+    return {
+        "elapsed_ns": max((snapshot["elapsed_ns"] for snapshot in snapshots), default=0),
+        "ops": sum(snapshot["ops"] for snapshot in snapshots),
+        "bytes": sum(snapshot["bytes"] for snapshot in snapshots),
+        "errors": sum(snapshot["errors"] for snapshot in snapshots),
+        "fraction": min(known, default=None) if len(known) == len(fractions) else None,
+        "warming_up": any(snapshot["warming_up"] for snapshot in snapshots),
+        "done": all(snapshot["done"] for snapshot in snapshots),
+    }
+
+
+def _merged(phase: WeightedLoadPhase, records: Sequence[PhaseRecord], notes: list[str]) -> PhaseRecord:
+    """All of the same clock and, but for the skew, the same start."""
+    first = records[0]
+    groups = [group for record in records for group in record["groups"]]
+    starts = [record["started_unix_ns"] for record in records]
+    if max(starts) - min(starts) > SKEW_NOTED_NS:
+        notes = [*notes, f"the groups started up to {(max(starts) - min(starts)) / 1e6:.0f} ms apart"]
+    groups[0] = {**groups[0], "notes": [*groups[0]["notes"], *notes]}
+    return {
+        **first,
+        "phase": phase.name,
+        "started_unix_ns": min(starts),
+        "elapsed_ns": max(record["elapsed_ns"] for record in records),
+        "wall_clock_shift_ns": max((record["wall_clock_shift_ns"] for record in records), key=abs),
+        "measured_to_ns": max(record["measured_to_ns"] for record in records),
+        "groups": groups,
+        "process_cpu_user_ns": sum(record["process_cpu_user_ns"] for record in records),
+        "process_cpu_system_ns": sum(record["process_cpu_system_ns"] for record in records),
+    }
+
+
+def _not_weighted(phase: WeightedLoadPhase, weighted: Weights) -> list[str]:
+    buffered_writes = any(
+        job["read_share"] < 1 and not group["direct"] for group in phase.load["groups"] for job in group["jobs"]
+    )
+    owned = all(group.owns_buffered_writes for group in weighted.cgroups.values())
+    if not buffered_writes or owned:
+        return []
+    return [
+        "buffered writes reach the device from the kernel's own threads, which are the root group's unless one group "
+        "of version 2 has the controllers io and memory both: the weights do not hold for them here"
+    ]
+
+
+def _ended_early(phase: WeightedLoadPhase, records: Sequence[PhaseRecord]) -> list[str]:
+    """Jobs that read a file once, because from its second reading on the page cache would answer."""
+    bounded = {
+        job["name"]
+        for group in phase.load["groups"]
+        for job in group["jobs"]
+        if job["until"].get("bytes") is not None and job["until"].get("duration_ns") is not None
+    }
+    ended = [
+        job["name"]
+        for record in records
+        for group in record["groups"]
+        for job in group["jobs"]
+        if job["name"] in bounded and job["read"]["bytes"] >= _length(phase, job["name"])
+    ]
+    if not ended:
+        return []
+    return [
+        f"{', '.join(ended)} came to the end of the file before the time was over; when a group has no job left, the "
+        "others are stopped (raise file_size to measure for longer)"
+    ]
+
+
+def _length(phase: WeightedLoadPhase, name: str) -> int:
+    jobs = (job for group in phase.load["groups"] for job in group["jobs"])
+    return next(int(job["length_bytes"]) for job in jobs if job["name"] == name)

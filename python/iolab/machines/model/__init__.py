@@ -1,0 +1,8 @@
+"""Trials on simulated machines: nothing of this machine is touched, so there is nothing to lock and nothing to undo."""
+
+from __future__ import annotations
+
+from iolab.machines.model.ahead import RunAhead
+from iolab.machines.model.describe import describe
+
+__all__ = ["RunAhead", "describe"]

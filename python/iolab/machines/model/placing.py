@@ -1,0 +1,75 @@
+"""A trial's phases as the model takes them: weighted groups in control groups of its kernel, and who lays files out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from iolab.domain import native_types as native
+from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
+from iolab.machines.host import metadata
+from iolab.machines.host.site import place_of
+
+ModelPhase = LoadPhase | MetadataPhase | SortPhase
+"""What simulated machines run; which machine runs which says `machine_file.refused`."""
+
+
+_OF_SORT = {
+    "kind",
+    "name",
+    "processes",
+    "process_bytes",
+    "memory_limit_bytes",
+    "swap_bytes",
+    "passes",
+    "seed",
+}
+"""What the model knows of a sort phase (crates/stack/src/model/sort.rs)."""
+
+
+def phases_for_model(phases: Sequence[ModelPhase]) -> Mapping[str, object]:
+    """Phases that begin together as the model takes them; one is its own."""
+    if len(phases) == 1:
+        return phase_for_model(phases[0])
+    stops = [number for number, phase in enumerate(phases) if phase.beside is not None and phase.beside.stops_others]
+    each = [{"kind": phase.kind, **phase_for_model(phase)} for phase in phases]
+    return {"kind": "together", "phases": each, "stops_with": stops[0] if stops else None}
+
+
+def phase_for_model(phase: ModelPhase) -> Mapping[str, object]:
+    """The engine's phase, with what the model takes besides."""
+    if isinstance(phase, MetadataPhase):
+        return {"kind": phase.kind, **metadata.placed(phase, [Path()])}
+    if isinstance(phase, SortPhase):
+        return phase.model_dump(include=_OF_SORT)
+    if isinstance(phase, WeightedLoadPhase):
+        return _in_groups(phase)
+    if phase.measured:
+        return phase.load
+    return {**phase.load, "groups": [_layer_out(one) for one in phase.load["groups"]]}
+
+
+def named_files(phases: Sequence[ModelPhase], machine: native.MachineFile) -> list[tuple[str, str]]:
+    """The files of the phases that lie on a filesystem, each under its name, as the probe `extents` tells them."""
+    mounted = [number for number, drive in enumerate(machine["drives"]) if drive.get("filesystem") is not None]
+    files = [file for phase in phases if isinstance(phase, LoadPhase) for file in phase.load["files"]]
+    names = {file["path"] for file in files if place_of(file) in mounted}
+    return [(name, name) for name in sorted(names)]
+
+
+def _in_groups(phase: WeightedLoadPhase) -> native.Phase:
+    """The first group that is done ends the measured part of all, as on a host (weighted_load.py). With controller none
+    the jobs are in no group."""
+    weighted = phase.controller != "none"
+    group_of = {job: member.name for member in phase.members for job in member.jobs}
+    groups: list[native.GroupSpec] = [
+        {**group, "cgroup": group_of[group["name"]] if weighted else None} for group in phase.load["groups"]
+    ]
+    return {**phase.load, "groups": groups, "ends_with_first": True}
+
+
+def _layer_out(group: native.GroupSpec) -> native.GroupSpec:
+    """Through the model's page cache files are written one call at a time; nobody measures how they came to be."""
+    if group["direct"]:
+        return group
+    return {**group, "jobs": [{**job, "queue_depth": 1} for job in group["jobs"]]}

@@ -1,0 +1,1 @@
+"""What a user asks for: runs, searches, reproductions, traces."""

@@ -1,0 +1,175 @@
+"""What `iolab reproduce --json` prints, and the scorecard reads again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+from iolab.base.strict_json import JsonObject
+from iolab.studies.reproduction.distributions import ComparedRows, Distribution
+from iolab.studies.reproduction.null import NullPredictor
+from iolab.studies.reproduction.part import (
+    Aim,
+    CellPart,
+    DistributionPart,
+    NullPart,
+    Part,
+    StatementPart,
+    StatementsPart,
+    TablePart,
+)
+from iolab.studies.reproduction.reproduced import Reproduced, ReproducedTable
+from iolab.studies.reproduction.score import Claim
+from iolab.studies.reproduction.served import CLAIMS, By, serves
+from iolab.studies.reproduction.statements import JudgedStatement
+from iolab.studies.reproduction.tables import Cell
+
+
+def objects(found: Reproduced) -> Iterator[Part]:
+    """A JSON object per table and per distribution, and one for all statements of the file; their `kind` tells them
+    apart."""
+    for table in found.tables:
+        yield _table(table, found)
+    if found.statements:
+        yield _statements(found)
+    for distribution in found.distributions:
+        yield _distribution(distribution, found)
+
+
+def _experiment(found: Reproduced) -> str | None:
+    return found.published.experiment.name if found.published.experiment else None
+
+
+def _table(one: ReproducedTable, found: Reproduced) -> TablePart:
+    table = one.table
+    return {
+        "kind": "table",
+        "name": table.name,
+        "title": table.title,
+        "case_study": found.published.case_study,
+        "source": found.published.source,
+        "experiment": _experiment(found),
+        "rounds": found.rounds,
+        "unit": table.unit,
+        "cells": [
+            {**_cell(each.cell), "simulated": each.simulated, "error": each.error, "factor": each.factor}
+            for each in one.compared
+        ],
+        "not_compared": [
+            {**_cell(each.cell), "simulated": each.simulated, "reason": each.reason} for each in one.not_compared
+        ],
+        "typical_factor": one.typical_factor,
+        "independent": len(one.independent),
+        "null": None if one.null is None else _null(one.null),
+        "aims": [_aim(claim) for claim in one.claims],
+        "mechanisms": sorted(one.mechanisms),
+        "notes": table.notes,
+        "fitted": _serving(found.published.fitted, table.key),
+        "chosen": _serving(found.published.chosen, table.key),
+    }
+
+
+def _null(one: NullPredictor) -> NullPart:
+    return {
+        "words": one.words,
+        "cells": one.cells,
+        "factor": one.factor,
+        "model_factor": one.model_factor,
+        "as_good": one.as_good,
+    }
+
+
+def _aim(claim: Claim) -> Aim:
+    return {"text": claim.text, "met": claim.met, "date": claim.date}
+
+
+def _serving(named: Mapping[str, By], part: str) -> dict[str, JsonObject]:
+    """The fits or the choices that serve cells of a table, or statements."""
+    return {name: one.model_dump() for name, one in named.items() if part in one.serves}
+
+
+def _cell(cell: Cell) -> CellPart:
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "role": cell.role,
+        "follows": cell.follows,
+        "published": cell.published,
+    }
+
+
+def _statements(found: Reproduced) -> StatementsPart:
+    return {
+        "kind": "statements",
+        "name": f"{found.published.name}/claims",
+        "title": found.published.title,
+        "case_study": found.published.case_study,
+        "source": found.published.source,
+        "experiment": _experiment(found),
+        "rounds": found.rounds,
+        "statements": [_statement(one, found) for one in found.statements],
+        "aims": [_aim(one.claim) for one in found.statements],
+        "fitted": _serving(found.published.fitted, CLAIMS),
+        "chosen": _serving(found.published.chosen, CLAIMS),
+    }
+
+
+def _statement(one: JudgedStatement, found: Reproduced) -> StatementPart:
+    said = one.statement
+    return {
+        "name": said.name,
+        "text": said.text,
+        "who": said.who,
+        "workload": said.workload,
+        "metric": said.metric,
+        "per": said.per,
+        "job": said.job,
+        "baseline": said.baseline,
+        "setting": said.setting,
+        "verdicts": said.verdicts,
+        "above": said.above,
+        "below": said.below,
+        "served": any(serves(by, CLAIMS, said.name) for by in found.published.served_by.values()),
+        "met": one.met,
+        "absent": one.absent,
+        "found": _found(one),
+    }
+
+
+def _found(one: JudgedStatement) -> JsonObject:
+    return {"values": one.values} if one.comparison is None else one.comparison.judgement.as_dict()
+
+
+def _distribution(one: Distribution, found: Reproduced) -> DistributionPart:
+    return {
+        "kind": "distribution",
+        "name": one.name,
+        "title": one.title,
+        "case_study": found.published.case_study,
+        "source": found.published.source,
+        "unit": one.unit,
+        "rounds": one.rounds,
+        "rows": {name: asdict(row) for name, row in one.rows.items()},
+        "readings": [
+            {
+                "independent": reading.unit,
+                "per_round": reading.per_round,
+                "n": reading.n,
+                "compared": [_compared(each) for each in reading.compared],
+            }
+            for reading in one.readings
+        ],
+        "aims": [_aim(claim) for claim in one.claims()],
+    }
+
+
+def _compared(one: ComparedRows) -> JsonObject:
+    contrast = {key: value for key, value in asdict(one.contrast).items() if not key.startswith("n_to")}
+    return {
+        "question": one.question.name,
+        "baseline": one.pair.baseline,
+        "candidate": one.pair.candidate,
+        **contrast,
+        "rounds_to_decide": one.rounds_to_decide,
+        "rounds_to_see": one.rounds_to_see,
+    }

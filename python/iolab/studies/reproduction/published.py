@@ -1,0 +1,111 @@
+"""Published figures and statements with their provenance: a file of them, read and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from iolab.base import data
+from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
+from iolab.base.errors import InputError, unknown
+from iolab.base.problem import Problems
+from iolab.base.renamed import Renamed, renewed
+from iolab.base.toml import Document, parse
+from iolab.studies.reproduction.distributions import Distribution, read_distributions
+from iolab.studies.reproduction.options import ChosenOptions, FileOptions, FittedOptions, by_name
+from iolab.studies.reproduction.served import CLAIMS, By, check, patterns, with_sources
+from iolab.studies.reproduction.statements import Statement, read_statements
+from iolab.studies.reproduction.tables import Table, read_tables
+
+RENAMED: Renamed = {("seed",): "case_study", ("said",): "claims"}
+PARTS = ("tables", "claims", "distributions")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A file of published figures, read and checked."""
+
+    name: str
+    title: str
+    case_study: str
+    source: str
+    setup: dict[str, str]
+    experiment: Path | None
+    """None: nothing has to be run."""
+    rounds: int | None
+    """None: as many as the experiment has."""
+    fitted: dict[str, FittedOptions]
+    chosen: dict[str, ChosenOptions]
+    tables: list[Table]
+    statements: list[Statement]
+    distributions: list[Distribution]
+    document: Document
+    """The file, for what is found wrong later."""
+
+    @property
+    def served_by(self) -> dict[str, By]:
+        """Fits and choices, by name."""
+        return {**self.fitted, **self.chosen}
+
+
+def names() -> list[str]:
+    """The files that come with iolab. InputError where iolab was installed without them."""
+    return data.names(data.PUBLISHED)
+
+
+def load(name: str) -> Published:
+    """The figures that `names` lists as `name`, or those of a file NAME.toml. InputError has a line per problem."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        if name not in names():
+            raise InputError(f"{name}: {unknown('published figures', name, names())}", where="iolab reproduce")
+        path = data.PUBLISHED / f"{name}.toml"
+    try:
+        text = read_bounded(path, EXPERIMENT_BYTES_MAX, "published figures").decode()
+    except UnicodeDecodeError:
+        raise InputError("cannot read the published figures: not UTF-8 text", where=str(path)) from None
+    return loads(text, path)
+
+
+def loads(text: str, path: Path) -> Published:
+    """Checks the text of a file that lies at `path`."""
+    document = renewed(parse(text, str(path)), RENAMED)
+    problems = Problems(document)
+    top = problems.validated(FileOptions, document.values, (), "a file of published figures")
+    if not any(document.values.get(part) for part in PARTS):
+        problems.add((), f"nothing to compare; expected {' or '.join(f'[{part}.NAME]' for part in PARTS)}")
+    if top is None:
+        problems.raise_any()
+        raise AssertionError("what is not valid has a problem")
+    fitted = by_name(FittedOptions, top.fitted, ("fitted",), "a fitted parameter", problems)
+    chosen = by_name(ChosenOptions, top.chosen, ("chosen",), "a choice", problems)
+    tables = list(read_tables(path.stem, top.tables, top.cell, patterns(fitted, chosen), problems))
+    published = Published(
+        name=path.stem,
+        title=top.title,
+        case_study=top.case_study,
+        source=top.source,
+        setup=top.setup,
+        experiment=None if top.experiment is None else (path.parent / top.experiment).resolve(),
+        rounds=top.rounds,
+        fitted=fitted,
+        chosen=chosen,
+        tables=with_sources(tables, problems),
+        statements=list(read_statements(top.claims, problems)),
+        distributions=list(read_distributions(path.stem, top.distributions, problems)),
+        document=document,
+    )
+    if published.experiment is None and (top.tables or top.claims):
+        problems.add(("experiment",), "missing; tables and statements are asked of an experiment")
+    if CLAIMS in top.tables:
+        problems.add(("tables", CLAIMS), "statements have this name; expected another one for the table")
+    wrong = top.tables.keys() - {table.key for table in tables}
+    for kind, found in (("fitted", fitted), ("chosen", chosen)):
+        for name, one in found.items():
+            check((kind, name), one, tables, list(top.claims), wrong, problems)
+    for name, choice in chosen.items():
+        given = [key for key in ("machine", "parameter", "value") if getattr(choice, key) is not None]
+        if len(given) not in (0, 3):
+            problems.add(("chosen", name), "expected machine, parameter and value together, or none of them")
+    problems.raise_any()
+    return published

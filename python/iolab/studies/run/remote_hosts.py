@@ -1,0 +1,63 @@
+"""A run whose trials are measured on other hosts: what it can't have, and on which host each of its rounds began."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from iolab import __version__
+from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
+
+if TYPE_CHECKING:
+    from iolab.domain.executor import Executor
+    from iolab.domain.experiment import Experiment
+    from iolab.files.store.state import RunState
+
+
+@runtime_checkable
+class OnHosts(Protocol):
+    """An executor that measures each round on one of several hosts."""
+
+    def pin(self, host_of: Mapping[int, str]) -> None:
+        """Tells on which host rounds have begun: the rest of each is measured there."""
+
+
+def check(experiment: Experiment, part: str | None, on: str | None) -> None:
+    """InputError if what the experiment asks of a host can't be asked of several."""
+    if on is None or not experiment.is_of_host:
+        return
+    if part is not None:
+        raise InputError("a part is a boot of one machine", where="--part", remedy="leave --on out, and run it there")
+    if experiment.target_by_default:
+        raise InputError(
+            "the experiment has no [target]; hosts differ in what is there",
+            where="--on",
+            remedy='say what each host has, such as target = { kind = "scratch", size = "1GiB" }',
+        )
+
+
+def check_resumable(path: Path, state: RunState, on: str | None) -> None:
+    """InputError if a run on several hosts is to go on here, or one of this machine elsewhere."""
+    hosts = {event["host"] for event in state.finished.values() if "host" in event}
+    begun = any(event["status"] != "impossible" for event in state.finished.values())
+    if hosts and on is None:
+        named = ", ".join(sorted(hosts))
+        raise InputError(
+            f"was measured on {named}", where=str(path), remedy="go on there, with --on as it was started with"
+        )
+    of_host = state.started is not None and state.started["machine"] == "host"
+    if on is not None and of_host and begun and not hosts:
+        raise InputError("was measured on this machine", where=str(path), remedy="go on here, without --on")
+
+
+def pin(executor: Executor, state: RunState) -> None:
+    """Tells an executor of several hosts where the run's rounds have begun."""
+    if isinstance(executor, OnHosts):
+        executor.pin({event["round"]: event["host"] for event in state.finished.values() if "host" in event})
+
+
+def describe(on: str) -> JsonObject:
+    """What machine.json says of a run on several hosts; each record tells its own."""
+    return {"cluster": {"address": on}, "versions": {"iolab": __version__}}

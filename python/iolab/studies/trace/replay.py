@@ -1,0 +1,142 @@
+"""An experiment that replays a trace somewhere under one or several settings: `iolab replay`."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from iolab import _native
+from iolab.base.errors import InputError
+from iolab.base.quantity import format_bytes
+from iolab.base.schema import first_problem
+from iolab.domain.workload import KINDS
+from iolab.domain.workload.conflict import SECTOR_BYTES
+from iolab.domain.workload.trace import TraceOptions
+from iolab.files import machine_file
+from iolab.machines.system.block import device_at
+
+ALIGN_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class ReplayTarget:
+    """Where a trace is replayed: lines of the experiment, and how much there is room for."""
+
+    machine: str | None
+    target: Sequence[str]
+    """Lines of [target]."""
+    room_bytes: int | None
+    """None: a directory, which makes files as large as it is told."""
+    block_bytes: int = SECTOR_BYTES
+    """What direct I/O there needs multiples of, where that is known."""
+
+
+def place_of(on: str, *, destroy: bool) -> ReplayTarget:
+    """The place that a user names: `model:NAME`, a block device, a directory or a file.
+
+    Raises:
+        InputError: there is no such place.
+    """
+    if machine_file.is_model(on):
+        table = machine_file.read(on, Path()).table
+        sizes = _native.drive_sizes(json.dumps(table))
+        if not sizes:
+            raise InputError("has no drive", where=on, remedy="name a machine with one: iolab list machines")
+        return ReplayTarget(on, (), min(sizes))
+    path = Path(on)
+    if not path.exists():
+        raise InputError("no such place", where=f"--on {on}", remedy="name a block device, a directory, or model:NAME")
+    shown = json.dumps(str(path.absolute()))
+    if path.is_dir():
+        return ReplayTarget(None, ('kind = "directory"', f"path = {shown}"), None)
+    if path.is_block_device():
+        lines = ['kind = "device"', f"path = {shown}", *(["destroy = true"] if destroy else [])]
+        device = device_at(path.resolve())
+        return ReplayTarget(None, lines, device.size_bytes, device.logical_block_bytes)
+    return ReplayTarget(None, ('kind = "file"', f"path = {shown}"), path.stat().st_size or None)
+
+
+def experiment(
+    trace: Path, place: ReplayTarget, settings: Sequence[str], options: dict[str, Any], *, rounds: int
+) -> str:
+    """The text of the experiment.
+
+    Args:
+        settings: `CONTROL=VALUE` each, or several with `;` between them; the first is the baseline.
+        options: of the workload, as TOML has them; those that are None are left out.
+
+    Raises:
+        InputError: the trace can't be read, an option is wrong, or a setting is no pair.
+    """
+    given = {"file": str(trace.absolute()), **{name: value for name, value in options.items() if value is not None}}
+    if place.block_bytes > SECTOR_BYTES:
+        given.setdefault("align", format_bytes(place.block_bytes))
+    if place.room_bytes is not None and "file_size" not in given:
+        reach = _checked(given).bytes_per_file(1)
+        room = place.room_bytes // ALIGN_BYTES * ALIGN_BYTES
+        if reach > room:
+            given["file_size"] = format_bytes(room)
+    lines = [f"title = {json.dumps(f'Replay of {trace.name}')}", f"rounds = {rounds}"]
+    if place.machine is not None:
+        lines.append(f"machine = {json.dumps(place.machine)}")
+    if place.target:
+        lines += ["", "[target]", *place.target]
+    lines += ["", "[workloads.trace]", 'kind = "trace"']
+    lines += [f"{name} = {json.dumps(value)}" for name, value in given.items()]
+    for name, controls in _settings(settings):
+        lines += ["", f"[settings.{name}]", *controls]
+    return "\n".join([*lines, ""])
+
+
+def left_out(trace: Path, options: dict[str, Any]) -> int:
+    """How many of the trace's I/Os are not replayed: commands of drivers, and what no device takes.
+
+    Raises:
+        InputError: as `experiment`.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    return _checked({"file": str(trace.absolute()), **given}).schedule["left_out"]
+
+
+def _checked(given: dict[str, Any]) -> TraceOptions:
+    try:
+        options = TraceOptions.model_validate(given)
+    except ValidationError as error:
+        raise InputError(first_problem(error), where="iolab replay") from None
+    for conflict in KINDS["trace"].conflicts(options):
+        raise InputError(conflict.what, where=".".join(conflict.key))
+    return options
+
+
+def _settings(given: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    if not given:
+        yield "as-it-is", []
+    taken: set[str] = set()
+    for text in given:
+        controls = [_control(pair.strip(), text) for pair in text.split(";")]
+        name = re.sub(r"[^\w]+", "-", "-".join(value for _, value in controls)).strip("-") or "setting"
+        if name in taken:
+            raise InputError("twice the same setting", where=f"--setting {text}")
+        taken.add(name)
+        yield name, [f"{control} = {value}" for control, value in controls]
+
+
+def _control(pair: str, text: str) -> tuple[str, str]:
+    """A control's name and its value in TOML: a word is a text."""
+    name, is_pair, value = (part.strip() for part in pair.partition("="))
+    if not is_pair or not re.fullmatch(r"[\w-]+", name) or not value:
+        raise InputError(
+            "expected CONTROL=VALUE", where=f"--setting {text}", remedy="for instance --setting scheduler=bfq"
+        )
+    try:
+        tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        value = json.dumps(value)
+    return name, value
