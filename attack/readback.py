@@ -185,7 +185,7 @@ class Cases:
             path.write_bytes(mutated(content, rng, self.pieces))
 
 
-WEIGHTS = {"index": 8, "search": 30, "question": 10, "tuner": 8, "collection": 6, "labels": 8, "trace": 30}
+WEIGHTS = {"search": 35, "trace": 35, "question": 8, "labels": 8, "tuner": 6, "collection": 4, "index": 4}
 FORMS = ("perfetto", "iolog", "parquet", "blktrace")
 
 
