@@ -155,7 +155,7 @@ class Cases:
             ["-o", str(self.case / "page.html")],
             *(["--to", form, "-o", str(self.case / "out")] for form in FORMS),
         ]
-        if rng.random() < 0.3:
+        if rng.random() < 0.1:
             out = str(self.case / "run")
             return _told("replay", named, "--on", "model:quad-7200", "--rounds", "1", "--take", "1ms", "--out", out)
         return _told("trace", named, *rng.choice([[], *to]))
@@ -185,7 +185,7 @@ class Cases:
             path.write_bytes(mutated(content, rng, self.pieces))
 
 
-WEIGHTS = {"search": 35, "trace": 35, "question": 8, "labels": 8, "tuner": 6, "collection": 4, "index": 4}
+WEIGHTS = {"search": 40, "trace": 37, "labels": 8, "question": 5, "tuner": 4, "collection": 3, "index": 3}
 FORMS = ("perfetto", "iolog", "parquet", "blktrace")
 
 
