@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import shutil
+import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -23,6 +24,10 @@ MACHINE_LEFTOVERS = pytest.StashKey[dict[str, list[str]]]()
 # A busy machine is no failure.
 settings.register_profile("iolab", deadline=None)
 settings.load_profile("iolab")
+
+# What no device is made of lies in memory: storing a run durably waits for a disk more than it computes.
+if Path("/dev/shm").is_mount():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 # Tables are as wide as the console, and the processes that share the tests are told how wide that is.
 os.environ.pop("COLUMNS", None)
@@ -102,6 +107,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     count = sum(NEEDS_ROOT in str(report.longrepr) for report in terminalreporter.getreports("skipped"))
     if count:
         terminalreporter.write_line(f"{count} tests skipped because they need root", yellow=True, bold=True)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """On a disk for a test that makes devices: swap on a device over memory would wait for itself."""
+    if not _is_alone(request.node) and not _shares_the_machine(request.node):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="iolab-test-", dir="/var/tmp", ignore_cleanup_errors=True) as path:
+        yield Path(path)
 
 
 @pytest.fixture
