@@ -34,7 +34,7 @@ def modules_of(source: Path) -> dict[str, set[str]]:
     return taken
 
 
-@pytest.mark.parametrize("crate", sorted(path.parent.name for path in CRATES.glob("*/src")))
+@pytest.mark.parametrize("crate", sorted(str(path.parent.relative_to(CRATES)) for path in CRATES.glob("**/src")))
 def test_the_modules_of_a_crate_have_no_circle(crate: str) -> None:
     try:
         TopologicalSorter(modules_of(CRATES / crate / "src")).prepare()

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from iolab.adapters.system.undo import UndoJournal
 
 TUNABLE_UNIT_NS: dict[str, int] = json.loads(_native.time_tunables_ns())
-"""What one unit of a time tunable is, of schedulers that the model knows (crates/block-layer/src/scheduler/spec)."""
+"""What one unit of a time tunable is, of schedulers that the model knows
+(crates/model/block-layer/src/scheduler/spec)."""
 
 
 GONE = {"cfq": "bfq", "noop": "none", "anticipatory": "mq-deadline", "as": "mq-deadline"}

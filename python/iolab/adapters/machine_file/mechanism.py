@@ -101,7 +101,7 @@ def probe_refused(name: str, machine: native.MachineFile) -> str | None:
 def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[str]) -> dict[str, str | None]:
     """Of keys of the machine's file, by their dotted paths, those that nothing reads while the phases run, each with
     when it would be read; None: never. The model says so, of phases that it can run
-    (crates/stack/src/key_reader.rs)."""
+    (crates/model/stack/src/key_reader.rs)."""
     if not keys:
         return {}
     return dict(_native.unread_keys(json.dumps(machine), json.dumps([_as_used(phase) for phase in phases]), list(keys)))

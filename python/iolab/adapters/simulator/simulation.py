@@ -141,8 +141,8 @@ class _Simulation:
 
 
 def _for_model(probe: str, options: ProbeOptions) -> ProbeOptions:
-    """A probe's options as the model has them (crates/stack/src/model/observation.rs). Its ring buffer needs no size:
-    the model's own look at its queues loses nothing, and it takes every stack."""
+    """A probe's options as the model has them (crates/model/stack/src/model/observation.rs). Its ring buffer needs no
+    size: the model's own look at its queues loses nothing, and it takes every stack."""
     if probe == "switches":
         return {"interval_ns": options["interval_ns"]}
     if probe != "block":
