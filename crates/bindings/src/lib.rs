@@ -13,6 +13,7 @@ mod traces;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::units;
 use engine::{RunError, StartError};
 use file_extents::extents;
 use json_schema::schema;
@@ -26,7 +27,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sums::{IoLog, LogDirection, RowGroups};
 use traces::{TraceJob, TraceRows, TraceSchedule, TraceWatch, trace_columns, zstd};
-use workload::{steady, units};
+use workload::steady;
 
 #[pymodule]
 mod _native {

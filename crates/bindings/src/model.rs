@@ -1,5 +1,6 @@
 //! A simulated machine.
 
+use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
 use engine::Simulation;
@@ -101,7 +102,7 @@ pub fn drive_sizes(machine_json: &str) -> PyResult<Vec<u64>> {
     let machine: Value = specification("machine", machine_json)?;
     let machine = MachineSpec::from_json(machine).map_err(to_value_error)?;
     let drives = (0..machine.drive_count()).filter_map(|drive| machine.drive_sectors(drive));
-    Ok(drives.map(|sectors| sectors * 512).collect())
+    Ok(drives.map(|sectors| sectors * SECTOR_BYTES).collect())
 }
 
 /// Key and reason.

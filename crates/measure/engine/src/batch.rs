@@ -4,7 +4,7 @@
 //! the device run dry. With a wait of at most `BUDGET_NS` at the recent rate, the call costs little of the time between calls,
 //! and a slow device, where nothing is gained by waiting, is waited for one by one.
 
-use workload::time::Time;
+use base::time::Time;
 
 /// A call costs a few microseconds with its wake-up: a few percent of this.
 const BUDGET_NS: u64 = 100_000;

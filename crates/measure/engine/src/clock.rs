@@ -7,8 +7,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use base::time::Time;
 use workload::record::ClockKind;
-use workload::time::Time;
 
 pub trait Clock: Copy + Send + 'static {
     fn now(self) -> Time;

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use base::time::Time;
+use base::usage::{Sample, Samples};
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op, OpKind};
 use workload::measure::{Measure, Verdict, op_name};
-use workload::time::Time;
-use workload::usage::{Sample, Samples};
 
 use crate::backend::{Queued, Serial};
 use crate::batch::Batcher;

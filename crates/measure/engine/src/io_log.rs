@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
+use base::time::Time;
 use workload::job::Op;
 use workload::measure::op_name;
-use workload::time::Time;
 
 /// The operations of a group so far.
 #[derive(Debug)]

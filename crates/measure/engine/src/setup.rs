@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use base::time::Time;
+use base::usage::Samples;
 use workload::check_phase::check_phase;
 use workload::job::Job;
 use workload::measure::Measure;
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::JobSpec;
-use workload::time::Time;
-use workload::usage::Samples;
 
 use crate::buffers::Buffers;
 use crate::contents::{Contents, check_verifiable};

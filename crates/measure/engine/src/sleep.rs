@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use workload::time::Time;
+use base::time::Time;
 
 use crate::clock::Clock;
 

@@ -1,7 +1,7 @@
 //! What a thread and the process used, as the kernel says.
 
-use workload::time::Time;
-use workload::usage::{Sample, Usage};
+use base::time::Time;
+use base::usage::{Sample, Usage};
 
 /// To be called on the thread that is meant.
 pub fn sample(at: Time) -> Sample {

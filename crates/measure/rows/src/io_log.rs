@@ -1,6 +1,6 @@
 //! fio's logs: `time in ms, value, direction, block size[, ...]`, a line per operation or per window.
 
-use workload::histogram::LatencyHistogram;
+use base::histogram::LatencyHistogram;
 
 use crate::Unread;
 use crate::entry::digits;

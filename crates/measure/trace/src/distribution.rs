@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use base::histogram::LatencyHistogram;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
-use workload::histogram::LatencyHistogram;
 
-/// Counts of values of any unit, in the buckets of `workload::histogram` (1/128 wide); moments are exact. As JSON: `count`,
+/// Counts of values of any unit, in the buckets of `base::histogram` (1/128 wide); moments are exact. As JSON: `count`,
 /// `mean`, `stddev`, `min`, `max`, `p50`, `p99` (null when there is no value) and `histogram`, a list of
 /// `[lowest, highest, count]`. The unit is in the name of the field that holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! Source: `include/trace/events/block.h` of 5.x and 6.x (docs/model/sources/traces.md#ftrace). Requests are written without
 //! their I/O priority, as until Linux 6.10. Times are rounded to microseconds, as tracefs does.
 
+use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -85,7 +86,7 @@ impl Text {
 fn text(event: &TraceEvent, task: &str) -> Option<String> {
     let device = format!("{},{}", event.device.major(), event.device.minor());
     let rwbs = rwbs(event.op, event.marks);
-    let bytes = u64::from(event.sectors) * 512;
+    let bytes = u64::from(event.sectors) * SECTOR_BYTES;
     let place = format!("{} + {}", event.sector, event.sectors);
     let argument = event.argument;
     let bio = |name| format!("{name}: {device} {rwbs} {place} [{task}]");

@@ -1,5 +1,6 @@
 //! From a trace's events to what a replay offers: each I/O once, with its arrival, its place and whose it is.
 
+use base::SECTOR_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
 use workload::job::OpKind;
@@ -18,8 +19,6 @@ const SECTORS_MAX: u32 = 1 << 17;
 const CLEARED_SECTORS_MAX: u32 = u32::MAX >> 9;
 /// No device reaches further: 8 EiB.
 const END_SECTOR_MAX: u64 = 1 << 54;
-const SECTOR_BYTES: u64 = 512;
-
 /// Collects the I/Os of a trace's events, taken in the order of time.
 pub struct Arrivals {
     side: Side,

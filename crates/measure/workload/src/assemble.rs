@@ -1,15 +1,15 @@
 //! From what the groups measured to the phase's record: the common cut, and all figures over the same window.
 
-use crate::histogram::LatencyHistogram;
 use crate::measure::Measured;
 use crate::phase::{GroupSpec, Phase};
 use crate::record::{
     ClockKind, GroupRecord, IntervalRecord, JobRecord, OpRecord, PhaseRecord, Transient,
 };
 use crate::steady;
-use crate::time::Time;
 use crate::timeline::{Interval, Total, totals};
-use crate::usage::{Sample, Samples, Usage};
+use base::histogram::LatencyHistogram;
+use base::time::Time;
+use base::usage::{Sample, Samples, Usage};
 
 /// What a group hands back when all its jobs are done.
 #[derive(Debug)]

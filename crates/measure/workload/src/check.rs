@@ -1,11 +1,11 @@
 //! What makes a specification impossible: said before anything runs.
 
+use crate::job_error::JobError;
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern};
-use crate::spec_error::SpecError;
 use crate::traced::Timing;
 
 /// `file_sizes` are those of all files of the phase, in bytes.
-pub fn check(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), SpecError> {
+pub fn check(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), JobError> {
     let findings = [
         check_files(spec, file_sizes),
         check_blocks(spec),
@@ -23,7 +23,7 @@ pub fn check(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), SpecError> {
     findings
         .into_iter()
         .collect::<Result<(), Finding>>()
-        .map_err(|Finding { key, message }| SpecError {
+        .map_err(|Finding { key, message }| JobError {
             job: spec.name.clone(),
             key,
             message,

@@ -3,8 +3,8 @@
 use crate::files::Turn;
 use crate::mix::Size;
 use crate::pattern::{Block, Walk};
-use crate::rng::Stream;
 use crate::spec::{BlockSize, JobSpec};
+use base::rng::Stream;
 
 /// A way through the files: of all operations of a job, or of those of one direction.
 #[derive(Clone, Debug)]

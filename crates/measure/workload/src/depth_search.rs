@@ -6,8 +6,8 @@
 //! flight, so that no window pays for the depth of the one before.
 
 use crate::spec::DepthSearch;
-use crate::time::Time;
-use crate::units::format_duration_ns;
+use base::time::Time;
+use base::units::format_duration_ns;
 
 /// The state of a search.
 #[derive(Clone, Debug)]

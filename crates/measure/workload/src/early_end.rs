@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::op::{Op, OpKind};
-use crate::time::Time;
+use base::time::Time;
 
 /// First the syncs that belong to an end, then the rest.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Whose turn it is: which of a job's files the next operation goes to.
 
-use crate::rng::Stream;
 use crate::spec::FileOrder;
+use base::rng::Stream;
 
 /// Files are numbered as slots, their places in the job's own list.
 #[derive(Clone, Debug)]

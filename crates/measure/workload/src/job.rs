@@ -10,15 +10,15 @@ use crate::course::Course;
 use crate::depth_search::{Search, Searched};
 use crate::early_end::EarlyEnd;
 use crate::exclusion::Exclusion;
+pub use crate::job_error::JobError;
 use crate::mix::Direction;
 pub use crate::op::{Next, Op, OpKind};
 use crate::pacing::Pacing;
 use crate::replay::{Replay, ReplayRecord};
-use crate::rng::stream;
 use crate::spec::{JobSpec, Until};
-pub use crate::spec_error::SpecError;
 use crate::syncs::Syncs;
-use crate::time::Time;
+use base::rng::stream;
+use base::time::Time;
 
 /// The streams that a job draws from, each by its component number under the job's seed.
 mod component {
@@ -72,7 +72,7 @@ enum Stage {
 
 impl Job {
     /// `file_sizes` are those of all files of the phase, in bytes.
-    pub fn new(spec: &JobSpec, file_sizes: &[u64]) -> Result<Job, SpecError> {
+    pub fn new(spec: &JobSpec, file_sizes: &[u64]) -> Result<Job, JobError> {
         check(spec, file_sizes)?;
         let stream = |component| stream(spec.seed, component);
         let course_of_writes = spec.writes.as_ref().map(|writes| {

@@ -6,8 +6,8 @@
 pub mod assemble;
 pub mod check;
 pub mod check_phase;
-pub mod histogram;
 pub mod job;
+pub mod job_error;
 pub mod limits;
 pub mod location;
 pub mod measure;
@@ -16,15 +16,10 @@ pub mod pattern;
 pub mod phase;
 pub mod record;
 pub mod replay;
-pub mod rng;
 pub mod spec;
-pub mod spec_error;
 pub mod steady;
-pub mod time;
 pub mod timeline;
 pub mod traced;
-pub mod units;
-pub mod usage;
 pub mod verify;
 
 mod course;

@@ -1,7 +1,7 @@
 //! Draws of what an operation is: its direction and its size.
 
-use crate::rng::Stream;
 use crate::spec::BlockSize;
+use base::rng::Stream;
 
 /// Read or write, by share.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! One read, write or sync, as a job offers it, or why it offers none.
 
-use crate::time::Time;
+use base::time::Time;
 
 /// The kinds of operation that a job offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! When the next operation may start.
 
-use crate::rng::Stream;
 use crate::spec::{Arrival, Spacing};
-use crate::time::Time;
+use base::rng::Stream;
+use base::time::Time;
 
 /// The gate before the next operation.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Where the next operation goes within a file's range.
 
 use crate::permutation::Permutation;
-use crate::rng::Stream;
 use crate::spec::{JobSpec, Pattern};
 use crate::zipf::Zipf;
+use base::rng::Stream;
 
 /// One size of operation, and where it fits in the range.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! A random order of `0..len` in constant memory.
 
-use crate::rng::GOLDEN_GAMMA;
+use base::rng::GOLDEN_GAMMA;
 
 /// A keyed bijection of `0..len`: a Feistel network with cycle walking (Black and Rogaway, "Ciphers with arbitrary
 /// finite domains", 2002).
@@ -115,7 +115,7 @@ mod tests {
     fn small_domains_come_in_all_orders() {
         let permutation = Permutation::new(4);
         let mut orders: Vec<[u64; 4]> = (0..2_000u64)
-            .map(|key| [0, 1, 2, 3].map(|index| permutation.at(crate::rng::mix64(key), index)))
+            .map(|key| [0, 1, 2, 3].map(|index| permutation.at(base::rng::mix64(key), index)))
             .collect();
         orders.sort_unstable();
         orders.dedup();

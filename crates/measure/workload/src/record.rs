@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use crate::depth_search::Searched;
-use crate::histogram::LatencyHistogram;
 use crate::replay::ReplayRecord;
-use crate::usage::Usage;
+use base::histogram::LatencyHistogram;
+use base::usage::Usage;
 
 /// A phase's record; `J` is the record of a job.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Time;
 use crate::traced::ReplaySpec;
+use base::time::Time;
 
 /// What one job does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

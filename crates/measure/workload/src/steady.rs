@@ -112,7 +112,7 @@ fn median(values: &mut [f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Stream, stream};
+    use base::rng::{Stream, stream};
 
     /// Roughly normal, standard deviation 1: the sum of twelve uniform numbers.
     fn noise(stream: &mut Stream) -> f64 {

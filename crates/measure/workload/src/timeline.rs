@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::mem::take;
 
-use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::job::OpKind;
-use crate::time::Time;
+use base::histogram::{LatencyHistogram, SparseHistogram};
+use base::time::Time;
 
 /// Fixed number of intervals at most; their width doubles when there would be more.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use std::fmt;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::rng::{GOLDEN_GAMMA, mix64};
 use crate::spec::JobSpec;
+use base::rng::{GOLDEN_GAMMA, mix64};
 
 /// The smallest block that carries a stamp, in bytes.
 pub const BLOCK_BYTES_MIN: u32 = 512;

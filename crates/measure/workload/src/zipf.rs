@@ -1,6 +1,6 @@
 //! Ranks drawn with probability proportional to 1/rank^theta, exactly, in constant time and memory.
 
-use crate::rng::Stream;
+use base::rng::Stream;
 
 /// Rejection under a staircase: ranks are gathered in bins that grow geometrically, a bin is drawn by the alias method
 /// (Walker, 1977; Vose, 1991) as if each of its ranks were as likely as its first, a rank is drawn uniformly within it,
@@ -105,7 +105,7 @@ fn fill_alias_table(bins: &mut [Bin], weights: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::stream;
+    use base::rng::stream;
 
     /// The first ranks one by one, the others by powers of two: wide enough to show a small excess in every wide bin.
     fn cell(rank: u64) -> usize {

@@ -73,7 +73,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
         plug: PlugRules::NONE,
     };
     let mut queue = RequestQueue::new(rules, scheduler);
-    let mut stream = workload::rng::stream(1, 0);
+    let mut stream = base::rng::stream(1, 0);
     let mut places = vec![0; tasks as usize];
     let mut submit = |queue: &mut RequestQueue, task: u32, now: u64| {
         let place = &mut places[task as usize];

@@ -15,14 +15,15 @@ mod tag_waiters;
 mod task_plug;
 mod wbt;
 
+pub use base::SECTOR_BYTES;
 pub use event::{EventKind, QueueEvent};
 pub use hardware::{HardwareRules, Runs};
 pub use queue::{Counts, Merges, QueueRules, RequestQueue, Submitted};
 pub use queue_map::{QueueMap, QueueSpread};
 
 pub use request::{
-    Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, Request, RequestId, Requests,
-    SECTOR_BYTES, Sector, Side, TaskId,
+    Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, Request, RequestId, Requests, Sector,
+    Side, TaskId,
 };
 pub use tag_waiters::TagWaking;
 pub use task_plug::TaskPlug;

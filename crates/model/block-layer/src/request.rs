@@ -6,9 +6,6 @@ use events::time::Time;
 /// A position on a device in units of 512 bytes.
 pub type Sector = u64;
 
-/// Bytes of a sector, whatever the device's own block size.
-pub const SECTOR_BYTES: u64 = 512;
-
 /// Names a bio within its queue.
 pub type BioId = Id<Bio>;
 /// Names a request within its queue, until it has completed.

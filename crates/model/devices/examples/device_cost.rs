@@ -175,7 +175,7 @@ fn one_device(load: &Load) {
     let mut spec = spec(load.device);
     (load.change)(&mut spec);
     let mut device = spec.build().expect("a possible device");
-    let mut stream = workload::rng::stream(1, 0);
+    let mut stream = base::rng::stream(1, 0);
     let blocks = device.sectors().min(load.within) / 8;
     let (mut now, mut inside, mut left) = (0, 0, REQUESTS);
     let mut completed = Vec::new();
@@ -231,7 +231,7 @@ fn many_disks(name: &str, random: bool) {
         })
         .collect();
     let mut streams: Vec<_> = (0..DISKS)
-        .map(|disk| workload::rng::stream(1, u64::from(disk)))
+        .map(|disk| base::rng::stream(1, u64::from(disk)))
         .collect();
     let mut nexts = vec![0; DISKS as usize];
     let mut events: EventQueue<u32> = EventQueue::new();

@@ -1,5 +1,6 @@
 //! Tests drive any device with this: every command completes once, and Little's law holds.
 
+use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
 use crate::{Command, Device};
@@ -39,7 +40,7 @@ impl Run {
     }
 
     pub(crate) fn rate_bytes_per_s(&self) -> f64 {
-        (self.sectors * 512) as f64 * SECOND as f64 / self.took as f64
+        (self.sectors * SECTOR_BYTES) as f64 * SECOND as f64 / self.took as f64
     }
 }
 
@@ -147,7 +148,7 @@ pub(crate) fn run_until_idle(device: &mut dyn Device) -> Time {
 }
 
 pub(crate) fn random(direction: Direction, count: usize, sectors_max: Sector) -> Vec<Command> {
-    let mut stream = workload::rng::stream(1, 0);
+    let mut stream = base::rng::stream(1, 0);
     (0..count)
         .map(|_| command(direction, stream.below(sectors_max / 8 - 1) * 8, 8))
         .collect()

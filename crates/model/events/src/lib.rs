@@ -6,9 +6,9 @@ pub mod component;
 pub mod event_queue;
 pub mod slab;
 pub mod smp;
-pub mod spec_error;
 pub mod station;
 pub mod time;
 
+pub use base::spec_error;
+pub use base::spec_error::SpecError;
 pub use component::Component;
-pub use spec_error::SpecError;

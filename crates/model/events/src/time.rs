@@ -1,13 +1,6 @@
 //! Simulated time: 64-bit nanoseconds since the start of the simulation.
 
-pub use workload::time::Time;
-
-/// 1000 ns.
-pub const MICROSECOND: Time = 1_000;
-/// 10^6 ns.
-pub const MILLISECOND: Time = 1_000_000;
-/// 10^9 ns.
-pub const SECOND: Time = 1_000_000_000;
+pub use base::time::{MICROSECOND, MILLISECOND, SECOND, Time};
 
 /// A kernel's clock tick. Kernels before 2.6.16 and many after keep timeouts in whole ticks, and round accordingly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! A thread that makes files, as its program sees it: its job, the call that it makes, and what it measures of each.
 
+use base::rng;
+use base::usage::{Sample, Usage};
 use workload::measure::{Failures, Verdict};
 use workload::metadata::{
     CREATE, Call, MetadataJob, MetadataPhase, OP_NAMES, ThreadMeasured, ThreadSpec,
 };
-use workload::rng;
-use workload::usage::{Sample, Usage};
 
 use crate::filesystem::Progress;
 use events::SpecError;

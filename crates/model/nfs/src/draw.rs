@@ -1,6 +1,6 @@
 //! Times that vary round a mean.
 
-use workload::rng::{Stream, stream};
+use base::rng::{Stream, stream};
 
 use events::time::Time;
 

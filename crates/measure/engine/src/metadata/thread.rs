@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
+use base::rng;
+use base::time::Time;
 use workload::measure::{Failures, Verdict};
 use workload::metadata::{
     CREATE, Call, MetadataJob, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE,
 };
-use workload::rng;
-use workload::time::Time;
 
 use super::calls;
 use super::path::Path;

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use base::rng::{Stream, stream};
 use serde::{Deserialize, Serialize};
-use workload::rng::{Stream, stream};
 
 use crate::BUILD_PROFILE;
 use crate::clock::{monotonic_ns, unix_ns};

@@ -5,6 +5,7 @@ use super::report::{Activities, Activity, DeviceReport, Series};
 use crate::distribution::Distribution;
 use crate::event::{Op, Step, TraceEvent};
 use crate::request::{Change, Io, Joined, State};
+use base::SECTOR_BYTES;
 
 #[derive(Clone, Debug)]
 pub(super) struct Measures {
@@ -266,5 +267,3 @@ const KINDS: [Step; 11] = [
     Step::Split,
     Step::BioComplete,
 ];
-
-const SECTOR_BYTES: u64 = 512;

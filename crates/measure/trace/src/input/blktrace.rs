@@ -4,6 +4,7 @@ use super::about::{About, LastSeen, Numbers, ReadError};
 use super::streamed::Decode;
 use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN};
 use crate::output::remark::Remark;
+use base::SECTOR_BYTES;
 
 /// Reads one file: of one CPU, or of all as blkparse merges them.
 #[derive(Default)]
@@ -19,8 +20,6 @@ const MAGIC_7: u32 = MAGIC | 7;
 const MAGIC_8: u32 = MAGIC | 8;
 const HEADER_7: usize = 48;
 const HEADER_8: usize = 64;
-const SECTOR_BYTES: u32 = 512;
-
 /// No tracer mixes up more.
 const BACK_NS: u64 = 1_000_000_000;
 const NOTE: u64 = 1 << 26;
@@ -108,7 +107,7 @@ impl Blktrace {
             at_ns: header.at_ns,
             sector: header.sector,
             argument,
-            sectors: header.bytes / SECTOR_BYTES,
+            sectors: header.bytes / SECTOR_BYTES as u32,
             device: Device(header.device),
             waited_us: WAIT_UNKNOWN,
             pid: header.pid,

@@ -6,6 +6,7 @@ use super::tables::shown;
 use super::vscsi::hexadecimal;
 use super::words::{leading_number, number, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
+use base::SECTOR_BYTES;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +87,6 @@ pub enum Operations {
     /// Commands of SCSI in two hexadecimal digits.
     Scsi,
 }
-
-const SECTOR_BYTES: u64 = 512;
 
 /// Reads the lines of such a table.
 pub(crate) struct Table {

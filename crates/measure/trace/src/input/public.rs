@@ -3,11 +3,10 @@
 use super::columns::{Column, Layout, Operations, unquoted};
 use super::vscsi::hexadecimal;
 use super::words::{number, time_ns};
+use base::SECTOR_BYTES;
 
 const MICROSECOND_NS: u64 = 1_000;
 const SECOND_NS: u64 = 1_000_000_000;
-const SECTOR_BYTES: u64 = 512;
-
 /// The public trace that a line is of: its name and how it is read.
 pub(crate) fn known(line: &[u8]) -> Option<(&'static str, Layout)> {
     use Column::{

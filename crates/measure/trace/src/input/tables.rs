@@ -5,11 +5,10 @@ use super::columns::EndClock;
 use super::streamed::DecodeLine;
 use super::words::{Words, device, number, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
+use base::SECTOR_BYTES;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
-const SECTOR_BYTES: u64 = 512;
-
 /// `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`, as biosnoop of bcc and of libbpf-tools prints it, and what is
 /// like it: biosnoop.bt of bpftrace, and iosnoop of perf-tools with its `-ts`.
 #[derive(Default)]

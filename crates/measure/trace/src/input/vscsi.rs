@@ -6,6 +6,7 @@ use super::about::{About, ReadError};
 use super::blktrace::u32_at;
 use super::streamed::Decode;
 use crate::event::{Op, Step, TraceEvent};
+use base::SECTOR_BYTES;
 
 /// Reads records of one version.
 pub(crate) struct Vscsi {
@@ -15,8 +16,6 @@ pub(crate) struct Vscsi {
 const BYTES_1: usize = 32;
 const BYTES_2: usize = 40;
 const MICROSECOND_NS: u64 = 1000;
-const SECTOR_BYTES: u32 = 512;
-
 impl Vscsi {
     /// What a file that begins so is; the records of both versions say it at different places.
     pub(crate) fn of(bytes: &[u8]) -> Option<Vscsi> {
@@ -68,7 +67,7 @@ impl Decode for Vscsi {
             let (length_at, sector_at) = if self.second { (8, 16) } else { (4, 16) };
             let mut event = TraceEvent {
                 sector: long(sector_at),
-                sectors: number(length_at) / SECTOR_BYTES,
+                sectors: number(length_at) / SECTOR_BYTES as u32,
                 op,
                 ..TraceEvent::new(long(24).saturating_mul(MICROSECOND_NS), Step::Arrival)
             };

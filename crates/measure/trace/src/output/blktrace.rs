@@ -1,5 +1,6 @@
 //! Files of blktrace, a file for each CPU, as blkparse and btt read them.
 
+use base::SECTOR_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -110,7 +111,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
             sequence,
             at_ns,
             sector: event.sector,
-            bytes: event.sectors.saturating_mul(512),
+            bytes: event.sectors.saturating_mul(SECTOR_BYTES as u32),
             action: action | category(event.op, event.marks),
             pid: event.pid,
             device: event.device,

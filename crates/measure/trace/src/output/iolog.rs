@@ -1,5 +1,6 @@
 //! A log of I/Os as fio writes and replays it, version 3: microseconds, file, action, offset, length.
 
+use base::SECTOR_BYTES;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -77,8 +78,8 @@ impl<W: Write> IoLog<W> {
         let began_ns = *self.began_ns.get_or_insert(event.at_ns);
         let us = event.at_ns.saturating_sub(began_ns) / 1000;
         let (offset, length) = (
-            event.sector.saturating_mul(512),
-            u64::from(event.sectors) * 512,
+            event.sector.saturating_mul(SECTOR_BYTES),
+            u64::from(event.sectors) * SECTOR_BYTES,
         );
         let file = self.file_of(event.device, us)?;
         match (event.op, event.sectors) {

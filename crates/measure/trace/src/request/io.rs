@@ -2,6 +2,7 @@
 
 use crate::event::Marks;
 use crate::event::{Device, Op, Step, TraceEvent, WAIT_UNKNOWN};
+use base::SECTOR_BYTES;
 
 /// When a request was where. What the trace does not determine is None.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +146,6 @@ impl Io {
 
     /// Bytes that it moves.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.sectors) * 512
+        u64::from(self.sectors) * SECTOR_BYTES
     }
 }

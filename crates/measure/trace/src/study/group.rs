@@ -1,7 +1,7 @@
 //! I/Os that have something in common: how many, how large, how long in each stage.
 
+use base::histogram::LatencyHistogram;
 use serde::Serialize;
-use workload::histogram::LatencyHistogram;
 
 use super::values::Values;
 use crate::request::{Io, Stages};

@@ -1,5 +1,6 @@
 //! Labels of what was counted, and reasons for figures that a trace does not determine.
 
+use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
 use super::group::{Group, GroupFigures};
@@ -16,10 +17,10 @@ pub(super) const LARGEST: u32 = 1 << 13;
 pub(super) const OTHERS: u32 = u32::MAX;
 
 pub(super) fn size_name(sectors: u32) -> String {
-    let bytes = u64::from(sectors) * 512;
+    let bytes = u64::from(sectors) * SECTOR_BYTES;
     match sectors {
-        LARGEST => format!("{} and more", workload::units::format_bytes(bytes / 2)),
-        _ => format!("up to {}", workload::units::format_bytes(bytes)),
+        LARGEST => format!("{} and more", base::units::format_bytes(bytes / 2)),
+        _ => format!("up to {}", base::units::format_bytes(bytes)),
     }
 }
 

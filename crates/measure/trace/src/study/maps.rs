@@ -1,5 +1,6 @@
 //! What happened when: columns over time that widen instead of growing, and maps of latency and place over time.
 
+use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -75,7 +76,7 @@ impl Maps {
     #[inline]
     pub(super) fn arrived(&mut self, since_ns: u64, op: Op, pid: u32, sector: u64, sectors: u32) {
         let at = self.interval(since_ns);
-        let bytes = u64::from(sectors) * 512;
+        let bytes = u64::from(sectors) * SECTOR_BYTES;
         match op {
             Op::Read => {
                 *slot(&mut self.reads, at) += 1;

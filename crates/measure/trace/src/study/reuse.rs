@@ -3,6 +3,7 @@
 //! Source: SHARDS (Waldspurger et al., FAST 2015): of a block that is in the sample, the distinct sampled blocks since its last
 //! access, divided by the rate of sampling, are its reuse distance.
 
+use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -41,7 +42,7 @@ pub struct ReuseFigures {
 }
 
 const BLOCK_BYTES: u64 = 4096;
-const BLOCK_SECTORS: u64 = BLOCK_BYTES / 512;
+const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 const SAMPLE_MAX: usize = 1 << 15;
 /// Of the sample, by hash, each an estimate of its own: how they differ is the error.
 const PARTS: usize = 16;

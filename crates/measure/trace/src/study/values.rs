@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use workload::histogram::{LatencyHistogram, SparseHistogram};
+use base::histogram::{LatencyHistogram, SparseHistogram};
 
 /// A histogram, of one of few things or of one of very many.
 #[derive(Clone, Debug)]

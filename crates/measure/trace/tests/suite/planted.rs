@@ -1,9 +1,9 @@
 //! Traces whose truth is known: every time that is told is the true one, and what the events determine is told.
 
+use base::rng::{Stream, stream};
 use proptest::prelude::*;
 use trace::event::{Device, Marks, Op, Step, TraceEvent};
 use trace::request::{Change, Follow, Io};
-use workload::rng::{Stream, stream};
 
 /// What really happened to a request.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ use crate::depth_search::Searched;
 use crate::job::{Job, Op, OpKind};
 use crate::record::{ErrorRecord, MismatchRecord};
 use crate::replay::ReplayRecord;
-use crate::time::Time;
 use crate::timeline::{Interval, Timeline};
+use base::time::Time;
 pub use failures::{ErrnoName, Failures, Verdict};
 
 /// A job's measurements while it runs.

@@ -1,10 +1,10 @@
 //! What a thread of a metadata load measures.
 
 use super::Call;
-use crate::histogram::LatencyHistogram;
 use crate::measure::Failures;
-use crate::time::Time;
-use crate::usage::Sample;
+use base::histogram::LatencyHistogram;
+use base::time::Time;
+use base::usage::Sample;
 
 /// The measurements of one thread when it is done.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::time::Time;
+use base::time::Time;
 pub use measurement::{CREATE, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE};
 pub use names::NameSpec;
 use names::Names;

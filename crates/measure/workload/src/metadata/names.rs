@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::rng;
+use base::rng;
 
 /// How a thread names its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]

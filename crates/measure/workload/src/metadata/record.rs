@@ -10,8 +10,8 @@ use crate::assemble::Circumstances;
 use crate::record::{
     ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,
 };
-use crate::time::Time;
-use crate::usage::Usage;
+use base::time::Time;
+use base::usage::Usage;
 
 /// The record of a metadata load.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]

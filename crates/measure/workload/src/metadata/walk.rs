@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::time::Time;
+use base::time::Time;
 
 /// The subdirectories of a thread, and the order in which files fill them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]

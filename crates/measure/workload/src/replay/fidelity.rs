@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::histogram::LatencyHistogram;
-use crate::time::Time;
 use crate::traced::ScheduledIo;
+use base::histogram::LatencyHistogram;
+use base::time::Time;
 
 /// An arrival is late that comes so long after it was due.
 pub const LATE_NS: Time = 100_000;

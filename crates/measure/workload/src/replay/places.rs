@@ -1,6 +1,7 @@
 //! Where an I/O of the trace goes on devices of other sizes and another number.
 
 use crate::traced::{Mapping, Schedule};
+use base::SECTOR_BYTES;
 
 /// The way from a traced device's sectors to the job's files.
 #[derive(Clone, Debug)]
@@ -30,8 +31,6 @@ pub(super) struct Mapped {
     pub(super) offset: u64,
     pub(super) bytes: u32,
 }
-
-const SECTOR_BYTES: u64 = 512;
 
 impl AddressMap {
     /// `sizes`: of the job's files, in bytes. Traced devices take the files in turn. Err: what is wrong with the sizes.
@@ -143,7 +142,7 @@ mod tests {
             extent_bytes: ios
                 .iter()
                 .filter(|io| io.device == device)
-                .map(|io| (io.sector + u64::from(io.sectors)) * 512)
+                .map(|io| (io.sector + u64::from(io.sectors)) * SECTOR_BYTES)
                 .max()
                 .unwrap_or(0),
             ios: 0,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::fidelity::{Fidelity, ReplayRecord};
 use super::places::AddressMap;
 use super::waits::{Taken, Waits};
+use crate::job_error::JobError;
 use crate::op::{Next, Op};
 use crate::spec::JobSpec;
-use crate::spec_error::SpecError;
-use crate::time::Time;
 use crate::traced::{ReplaySpec, Schedule, ScheduledIo, Timing};
+use base::time::Time;
 
 /// A trace's I/Os, or those of some of its processes, on their way.
 #[derive(Clone, Debug)]
@@ -55,8 +55,8 @@ impl Replay {
         job: &JobSpec,
         spec: &ReplaySpec,
         file_sizes: &[u64],
-    ) -> Result<Replay, SpecError> {
-        let wrong = |message: String| SpecError {
+    ) -> Result<Replay, JobError> {
+        let wrong = |message: String| JobError {
             job: job.name.clone(),
             key: "replay",
             message,

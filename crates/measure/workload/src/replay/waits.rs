@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::op::Op;
-use crate::time::Time;
 use crate::traced::Schedule;
+use base::time::Time;
 
 /// The processes of one thread.
 #[derive(Clone, Debug)]

@@ -1,12 +1,13 @@
 //! The I/Os of a trace as a replay needs them: when, where, how large, whose, and how long they took.
 
+use base::SECTOR_BYTES;
 use std::fmt::Write;
 
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::op::OpKind;
-use crate::time::Time;
+use base::time::Time;
 
 /// One I/O of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +106,6 @@ pub struct ScheduleSummary {
     /// For each device, how many regions of it are touched.
     pub regions: Vec<u64>,
 }
-
-const SECTOR_BYTES: u64 = 512;
 
 impl Schedule {
     /// The I/Os in the order of arrival; devices and processes by their numbers.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::schedule::Schedule;
-use crate::time::Time;
+use base::time::Time;
 
 /// What a job that replays offers, instead of what it would draw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -7,8 +7,6 @@ use proptest::prelude::*;
 mod changed_seeds;
 #[path = "../../../../../fuzz/properties/job_spec.rs"]
 mod job_spec;
-#[path = "../../../../../fuzz/properties/units.rs"]
-mod units;
 
 use changed_seeds::{changed_seed, seeds};
 
@@ -52,7 +50,6 @@ fn seeds_reach_beyond_the_parser() {
 
 #[test]
 fn seeds_keep_the_properties() {
-    seeds("units").iter().for_each(|seed| units::check(seed));
     seeds("job_spec")
         .iter()
         .for_each(|seed| job_spec::check(seed));
@@ -62,20 +59,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn any_text_keeps_the_properties_of_units(text in ".*", number in "[0-9_.]{0,40}[ ]?[a-zA-Zµ/]{0,4}") {
-        units::check(text.as_bytes());
-        units::check(number.as_bytes());
-    }
-
-    #[test]
-    fn changed_seeds_keep_the_properties(unit in changed_seed("units"), spec in changed_seed("job_spec")) {
-        units::check(&unit);
+    fn changed_seeds_keep_the_properties(spec in changed_seed("job_spec")) {
         job_spec::check(&spec);
     }
 
     #[test]
     fn any_bytes_keep_the_properties(bytes: Vec<u8>) {
-        units::check(&bytes);
         job_spec::check(&bytes);
     }
 

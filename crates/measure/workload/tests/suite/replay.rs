@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use crate::fixture::uniform_reads;
+use base::time::Time;
 use proptest::prelude::*;
 use workload::job::{Job, Next, Op, OpKind};
 use workload::replay::ReplayRecord;
 use workload::spec::{JobSpec, Until};
-use workload::time::Time;
 use workload::traced::{
     Mapping, Process, ReplaySpec, Schedule, ScheduledIo, Side, Timing, TraceChoice, TracedDevice,
 };

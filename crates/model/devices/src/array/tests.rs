@@ -278,7 +278,7 @@ proptest! {
 #[test]
 fn memory_is_bounded_by_what_is_under_way() {
     let mut array = with(|spec| spec.cache.write_bytes = 64 << 10);
-    let mut stream = workload::rng::stream(3, 0);
+    let mut stream = base::rng::stream(3, 0);
     let kinds: Vec<(u8, u64, u32)> = (0..2000)
         .map(|_| (stream.below(4) as u8, stream.below(190_000), 8))
         .collect();

@@ -122,7 +122,7 @@ fn a_written_sector_is_not_read_from_an_old_segment() {
 
 #[test]
 fn the_nearest_first_does_not_starve_what_is_far_away() {
-    let mut stream = workload::rng::stream(2, 0);
+    let mut stream = base::rng::stream(2, 0);
     let mut reads: Vec<Command> = (0..3000)
         .map(|_| command(Direction::Read, stream.below(50) * 8, 8))
         .collect();

@@ -233,7 +233,7 @@ impl Directory {
 
 #[cfg(test)]
 mod tests {
-    use workload::rng;
+    use base::rng;
 
     use super::*;
 

@@ -44,8 +44,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use base::rng;
 use trace::event::Device;
-use workload::rng;
 
 use crate::actor::{Actor, Caller};
 use crate::effect::{BlockIo, Effect, FlushNumber};

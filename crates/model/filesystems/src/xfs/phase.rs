@@ -2,8 +2,8 @@
 
 use std::ops::Deref;
 
+use base::rng;
 use workload::metadata::MetadataPhase;
-use workload::rng;
 
 use super::site::Site;
 use super::switches::Comm;

@@ -5,7 +5,7 @@
 //! The numbers themselves are not simulated: of random ones, the median of three lies where the median of three uniform
 //! draws does, and in proportion as the scan from the left comes forward the one from the right comes back.
 
-use workload::rng::Stream;
+use base::rng::Stream;
 
 use super::pages::PAGE_BYTES;
 use events::time::Time;
@@ -231,7 +231,7 @@ fn median_of_three(stream: &mut Stream) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::rng::stream;
+    use base::rng::stream;
 
     const PAGES: u64 = 300;
 

@@ -1,6 +1,6 @@
 //! A sorting process or the kernel's daemon, as far as it has come.
 
-use workload::usage::Usage;
+use base::usage::Usage;
 
 use super::pages::PageNumber;
 use super::quicksort::{Sort, Touch};

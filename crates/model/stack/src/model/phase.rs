@@ -1,9 +1,9 @@
 //! A phase as the world takes it, and what of it the model has no mechanism for.
 
+use base::time::Time;
 use workload::check_phase::check_stops;
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{Arrival, JobSpec};
-use workload::time::Time;
 
 use crate::machine::MachineSpec;
 use crate::world::{self, Path, PhaseSpec};

@@ -108,7 +108,10 @@ fn who_sorts_and_who_reads_share_a_drive() {
 /// Reads of a file of 16 MiB through the page cache beside processes that have so much of 32 MiB: how many reads there were
 /// in 20 s, and how many bytes the processes swapped.
 fn beside_processes(kernel: &str, process_mib: u64) -> (u64, f64) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../machines/quad-xeon.toml");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../machines/quad-xeon.toml"
+    );
     let mut spec = shipped(path.as_ref());
     spec["kernel"] = json!(kernel);
     spec["memory"] = json!({ "bytes": 32 << 20 });

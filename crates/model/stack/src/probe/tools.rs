@@ -33,7 +33,7 @@ impl Drop for Written {
 
 /// Four tasks, of which two read and two write, behind CFQ in a queue that plugs and has few requests.
 fn written() -> Written {
-    let mut stream = workload::rng::stream(1, 0);
+    let mut stream = base::rng::stream(1, 0);
     let mut next = [0, 100_000, 200_000, 300_000];
     let load: Vec<Arrival> = (0..BIOS)
         .map(|n| {

@@ -1,6 +1,6 @@
 //! CPUs at work for the world: tasks that run, bios that enter queues, requests that are completed.
 
-use workload::rng::stream;
+use base::rng::stream;
 
 use super::cpus::Finished;
 use super::{GroupSpec, PhaseSpec, World};

@@ -25,7 +25,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use workload::usage::Usage;
+use base::usage::Usage;
 
 use crate::key_reader::KeyReader;
 use block_layer::completion::Counters;

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
+use base::rng::stream;
+use base::usage::{Sample, Samples, Usage};
 use workload::assemble::GroupMeasured;
-use workload::job::{Job, SpecError};
+use workload::job::{Job, JobError};
 use workload::phase::StopsWith;
-use workload::rng::stream;
 use workload::spec::JobSpec;
-use workload::usage::{Sample, Samples, Usage};
 
 use super::task::{Again, RunningJob, State, Task};
 use super::{Event, FileLayout, Path, Progress, World};
@@ -184,7 +184,7 @@ impl World {
             .jobs
             .iter()
             .map(|spec| {
-                let job = Job::new(spec, sizes).map_err(|error: SpecError| PhaseError::Job {
+                let job = Job::new(spec, sizes).map_err(|error: JobError| PhaseError::Job {
                     name: spec.name.clone(),
                     error: error.to_string(),
                 })?;

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use base::rng::Stream;
+use base::usage::{Sample, Samples, Usage};
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op};
 use workload::measure::{Measure, Measured, Verdict};
-use workload::rng::Stream;
-use workload::usage::{Sample, Samples, Usage};
 
 use block_layer::Priority;
 use events::slab::Id;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base::time::Time;
 use workload::job::{Job, Next, Op};
-use workload::time::Time;
 
 /// One operation's life.
 #[derive(Clone, Copy, Debug, PartialEq)]

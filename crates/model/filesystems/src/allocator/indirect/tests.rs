@@ -1,7 +1,7 @@
 //! The rules of ext2 and ext3, and the experiment of seed 003 with bmap.
 
 use super::*;
-use workload::rng::{Stream, stream};
+use base::rng::{Stream, stream};
 
 const EXT2: SetAside = SetAside::Preallocation { blocks: 8 };
 

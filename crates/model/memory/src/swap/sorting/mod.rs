@@ -7,8 +7,8 @@ mod waits;
 
 use std::collections::BTreeMap;
 
-use workload::rng::stream;
-use workload::usage::Usage;
+use base::rng::stream;
+use base::usage::Usage;
 
 use crate::swap::effect::Effect;
 use crate::swap::pages::{Memory, PAGE_BYTES, PageNumber, PageState};

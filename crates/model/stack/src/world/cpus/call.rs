@@ -1,9 +1,9 @@
 //! What tasks do on a CPU, and what they use of it.
 
+use base::usage::Usage;
 use block_layer::TaskId;
 use events::smp::TaskUsage;
 use events::time::Time;
-use workload::usage::Usage;
 
 /// What a task does on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ mod runner;
 mod simple;
 mod spec;
 
+use base::usage::Usage;
 use block_layer::completion::Counters;
 use block_layer::scheduler::hooks::Hooks;
 use block_layer::{Bio, Request, TaskId};
@@ -27,7 +28,6 @@ pub(crate) use simple::CALL_NS_MAX;
 pub use simple::CpuSpec;
 use simple::Simple;
 pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
-use workload::usage::Usage;
 
 /// The CPUs of a machine.
 #[derive(Debug)]

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use super::call::{Call, Calling, Used};
 use super::outcome::{Finished, Later, Reminder, Turn};
 use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
+use base::usage::Usage;
 use block_layer::TaskId;
 use block_layer::scheduler::hooks::{HookLock, Hooks};
 use events::smp::{Context, TaskUsage};
 use events::time::Time;
-use workload::usage::Usage;
 
 /// CPUs as a number, and what calls cost on them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// A job that cannot be run: which one, which key, what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("job \"{job}\": {key}: {message}")]
-pub struct SpecError {
+pub struct JobError {
     /// The job's name.
     pub job: String,
     /// The field of `JobSpec`.
