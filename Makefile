@@ -63,6 +63,7 @@ check: check-rust check-python check-built ## format, lints, types, stubs, citat
 check-rust: $(VENV)/made.stamp
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --package iolab-bindings --no-default-features -- -D warnings
 
 check-python: $(VENV)/dev.stamp
 	$(BIN)/ruff check

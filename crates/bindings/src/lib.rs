@@ -5,8 +5,11 @@
 mod file_extents;
 mod json_schema;
 mod metadata;
+#[cfg(feature = "model")]
 mod model;
 mod probes;
+#[cfg(feature = "model")]
+mod simulation;
 mod sums;
 mod traces;
 
@@ -18,7 +21,8 @@ use engine::{RunError, StartError};
 use file_extents::extents;
 use json_schema::schema;
 use metadata::MetadataLoad;
-use model::{Model, drive_sizes, unread_keys};
+#[cfg(feature = "model")]
+use model::{Model, drive_sizes, time_tunables_ns, unread_keys};
 use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -33,11 +37,14 @@ use workload::steady;
 mod _native {
     #[pymodule_export]
     use super::{
-        IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort, TraceJob,
-        TraceRows, TraceSchedule, TraceWatch, build_profile, check_load, drive_sizes, extents,
-        features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate,
-        schema, steady_cut, time_tunables_ns, toml_lines, trace_columns, unread_keys, zstd,
+        IoLog, Load, LogDirection, Memory, MetadataLoad, Probes, RowGroups, Sort, TraceJob,
+        TraceRows, TraceSchedule, TraceWatch, build_profile, check_load, extents, features,
+        format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate, schema,
+        steady_cut, toml_lines, trace_columns, zstd,
     };
+    #[cfg(feature = "model")]
+    #[pymodule_export]
+    use super::{Model, drive_sizes, time_tunables_ns, unread_keys};
 }
 
 /// What verification remembers between the phases of one trial.
@@ -120,12 +127,6 @@ fn features(py: Python<'_>) -> PyResult<String> {
 fn check_load(phase_json: &str) -> PyResult<()> {
     let phase = specification("phase specification", phase_json)?;
     workload::check_phase::check_phase(&phase).map_err(value_error)
-}
-
-/// What one unit of each scheduler tunable that is a time is in nanoseconds, as JSON.
-#[pyfunction]
-fn time_tunables_ns() -> PyResult<String> {
-    json(&stack::time_tunables_ns())
 }
 
 /// "release" or "debug".

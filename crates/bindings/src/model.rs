@@ -3,16 +3,15 @@
 use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
-use engine::Simulation;
+use base::SpecError;
 use engine::extents::Bounds;
-use engine::simulation::NoPhase;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::Value;
-use stack::SpecError;
 use stack::machine::MachineSpec;
 use stack::model::{self, ObservedPhase};
 
+use crate::simulation::{NoPhase, Simulation};
 use crate::{json, specification, timeout};
 
 /// Switched on; its phases run one after the other.
@@ -94,6 +93,12 @@ pub fn unread_keys(
         .into_iter()
         .map(|found| (found.key, found.read_when))
         .collect())
+}
+
+/// What one unit of each scheduler tunable that is a time is in nanoseconds, as JSON.
+#[pyfunction]
+pub fn time_tunables_ns() -> PyResult<String> {
+    json(&stack::time_tunables_ns())
 }
 
 /// How many bytes each drive of a machine has.

@@ -94,6 +94,7 @@ pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
+/// Wall-clock time, in nanoseconds since 1970.
 pub fn unix_ns() -> u64 {
     clock_ns(libc::CLOCK_REALTIME)
 }

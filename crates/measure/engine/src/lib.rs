@@ -10,9 +10,9 @@ pub mod handle;
 pub mod marker;
 pub mod memory;
 pub mod metadata;
+pub mod panics;
 pub mod probe;
 pub mod schedule_file;
-pub mod simulation;
 pub mod sorter;
 pub mod trace_file;
 
@@ -28,18 +28,17 @@ mod files;
 mod group;
 mod io_log;
 mod outcome;
-mod panics;
 mod progress;
 mod setup;
 mod sleep;
 mod usage;
 mod worker;
 
+pub use clock::unix_ns;
 pub use error::{RunError, StartError};
 pub use features::{Features, features};
 pub use handle::{Handle, start};
 pub use memory::Memory;
-pub use simulation::Simulation;
 pub use sorter::{Sort, SortSpec};
 
 /// How this library was compiled: `release`, `checked` (optimised, with assertions and overflow checks: what a checkout

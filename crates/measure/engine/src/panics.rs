@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::panic::{set_hook, take_hook};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::process::abort;
 use std::sync::Once;
 
@@ -25,6 +25,11 @@ pub fn end_the_process() {
         }));
     });
     ENDS_THE_PROCESS.set(true);
+}
+
+/// What `work` yields, or what its panic said. Nothing that it leaves half done is looked at again.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic))
 }
 
 /// What a caught panic said.
@@ -78,11 +83,10 @@ mod tests {
 
     #[test]
     fn a_caught_panic_has_its_message() {
-        let formatted = std::panic::catch_unwind(|| panic!("{} slots", 3)).unwrap_err();
-        assert_eq!(message(&*formatted), "3 slots");
-        let plain = std::panic::catch_unwind(|| panic!("no slots")).unwrap_err();
-        assert_eq!(message(&*plain), "no slots");
-        let odd = std::panic::catch_unwind(|| std::panic::panic_any(3)).unwrap_err();
-        assert_eq!(message(&*odd), "a panic without a message");
+        let said = |work: fn()| caught(work).unwrap_err();
+        assert_eq!(said(|| panic!("{} slots", 3)), "3 slots");
+        assert_eq!(said(|| panic!("no slots")), "no slots");
+        let odd = said(|| std::panic::panic_any(3));
+        assert_eq!(odd, "a panic without a message");
     }
 }

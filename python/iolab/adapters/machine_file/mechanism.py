@@ -3,12 +3,11 @@ rest."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from iolab import _native
+from iolab.adapters.machine_file import model
 from iolab.adapters.machine_file.check import cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
@@ -104,7 +103,7 @@ def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[
     (crates/model/stack/src/key_reader.rs)."""
     if not keys:
         return {}
-    return dict(_native.unread_keys(json.dumps(machine), json.dumps([_as_used(phase) for phase in phases]), list(keys)))
+    return model.unread_keys(machine, [_as_used(phase) for phase in phases], keys)
 
 
 def _as_used(phase: Phase) -> dict[str, object]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from iolab import _native
 from iolab.adapters import control, machine_file
 from iolab.adapters.host import load, outcome
 from iolab.adapters.host.extents import examined
@@ -153,7 +152,7 @@ def _for_model(probe: str, options: ProbeOptions) -> ProbeOptions:
 
 def _switched_on(machine: native.MachineFile, controls: Mapping[str, Any]) -> _native.Model:
     try:
-        return _native.Model(json.dumps(machine))
+        return machine_file.switched_on(machine)
     except ValueError as error:
         told = machine_file.InvalidMachine.told_by(error)
         if told.is_of_cell and "affinity" in controls:

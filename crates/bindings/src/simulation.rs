@@ -2,20 +2,17 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use stack::SpecError;
+use base::SpecError;
+use engine::panics::caught;
+use engine::{BUILD_PROFILE, schedule_file, unix_ns};
 use stack::machine::MachineSpec;
 use stack::model::{AnyPhase, Model, ObservedPhase, Record};
 use workload::record::Snapshot;
-
-use crate::BUILD_PROFILE;
-use crate::clock::unix_ns;
-use crate::{panics, schedule_file};
 
 /// A machine, switched on. Its phases run one after the other.
 pub struct Simulation {
@@ -84,7 +81,7 @@ impl Simulation {
         std::thread::Builder::new()
             .name("iolab-model".into())
             .spawn(move || {
-                let done = told(move || {
+                let done = caught(move || {
                     let started_unix_ns = unix_ns();
                     model.run(|snapshot| {
                         *lock(&shared.snapshot) = Some(snapshot);
@@ -165,36 +162,6 @@ impl Simulation {
     }
 }
 
-/// What `work` yields, or what its panic said. Nothing that it leaves half done is looked at again.
-fn told<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panics::message(&*panic))
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_models_panic_said_is_told_to_whoever_waits() {
-        let (outbox, receiver) = channel();
-        let simulation = Simulation {
-            state: Mutex::new(State::Running(receiver)),
-            shared: Arc::default(),
-        };
-        let panicked = std::thread::spawn(move || {
-            outbox
-                .send(told(|| panic!("a request completed twice: {}", 7)))
-                .unwrap();
-        });
-        let busy = simulation.wait(Duration::from_secs(10)).unwrap_err();
-        panicked.join().unwrap();
-        let said = "the model panicked: a request completed twice: 7";
-        assert_eq!(busy.to_string(), said);
-        let after = simulation.between_phases(|_| ()).unwrap_err();
-        assert_eq!(after.to_string(), "the model's thread has died");
-    }
 }
