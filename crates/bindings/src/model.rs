@@ -1,9 +1,8 @@
 //! A simulated machine.
 
-use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
-use base::SpecError;
+use base::{SECTOR_BYTES, SpecError};
 use engine::extents::Bounds;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -3,11 +3,11 @@
 //! Source: `include/trace/events/block.h` of 5.x and 6.x (docs/model/sources/traces.md#ftrace). Requests are written without
 //! their I/O priority, as until Linux 6.10. Times are rounded to microseconds, as tracefs does.
 
-use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::event::{Step, TraceEvent, rwbs};
+use base::SECTOR_BYTES;
 
 /// A text under way. What is added must be in the order of time.
 #[derive(Clone, Debug)]

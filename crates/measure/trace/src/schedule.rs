@@ -1,8 +1,8 @@
 //! From a trace's events to what a replay offers: each I/O once, with its arrival, its place and whose it is.
 
-use base::SECTOR_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
+use base::SECTOR_BYTES;
 use workload::job::OpKind;
 use workload::traced::{Process, Schedule, ScheduledIo, Side, TraceChoice, TracedDevice};
 

@@ -5,12 +5,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use block_layer::plug::PlugRules;
-use block_layer::pool::PoolRules;
 use block_layer::scheduler::spec::{SchedulerSpec, Surroundings};
-use block_layer::{
-    Bio, Direction, Merges, Priority, QueueMap, QueueRules, RequestQueue, Submitted, TagWaking,
-};
+use block_layer::{Bio, Direction, Priority, QueueMap, RequestQueue, Submitted};
+use kernels::hardware_queue::TagWaking;
+use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 
 const REQUESTS: u32 = 1_000_000;
 const SERVICE_NS: u64 = 10_000;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::{QueueMap, RequestId};
-use events::time::Time;
+use kernels::hardware_queue::Runs;
 
 /// A device's queues as the block layer sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,15 +16,6 @@ pub struct HardwareRules {
     pub shared_tags: bool,
     /// When they are run.
     pub runs: Runs,
-}
-
-/// When queues ask their scheduler for requests, apart from new requests, its timers, and tags that were waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Runs {
-    /// After each completion: drivers of queues before blk-mq, and SCSI's until 5.9 (`scsi_run_queue_async`).
-    pub after_completions: bool,
-    /// So long after the scheduler had requests and gave none; None: not for that.
-    pub again_after_ns: Option<Time>,
 }
 
 impl HardwareRules {

@@ -5,8 +5,8 @@
 pub mod completion;
 mod event;
 mod hardware;
-pub mod plug;
-pub mod pool;
+mod plug;
+mod pool;
 mod queue;
 mod queue_map;
 mod request;
@@ -17,14 +17,13 @@ mod wbt;
 
 pub use base::SECTOR_BYTES;
 pub use event::{EventKind, QueueEvent};
-pub use hardware::{HardwareRules, Runs};
-pub use queue::{Counts, Merges, QueueRules, RequestQueue, Submitted};
-pub use queue_map::{QueueMap, QueueSpread};
+pub use hardware::HardwareRules;
+pub use queue::{Counts, RequestQueue, Submitted};
+pub use queue_map::QueueMap;
 
 pub use request::{
     Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, Request, RequestId, Requests, Sector,
     Side, TaskId,
 };
-pub use tag_waiters::TagWaking;
 pub use task_plug::TaskPlug;
 pub use wbt::WbtRules;

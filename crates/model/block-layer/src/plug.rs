@@ -2,55 +2,8 @@
 //!
 //! Source: docs/model/sources/plugging.md#plugging.
 
-use events::time::{MILLISECOND, Time};
-
-/// When a queue that was plugged by an insertion into its emptiness lets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlugRules {
-    /// Whether an insertion into an empty queue plugs it at all.
-    pub plugs: bool,
-    /// Outstanding requests that are not at the device yet.
-    pub unplug_at: Option<u32>,
-    /// Time after plugging at which the queue unplugs by itself; None: never.
-    pub unplug_after_ns: Option<Time>,
-    /// The driver leaves the request at the device in the queue, which so is not empty (`head_active` of 2.4; IDE drivers
-    /// until 2.6).
-    pub head_stays: bool,
-}
-
-impl PlugRules {
-    /// With a driver that leaves the request at the device in the queue, or one that does not.
-    pub fn with_head(self, stays: bool) -> PlugRules {
-        PlugRules {
-            head_stays: stays,
-            ..self
-        }
-    }
-
-    /// 2.4 and 2.5.59: only who waits, runs out of requests, or kicks writeback unplugs.
-    pub const EXPLICIT: PlugRules = PlugRules {
-        plugs: true,
-        unplug_at: None,
-        unplug_after_ns: None,
-        head_stays: false,
-    };
-
-    /// -mm of 2.5.5x and 2.5.60 to 2.6.38: at 4 requests or after 3 ms as well.
-    pub const SELF: PlugRules = PlugRules {
-        plugs: true,
-        unplug_at: Some(4),
-        unplug_after_ns: Some(3 * MILLISECOND),
-        head_stays: false,
-    };
-
-    /// Non-rotational devices with tags, and 2.6.39 on: the queue is never plugged (tasks plug for themselves).
-    pub const NONE: PlugRules = PlugRules {
-        plugs: false,
-        unplug_at: None,
-        unplug_after_ns: None,
-        head_stays: false,
-    };
-}
+use events::time::Time;
+use kernels::queue::PlugRules;
 
 /// The plug of one queue.
 #[derive(Clone, Debug)]

@@ -6,96 +6,9 @@
 use std::collections::VecDeque;
 
 use crate::TaskId;
-use crate::tag_waiters::{TagWaiters, TagWaking};
-use events::time::{MILLISECOND, Time};
-
-/// How a kernel shares its requests out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolRules {
-    /// Requests of one class.
-    pub requests: u32,
-    /// With this many allocated, a class is congested; it stays so until fewer than `uncongested_below` are.
-    pub congested_from: u32,
-    /// Congestion ends with fewer allocated requests than this.
-    pub uncongested_below: u32,
-    /// When a task that waits for a request is woken.
-    pub waking: Waking,
-    /// Whoever has waited looks again whether another request takes its bio, before it tries to get one (`again` in
-    /// `__make_request`, until 2.6.12).
-    pub merges_after_waiting: bool,
-}
-
-/// How a kernel wakes tasks that found no free request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waking {
-    /// One waiter is woken when this many of its class are free, so that it can take a run of them.
-    WhenFree(u32),
-    /// Who finds the class empty, or is woken, may go on for so many requests or so long, beyond the class up to half
-    /// as many again; one waiter is woken for each request that is freed.
-    Batching {
-        /// How many requests a batch has.
-        requests: u32,
-        /// How long a batch lasts.
-        time_ns: Time,
-    },
-    /// Tags of blk-mq: all I/O shares them.
-    Tags(TagWaking),
-}
-
-impl PoolRules {
-    /// 128 requests, half for each direction; a waiter is woken when 32 are free.
-    pub const LINUX_2_4_20: PoolRules = PoolRules {
-        requests: 64,
-        congested_from: 64,
-        uncongested_below: 64,
-        waking: Waking::WhenFree(32),
-        merges_after_waiting: true,
-    };
-
-    /// 128 for each direction; congested with fewer than 15 free until more than 17 are.
-    pub const LINUX_2_5_59: PoolRules = PoolRules {
-        requests: 128,
-        congested_from: 128 - 14,
-        uncongested_below: 128 - 17,
-        waking: Waking::WhenFree(8),
-        merges_after_waiting: true,
-    };
-
-    /// `nr_requests` of blk-mq. With a scheduler that is twice the depth of a hardware queue, at most 256, for each;
-    /// without, its depth.
-    pub const fn tags(requests: u32, waking: TagWaking) -> PoolRules {
-        PoolRules {
-            requests,
-            // blk-mq knows no congestion.
-            congested_from: u32::MAX,
-            uncongested_below: u32::MAX,
-            waking: Waking::Tags(waking),
-            merges_after_waiting: false,
-        }
-    }
-
-    /// `nr_requests` of 2.6 (`blk_queue_congestion_threshold`).
-    pub const fn with_requests(self, requests: u32) -> PoolRules {
-        PoolRules {
-            requests,
-            congested_from: requests - requests / 8 + 1,
-            uncongested_below: requests - requests / 8 - requests / 16 - 1,
-            ..self
-        }
-    }
-
-    /// 128 for sync and async I/O each.
-    pub const LINUX_2_6_35: PoolRules = PoolRules {
-        requests: 128,
-        congested_from: 113,
-        uncongested_below: 103,
-        waking: Waking::Batching {
-            requests: 32,
-            time_ns: 20 * MILLISECOND,
-        },
-        merges_after_waiting: false,
-    };
-}
+use crate::tag_waiters::TagWaiters;
+use events::time::Time;
+use kernels::queue::{PoolRules, Waking};
 
 /// The requests of one class: of a direction, or of sync or async I/O.
 #[derive(Clone, Debug)]
@@ -300,6 +213,9 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
+    use events::time::MILLISECOND;
+    use kernels::hardware_queue::TagWaking;
+
     use super::*;
 
     fn filled(rules: PoolRules) -> Pool {

@@ -5,27 +5,13 @@
 //! other (4.0, 4.10) are inferred.
 
 use events::smp::{Distance, Topology};
+use kernels::hardware_queue::QueueSpread;
 
 /// By CPU, its hardware queue; each queue has at least one CPU if there are no more queues than CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueMap {
     by_cpu: Vec<u16>,
     queues: u16,
-}
-
-/// How a kernel spreads CPUs over hardware queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueSpread {
-    /// 3.13 to 3.19: runs of CPUs, each as long as the longest has to be, so that the last queues may have none; threads
-    /// of a core share one.
-    EqualRuns,
-    /// 4.0 to 4.9: over all queues in proportion; threads of a core share one.
-    Proportional,
-    /// From 4.10 on for devices with interrupts that the kernel manages (PCI): each NUMA node has its part of the queues,
-    /// and each queue a run of the node's CPUs.
-    ByNode,
-    /// 4.10 to 6.2 for devices without such interrupts (`null_blk`): in turn; further threads of a core that has one join it.
-    InTurn,
 }
 
 impl QueueMap {

@@ -8,19 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::TaskId;
-
-/// Which tasks a kernel wakes when tags are freed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TagWaking {
-    /// 3.13 to 3.15: all, for each tag; who came last first.
-    All,
-    /// 3.16 to 4.17: all of one wait queue for each batch of tags; who came last first.
-    AllOfOne,
-    /// 4.18 to 6.1: of one wait queue as many as the batch has tags.
-    BatchOfOne,
-    /// From 6.2 on: as many as the batch has tags, of as many wait queues as it takes.
-    Batch,
-}
+use kernels::hardware_queue::TagWaking;
 
 /// `SBQ_WAIT_QUEUES`.
 const QUEUES: usize = 8;

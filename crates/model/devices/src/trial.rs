@@ -1,9 +1,9 @@
 //! Tests drive any device with this: every command completes once, and Little's law holds.
 
-use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
 use crate::{Command, Device};
+use base::SECTOR_BYTES;
 use block_layer::{Direction, Sector};
 use events::station::Station;
 use events::time::{SECOND, Time};

@@ -1,7 +1,7 @@
 //! What is called, how large its messages are, and how they are put before the device.
 
 use super::operation::Operation;
-use super::spec::TransportRules;
+use kernels::rpcrdma::TransportRules;
 
 /// One RPC call that a thread makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What holds for every client and every load.
 
+use kernels::rpcrdma::TransportVariant;
 use proptest::prelude::*;
 
 use super::call::{Call, DATA_BYTES_MAX};
@@ -7,7 +8,7 @@ use super::closed_system::{ClosedSystem, Load};
 use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
 use super::operation::Operation;
-use super::spec::{IommuMode, Kernel, NfsSpec};
+use super::spec::{IommuMode, NfsSpec};
 use super::task::Stage;
 use super::tests::machine;
 use events::component::{Component, hold_contract};
@@ -16,7 +17,7 @@ use events::time::Time;
 /// Few slots and credits, so that they run out; wake-ups and acknowledgements of any length, so that either half of a call
 /// may be the last.
 fn clients() -> impl Strategy<Value = NfsSpec> {
-    let kernel = prop::sample::select(vec![Kernel::Before, Kernel::After]);
+    let kernel = prop::sample::select(vec![TransportVariant::Before, TransportVariant::After]);
     let modes = vec![IommuMode::None, IommuMode::Lazy, IommuMode::Strict];
     let transport = (
         2..24u16,

@@ -38,6 +38,5 @@ pub use mount::{Completed, Mount};
 pub use mountstats::Mounted;
 pub use operation::Operation;
 pub use spec::{
-    CostSpec, IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, ProcessSpec, ServerSpec,
-    TransportRules, TransportSpec,
+    CostSpec, IommuMode, IommuSpec, NfsSpec, PerOperation, ProcessSpec, ServerSpec, TransportSpec,
 };

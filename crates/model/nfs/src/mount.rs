@@ -8,13 +8,14 @@ use super::fifo::{Fifo, Worker};
 use super::iommu::{Demand, FLUSH_TIMEOUT_NS, Iommu, User};
 use super::ring::SendRing;
 use super::slots::{Credits, Slots};
-use super::spec::{NfsSpec, TransportRules};
+use super::spec::NfsSpec;
 use super::stages::Tasks;
 use super::task::{Stage, Task, TaskId};
 use events::SpecError;
 use events::event_queue::EventQueue;
 use events::station::{Station, Violation};
 use events::time::Time;
+use kernels::rpcrdma::TransportRules;
 
 /// An NFS client over RDMA with its server, from a call to its release.
 #[derive(Clone, Debug)]

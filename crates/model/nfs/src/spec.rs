@@ -1,5 +1,6 @@
 //! The client, its IOMMU and its server as a file describes them.
 
+use kernels::rpcrdma::{TransportRules, TransportVariant};
 use serde::Deserialize;
 
 use super::operation::Operation;
@@ -32,7 +33,7 @@ pub struct NfsSpec {
 #[serde(deny_unknown_fields)]
 pub struct TransportSpec {
     /// Whose rules hold where nothing is set.
-    pub kernel: Kernel,
+    pub kernel: TransportVariant,
     /// See `TransportRules::slots`; null: the kernel's.
     #[schemars(range(min = 2, max = SLOTS_MAX))]
     pub slots: Option<u16>,
@@ -52,35 +53,6 @@ pub struct TransportSpec {
     pub send_fragments_max: Option<u16>,
     /// See `TransportRules::data_placement`; null: the kernel's.
     pub data_placement: Option<bool>,
-}
-
-/// Kernels before and after small messages are pulled up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kernel {
-    /// 5.4: data are mapped always; send buffers have 1024 bytes.
-    Before,
-    /// 5.10: what is shorter than the send buffer is pulled up; send buffers have 2048 bytes.
-    After,
-}
-
-/// What a transport goes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TransportRules {
-    /// Requests at once (`RPCRDMA_DEF_SLOT_TABLE`).
-    pub slots: u16,
-    /// What the server grants with each reply; 1 before the first.
-    pub credits: u16,
-    /// Of a message with its transport header, the smaller of both sides' (1024 if the peer says nothing).
-    pub inline_bytes: u32,
-    /// Copy a message that fits the send buffer behind its head instead of mapping its pages.
-    pub pull_up: bool,
-    /// Of a slot, at first.
-    pub send_buffer_bytes: u32,
-    /// Scatter/gather elements that the device takes.
-    pub send_fragments_max: u16,
-    /// Not with integrity or privacy (krb5i, krb5p): then large messages go whole as a chunk.
-    pub data_placement: bool,
 }
 
 /// Mean times of the client's steps; the two spreads say how they vary.
@@ -227,7 +199,7 @@ const TIME_MAX: Time = 60 * SECOND;
 impl NfsSpec {
     /// Refuses values outside their limits; the error names the key.
     pub fn check(&self) -> Result<(), SpecError> {
-        self.transport.rules().check()?;
+        check(&self.transport.rules())?;
         self.costs.check()?;
         self.iommu.check()?;
         self.server.check()?;
@@ -251,37 +223,18 @@ impl TransportSpec {
     }
 }
 
-impl Kernel {
-    /// What the kernel's transport goes by when nothing is set.
-    pub fn rules(self) -> TransportRules {
-        TransportRules {
-            slots: 128,
-            credits: 64,
-            inline_bytes: 4096,
-            pull_up: self == Kernel::After,
-            send_buffer_bytes: match self {
-                Kernel::Before => 1024,
-                Kernel::After => 2048,
-            },
-            send_fragments_max: 32,
-            data_placement: true,
-        }
-    }
-}
-
-impl TransportRules {
-    fn check(&self) -> Result<(), SpecError> {
-        within("transport.slots", u64::from(self.slots), 2, SLOTS_MAX)?;
-        let slots = u64::from(self.slots);
-        within("transport.credits", u64::from(self.credits), 1, slots)?;
-        let (least, most) = INLINE_BYTES;
-        let inline_bytes = u64::from(self.inline_bytes);
-        within("transport.inline_bytes", inline_bytes, least, most)?;
-        let buffer_bytes = u64::from(self.send_buffer_bytes);
-        within("transport.send_buffer_bytes", buffer_bytes, 64, most)?;
-        let fragments = u64::from(self.send_fragments_max);
-        within("transport.send_fragments_max", fragments, 3, 1024)
-    }
+/// Whether there can be such.
+fn check(rules: &TransportRules) -> Result<(), SpecError> {
+    within("transport.slots", u64::from(rules.slots), 2, SLOTS_MAX)?;
+    let slots = u64::from(rules.slots);
+    within("transport.credits", u64::from(rules.credits), 1, slots)?;
+    let (least, most) = INLINE_BYTES;
+    let inline_bytes = u64::from(rules.inline_bytes);
+    within("transport.inline_bytes", inline_bytes, least, most)?;
+    let buffer_bytes = u64::from(rules.send_buffer_bytes);
+    within("transport.send_buffer_bytes", buffer_bytes, 64, most)?;
+    let fragments = u64::from(rules.send_fragments_max);
+    within("transport.send_fragments_max", fragments, 3, 1024)
 }
 
 impl CostSpec {

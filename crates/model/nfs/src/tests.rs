@@ -7,10 +7,11 @@ use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
 use super::mountstats::Mounted;
 use super::operation::Operation;
-use super::spec::{IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, TransportSpec};
+use super::spec::{IommuMode, IommuSpec, NfsSpec, PerOperation, TransportSpec};
 use super::task::Stage;
 use events::Component;
 use events::time::{MILLISECOND, Time};
+use kernels::rpcrdma::{TransportRules, TransportVariant};
 
 const MACHINE: &str = include_str!("../../../../machines/mounts/nfs-rdma.toml");
 
@@ -19,7 +20,7 @@ pub(super) fn machine() -> NfsSpec {
 }
 
 /// Round numbers that do not vary.
-fn plain(kernel: Kernel) -> NfsSpec {
+fn plain(kernel: TransportVariant) -> NfsSpec {
     let mut spec = machine();
     spec.transport = TransportSpec {
         kernel,
@@ -123,7 +124,7 @@ fn messages_have_the_published_sizes() {
 
 #[test]
 fn a_message_is_pulled_up_if_it_is_shorter_than_the_send_buffer() {
-    let rules = Kernel::After.rules();
+    let rules = TransportVariant::After.rules();
     let placed = |data_bytes| write(data_bytes).placement(&rules, rules.send_buffer_bytes);
     assert_eq!(placed(1024), Placement::PulledUp { copied_bytes: 1024 });
     // 148 + 1896 = 2044 is the longest: the next multiple of four is the buffer's size.
@@ -139,25 +140,25 @@ fn a_message_is_pulled_up_if_it_is_shorter_than_the_send_buffer() {
 
 #[test]
 fn the_kernel_before_never_pulls_up() {
-    let rules = Kernel::Before.rules();
+    let rules = TransportVariant::Before.rules();
     let placed = write(256).placement(&rules, rules.send_buffer_bytes);
     assert_eq!(placed, Placement::Mapped { fragments: 1 });
 }
 
 #[test]
 fn what_is_too_long_for_inline_goes_as_a_chunk() {
-    let rules = Kernel::After.rules();
+    let rules = TransportVariant::After.rules();
     let placed = |data_bytes, rules| write(data_bytes).placement(rules, 2048);
     // 4096 less a full call header of 436.
     assert_eq!(placed(3512, &rules), Placement::Mapped { fragments: 1 });
     assert_eq!(placed(3516, &rules), Placement::DataChunk { pages: 1 });
-    let private = super::spec::TransportRules {
+    let private = TransportRules {
         data_placement: false,
         ..rules
     };
     assert_eq!(placed(8192, &private), Placement::MessageChunk { pages: 3 });
     // Three elements beside the pages.
-    let few = super::spec::TransportRules {
+    let few = TransportRules {
         send_fragments_max: 3,
         ..rules
     };
@@ -166,7 +167,7 @@ fn what_is_too_long_for_inline_goes_as_a_chunk() {
 
 #[test]
 fn a_pulled_up_write_takes_its_steps_one_after_the_other() {
-    let mut mount = Mount::new(&plain(Kernel::After), 1).unwrap();
+    let mut mount = Mount::new(&plain(TransportVariant::After), 1).unwrap();
     mount.submit(0, write(1000));
     let done = run_to_end(&mut mount);
     // Wake-up, encode, copy and transmit; network, service, wake-up, lookup; reply, wake-up, decode.
@@ -186,7 +187,7 @@ fn a_pulled_up_write_takes_its_steps_one_after_the_other() {
 
 #[test]
 fn a_mapped_write_is_not_complete_before_its_send_is_unmapped() {
-    let mut spec = plain(Kernel::Before);
+    let mut spec = plain(TransportVariant::Before);
     spec.costs.send_ack_ns = 40_000;
     let mut mount = Mount::new(&spec, 1).unwrap();
     mount.submit(0, write(1000));
@@ -204,7 +205,7 @@ fn a_mapped_write_is_not_complete_before_its_send_is_unmapped() {
 
 #[test]
 fn every_17th_pulled_up_send_is_signalled() {
-    let mut mount = Mount::new(&plain(Kernel::After), 1).unwrap();
+    let mut mount = Mount::new(&plain(TransportVariant::After), 1).unwrap();
     for tag in 0..170 {
         mount.submit(0, call(tag, Operation::Write, 1000));
     }
@@ -214,7 +215,7 @@ fn every_17th_pulled_up_send_is_signalled() {
 
 #[test]
 fn one_call_goes_before_the_first_reply_and_as_many_as_granted_after_it() {
-    let mut spec = plain(Kernel::After);
+    let mut spec = plain(TransportVariant::After);
     spec.transport.credits = Some(3);
     spec.server.threads = 64;
     spec.server.service_ns = both(MILLISECOND);
@@ -234,7 +235,7 @@ fn one_call_goes_before_the_first_reply_and_as_many_as_granted_after_it() {
 
 #[test]
 fn who_finds_no_slot_waits_in_the_backlog() {
-    let mut spec = plain(Kernel::After);
+    let mut spec = plain(TransportVariant::After);
     spec.transport.slots = Some(2);
     spec.transport.credits = Some(2);
     let mut mount = Mount::new(&spec, 1).unwrap();
@@ -253,7 +254,7 @@ fn who_finds_no_slot_waits_in_the_backlog() {
 
 #[test]
 fn a_full_ring_stops_the_sender() {
-    let mut spec = plain(Kernel::Before);
+    let mut spec = plain(TransportVariant::Before);
     spec.transport.slots = Some(2);
     spec.transport.credits = Some(2);
     spec.costs.send_ack_ns = MILLISECOND;
@@ -268,7 +269,7 @@ fn a_full_ring_stops_the_sender() {
 
 #[test]
 fn a_send_buffer_grows_for_a_larger_head() {
-    let mut spec = plain(Kernel::After);
+    let mut spec = plain(TransportVariant::After);
     spec.transport.send_buffer_bytes = Some(100);
     let mut mount = Mount::new(&spec, 1).unwrap();
     for _ in 0..3 {
@@ -283,7 +284,7 @@ fn a_send_buffer_grows_for_a_larger_head() {
 #[test]
 fn lazy_unmapping_flushes_after_256_addresses_or_10_ms() {
     let timer_ns = |writes: u64| {
-        let mut spec = plain(Kernel::Before);
+        let mut spec = plain(TransportVariant::Before);
         spec.iommu.mode = IommuMode::Lazy;
         let mut mount = Mount::new(&spec, 1).unwrap();
         for tag in 0..writes {
@@ -301,7 +302,7 @@ fn lazy_unmapping_flushes_after_256_addresses_or_10_ms() {
 
 #[test]
 fn without_an_iommu_mapping_is_nearly_free() {
-    let mut spec = plain(Kernel::Before);
+    let mut spec = plain(TransportVariant::Before);
     spec.iommu.mode = IommuMode::None;
     let mut mount = Mount::new(&spec, 1).unwrap();
     mount.submit(0, write(1000));
@@ -312,7 +313,7 @@ fn without_an_iommu_mapping_is_nearly_free() {
 
 #[test]
 fn large_records_go_by_chunks_and_are_counted() {
-    let mut mount = Mount::new(&plain(Kernel::After), 1).unwrap();
+    let mut mount = Mount::new(&plain(TransportVariant::After), 1).unwrap();
     mount.submit(0, write(65_536));
     mount.submit(0, call(1, Operation::Read, 65_536));
     run_to_end(&mut mount);
@@ -326,7 +327,7 @@ fn large_records_go_by_chunks_and_are_counted() {
 
 #[test]
 fn cpu_time_is_on_the_account_of_who_works() {
-    let mut closed = ClosedSystem::new(&plain(Kernel::After), 1).unwrap();
+    let mut closed = ClosedSystem::new(&plain(TransportVariant::After), 1).unwrap();
     closed.run(&Load {
         operation: Operation::Read,
         threads: 1,
@@ -345,7 +346,7 @@ fn cpu_time_is_on_the_account_of_who_works() {
 
 #[test]
 fn a_write_waits_for_one_more_work_item_than_a_read() {
-    let mut spec = plain(Kernel::After);
+    let mut spec = plain(TransportVariant::After);
     spec.process.spread = 0.0;
     spec.process.wait_ns = both(0);
     spec.process.completion_ns = 700;

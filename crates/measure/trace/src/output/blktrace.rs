@@ -1,6 +1,5 @@
 //! Files of blktrace, a file for each CPU, as blkparse and btt read them.
 
-use base::SECTOR_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -8,6 +7,7 @@ use super::in_order::InOrder;
 use super::record::Record;
 use super::remark::Remark;
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
+use base::SECTOR_BYTES;
 
 /// Writes such files.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! A log of I/Os as fio writes and replays it, version 3: microseconds, file, action, offset, length.
 
-use base::SECTOR_BYTES;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::in_order::InOrder;
 use crate::event::{Device, Op, Step, TraceEvent, WAIT_UNKNOWN};
+use base::SECTOR_BYTES;
 
 /// Which event an I/O's time is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

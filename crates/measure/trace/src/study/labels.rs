@@ -1,6 +1,5 @@
 //! Labels of what was counted, and reasons for figures that a trace does not determine.
 
-use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
 use super::group::{Group, GroupFigures};
@@ -8,6 +7,7 @@ use super::maps::Maps;
 use super::worst::Slow;
 use crate::event::{STEPS, Step};
 use crate::input::About;
+use base::SECTOR_BYTES;
 
 /// The classes of size, in sectors, go from here ...
 pub(super) const SMALLEST: u32 = 1;

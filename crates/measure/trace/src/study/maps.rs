@@ -1,8 +1,8 @@
 //! What happened when: columns over time that widen instead of growing, and maps of latency and place over time.
 
-use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
+use base::SECTOR_BYTES;
 use serde::Serialize;
 
 use super::keyed::Keyed;

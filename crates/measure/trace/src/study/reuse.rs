@@ -3,9 +3,9 @@
 //! Source: SHARDS (Waldspurger et al., FAST 2015): of a block that is in the sample, the distinct sampled blocks since its last
 //! access, divided by the rate of sampling, are its reuse distance.
 
-use base::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
+use base::SECTOR_BYTES;
 use serde::Serialize;
 
 /// Blocks of 4 KiB that were touched.

@@ -1,8 +1,8 @@
 //! The I/Os of a trace as a replay needs them: when, where, how large, whose, and how long they took.
 
-use base::SECTOR_BYTES;
 use std::fmt::Write;
 
+use base::SECTOR_BYTES;
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 

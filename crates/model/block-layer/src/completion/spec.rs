@@ -2,30 +2,12 @@
 
 use serde::Deserialize;
 
+pub use kernels::completion::CompletionVariant;
+
 use events::SpecError;
 use events::smp::Distance;
 use events::spec_error::within;
 use events::time::SECOND;
-
-/// Forms of the path from a device's interrupt to a completed request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CompletionVariant {
-    /// Linux to 2.6.27: a softirq where the interrupt landed.
-    Softirq,
-    /// February 2008, first variant: a function call on the target, which raises the softirq there. Inferred.
-    RemoteSoftirq,
-    /// February 2008, second variant: a thread for each CPU, with a lock and a list.
-    Thread,
-    /// 2.6.28: a list of calls for each CPU, an interrupt when it was empty; targets are groups of CPUs.
-    Grouped,
-    /// 3.1 and later: on the spot when the submitter shares a cache.
-    CacheAware,
-    /// blk-mq until 4.19: on the spot in the interrupt, or in the message to the submitter.
-    MultiQueueDirect,
-    /// blk-mq: on the spot in the interrupt, with a single hardware queue by softirq, or by the list of calls.
-    MultiQueue,
-}
 
 /// Cycles, unless the name says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -209,31 +191,6 @@ impl Affinity {
             }
         }
         Ok(())
-    }
-}
-
-impl CompletionVariant {
-    /// Whether `rq_affinity` can be 2.
-    fn has_exact(self) -> bool {
-        matches!(
-            self,
-            CompletionVariant::CacheAware
-                | CompletionVariant::MultiQueueDirect
-                | CompletionVariant::MultiQueue
-        )
-    }
-
-    /// As machine files have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            CompletionVariant::Softirq => "softirq",
-            CompletionVariant::RemoteSoftirq => "remote_softirq",
-            CompletionVariant::Thread => "thread",
-            CompletionVariant::Grouped => "grouped",
-            CompletionVariant::CacheAware => "cache_aware",
-            CompletionVariant::MultiQueueDirect => "multi_queue_direct",
-            CompletionVariant::MultiQueue => "multi_queue",
-        }
     }
 }
 

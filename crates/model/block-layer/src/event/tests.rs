@@ -1,16 +1,15 @@
 use std::collections::BTreeMap;
 
+use kernels::queue::{PlugRules, PoolRules, QueueRules};
 use proptest::prelude::*;
 
 use super::*;
-use crate::plug::PlugRules;
-use crate::pool::PoolRules;
+use crate::RequestQueue;
 use crate::scheduler::cfq::{Cfq, CfqTunables, Surroundings, Version};
 use crate::scheduler::deadline::{Deadline, DeadlineVariant};
 use crate::scheduler::invariants::tapped_queue::serve_tapped;
 use crate::scheduler::invariants::{self, Arrival};
 use crate::scheduler::noop::Noop;
-use crate::{QueueRules, RequestQueue};
 use EventKind::*;
 use events::time::MILLISECOND;
 

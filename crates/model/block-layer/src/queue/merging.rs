@@ -1,10 +1,10 @@
 //! Which request a bio joins, and which two requests become one.
 
 use super::RequestQueue;
-use super::rules::Merges;
 use crate::scheduler::OwnMerge;
 use crate::{Bio, EventKind, RequestId, Side};
 use events::time::Time;
+use kernels::queue::Merges;
 
 impl RequestQueue {
     /// The request that the bio can join, and at which end (`elv_merge`).

@@ -5,7 +5,6 @@
 
 mod merging;
 mod outcome;
-mod rules;
 mod tap;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -13,7 +12,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::event::Tap;
 use crate::hardware::{HardwareQueues, HardwareRules};
 use crate::plug::Plug;
-use crate::pool::{Pool, Waking};
+use crate::pool::Pool;
 use crate::scheduler::Scheduler;
 use crate::scheduler::hooks::Hooks;
 use crate::wbt::{Wbt, WbtRules};
@@ -21,8 +20,8 @@ use crate::{Bio, Direction, EventKind, Request, RequestId, Requests, Sector, Tas
 use events::slab::Slab;
 use events::station::{Station, Violation};
 use events::time::Time;
+use kernels::queue::{QueueRules, Waking};
 pub use outcome::{Counts, Submitted};
-pub use rules::{Merges, QueueRules};
 
 const PAGE_SECTORS: u32 = 8;
 /// Chosen: longer than a task that has been woken takes to its next request, and short beside a drive's latency.

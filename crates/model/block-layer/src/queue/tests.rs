@@ -1,6 +1,5 @@
 use super::*;
-use crate::plug::PlugRules;
-use crate::pool::PoolRules;
+use crate::QueueMap;
 use crate::scheduler::bfq::Bfq;
 use crate::scheduler::cfq_round_robin::CfqRoundRobin;
 use crate::scheduler::invariants;
@@ -9,8 +8,9 @@ use crate::scheduler::kyber::Kyber;
 use crate::scheduler::mq_deadline::MqDeadline;
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
-use crate::{QueueMap, Runs, TagWaking};
 use Direction::{Read, Write};
+use kernels::hardware_queue::{Runs, TagWaking};
+use kernels::queue::{PlugRules, PoolRules, QueueRules};
 use proptest::prelude::*;
 
 fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {

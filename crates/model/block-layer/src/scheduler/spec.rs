@@ -23,8 +23,8 @@ use crate::scheduler::linus::{self, Linus};
 use crate::scheduler::mq_deadline::{self, MqDeadline};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
+use kernels::schedulers::{SchedulerVariant, variants};
 use tunables::TunableReader;
-pub use variants::{SchedulerVariant, Version, mm_patch, version};
 
 /// A scheduler that is known to exist, with tunables that it has.
 #[derive(Clone, Debug)]
@@ -338,7 +338,7 @@ impl SchedulerSpec {
 pub fn time_tunables_ns() -> BTreeMap<&'static str, events::time::Time> {
     let nothing = BTreeMap::new();
     let mut units_ns = BTreeMap::new();
-    for variant in variants::variants() {
+    for variant in variants() {
         let mut reader = TunableReader::new(variant, &nothing);
         tunables_of(variant, 1000, &mut reader);
         units_ns.extend(reader.units_ns());

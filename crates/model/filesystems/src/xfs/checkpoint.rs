@@ -11,18 +11,7 @@ use super::site::Site;
 use super::switches::Comm;
 use super::{Actor, Effect, Xfs, bound, unbound};
 use events::smp::{Context, TaskNumber};
-
-/// Who writes a checkpoint that is due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Checkpoints {
-    /// Whoever has committed last.
-    #[default]
-    ByCommitter,
-    /// A worker on the CPU of whoever has committed last.
-    ByBoundWorker,
-    /// A worker on any CPU.
-    ByWorker,
-}
+pub use kernels::filesystems::Checkpoints;
 
 /// The work item that writes checkpoints: it is in line once at most, and done by one worker at a time.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@ use super::writeback::Writeback;
 use events::SpecError;
 use events::spec_error::within;
 use events::time::Time;
+pub use kernels::filesystems::Allocation;
 
 /// The table `filesystem` of a drive with `kind = "xfs"`. Blocks are of 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -58,21 +59,6 @@ pub struct XfsSpec {
     #[serde(default)]
     #[schemars(range(max = 1_000_000_000))]
     pub call_stall_ns: Time,
-}
-
-/// Where `xfs_alloc_vextent` runs; calls for a directory's or an inode's blocks are metadata, a file's blocks are data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Allocation {
-    /// In its caller.
-    Direct,
-    /// In a worker bound to its caller's CPU, whatever is allocated (c999a223).
-    Workqueue,
-    /// The same, but metadata in its caller.
-    DataOnly,
-    /// The switch is one layer up, at a file's mapping (`xfs_bmapi_allocate`, 1f3c785c): all calls that it makes run in one
-    /// worker. Metadata in its caller.
-    Mapping,
 }
 
 /// CPU time of the parts of a call, in cycles.
@@ -265,20 +251,5 @@ impl Cycles {
             ("hand_over", self.hand_over),
             ("checkpoint_block", self.checkpoint_block),
         ]
-    }
-}
-
-impl Allocation {
-    /// Whether a call of the allocator switches to a worker.
-    pub(super) fn defers_call(self, is_data: bool) -> bool {
-        match self {
-            Allocation::Direct | Allocation::Mapping => false,
-            Allocation::Workqueue => true,
-            Allocation::DataOnly => is_data,
-        }
-    }
-
-    pub(super) fn defers_mapping(self) -> bool {
-        self == Allocation::Mapping
     }
 }

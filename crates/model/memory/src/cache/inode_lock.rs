@@ -8,18 +8,7 @@ use crate::cache::page_cache::PageCache;
 use crate::cache::{Effect, FileId};
 use block_layer::TaskId;
 use events::time::Time;
-
-/// For how long fsync holds it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FsyncHolds {
-    /// Never.
-    #[default]
-    Nothing,
-    /// While the filesystem commits, which is after the data has been submitted (`f_op->fsync`).
-    Commit,
-    /// From beginning to end.
-    All,
-}
+pub use kernels::cache::FsyncHolds;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct InodeLocks {

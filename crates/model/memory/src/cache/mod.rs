@@ -5,7 +5,6 @@
 
 mod commit;
 mod device;
-mod dirty_limits;
 mod dirty_order;
 mod dirty_rate;
 #[cfg(test)]
@@ -33,8 +32,8 @@ mod write;
 
 use block_layer::{Direction, TaskId};
 pub use device::journal_task;
-pub use dirty_limits::DirtyLimits;
 pub use inode_lock::FsyncHolds;
+pub use kernels::dirty_limits::DirtyLimits;
 pub use page_cache::PageCache;
 pub use proportions::Lately;
 pub use spec::{CacheSpec, CacheVariant, ReadAhead};

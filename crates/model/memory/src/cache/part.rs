@@ -1,9 +1,9 @@
 //! The part of memory that processes leave to the page cache: what it keeps, and what may be dirty then.
 
 use crate::cache::PAGE_BYTES;
-use crate::cache::dirty_limits::Percentages;
 use crate::cache::page_cache::PageCache;
 use crate::cache::spec::Rules;
+use kernels::dirty_limits::Percentages;
 
 /// What is being read must be in memory until it is used: so much is for files whatever processes have.
 const LEAST_BYTES: u64 = 1 << 20;

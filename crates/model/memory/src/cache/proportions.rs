@@ -1,19 +1,7 @@
 //! Floating proportions: who has had which part of what happened lately, without a look at all of them when time goes on.
 
 use events::time::{SECOND, Time};
-use serde::Deserialize;
-
-/// How a kernel shares the limit of dirty pages out among drives (`bdi_writeout_fraction`), in parts that follow what each has
-/// written lately.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-pub enum Lately {
-    /// In periods of so many pages that it lasts one or two limits until half is forgotten (`lib/proportions.c` of 2.6.24).
-    #[serde(rename = "pages")]
-    Pages,
-    /// In periods of 3 s (`lib/flex_proportions.c` of 3.6).
-    #[serde(rename = "time")]
-    Time,
-}
+pub use kernels::cache::Lately;
 
 /// Events of all.
 #[derive(Clone, Copy, Debug)]

@@ -3,11 +3,13 @@
 use serde::Deserialize;
 
 use crate::cache::PAGE_BYTES;
-use crate::cache::dirty_limits::{DirtyLimits, Percentages};
 use crate::cache::proportions::Lately;
 use events::SpecError;
 use events::spec_error::within;
 use events::time::{MILLISECOND, SECOND, Time};
+pub use kernels::cache::CacheVariant;
+use kernels::dirty_limits::{DirtyLimits, Percentages};
+pub use kernels::read_ahead::ReadAhead;
 
 /// Everything left out is as that kernel has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -52,144 +54,6 @@ pub struct CacheSpec {
     /// such journal.
     #[serde(rename = "ordered_commit_interval")]
     pub ordered_commit_interval_ns: Option<Time>,
-}
-
-/// Page caches by the kernel that was read; the version in each name is that of the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-pub enum CacheVariant {
-    /// A list of all dirty buffers in the order of dirtying, 32 at a time (2.4.20).
-    #[serde(rename = "2.4")]
-    Linux2_4,
-    /// A list for each inode, 1024 pages at a time (2.5.59).
-    #[serde(rename = "2.5")]
-    Linux2_5,
-    /// The same, each inode in the order of the file (2.6.18).
-    #[serde(rename = "2.6.18")]
-    Linux2_6_18,
-    /// Each inode in the order of the file, a flusher per device, read-ahead on demand (2.6.35).
-    #[serde(rename = "2.6.35")]
-    Linux2_6_35,
-    /// The same, with writers that are held to the rate of writeback instead of writing back themselves (3.2).
-    #[serde(rename = "3.2")]
-    Linux3_2,
-}
-
-/// Read-ahead by the kernel that was read, in the order of their versions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, schemars::JsonSchema)]
-pub enum ReadAhead {
-    /// Windows that double (2.4.20).
-    #[serde(rename = "2.4")]
-    Linux2_4,
-    /// A window and one ahead, which grow with hits (2.5.59).
-    #[serde(rename = "2.5")]
-    Linux2_5,
-    /// The same, where misses shorten the next window until there is none (2.6.0).
-    #[serde(rename = "2.6.0")]
-    Linux2_6_0,
-    /// With a window ahead as soon as the last page is read (2.6.1).
-    #[serde(rename = "2.6.1")]
-    Linux2_6_1,
-    /// As soon as a second is again (2.6.2).
-    #[serde(rename = "2.6.2")]
-    Linux2_6_2,
-    /// As soon as a second is where runs of pages are long (2.6.5).
-    #[serde(rename = "2.6.5")]
-    Linux2_6_5,
-    /// Windows as long as the reader's usual runs (2.6.7).
-    #[serde(rename = "2.6.7")]
-    Linux2_6_7,
-    /// The same, with the run that has not ended among them (2.6.8).
-    #[serde(rename = "2.6.8")]
-    Linux2_6_8,
-    /// With all pages of the window among a run (2.6.9).
-    #[serde(rename = "2.6.9")]
-    Linux2_6_9,
-    /// By the length of calls (2.6.11).
-    #[serde(rename = "2.6.11")]
-    Linux2_6_11,
-    /// With calls that go on within a page in sequence (2.6.12).
-    #[serde(rename = "2.6.12")]
-    Linux2_6_12,
-    /// With smaller first windows (2.6.17).
-    #[serde(rename = "2.6.17")]
-    Linux2_6_17,
-    /// On demand (2.6.24).
-    #[serde(rename = "2.6.23")]
-    Linux2_6_23,
-    /// With a look at what is cached before a miss (2.6.31).
-    #[serde(rename = "2.6.31")]
-    Linux2_6_31,
-    /// With a queue that is unplugged for a window whose reader does not wait (2.6.35).
-    #[serde(rename = "2.6.34")]
-    Linux2_6_34,
-    /// Without that: nothing is plugged (3.0).
-    #[serde(rename = "2.6.39")]
-    Linux2_6_39,
-    /// With a closer look (3.12).
-    #[serde(rename = "3.12")]
-    Linux3_12,
-    /// With a window and the one that comes with it within the largest (4.18).
-    #[serde(rename = "4.18")]
-    Linux4_18,
-    /// With none that comes with it (6.18).
-    #[serde(rename = "6.11")]
-    Linux6_11,
-}
-
-#[cfg(test)]
-impl ReadAhead {
-    pub(super) const ALL: [ReadAhead; 19] = [
-        ReadAhead::Linux2_4,
-        ReadAhead::Linux2_5,
-        ReadAhead::Linux2_6_0,
-        ReadAhead::Linux2_6_1,
-        ReadAhead::Linux2_6_2,
-        ReadAhead::Linux2_6_5,
-        ReadAhead::Linux2_6_7,
-        ReadAhead::Linux2_6_8,
-        ReadAhead::Linux2_6_9,
-        ReadAhead::Linux2_6_11,
-        ReadAhead::Linux2_6_12,
-        ReadAhead::Linux2_6_17,
-        ReadAhead::Linux2_6_23,
-        ReadAhead::Linux2_6_31,
-        ReadAhead::Linux2_6_34,
-        ReadAhead::Linux2_6_39,
-        ReadAhead::Linux3_12,
-        ReadAhead::Linux4_18,
-        ReadAhead::Linux6_11,
-    ];
-}
-
-impl CacheVariant {
-    fn read_ahead(self) -> ReadAhead {
-        match self {
-            CacheVariant::Linux2_4 => ReadAhead::Linux2_4,
-            CacheVariant::Linux2_5 => ReadAhead::Linux2_5,
-            CacheVariant::Linux2_6_18 => ReadAhead::Linux2_6_17,
-            CacheVariant::Linux2_6_35 => ReadAhead::Linux2_6_34,
-            CacheVariant::Linux3_2 => ReadAhead::Linux2_6_39,
-        }
-    }
-
-    fn dirty_limits(self) -> DirtyLimits {
-        match self {
-            CacheVariant::Linux2_4 => DirtyLimits::Linux2_4,
-            CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => DirtyLimits::Linux2_5,
-            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => DirtyLimits::Linux2_6_29,
-        }
-    }
-
-    /// Whether threads write back for all drives, and look at the congestion of each one's queue (2.5 to 2.6.31).
-    pub(super) fn has_pdflush(self) -> bool {
-        matches!(self, CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18)
-    }
-
-    /// Whether an inode's pages are written in the order of the file, going on where it was left: from 2.6.6 on, where a search
-    /// for tags (`PAGECACHE_TAG_DIRTY`, `mapping->writeback_index`) replaced lists of pages. Until then in that of dirtying.
-    pub(super) fn writes_in_file_order(self) -> bool {
-        !matches!(self, CacheVariant::Linux2_4 | CacheVariant::Linux2_5)
-    }
 }
 
 /// A specification resolved. Counts in pages.

@@ -1,13 +1,15 @@
 //! From a checked machine to the world.
 
+use super::MachineSpec;
 use super::drive::DrivePlan;
-use super::{Kernel, MachineSpec};
 use crate::world::{DriveParts, LoadJournal, SwapArea, World};
+use block_layer::TaskPlug;
 use block_layer::scheduler::spec::Surroundings;
 use block_layer::{HardwareRules, RequestQueue, SECTOR_BYTES};
 use events::SpecError;
 use events::time::SECOND;
 use filesystems::xfs::{Below, Xfs, XfsSpec};
+use kernels::Kernel;
 use memory::cache::PageCache;
 use memory::swap::SortLoad;
 use nfs::DirectIo;
@@ -38,7 +40,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
         .map(|(seed, mount)| DirectIo::new(mount, seed))
         .collect();
     let cpus = machine.cpus.build(&machine.drives)?;
-    let plug = machine.kernel.task_plug();
+    let plug = machine.kernel.task_plug_requests().map(TaskPlug::new);
     let mut world = World::new(cpus, drives?, cache, plug)
         .with_mounts(mounts?)
         .with_sync_writes(machine.kernel.sync_writes())

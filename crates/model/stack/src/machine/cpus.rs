@@ -4,13 +4,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::drive::DrivePlan;
-use super::{Kernel, Table, read};
+use super::{Table, read};
 use crate::world::{CALL_NS_MAX, CallCycles, CpuSpec, Cpus, DetailedSpec, DriveCpus, World};
 use block_layer::completion::{CompletionSpec, CompletionVariant};
 use events::SpecError;
 use events::smp::{SmpSpec, Topology};
 use events::spec_error::{share, within};
 use events::time::{SECOND, Time};
+use kernels::Kernel;
 
 #[derive(Clone, Debug)]
 pub(super) enum CpusPlan {

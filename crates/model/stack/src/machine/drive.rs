@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use kernels::queue::{Merges, PoolRules, QueueRules};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::drive_cpus::{AffinityKeys, DriveCpuKeys};
 use super::queue_keys::QueueSpec;
-use super::{Kernel, Table, read};
+use super::{Table, read};
 use crate::world::{DmaSpec, DriveCpus, PollRules};
 use block_layer::completion::{Affinity, RequestAffinity};
-use block_layer::pool::PoolRules;
 use block_layer::scheduler::hooks::Hooks;
 use block_layer::scheduler::spec::SchedulerSpec;
-use block_layer::{HardwareRules, Merges, QueueMap, QueueRules, SECTOR_BYTES, Sector, WbtRules};
+use block_layer::{HardwareRules, QueueMap, SECTOR_BYTES, Sector, WbtRules};
 use devices::{Device, DeviceSpec};
 use events::SpecError;
 use events::smp::Topology;
@@ -21,6 +21,7 @@ use events::spec_error::within;
 use filesystems::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
 use filesystems::ext::ExtMetadata;
 use filesystems::xfs::XfsSpec;
+use kernels::Kernel;
 
 /// The file's keys.
 #[derive(Deserialize, schemars::JsonSchema)]

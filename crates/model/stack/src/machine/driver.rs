@@ -1,8 +1,8 @@
 //! Which of a kernel's drivers has a drive, by what its description says of it.
 
-use super::Kernel;
 use crate::drive_name::Driver;
 use devices::DeviceSpec;
+use kernels::Kernel;
 
 /// Of Ultra DMA, modes 2 to 6, in MB/s: no mode of SCSI and of SATA has one of these.
 const PARALLEL_ATA_RATES: [u64; 5] = [33, 44, 66, 100, 133];

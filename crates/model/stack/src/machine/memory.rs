@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
-use super::Kernel;
 use super::drive::DrivePlan;
 use events::SpecError;
 use events::time::{SECOND, Time};
+use kernels::Kernel;
 use memory::cache::{CacheSpec, DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
 
 /// Everything left out is as the kernel has it.

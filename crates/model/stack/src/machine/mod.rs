@@ -5,7 +5,6 @@ mod cpus;
 mod drive;
 mod drive_cpus;
 mod driver;
-mod kernel;
 mod memory;
 mod queue_keys;
 #[cfg(test)]
@@ -27,7 +26,7 @@ use events::SpecError;
 use events::spec_error::within;
 use filesystems::allocator::Kind;
 use filesystems::ext::{ExtMetadata, Mount, Variant};
-pub use kernel::Kernel;
+use kernels::Kernel;
 use memory::MemorySpec;
 use nfs::NfsSpec;
 pub use queue_keys::QueueSpec;

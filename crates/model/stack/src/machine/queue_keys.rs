@@ -1,15 +1,16 @@
 //! The tunables of a drive's queue in a machine's file.
 
+use kernels::queue::{Merges, QueueRules};
 use serde::Deserialize;
 
-use super::Kernel;
 use crate::world::{PollDelay, PollRules};
 use block_layer::scheduler::spec::SchedulerSpec;
-use block_layer::{HardwareRules, Merges, QueueMap, QueueRules, WbtRules};
+use block_layer::{HardwareRules, QueueMap, WbtRules};
 use devices::Device;
 use events::SpecError;
 use events::spec_error::within;
 use events::time::MICROSECOND;
+use kernels::Kernel;
 
 /// The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's.
 #[derive(Clone, Copy, Debug, Default, Deserialize, schemars::JsonSchema)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::flush_tests::disk;
 use super::tests::{load, run};
 use super::*;
-use crate::machine::Kernel;
+use kernels::Kernel;
 
 fn flash() -> Value {
     json!({

@@ -6,12 +6,12 @@ use std::process::Command;
 use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
 use crate::drive_name::{DriveName, Driver};
-use block_layer::plug::PlugRules;
 use block_layer::scheduler::cfq::{Cfq, CfqTunables, Surroundings, Version};
 use block_layer::scheduler::invariants::tapped_queue::{Tapped, serve_tapped};
 use block_layer::scheduler::invariants::{self, Arrival};
-use block_layer::{Counts, Direction, EventKind, QueueRules, RequestQueue};
+use block_layer::{Counts, Direction, EventKind, RequestQueue};
 use events::time::{MICROSECOND, MILLISECOND, Time};
+use kernels::queue::{PlugRules, QueueRules};
 
 /// Of all, on sectors of its own each: btt finds by sectors what belongs together.
 const BIOS: u32 = 2000;

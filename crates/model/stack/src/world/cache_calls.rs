@@ -8,26 +8,9 @@ use super::{Event, World};
 use block_layer::{Bio, Direction, SECTOR_BYTES, Sector, TaskId};
 use events::Component;
 use events::time::Time;
+use kernels::files::FileReads;
 use memory::cache::journal_task;
 use memory::cache::{Effect, Io, PAGE_BYTES, PageCache};
-
-/// How a kernel's page cache reads from a drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileReads {
-    /// The largest bio, where the drive takes requests as large.
-    pub bio_sectors_max: u32,
-    /// Each bio ends with its own request, and its pages can be read. Otherwise those that were cut from one because of the
-    /// size of requests end together (`bio_chain`).
-    pub bios_end_alone: bool,
-}
-
-impl FileReads {
-    /// From 4.3 on.
-    pub const LATEST: FileReads = FileReads {
-        bio_sectors_max: u32::MAX,
-        bios_end_alone: false,
-    };
-}
 
 /// The page cache, and what it has asked drives for.
 pub(super) struct Cached {

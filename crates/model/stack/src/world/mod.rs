@@ -26,12 +26,13 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::usage::Usage;
+use kernels::files::FileReads;
+use kernels::submission::SyncWrites;
 
 use crate::key_reader::KeyReader;
 use block_layer::completion::Counters;
 use block_layer::{KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
 use cache_calls::Cached;
-pub use cache_calls::FileReads;
 pub(crate) use cpus::CALL_NS_MAX;
 use cpus::Reminder;
 pub use cpus::{
@@ -58,7 +59,6 @@ pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
 pub use polling::{PollDelay, PollRules};
 use stop_poll::StopPoll;
 use submission::Submission;
-pub use submission::SyncWrites;
 pub use swapping::SwapArea;
 use swapping::Swapping;
 use syncs::Syncs;

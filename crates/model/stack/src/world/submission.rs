@@ -6,6 +6,7 @@ use super::World;
 use super::task::{Again, State};
 use block_layer::{Bio, Submitted, TaskId, TaskPlug};
 use events::time::Time;
+use kernels::submission::SyncWrites;
 
 /// Bios that are not in their queue yet, and how a kernel submits.
 pub(super) struct Submission {
@@ -18,25 +19,6 @@ pub(super) struct Submission {
     /// Workers that wait for the requests of a ring, at most.
     pub(super) ring_workers: u16,
     pub(super) sync_writes: SyncWrites,
-}
-
-/// Of which writes that somebody waits for schedulers see it.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncWrites {
-    /// Past the page cache.
-    pub direct: bool,
-    /// Of a file's data, by fsync.
-    pub of_fsync: bool,
-    /// Of a filesystem's journal or log.
-    pub of_journal: bool,
-}
-
-impl SyncWrites {
-    const ALL: SyncWrites = SyncWrites {
-        direct: true,
-        of_fsync: true,
-        of_journal: true,
-    };
 }
 
 /// Workers of a ring for each CPU: for I/O that ends (`io_init_wq_offload`, `io_wq_create` of 5.x).

@@ -3,13 +3,10 @@
 pub mod bench;
 pub mod tapped_queue;
 
-use crate::plug::PlugRules;
-use crate::pool::PoolRules;
 use crate::scheduler::Scheduler;
-use crate::{
-    Bio, Direction, IoClass, Merges, Priority, QueueRules, RequestId, RequestQueue, Submitted,
-};
+use crate::{Bio, Direction, IoClass, Priority, RequestId, RequestQueue, Submitted};
 use events::time::{MILLISECOND, Time};
+use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 
 /// Of a random load: the longest time between two bios.
 pub const AFTER_NS_MAX: Time = 20 * MILLISECOND;

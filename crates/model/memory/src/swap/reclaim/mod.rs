@@ -7,17 +7,9 @@ mod reverse_map;
 mod virtual_scan;
 
 use super::pages::{Memory, PageNumber};
+pub use kernels::swap::ReclaimKind;
 pub(super) use reverse_map::ReverseMap;
 pub(super) use virtual_scan::VirtualScan;
-
-/// Which mechanism a kernel has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReclaimKind {
-    /// Until 2.5.26: page tables are walked, one process after the other.
-    VirtualScan,
-    /// From 2.5.27 on: each page knows its page tables, and the lists of all pages are enough.
-    ReverseMap,
-}
 
 /// What the one who reclaims does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

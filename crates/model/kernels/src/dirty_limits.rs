@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::release::Kernel;
+
 /// Limits by the first kernel that has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 pub enum DirtyLimits {
@@ -33,11 +35,15 @@ pub enum DirtyLimits {
 
 /// Of how many pages the limits of what is dirty are percentages, and these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Percentages {
-    pub(super) base: u64,
-    pub(super) stop: u64,
-    pub(super) background: u64,
-    pub(super) foreground: u64,
+pub struct Percentages {
+    /// Of so many pages.
+    pub base: u64,
+    /// Background writeback ends.
+    pub stop: u64,
+    /// It begins.
+    pub background: u64,
+    /// Writers wait.
+    pub foreground: u64,
 }
 
 /// `get_dirty_limits` goes no lower, in percent.
@@ -45,7 +51,7 @@ const LEAST_PERCENT: u64 = 5;
 
 impl DirtyLimits {
     /// With so many pages of memory, of which so many are lowmem, all of it for files.
-    pub(super) fn percentages(self, total: u64, low: u64) -> Percentages {
+    pub fn percentages(self, total: u64, low: u64) -> Percentages {
         let (stop, background, foreground) = match self {
             DirtyLimits::Linux2_4 => (20, 30, 60),
             DirtyLimits::Linux2_5 | DirtyLimits::Linux2_6_20 => (10, 10, 40),
@@ -64,7 +70,7 @@ impl DirtyLimits {
     }
 
     /// With so many pages of `total` in page tables of processes.
-    pub(super) fn beside(self, whole: Percentages, mapped: u64, total: u64) -> Percentages {
+    pub fn beside(self, whole: Percentages, mapped: u64, total: u64) -> Percentages {
         match self {
             DirtyLimits::Linux2_4 | DirtyLimits::Linux2_6_24 | DirtyLimits::Linux2_6_29 => whole,
             // The 2.6.22 that was read compares with what may be dirty.
@@ -96,9 +102,28 @@ impl Percentages {
     }
 }
 
+impl Kernel {
+    /// What may be dirty. Each version is the first release with the change; those of 2.6.20 and 2.6.24 are inferred.
+    pub fn dirty_limits(&self) -> DirtyLimits {
+        match self.version {
+            [2, 4, _] => DirtyLimits::Linux2_4,
+            version if version < [2, 6, 20] => DirtyLimits::Linux2_5,
+            version if version < [2, 6, 22] => DirtyLimits::Linux2_6_20,
+            version if version < [2, 6, 24] => DirtyLimits::Linux2_6_22,
+            version if version < [2, 6, 29] => DirtyLimits::Linux2_6_24,
+            version if version < [3, 14, 0] => DirtyLimits::Linux2_6_29,
+            _ => DirtyLimits::Linux3_14,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn kernel(name: &str) -> Kernel {
+        Kernel::named(name).unwrap()
+    }
 
     /// The limits with 3000 pages, 1000 of them lowmem: background and foreground in pages.
     fn limits(of: DirtyLimits, mapped: u64) -> (u64, u64) {
@@ -145,5 +170,24 @@ mod tests {
         assert_eq!(limits(Linux2_6_24, 900), (50, 100));
         assert_eq!(limits(Linux2_6_29, 900), (100, 200));
         assert_eq!(limits(Linux3_14, 900), (10, 20));
+    }
+
+    #[test]
+    fn each_kernel_has_the_dirty_limits_of_its_time() {
+        use DirtyLimits::{Linux2_4, Linux2_5, Linux2_6_20, Linux2_6_22, Linux2_6_24};
+        let of = |name| kernel(name).dirty_limits();
+        let names = ["2.4.20", "2.5.59", "2.6.19", "2.6.21", "2.6.23", "2.6.28"];
+        let expected = [
+            Linux2_4,
+            Linux2_5,
+            Linux2_5,
+            Linux2_6_20,
+            Linux2_6_22,
+            Linux2_6_24,
+        ];
+        assert_eq!(names.map(of), expected);
+        use DirtyLimits::{Linux2_6_29, Linux3_14};
+        let expected = [Linux2_6_29, Linux2_6_29, Linux3_14];
+        assert_eq!(["2.6.29", "3.13", "3.14"].map(of), expected);
     }
 }
