@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::json;
+use crate::border::json;
 
 /// A JSON schema (draft 2020-12) whose `$defs` has every type that goes in or comes out as JSON.
 #[pyfunction]

@@ -1,7 +1,8 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-//! The border to Python: parse arguments, release the GIL, map errors; no logic.
+//! The border to Python: parse arguments, release the GIL, map errors; and what drives a simulation.
 
+mod border;
 mod file_extents;
 mod json_schema;
 mod metadata;
@@ -14,21 +15,17 @@ mod sums;
 mod traces;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::units;
-use engine::{RunError, StartError};
+use border::{finished, json, specification, start_error, timeout, value_error};
 use file_extents::extents;
 use json_schema::schema;
 use metadata::MetadataLoad;
 #[cfg(feature = "model")]
 use model::{Model, drive_sizes, time_tunables_ns, unread_keys};
 use probes::Probes;
-use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use rows::toml_lines::Name;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sums::{IoLog, LogDirection, RowGroups};
 use traces::{TraceJob, TraceRows, TraceSchedule, TraceWatch, trace_columns, zstd};
 use workload::steady;
@@ -192,44 +189,4 @@ fn toml_lines(py: Python<'_>, text: &str) -> PyResult<Vec<(Option<usize>, TomlNa
 fn steady_cut(rates: Vec<f64>) -> (usize, bool) {
     let cut = steady::transient(&rates);
     (cut.intervals, cut.steady)
-}
-
-fn timeout(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|error| PyValueError::new_err(format!("timeout_s = {seconds}: {error}")))
-}
-
-fn specification<T: DeserializeOwned>(what: &str, json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(value_error)
-}
-
-fn value_error(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-/// OSError takes its errno, message and file name apart, so that Python picks the right subclass.
-fn start_error(error: StartError) -> PyErr {
-    match error {
-        StartError::Spec(message) => PyValueError::new_err(message),
-        StartError::Os {
-            errno, ref path, ..
-        } => PyOSError::new_err((errno, error.message(), path.clone())),
-    }
-}
-
-/// The record as JSON, if the work is over.
-fn finished<R: Serialize>(outcome: Option<Result<R, RunError>>) -> PyResult<Option<String>> {
-    match outcome {
-        None => Ok(None),
-        Some(Ok(record)) => json(&record).map(Some),
-        Some(Err(error)) => Err(run_error(&error)),
-    }
-}
-
-fn run_error(error: &RunError) -> PyErr {
-    PyOSError::new_err((error.errno, error.to_string()))
 }

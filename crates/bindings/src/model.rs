@@ -10,8 +10,8 @@ use serde_json::Value;
 use stack::machine::MachineSpec;
 use stack::model::{self, ObservedPhase};
 
+use crate::border::{json, specification, timeout};
 use crate::simulation::{NoPhase, Simulation};
-use crate::{json, specification, timeout};
 
 /// Switched on; its phases run one after the other.
 #[pyclass(frozen)]

@@ -21,6 +21,7 @@ mod backend;
 mod batch;
 mod beneath;
 mod buffers;
+mod build;
 mod caches;
 mod clock;
 mod contents;
@@ -34,13 +35,10 @@ mod sleep;
 mod usage;
 mod worker;
 
+pub use build::BUILD_PROFILE;
 pub use clock::unix_ns;
 pub use error::{RunError, StartError};
 pub use features::{Features, features};
 pub use handle::{Handle, start};
 pub use memory::Memory;
 pub use sorter::{Sort, SortSpec};
-
-/// How this library was compiled: `release`, `checked` (optimised, with assertions and overflow checks: what a checkout
-/// builds), or `debug`, whose numbers mean nothing.
-pub const BUILD_PROFILE: &str = env!("IOLAB_BUILD_PROFILE");

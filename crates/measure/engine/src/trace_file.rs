@@ -2,78 +2,24 @@
 
 mod rows;
 mod source;
+mod spec;
 mod writer;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use trace::event::Device;
-use trace::event::{Step, TraceEvent};
-use trace::input::{About, Gaps, ReadError, Reader};
-use trace::study::{Study, TraceFigures};
-use workload::traced::TraceTable;
+use trace::event::Step;
+use trace::input::{About, ReadError, Reader};
+use trace::study::TraceFigures;
 
 pub use rows::TraceRows;
 pub(crate) use source::reader;
+use spec::{Batch, prepared};
+pub use spec::{OutputSpec, TraceSpec};
 use writer::writer;
-
-/// Which files are one trace, and what to do with it.
-#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TraceSpec {
-    /// The files; `-` is standard input.
-    pub paths: Vec<PathBuf>,
-    /// How the columns of a table are to be read, if it is none that is known.
-    #[serde(default)]
-    pub table: Option<TraceTable>,
-    /// Partitions whose bios belong to a disk: `major:minor` of both.
-    #[serde(default)]
-    pub partitions: Vec<(String, String)>,
-    /// At most so many intervals in the maps over time.
-    #[serde(default)]
-    pub intervals: Option<usize>,
-    /// The CPUs of each hardware queue, at most 1,024 queues.
-    #[serde(default)]
-    pub queues: Vec<Vec<u16>>,
-    /// Numbers that a text of blkparse leaves out: true: somebody filtered it, false: events were lost; null: what the text
-    /// itself tells.
-    #[serde(default)]
-    pub filtered: Option<bool>,
-    /// Where to write it in another form.
-    #[serde(default)]
-    pub output: Option<OutputSpec>,
-}
-
-impl TraceSpec {
-    fn gaps(&self) -> Gaps {
-        match self.filtered {
-            None => Gaps::Told,
-            Some(true) => Gaps::Filtered,
-            Some(false) => Gaps::Lost,
-        }
-    }
-}
-
-/// Another form of the trace.
-#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OutputSpec {
-    /// `perfetto`, `blktrace` or `iolog`.
-    pub form: String,
-    /// The caller's open file; of blktrace, a directory, in which each CPU's file is called by its number.
-    pub descriptor: i32,
-    /// Of a log: times of queueing instead of issue.
-    #[serde(default)]
-    pub queued: bool,
-    /// Of a log: how the device is called in it.
-    #[serde(default)]
-    pub device: String,
-}
 
 /// A trace that is being read.
 pub struct TraceJob {
@@ -88,7 +34,6 @@ struct Shared {
     done: AtomicBool,
 }
 
-type Batch = Vec<TraceEvent>;
 const BATCHES: usize = 8;
 const TICK: Duration = Duration::from_millis(5);
 
@@ -227,29 +172,4 @@ fn decode(
         }
     }
     Ok(std::mem::take(reader.about()))
-}
-
-const QUEUES_MAX: usize = 1024;
-
-fn prepared(spec: &TraceSpec) -> Result<Study, ReadError> {
-    if spec.queues.len() > QUEUES_MAX {
-        return Err(ReadError(format!(
-            "{} hardware queues; at most {QUEUES_MAX}",
-            spec.queues.len()
-        )));
-    }
-    let mut study = Study::default();
-    if let Some(intervals) = spec.intervals {
-        study.intervals(intervals);
-    }
-    study.queues(&spec.queues);
-    for (partition, disk) in &spec.partitions {
-        study.partition(device(partition)?, device(disk)?);
-    }
-    Ok(study)
-}
-
-fn device(text: &str) -> Result<Device, ReadError> {
-    crate::probe::spec::parse_device(text)
-        .ok_or_else(|| ReadError(format!("{text}: not a device's major:minor")))
 }

@@ -4,6 +4,7 @@
 //!
 //! It is linked statically and packed into an initramfs by python/iolab/adapters/guest.
 
+mod failed;
 mod port;
 mod sorts;
 mod step;
@@ -16,8 +17,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use failed::Failed;
 use port::Port;
-use step::{Agent, Failed, Step};
+use step::{Agent, Step};
 
 /// What the agent is to do.
 #[derive(Deserialize)]

@@ -15,7 +15,7 @@ use engine::{Sort, SortSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::step::Failed;
+use crate::failed::Failed;
 use crate::system;
 
 /// What tells a process of this program that it sorts.

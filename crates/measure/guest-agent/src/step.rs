@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::metadata::{self, MetadataPhase};
-use engine::{Handle, Memory, StartError};
+use engine::{Handle, Memory};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workload::phase::Phase;
 
+use crate::failed::Failed;
 use crate::port::Port;
 use crate::{sorts, system, tags};
 
@@ -64,66 +65,6 @@ pub enum Step {
     Sync {},
     /// Tell where the kernel's functions are. `all`: also those outside of modules.
     Symbols { all: bool },
-}
-
-/// Why the plan ended early.
-#[derive(Serialize)]
-pub struct Failed {
-    what: String,
-    errno: Option<i32>,
-    step: Option<usize>,
-    /// Whether the plan asks for something impossible, as opposed to a kernel that refuses.
-    of_plan: bool,
-}
-
-impl Failed {
-    /// In a line.
-    pub fn what(what: String) -> Failed {
-        Failed {
-            what,
-            errno: None,
-            step: None,
-            of_plan: true,
-        }
-    }
-
-    /// Something went wrong in the machine.
-    pub fn of_machine(what: String) -> Failed {
-        Failed {
-            of_plan: false,
-            ..Failed::what(what)
-        }
-    }
-
-    /// The kernel refused something about `path`.
-    pub fn os(path: &str, error: &io::Error) -> Failed {
-        Failed {
-            what: format!("{path}: {error}"),
-            errno: error.raw_os_error(),
-            step: None,
-            of_plan: false,
-        }
-    }
-
-    /// At this step.
-    pub fn at(self, step: usize) -> Failed {
-        Failed {
-            step: Some(step),
-            ..self
-        }
-    }
-
-    fn to_start(error: StartError) -> Failed {
-        match error {
-            StartError::Spec(what) => Failed::what(what),
-            StartError::Os { errno, .. } => Failed {
-                what: error.to_string(),
-                errno: Some(errno),
-                step: None,
-                of_plan: false,
-            },
-        }
-    }
 }
 
 /// What steps leave behind for those after them.

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 
-use crate::step::Failed;
+use crate::failed::Failed;
 
 const OWN: [(&str, &str); 4] = [
     ("proc", "/proc"),

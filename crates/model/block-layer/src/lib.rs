@@ -5,6 +5,8 @@
 pub mod completion;
 mod event;
 mod hardware;
+#[doc(hidden)]
+pub mod invariants;
 mod plug;
 mod pool;
 mod queue;

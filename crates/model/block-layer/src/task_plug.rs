@@ -58,7 +58,7 @@ impl TaskPlug {
 mod tests {
     use super::*;
     use crate::Direction;
-    use crate::scheduler::invariants::bench::bio;
+    use crate::invariants::bench::bio;
 
     #[test]
     fn it_is_flushed_with_the_16th_request() {

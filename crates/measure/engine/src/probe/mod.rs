@@ -12,6 +12,7 @@ pub mod perf;
 mod profile;
 mod pump;
 mod reader;
+mod running;
 pub mod sample;
 pub mod spec;
 mod switches;
@@ -24,20 +25,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::StartError;
+pub use running::{Reason, Running, Started};
 pub use spec::Spec;
 pub use tracefs::TracefsPaths;
-
-/// Why a probe has nothing to report: what is lacking, and the command that grants it.
-pub type Reason = String;
-
-/// A probe under way. Dropping it ends it too, and leaves nothing behind.
-pub trait Running: Send {
-    /// What was seen from start to now, in the shape that docs/reference/probes.md describes.
-    fn stop(self: Box<Self>) -> Result<Value, Reason>;
-}
-
-/// Yields its probe running, or the reason why it can't.
-pub type Started = Result<Box<dyn Running>, Reason>;
 
 /// All probes of one phase.
 pub struct Probes {

@@ -7,7 +7,7 @@ use trace::output::Rows;
 use trace::study::Study;
 
 use super::source::reader;
-use super::{Batch, TraceSpec, prepared};
+use super::spec::{Batch, TraceSpec, prepared};
 
 /// Requests of a trace, some at a time, as columns.
 pub struct TraceRows {

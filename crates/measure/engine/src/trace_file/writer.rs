@@ -10,7 +10,8 @@ use trace::event::TraceEvent;
 use trace::input::ReadError;
 use trace::output::{Blktrace, IoLog, Perfetto, Side};
 
-use super::{Batch, TraceSpec, reader};
+use super::source::reader;
+use super::spec::{Batch, TraceSpec};
 use crate::beneath;
 
 type CpuFile = BufWriter<File>;

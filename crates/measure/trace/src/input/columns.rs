@@ -2,9 +2,8 @@
 
 use super::about::About;
 use super::streamed::DecodeLine;
-use super::tables::shown;
 use super::vscsi::hexadecimal;
-use super::words::{leading_number, number, time_ns};
+use super::words::{leading_number, number, shown, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
 use base::SECTOR_BYTES;
 

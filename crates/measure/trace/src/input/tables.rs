@@ -3,7 +3,7 @@
 use super::about::About;
 use super::columns::EndClock;
 use super::streamed::DecodeLine;
-use super::words::{Words, device, number, time_ns};
+use super::words::{Words, device, number, shown, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
 use base::SECTOR_BYTES;
 
@@ -197,9 +197,4 @@ impl DecodeLine for IoLog {
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut words = Words(line);
     std::iter::from_fn(move || words.next())
-}
-
-/// The beginning of a line, for a message.
-pub(crate) fn shown(line: &[u8]) -> String {
-    String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned()
 }

@@ -112,6 +112,11 @@ pub(crate) fn device(text: &[u8], between: u8) -> Option<crate::event::Device> {
     (major < 1 << 12).then(|| crate::event::Device::new(major, minor))
 }
 
+/// The beginning of a line, for a message.
+pub(crate) fn shown(line: &[u8]) -> String {
+    String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

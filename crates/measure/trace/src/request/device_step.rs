@@ -1,10 +1,10 @@
 //! What one event does to what is under way on its device.
 
 use super::change::{Change, State};
-use super::follow::Unknown;
 use super::in_flight::{Entry, Slot};
 use super::io::Io;
 use super::under_way::{Found, Item, Items, find};
+use super::unknown::Unknown;
 use crate::event::{Device, Op, Step, TraceEvent};
 
 /// What one event changes of the requests of its device.

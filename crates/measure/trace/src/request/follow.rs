@@ -7,6 +7,7 @@ use super::device_step::DeviceStep;
 use super::io::Io;
 use super::losses::Losses;
 use super::under_way::Items;
+use super::unknown::Unknown;
 use crate::event::{Device, Step, TraceEvent};
 use crate::recent::Recent;
 
@@ -21,19 +22,6 @@ pub struct Follow {
     losses: Losses,
     /// What was not determined.
     pub unknown: Unknown,
-}
-
-/// Why times are missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unknown {
-    /// Events about what is not known: it began before the trace, or its beginning was lost.
-    pub unmatched: u64,
-    /// Requests that look like another under way at the same time.
-    pub alike: u64,
-    /// Requests under way where events were lost.
-    pub lost: u64,
-    /// Bios and requests without an end: under way at the end, or their end was lost.
-    pub unended: u64,
 }
 
 #[derive(Clone, Debug)]

@@ -20,7 +20,9 @@ mod io;
 mod joining;
 mod losses;
 mod under_way;
+mod unknown;
 
 pub use change::{Change, Joined, State};
-pub use follow::{Follow, Unknown};
+pub use follow::Follow;
 pub use io::{Io, Stage, Stages};
+pub use unknown::Unknown;

@@ -1,6 +1,6 @@
 //! What a thread of a metadata load measures.
 
-use super::Call;
+use super::call::OPS;
 use crate::measure::Failures;
 use base::histogram::LatencyHistogram;
 use base::time::Time;
@@ -34,45 +34,4 @@ pub struct OpMeasured {
     pub bytes: u64,
     /// A latency per call.
     pub latency: LatencyHistogram,
-}
-
-/// Names of the operations in records, in the order of all arrays by operation.
-pub const OP_NAMES: [&str; OPS] = [
-    "mkdir",
-    "create",
-    "write",
-    "fsync",
-    "system_sync",
-    "close",
-    "unlink",
-];
-/// The number of operations.
-pub const OPS: usize = 7;
-/// The index of `create` in `OP_NAMES`.
-pub const CREATE: usize = 1;
-/// The index of `write` in `OP_NAMES`.
-pub const WRITE: usize = 2;
-
-impl Call {
-    /// The place of its operation in `OP_NAMES`.
-    #[inline(always)]
-    pub fn op(self) -> usize {
-        match self {
-            Call::MakeDirectory { .. } => 0,
-            Call::Create(_) => CREATE,
-            Call::Write { .. } => WRITE,
-            Call::Fsync | Call::FsyncAgain(_) => 3,
-            Call::SystemSync | Call::Done => 4,
-            Call::Close => 5,
-            Call::Unlink(_) => 6,
-        }
-    }
-
-    /// Whether it takes space.
-    pub fn grows(self) -> bool {
-        matches!(
-            self,
-            Call::MakeDirectory { .. } | Call::Create(_) | Call::Write { .. } | Call::Fsync
-        )
-    }
 }

@@ -4,108 +4,26 @@
 //! `keep` it ends there, otherwise it unlinks the files in the order in which it made them. Names and directories are
 //! functions of the file's number, so nothing is kept per file.
 
+mod call;
 mod measurement;
 mod names;
 mod phase;
 mod record;
+mod spec;
 mod walk;
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-
 use base::time::Time;
-pub use measurement::{CREATE, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE};
+pub use call::{CREATE, Call, FilePosition, OP_NAMES, OPS, WRITE};
+pub use measurement::{OpMeasured, ThreadMeasured};
 pub use names::NameSpec;
 use names::Names;
 pub use phase::{MetadataPhase, PathForm, ThreadSpec};
 pub use record::{MetadataRecord, ThreadRecord, assemble};
+pub use spec::{MetadataSpec, SyncMethod};
 use walk::Walk;
 pub use walk::{NextDirectory, WalkSpec};
-
-/// What one thread of a metadata load does, as Python describes it.
-#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MetadataSpec {
-    /// The thread's name in the record.
-    pub name: String,
-    /// How many files it creates.
-    pub files: u64,
-    /// The size of each file in bytes.
-    pub file_bytes: u64,
-    /// Bytes of one write call; a file's last call writes what is left.
-    pub write_bytes: u32,
-    /// When its files become durable.
-    pub sync: SyncMethod,
-    /// Leave the files where they are.
-    pub keep: bool,
-    /// A full filesystem is where the writing is to end, and no failure; `files` is then the most.
-    pub until_full: bool,
-    /// None: all files lie directly in the thread's directory.
-    pub subdirectories: Option<WalkSpec>,
-    /// How its files are named.
-    pub names: NameSpec,
-    /// Seeds the random parts of the names.
-    pub seed: u64,
-}
-
-/// When files become durable. "Again" is: opened once more by name, fsynced, closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SyncMethod {
-    /// Never: the kernel's writeback decides.
-    None,
-    /// Each file by fsync before it is closed.
-    BeforeClose,
-    /// One sync of the whole system after all files are written, then the first file again.
-    SystemThenFirst,
-    /// After all files are written, each again, the last one first.
-    Reverse,
-    /// One sync of the whole system after all files are written, then each again, the last one first.
-    SystemThenReverse,
-    /// After all files are written, each again, in the order of writing.
-    InOrder,
-    /// One sync of the whole system after all files are written, then each again, in the order of writing.
-    SystemThenInOrder,
-}
-
-/// A system call to make (`FsyncAgain`: three of them, which count as one).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// mkdir of a subdirectory.
-    MakeDirectory {
-        /// The subdirectory's number, from 0.
-        directory: u32,
-    },
-    /// Make the file and keep it open for the calls up to `Close`.
-    Create(FilePosition),
-    /// Write to the open file, after what it already holds.
-    Write {
-        /// Bytes of this call.
-        bytes: u32,
-    },
-    /// Fsync of the open file.
-    Fsync,
-    /// Close of the open file.
-    Close,
-    /// Sync of the whole system, sync(2).
-    SystemSync,
-    /// Open by name, fsync, close.
-    FsyncAgain(FilePosition),
-    /// Unlink by name.
-    Unlink(FilePosition),
-    /// Nothing is left to do.
-    Done,
-}
-
-/// Where a file lies; its name is [`MetadataJob::write_name`]'s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilePosition {
-    /// The file's number in the thread, from 0.
-    pub file: u64,
-    /// The number of its subdirectory; None: directly in the thread's directory.
-    pub subdirectory: Option<u32>,
-}
 
 /// The state of one thread: which file it is at, and in which stage.
 #[derive(Clone, Debug)]
@@ -326,26 +244,6 @@ impl MetadataJob {
         FilePosition {
             file,
             subdirectory: self.walk.as_ref().map(|walk| walk.of(file)),
-        }
-    }
-}
-
-impl SyncMethod {
-    fn syncs_system(self) -> bool {
-        matches!(
-            self,
-            SyncMethod::SystemThenFirst
-                | SyncMethod::SystemThenReverse
-                | SyncMethod::SystemThenInOrder
-        )
-    }
-
-    /// How many of `files` written are synced again.
-    fn again_count(self, files: u64) -> u64 {
-        match self {
-            SyncMethod::None | SyncMethod::BeforeClose => 0,
-            SyncMethod::SystemThenFirst => 1,
-            _ => files,
         }
     }
 }

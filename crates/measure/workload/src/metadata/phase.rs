@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::MetadataSpec;
+use super::spec::MetadataSpec;
 use crate::location::Directory;
 
 /// A metadata load as Python hands it to the engine and to the simulated machine.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::measurement::{OP_NAMES, OpMeasured, ThreadMeasured};
-use super::{MetadataPhase, ThreadSpec};
+use super::call::OP_NAMES;
+use super::measurement::{OpMeasured, ThreadMeasured};
+use super::phase::{MetadataPhase, ThreadSpec};
 use crate::assemble::Circumstances;
 use crate::record::{
     ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,

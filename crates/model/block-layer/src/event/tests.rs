@@ -5,10 +5,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::RequestQueue;
+use crate::invariants::tapped_queue::serve_tapped;
+use crate::invariants::{self, Arrival};
 use crate::scheduler::cfq::{Cfq, CfqTunables, Surroundings, Version};
 use crate::scheduler::deadline::{Deadline, DeadlineVariant};
-use crate::scheduler::invariants::tapped_queue::serve_tapped;
-use crate::scheduler::invariants::{self, Arrival};
 use crate::scheduler::noop::Noop;
 use EventKind::*;
 use events::time::MILLISECOND;

@@ -1,9 +1,9 @@
 use super::*;
 use crate::QueueMap;
+use crate::invariants;
+use crate::invariants::bench::bio;
 use crate::scheduler::bfq::Bfq;
 use crate::scheduler::cfq_round_robin::CfqRoundRobin;
-use crate::scheduler::invariants;
-use crate::scheduler::invariants::bench::bio;
 use crate::scheduler::kyber::Kyber;
 use crate::scheduler::mq_deadline::MqDeadline;
 use crate::scheduler::none::NoScheduler;

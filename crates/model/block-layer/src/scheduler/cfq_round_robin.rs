@@ -187,7 +187,7 @@ impl Scheduler for CfqRoundRobin {
 mod tests {
     use super::*;
     use crate::Direction::{Read, Write};
-    use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
+    use crate::invariants::{self, bench::Bench, bench::bio};
     use proptest::prelude::*;
 
     fn bench() -> Bench<CfqRoundRobin> {

@@ -186,8 +186,8 @@ impl Scheduler for Deadline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::invariants;
-    use crate::scheduler::invariants::bench::Bench;
+    use crate::invariants;
+    use crate::invariants::bench::Bench;
     use proptest::prelude::*;
 
     fn bench_of(variant: DeadlineVariant) -> Bench<Deadline> {

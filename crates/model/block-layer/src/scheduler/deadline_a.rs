@@ -161,8 +161,8 @@ impl Scheduler for DeadlineA {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::invariants;
-    use crate::scheduler::invariants::bench::Bench;
+    use crate::invariants;
+    use crate::invariants::bench::Bench;
     use Direction::{Read, Write};
     use proptest::prelude::*;
 

@@ -151,8 +151,8 @@ impl Scheduler for DeadlineTimed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::invariants;
-    use crate::scheduler::invariants::bench::Bench;
+    use crate::invariants;
+    use crate::invariants::bench::Bench;
     use Direction::{Read, Write};
     use proptest::prelude::*;
 

@@ -171,8 +171,8 @@ impl Scheduler for Linus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::invariants;
-    use crate::scheduler::invariants::bench::{Bench, bio};
+    use crate::invariants;
+    use crate::invariants::bench::{Bench, bio};
     use Direction::{Read, Write};
     use proptest::prelude::*;
 

@@ -30,9 +30,6 @@ mod sorted_set;
 pub mod spec;
 mod task_queues;
 
-#[doc(hidden)]
-pub mod invariants;
-
 use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};
 pub use cfq::message::SchedulerMessage;
 use events::time::Time;

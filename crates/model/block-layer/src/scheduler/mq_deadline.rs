@@ -273,8 +273,8 @@ impl Scheduler for MqDeadline {
 mod tests {
     use super::*;
     use crate::Priority;
-    use crate::scheduler::invariants;
-    use crate::scheduler::invariants::bench::{Bench, bio};
+    use crate::invariants;
+    use crate::invariants::bench::{Bench, bio};
     use Direction::{Read, Write};
     use proptest::prelude::*;
 

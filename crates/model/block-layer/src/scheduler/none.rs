@@ -95,8 +95,8 @@ pub(super) fn merge_near_end(
 mod tests {
     use super::*;
     use crate::Direction::Read;
-    use crate::scheduler::invariants;
-    use crate::scheduler::invariants::bench::{Bench, bio};
+    use crate::invariants;
+    use crate::invariants::bench::{Bench, bio};
     use proptest::prelude::*;
 
     fn on_cpu(cpu: u16, start: u64) -> Bio {

@@ -56,7 +56,7 @@ impl Scheduler for Noop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
+    use crate::invariants::{self, bench::Bench, bench::bio};
     use crate::{Direction::Read, Side};
     use proptest::prelude::*;
 

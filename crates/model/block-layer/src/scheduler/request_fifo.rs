@@ -216,7 +216,7 @@ impl RequestFifos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::invariants::bench::bio;
+    use crate::invariants::bench::bio;
     use crate::{Direction, Request};
     use events::slab::Slab;
     use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Windows and limits of the throttling.
 
 use super::*;
-use crate::scheduler::invariants::bench::bio;
+use crate::invariants::bench::bio;
 use events::slab::Slab;
 
 const TARGET_NS: Time = 2 * MILLISECOND;

@@ -1,7 +1,47 @@
 //! Which disk holds what: chunks, stripes, parity, copies.
 
-use crate::array::spec::{LayoutSpec, Level};
+use serde::Deserialize;
+
+use crate::limits::whole_sectors;
 use block_layer::{SECTOR_BYTES, Sector};
+use events::SpecError;
+use events::spec_error::within;
+
+/// How data, parity and copies are spread over the disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LayoutSpec {
+    /// What the chunks of a stripe hold.
+    pub level: Level,
+    /// Disks of all groups together.
+    #[schemars(range(min = 1, max = 4096))]
+    pub disks: u32,
+    /// The disks are divided into so many groups of equal size; extents go round them.
+    #[schemars(range(min = 1))]
+    pub groups: u32,
+    /// Chunks of a stripe, parity or copies included: n for RAID 5 of (n-1)+1, 2 for a RAID 1 pair. With more disks in a
+    /// group, stripes go round them.
+    #[schemars(range(min = 1))]
+    pub stripe_disks: u32,
+    /// What lies on one disk before the next one follows; whole sectors.
+    #[schemars(range(min = SECTOR_BYTES, max = 1 << 30))]
+    pub chunk_bytes: u64,
+    /// So many stripes, one behind the other, are on the same disks.
+    #[schemars(range(min = 1, max = 1 << 20))]
+    pub extent_stripes: u32,
+}
+
+/// RAID levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Data only.
+    Raid0,
+    /// A chunk and its copies.
+    Raid1,
+    /// Data and one chunk of parity, which rotates over the disks.
+    Raid5,
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -198,6 +238,38 @@ impl Piece {
     fn leads_to(&self, next: &Piece, gap_max: u64) -> bool {
         let end = self.start + u64::from(self.sectors);
         end <= next.start && next.start - end <= gap_max
+    }
+}
+
+impl LayoutSpec {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        within("disks", u64::from(self.disks), 1, 4096)?;
+        within("groups", u64::from(self.groups), 1, u64::from(self.disks))?;
+        if !self.disks.is_multiple_of(self.groups) {
+            let what = format!(
+                "expected a divisor of disks, {}, found {}",
+                self.disks, self.groups
+            );
+            return Err(SpecError::of("groups", what));
+        }
+        let (least, most) = match self.level {
+            Level::Raid0 => (1, self.disks / self.groups),
+            Level::Raid1 => (2, 2),
+            Level::Raid5 => (3, self.disks / self.groups),
+        };
+        within(
+            "stripe_disks",
+            u64::from(self.stripe_disks),
+            least,
+            u64::from(most),
+        )?;
+        if self.stripe_disks > self.disks / self.groups {
+            let what = "a stripe needs as many disks in each group";
+            return Err(SpecError::of("stripe_disks", what));
+        }
+        whole_sectors("chunk_bytes", self.chunk_bytes)?;
+        within("chunk_bytes", self.chunk_bytes, SECTOR_BYTES, 1 << 30)?;
+        within("extent_stripes", u64::from(self.extent_stripes), 1, 1 << 20)
     }
 }
 

@@ -33,7 +33,8 @@ use events::station::Violation;
 use events::time::Time;
 use jobs::Jobs;
 use layout::{Layout, Piece};
-pub use spec::{ArrayCache, ArraySpec, ControllerSpec, LayoutSpec, Level, MirrorSpec};
+pub use layout::{LayoutSpec, Level};
+pub use spec::{ArrayCache, ArraySpec, ControllerSpec, MirrorSpec};
 use streams::Streams;
 
 /// A RAID array with its controllers, their cache and its disks, as one device.

@@ -417,3 +417,4 @@ impl Device for Flash {
 
 #[cfg(test)]
 mod tests;
+mod work;

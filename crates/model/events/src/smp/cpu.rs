@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use super::lines::ObjectId;
 use super::run_queue::{RunQueue, TaskNumber};
-use super::task::TaskUsage;
-use super::usage::{Events, Stalls, Usage};
+use super::usage::{Events, Stalls, TaskUsage, Usage};
 use super::work::{Context, Work};
 use crate::time::{SECOND, Time};
 

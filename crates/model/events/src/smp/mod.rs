@@ -35,9 +35,9 @@ pub use spec::{IdleState, InterruptSpec, SchedulingSpec, SmpSpec};
 use tap::Tap;
 pub use tap::{Scheduled, SchedulerEvent};
 use task::Task;
-pub use task::{TaskSpec, TaskUsage};
+pub use task::TaskSpec;
 pub use topology::{DISTANCES, Distance, Topology};
-pub use usage::{Events, Stalls, Usage};
+pub use usage::{Events, Stalls, TaskUsage, Usage};
 pub use work::{Context, Done, Work};
 
 /// `T`: what comes back when a piece of work is done.

@@ -1,13 +1,13 @@
 //! A task: works through what it is given, and sleeps when there is nothing left.
 
 use std::collections::VecDeque;
-use std::ops::AddAssign;
 
 use super::cpu::Active;
 use super::cpu_set::CpuSet;
 use super::lines::ObjectId;
 use super::run_queue::Rank;
-use super::work::{Context, Work};
+use super::usage::TaskUsage;
+use super::work::Work;
 use crate::time::Time;
 
 /// How a task begins.
@@ -21,19 +21,6 @@ pub struct TaskSpec {
     pub last_cpu: u16,
     /// When it sleeps, it does so for an I/O.
     pub sleeps_for_io: bool,
-}
-
-/// What a task has had of CPUs, and how often it has lost one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskUsage {
-    /// CPU time in user mode.
-    pub user_ns: Time,
-    /// CPU time in the kernel, for it.
-    pub system_ns: Time,
-    /// It had nothing left to do.
-    pub slept: u64,
-    /// Another took its place.
-    pub gave_way: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -60,24 +47,6 @@ impl<T> Task<T> {
     /// It goes on with this later; unless it was still being switched to, and has something else to go on with.
     pub(super) fn suspend(&mut self, active: Option<Active<T>>) {
         self.suspended = self.suspended.take().or(active);
-    }
-}
-
-impl TaskUsage {
-    pub(super) fn add_ns(&mut self, context: Context, ns: Time) {
-        match context {
-            Context::User => self.user_ns += ns,
-            _ => self.system_ns += ns,
-        }
-    }
-}
-
-impl AddAssign for TaskUsage {
-    fn add_assign(&mut self, other: TaskUsage) {
-        self.user_ns += other.user_ns;
-        self.system_ns += other.system_ns;
-        self.slept += other.slept;
-        self.gave_way += other.gave_way;
     }
 }
 

@@ -88,3 +88,34 @@ impl std::ops::AddAssign for Stalls {
         self.computing += other.computing;
     }
 }
+
+/// What a task has had of CPUs, and how often it has lost one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskUsage {
+    /// CPU time in user mode.
+    pub user_ns: Time,
+    /// CPU time in the kernel, for it.
+    pub system_ns: Time,
+    /// It had nothing left to do.
+    pub slept: u64,
+    /// Another took its place.
+    pub gave_way: u64,
+}
+
+impl TaskUsage {
+    pub(super) fn add_ns(&mut self, context: Context, ns: Time) {
+        match context {
+            Context::User => self.user_ns += ns,
+            _ => self.system_ns += ns,
+        }
+    }
+}
+
+impl std::ops::AddAssign for TaskUsage {
+    fn add_assign(&mut self, other: TaskUsage) {
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.slept += other.slept;
+        self.gave_way += other.gave_way;
+    }
+}

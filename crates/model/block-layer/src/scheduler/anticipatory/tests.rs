@@ -1,7 +1,7 @@
 use super::*;
 use crate::Direction::{Read, Write};
-use crate::scheduler::invariants;
-use crate::scheduler::invariants::bench::{Bench, bio};
+use crate::invariants;
+use crate::invariants::bench::{Bench, bio};
 use events::time::MILLISECOND;
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::Direction::{Read, Write};
 use crate::Priority;
-use crate::scheduler::invariants;
-use crate::scheduler::invariants::bench::{Bench, bio};
+use crate::invariants;
+use crate::invariants::bench::{Bench, bio};
 use events::time::{MILLISECOND, SECOND};
 use proptest::prelude::*;
 

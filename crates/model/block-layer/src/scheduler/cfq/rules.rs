@@ -3,7 +3,7 @@
 use super::*;
 use crate::Direction::{Read, Write};
 use crate::Priority;
-use crate::scheduler::invariants::bench::{Bench, bio};
+use crate::invariants::bench::{Bench, bio};
 use events::time::MILLISECOND;
 
 fn cfq(version: Version, tunables: CfqTunables) -> Cfq {

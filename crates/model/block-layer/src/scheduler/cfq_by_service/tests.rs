@@ -1,6 +1,6 @@
 use super::*;
 use crate::Direction::{Read, Write};
-use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
+use crate::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 
 fn bench() -> Bench<CfqByService> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Direction::{Read, Write};
 use crate::IoClass;
-use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
+use crate::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 
 fn cfq(slice_idle_ms: u64) -> CfqLists {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Direction::{Read, Write};
 use crate::Priority;
-use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
+use crate::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 
 fn cfq(slice_idle_ms: u64, rotational: bool) -> CfqSlices {

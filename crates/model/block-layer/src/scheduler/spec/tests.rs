@@ -1,5 +1,5 @@
 use super::*;
-use crate::scheduler::invariants;
+use crate::invariants;
 use proptest::prelude::*;
 
 fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

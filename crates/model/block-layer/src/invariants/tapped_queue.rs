@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::scheduler::invariants::Arrival;
-use crate::scheduler::invariants::bench::bio;
+use crate::invariants::Arrival;
+use crate::invariants::bench::bio;
 use crate::{Bio, QueueEvent, RequestId, RequestQueue, Submitted, TaskId};
 use events::time::Time;
 
