@@ -18,6 +18,7 @@ SOURCES = ROOT / "docs/model/sources"
 FOLDERS = ["attack", "benches", "crates", "experiments", "fuzz", "machines", "published", "python", "tests", "tools"]
 
 _COMMENT = {".rs": re.compile(r"//.*"), ".py": re.compile(r".*"), ".toml": re.compile(r"#.*")}
+_IN_CRATES = re.compile(r"(?<![\w/.-])crates/[\w./-]+")
 _PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.md(?:#[\w-]+)?")
 _NOWHERE = re.compile(
     r"(?<!a )\bnotes? on (?!what)|\bthe notes? (?:is|has|have|says?|names?|on|about)\b|\bnote's\b|\bin the notes\b"
@@ -86,6 +87,17 @@ def test_pages_that_are_cited_exist(folder: str) -> None:
         if path != Path(__file__)
         for text in comments(path)
         for page in broken_pages(text)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_files_of_crates_that_are_cited_exist() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    wrong = [
+        f"{path.relative_to(ROOT)}: {cited}"
+        for path in [*files("attack", "benches", "crates", "fuzz", "python", "tools"), *pages]
+        for cited in _IN_CRATES.findall(path.read_text())
+        if not (ROOT / cited.rstrip(".")).exists()
     ]
     assert not wrong, "\n".join(wrong)
 

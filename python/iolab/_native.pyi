@@ -174,7 +174,7 @@ class TraceSchedule:
 
     @staticmethod
     def open(choice_json: str) -> TraceSchedule:
-        """JSON of `TraceChoice` (crates/measure/workload/src/replay/spec.rs). ValueError for a wrong one, and for files
+        """JSON of `TraceChoice` (crates/measure/workload/src/traced/spec.rs). ValueError for a wrong one, and for files
         that can't be read or hold nothing to replay."""
 
     def summary(self, region_bytes: int) -> str:
