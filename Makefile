@@ -11,7 +11,7 @@ unexport MAKEFLAGS MFLAGS
 unexport PYTHONDONTWRITEBYTECODE
 # One interpreter for every build, so that checks, tests and the extension share what cargo has compiled.
 export PYO3_PYTHON := $(abspath $(PYTHON))
-# The bindings hold no logic and link only into Python; they are tested from there. No examples, which `make check`
+# The bindings link only into Python; they are tested from there. No examples, which `make check`
 # compiles, and no documentation tests, which there are none of. In the same profile as the extension, of which it then
 # uses all that cargo has compiled.
 TEST_RUST = cargo test --quiet --no-fail-fast --workspace --exclude iolab-bindings --lib --tests
@@ -63,6 +63,7 @@ check: check-rust check-python check-built ## format, lints, types, stubs, citat
 check-rust: $(VENV)/made.stamp
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --package iolab-bindings --no-default-features -- -D warnings
 
 check-python: $(VENV)/dev.stamp
 	$(BIN)/ruff check

@@ -133,7 +133,7 @@ def run_ours(options: dict[str, int], root: Path) -> Sample:
 
 
 def phase(options: dict[str, int], root: Path) -> native_types.MetadataPhase:
-    """The engine's metadata phase (crates/engine/src/metadata/mod.rs) for a workload of kind `fs_mark`."""
+    """The engine's metadata phase (crates/measure/engine/src/metadata/mod.rs) for a workload of kind `fs_mark`."""
     from iolab.domain import workload
     from iolab.domain.trial import MetadataPhase
     from iolab.machines.host.metadata import placed

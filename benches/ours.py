@@ -25,8 +25,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
 def phase(path: Path, size_bytes: int, options: dict[str, Any]) -> dict[str, Any]:
-    """The engine's phase (crates/workload/src/phase.rs) for a workload of kind `io` with these options, on a file
-    that is there already."""
+    """The engine's phase (crates/measure/workload/src/phase.rs) for a workload of kind `io` with these options, on a
+    file that is there already."""
     from iolab.domain import workload
     from iolab.domain.trial import LoadPhase
 
@@ -49,7 +49,8 @@ def peak_memory_bytes(phase: dict[str, Any]) -> int:
 
 
 def record_and_peak_memory(phase: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """The engine's record (crates/workload/src/record.rs), and the peak resident set of the process in bytes."""
+    """The engine's record (crates/measure/workload/src/record.rs), and the peak resident set of the process in
+    bytes."""
     process = [sys.executable, "-c", RUN_PHASE]
     done = subprocess.run(
         process, input=json.dumps(phase), capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False

@@ -6,8 +6,10 @@ use proptest::prelude::*;
 
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fuzz/seeds")
-        .join(target);
+        .ancestors()
+        .map(|above| above.join("fuzz/seeds").join(target))
+        .find(|folder| folder.is_dir())
+        .expect("the crate is in the repository");
     let entries = std::fs::read_dir(&folder).expect("the seeds are in the repository");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a seed").path()).collect();
     paths.sort();

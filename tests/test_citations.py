@@ -16,9 +16,9 @@ from support.links import leads_somewhere
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "docs/model/sources"
 FOLDERS = ["attack", "benches", "crates", "experiments", "fuzz", "machines", "published", "python", "tests", "tools"]
-MECHANISMS = ["block-layer", "devices", "events", "filesystems", "memory", "nfs", "stack"]
 
 _COMMENT = {".rs": re.compile(r"//.*"), ".py": re.compile(r".*"), ".toml": re.compile(r"#.*")}
+_IN_CRATES = re.compile(r"(?<![\w/.-])crates/[\w./-]+")
 _PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.md(?:#[\w-]+)?")
 _NOWHERE = re.compile(
     r"(?<!a )\bnotes? on (?!what)|\bthe notes? (?:is|has|have|says?|names?|on|about)\b|\bnote's\b|\bin the notes\b"
@@ -91,6 +91,17 @@ def test_pages_that_are_cited_exist(folder: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_files_of_crates_that_are_cited_exist() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    wrong = [
+        f"{path.relative_to(ROOT)}: {cited}"
+        for path in [*files("attack", "benches", "crates", "fuzz", "python", "tools"), *pages]
+        for cited in _IN_CRATES.findall(path.read_text())
+        if not (ROOT / cited.rstrip(".")).exists()
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_no_comment_cites_a_note_or_a_section_of_nothing() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}: {match[0]}"
@@ -122,7 +133,7 @@ def test_a_page_of_sources_gives_the_version_of_each_kernel_file(page: Path) -> 
 
 
 def test_kernel_functions_that_comments_name_are_on_a_page_and_no_others() -> None:
-    texts = [text for crate in MECHANISMS for path in files(f"crates/{crate}/src") for text in comments(path)]
+    texts = [text for path in files("crates/model") if "src" in path.parts for text in comments(path)]
     tables = [page.read_text().partition("## Named in the model")[2] for page in SOURCES.glob("*.md")]
     listed = {name for table in tables for name in _NAME.findall(table)}
     named = {name for text in texts for name in named_in(text)}

@@ -1,4 +1,4 @@
-"""Probes of kernel events: their metrics and tables, of observations that crates/trace made of a recording."""
+"""Probes of kernel events: their metrics and tables, of observations that crates/measure/trace made of a recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iolab.presentation.table import render
 from support.stored import stored_run
 
 GOLDEN = Path(__file__).parent / "golden" / "tables"
-RECORDED = Path(__file__).parents[1] / "crates" / "trace" / "tests" / "golden"
+RECORDED = Path(__file__).parents[1] / "crates" / "measure" / "trace" / "tests" / "golden"
 EXPERIMENT = """\
 rounds = 2
 seed = 1

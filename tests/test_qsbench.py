@@ -89,7 +89,7 @@ def test_version_2_of_control_groups_limits_by_memory_max_and_has_the_machines_s
 
 
 def sorted_(elapsed_ms: int, *, late_ms: int = 0, **changes: Any) -> dict[str, Any]:
-    """What crates/engine/src/sorter yields."""
+    """What crates/measure/engine/src/sorter yields."""
     plain = {
         "started_unix_ns": 10**18 + late_ms * 10**6,
         "elapsed_ns": elapsed_ms * 10**6,

@@ -398,7 +398,7 @@ def test_a_trace_is_frames_in_python() -> None:
         trace.by("sizes")
 
 
-FIXTURES = Path(__file__).parents[1] / "crates" / "trace" / "tests" / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "crates" / "measure" / "trace" / "tests" / "fixtures"
 
 
 def test_a_packed_recording_holds_every_page_for_iolab_and_for_trace_cmd(tmp_path: Path) -> None:

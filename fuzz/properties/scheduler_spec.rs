@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use block_layer::plug::PlugRules;
-use block_layer::pool::PoolRules;
 use block_layer::scheduler::spec::{BadScheduler, SchedulerSpec, Surroundings};
-use block_layer::{
-    Bio, Direction, Merges, Priority, QueueRules, RequestQueue, Submitted, TagWaking,
-};
+use block_layer::{Bio, Direction, Priority, RequestQueue, Submitted};
 use events::time::MILLISECOND;
+use kernels::hardware_queue::TagWaking;
+use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 
 const BIOS: u32 = 48;
 const TASKS: u32 = 5;

@@ -1,8 +1,6 @@
 //! Any text is a quantity or an error that names it; a quantity survives being written and read again.
 
-use workload::units::{
-    format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate,
-};
+use base::units::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate};
 
 pub fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);

@@ -38,7 +38,7 @@ __all__ = [
 
 @final
 class RowGroups:
-    """Sums of a table's numbers by its keys, a piece of the file at a time (crates/rows/src/groups.rs)."""
+    """Sums of a table's numbers by its keys, a piece of the file at a time (crates/measure/rows/src/groups.rs)."""
 
     def __new__(cls, *, separator: str, decimal: str, columns: Sequence[str], batch_bytes: int) -> RowGroups:
         """Each of `columns` is a "key", a "number" or "ignored". So many bytes are a batch, 0: there are none.
@@ -57,7 +57,7 @@ class RowGroups:
 
 @final
 class IoLog:
-    """fio's log, a piece of the file at a time (crates/rows/src/io_log.rs)."""
+    """fio's log, a piece of the file at a time (crates/measure/rows/src/io_log.rs)."""
 
     def __new__(cls, interval_ms: int) -> IoLog: ...
     def add(self, text: bytes, begin: int, end: int, offset: int) -> None:
@@ -101,7 +101,7 @@ class Load:
         """ValueError for a wrong specification, OSError(errno, message, path) for the kernel's refusals."""
 
     def snapshot(self) -> str:
-        """JSON of `Snapshot` (crates/workload/src/record.rs)."""
+        """JSON of `Snapshot` (crates/measure/workload/src/record.rs)."""
 
     def stop(self) -> None:
         """Everything ends within 100 ms; `wait` then has the record."""
@@ -115,8 +115,8 @@ class Sort:
 
     @staticmethod
     def start(spec_json: str) -> Sort:
-        """JSON of `SortSpec` (crates/engine/src/sorter/mod.rs). ValueError for a wrong one, OSError for the kernel's
-        refusals."""
+        """JSON of `SortSpec` (crates/measure/engine/src/sorter/mod.rs). ValueError for a wrong one, OSError for the
+        kernel's refusals."""
 
     def snapshot(self) -> str:
         """JSON of `SortSnapshot`."""
@@ -133,8 +133,8 @@ class TraceJob:
 
     @staticmethod
     def start(spec_json: str) -> TraceJob:
-        """JSON of `TraceSpec` (crates/engine/src/trace_file.rs). ValueError for a wrong one, and for files that can't
-        be read."""
+        """JSON of `TraceSpec` (crates/measure/engine/src/trace_file.rs). ValueError for a wrong one, and for files that
+        can't be read."""
 
     def events(self) -> int:
         """Events so far."""
@@ -143,8 +143,8 @@ class TraceJob:
         """It ends soon; `wait` then raises ValueError."""
 
     def wait(self, timeout_s: float) -> str | None:
-        """JSON of `TraceFigures` (crates/trace/src/study/figures.rs), None while running. ValueError for what can't be
-        read or written."""
+        """JSON of `TraceFigures` (crates/measure/trace/src/study/figures.rs), None while running. ValueError for what
+        can't be read or written."""
 
 @final
 class TraceRows:
@@ -174,8 +174,8 @@ class TraceSchedule:
 
     @staticmethod
     def open(choice_json: str) -> TraceSchedule:
-        """JSON of `TraceChoice` (crates/workload/src/replay/spec.rs). ValueError for a wrong one, and for files that
-        can't be read or hold nothing to replay."""
+        """JSON of `TraceChoice` (crates/measure/workload/src/traced/spec.rs). ValueError for a wrong one, and for files
+        that can't be read or hold nothing to replay."""
 
     def summary(self, region_bytes: int) -> str:
         """JSON of `ScheduleSummary`, with regions of so many bytes counted. ValueError for 0."""
@@ -199,17 +199,17 @@ class MetadataLoad:
 
     @staticmethod
     def start(phase_json: str) -> MetadataLoad:
-        """JSON of `MetadataPhase` (crates/workload/src/metadata/phase.rs). ValueError for a wrong one, OSError(errno,
-        message, path) for the kernel's refusals."""
+        """JSON of `MetadataPhase` (crates/measure/workload/src/metadata/phase.rs). ValueError for a wrong one,
+        OSError(errno, message, path) for the kernel's refusals."""
 
     def snapshot(self) -> str:
-        """JSON of `Snapshot` (crates/workload/src/record.rs); `ops` are files made, `bytes` those written."""
+        """JSON of `Snapshot` (crates/measure/workload/src/record.rs); `ops` are files made, `bytes` those written."""
 
     def stop(self) -> None:
         """It ends within 100 ms; what was made stays."""
 
     def wait(self, timeout_s: float) -> str | None:
-        """JSON of `MetadataRecord` (crates/workload/src/metadata/record.rs), None while running."""
+        """JSON of `MetadataRecord` (crates/measure/workload/src/metadata/record.rs), None while running."""
 
 @final
 class Model:
@@ -217,13 +217,14 @@ class Model:
     never touches Python. The same machine and phases, which carry the seeds, yield the same records."""
 
     def __new__(cls, machine_json: str) -> Model:
-        """JSON of a machine's file (crates/stack/src/machine/mod.rs), devices in place of their names.
+        """JSON of a machine's file (crates/model/stack/src/machine/mod.rs), devices in place of their names.
         ValueError(key, what) for an impossible one."""
 
     def start(self, phase_json: str) -> None:
-        """JSON of a phase with `probes`. Its `kind` says which: `load`, or none: `Phase` (crates/workload/src/phase.rs)
-        with `place` of files and `cgroup` of groups; `metadata`: `MetadataPhase` (workload/src/metadata/phase.rs).
-        ValueError(key, what) for what the model has no mechanism for."""
+        """JSON of a phase with `probes`. Its `kind` says which: `load`, or none: `Phase`
+        (crates/measure/workload/src/phase.rs) with `place` of files and `cgroup` of groups; `metadata`: `MetadataPhase`
+        (crates/measure/workload/src/metadata/phase.rs). ValueError(key, what) for what the model has no mechanism
+        for."""
 
     def snapshot(self) -> str:
         """JSON of `Snapshot`; simulated time."""
@@ -250,15 +251,15 @@ class Probes:
 
     @staticmethod
     def start(spec_json: str) -> Probes:
-        """JSON of `Spec` (crates/engine/src/probe/spec.rs). ValueError for a wrong one; a probe that can't run here is
-        no error, it is among the absent."""
+        """JSON of `Spec` (crates/measure/engine/src/probe/spec.rs). ValueError for a wrong one; a probe that can't run
+        here is no error, it is among the absent."""
 
     def stop(self) -> str:
         """JSON: {"observations": {probe: what it saw}, "absent": {probe: reason}}. ValueError the second time."""
 
 def extents(paths: list[str], bounds_json: str) -> str:
-    """JSON of `Examined` (crates/trace/src/extents/mod.rs) for JSON of `Bounds`: each file's extents, after its dirty
-    pages were written, and how the files interleave. A file that can't be read says why in its place."""
+    """JSON of `Examined` (crates/measure/trace/src/extents/mod.rs) for JSON of `Bounds`: each file's extents, after its
+    dirty pages were written, and how the files interleave. A file that can't be read says why in its place."""
 
 def features() -> str:
     """JSON of what this kernel lets the engine use."""
@@ -289,8 +290,9 @@ def time_tunables_ns() -> str:
     """What one unit of each scheduler tunable that is a time is in nanoseconds, a JSON object."""
 
 def toml_lines(text: str) -> list[tuple[int | None, str | int, int]]:
-    """The keys and array elements of a TOML file (crates/rows/src/toml_lines.rs): the number of the node around each,
-    an earlier one (None: the file), its key or its number, its line from 1. ValueError for a text that is no TOML."""
+    """The keys and array elements of a TOML file (crates/measure/rows/src/toml_lines.rs): the number of the node around
+    each, an earlier one (None: the file), its key or its number, its line from 1. ValueError for a text that is no
+    TOML."""
 
 def unread_keys(machine_json: str, phases_json: str, keys: list[str]) -> list[tuple[str, str | None]]:
     """Of keys of a machine's file, by their dotted paths, those that nothing reads while any of the phases (a list,

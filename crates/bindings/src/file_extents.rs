@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use engine::extents::{Bounds, examine};
 use pyo3::prelude::*;
 
-use crate::{json, specification};
+use crate::border::{json, specification};
 
 /// Each file's extents and how the files interleave, as JSON.
 #[pyfunction]

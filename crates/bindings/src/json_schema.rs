@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::json;
+use crate::border::json;
 
 /// A JSON schema (draft 2020-12) whose `$defs` has every type that goes in or comes out as JSON.
 #[pyfunction]
@@ -17,9 +17,12 @@ pub fn schema() -> PyResult<String> {
     add::<engine::probe::Spec>(&mut inputs);
     add::<engine::trace_file::TraceSpec>(&mut inputs);
     add::<engine::extents::Bounds>(&mut inputs);
-    add::<stack::machine::File>(&mut inputs);
-    add::<stack::model::SortPhase>(&mut inputs);
-    add::<stack::model::Probes>(&mut inputs);
+    #[cfg(feature = "model")]
+    {
+        add::<stack::machine::File>(&mut inputs);
+        add::<stack::model::SortPhase>(&mut inputs);
+        add::<stack::model::Probes>(&mut inputs);
+    }
     let mut outputs = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
@@ -29,6 +32,7 @@ pub fn schema() -> PyResult<String> {
     add::<engine::sorter::SortRecord>(&mut outputs);
     add::<engine::Features>(&mut outputs);
     add::<engine::probe::Observed>(&mut outputs);
+    #[cfg(feature = "model")]
     add::<stack::model::Record>(&mut outputs);
     add::<trace::block::BlockReport>(&mut outputs);
     add::<trace::sched::SwitchReport>(&mut outputs);

@@ -1,42 +1,47 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-//! The border to Python: parse arguments, release the GIL, map errors; no logic.
+//! The border to Python: parse arguments, release the GIL, map errors; and what drives a simulation.
 
+mod border;
 mod file_extents;
 mod json_schema;
 mod metadata;
+#[cfg(feature = "model")]
 mod model;
 mod probes;
+#[cfg(feature = "model")]
+mod simulation;
 mod sums;
 mod traces;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use engine::{RunError, StartError};
+use base::units;
+use border::{finished, json, specification, start_error, timeout, value_error};
 use file_extents::extents;
 use json_schema::schema;
 use metadata::MetadataLoad;
-use model::{Model, drive_sizes, unread_keys};
+#[cfg(feature = "model")]
+use model::{Model, drive_sizes, time_tunables_ns, unread_keys};
 use probes::Probes;
-use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use rows::toml_lines::Name;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sums::{IoLog, LogDirection, RowGroups};
 use traces::{TraceJob, TraceRows, TraceSchedule, TraceWatch, trace_columns, zstd};
-use workload::{steady, units};
+use workload::steady;
 
 #[pymodule]
 mod _native {
     #[pymodule_export]
     use super::{
-        IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort, TraceJob,
-        TraceRows, TraceSchedule, TraceWatch, build_profile, check_load, drive_sizes, extents,
-        features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate,
-        schema, steady_cut, time_tunables_ns, toml_lines, trace_columns, unread_keys, zstd,
+        IoLog, Load, LogDirection, Memory, MetadataLoad, Probes, RowGroups, Sort, TraceJob,
+        TraceRows, TraceSchedule, TraceWatch, build_profile, check_load, extents, features,
+        format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate, schema,
+        steady_cut, toml_lines, trace_columns, zstd,
     };
+    #[cfg(feature = "model")]
+    #[pymodule_export]
+    use super::{Model, drive_sizes, time_tunables_ns, unread_keys};
 }
 
 /// What verification remembers between the phases of one trial.
@@ -121,12 +126,6 @@ fn check_load(phase_json: &str) -> PyResult<()> {
     workload::check_phase::check_phase(&phase).map_err(value_error)
 }
 
-/// What one unit of each scheduler tunable that is a time is in nanoseconds, as JSON.
-#[pyfunction]
-fn time_tunables_ns() -> PyResult<String> {
-    json(&stack::time_tunables_ns())
-}
-
 /// "release" or "debug".
 #[pyfunction]
 fn build_profile() -> &'static str {
@@ -190,44 +189,4 @@ fn toml_lines(py: Python<'_>, text: &str) -> PyResult<Vec<(Option<usize>, TomlNa
 fn steady_cut(rates: Vec<f64>) -> (usize, bool) {
     let cut = steady::transient(&rates);
     (cut.intervals, cut.steady)
-}
-
-fn timeout(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|error| PyValueError::new_err(format!("timeout_s = {seconds}: {error}")))
-}
-
-fn specification<T: DeserializeOwned>(what: &str, json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(value_error)
-}
-
-fn value_error(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-/// OSError takes its errno, message and file name apart, so that Python picks the right subclass.
-fn start_error(error: StartError) -> PyErr {
-    match error {
-        StartError::Spec(message) => PyValueError::new_err(message),
-        StartError::Os {
-            errno, ref path, ..
-        } => PyOSError::new_err((errno, error.message(), path.clone())),
-    }
-}
-
-/// The record as JSON, if the work is over.
-fn finished<R: Serialize>(outcome: Option<Result<R, RunError>>) -> PyResult<Option<String>> {
-    match outcome {
-        None => Ok(None),
-        Some(Ok(record)) => json(&record).map(Some),
-        Some(Err(error)) => Err(run_error(&error)),
-    }
-}
-
-fn run_error(error: &RunError) -> PyErr {
-    PyOSError::new_err((error.errno, error.to_string()))
 }

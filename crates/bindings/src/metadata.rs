@@ -3,7 +3,7 @@
 use engine::metadata::{MetadataPhase, start};
 use pyo3::prelude::*;
 
-use crate::{finished, json, specification, start_error, timeout};
+use crate::border::{finished, json, specification, start_error, timeout};
 
 /// A metadata load under way.
 #[pyclass(frozen)]

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use engine::Simulation;
+use base::{SECTOR_BYTES, SpecError};
 use engine::extents::Bounds;
-use engine::simulation::NoPhase;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::Value;
-use stack::SpecError;
 use stack::machine::MachineSpec;
 use stack::model::{self, ObservedPhase};
 
-use crate::{json, specification, timeout};
+use crate::border::{json, specification, timeout};
+use crate::simulation::{NoPhase, Simulation};
 
 /// Switched on; its phases run one after the other.
 #[pyclass(frozen)]
@@ -95,13 +94,19 @@ pub fn unread_keys(
         .collect())
 }
 
+/// What one unit of each scheduler tunable that is a time is in nanoseconds, as JSON.
+#[pyfunction]
+pub fn time_tunables_ns() -> PyResult<String> {
+    json(&stack::time_tunables_ns())
+}
+
 /// How many bytes each drive of a machine has.
 #[pyfunction]
 pub fn drive_sizes(machine_json: &str) -> PyResult<Vec<u64>> {
     let machine: Value = specification("machine", machine_json)?;
     let machine = MachineSpec::from_json(machine).map_err(to_value_error)?;
     let drives = (0..machine.drive_count()).filter_map(|drive| machine.drive_sectors(drive));
-    Ok(drives.map(|sectors| sectors * 512).collect())
+    Ok(drives.map(|sectors| sectors * SECTOR_BYTES).collect())
 }
 
 /// Key and reason.

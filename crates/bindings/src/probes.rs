@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::{json, specification, start_error};
+use crate::border::{json, specification, start_error};
 
 /// Probes under way.
 #[pyclass(frozen)]

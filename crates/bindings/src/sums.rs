@@ -6,7 +6,7 @@ use rows::Unread;
 use rows::groups::{BETWEEN, Groups, Layout, Role};
 use rows::io_log;
 
-use crate::value_error;
+use crate::border::value_error;
 
 /// Sums of a table's numbers by its keys.
 #[pyclass]

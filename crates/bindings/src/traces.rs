@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use ruzstd::encoding::CompressionLevel;
 use workload::traced::{Schedule, TraceChoice};
 
-use crate::{json, specification, timeout, value_error};
+use crate::border::{json, specification, timeout, value_error};
 
 /// A trace that is being read.
 #[pyclass(frozen)]

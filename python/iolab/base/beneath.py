@@ -5,7 +5,7 @@ on the way to it those of root and of this user are, and by others than root all
 nobody can guess until it is whole, and is then renamed by descriptor. tests/test_beneath.py fails where code opens such
 a path in another way.
 
-Names never hold `..`. The engine does the same with openat2(2): crates/engine/src/beneath.rs.
+Names never hold `..`. The engine does the same with openat2(2): crates/measure/engine/src/beneath.rs.
 """
 
 from __future__ import annotations

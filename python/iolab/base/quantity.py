@@ -1,8 +1,8 @@
 """Numbers with their units. A row of a table has one scale, so that its cells compare at a glance.
 
-Sizes, durations and rates as people write them are read by rules that have one home, `crates/workload/src/units.rs`:
-binary prefixes are powers of 1024 (KiB, MiB), decimal ones powers of 1000 (kB, MB); what cannot be read raises
-ValueError naming the text and what was expected.
+Sizes, durations and rates as people write them are read by rules that have one home,
+`crates/base/src/units.rs`: binary prefixes are powers of 1024 (KiB, MiB), decimal ones powers of 1000 (kB,
+MB); what cannot be read raises ValueError naming the text and what was expected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TOML with the line of each key.
 
 Values and syntax errors come from the standard library's parser. It keeps no positions, so the lines come from the
-native one (crates/rows/src/toml_lines.rs).
+native one (crates/measure/rows/src/toml_lines.rs).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The record of a phase: the engine's (crates/workload/src/record.rs), and what other runners make in its likeness.
+"""The record of a phase: the engine's (crates/measure/workload/src/record.rs), and what other runners make in its
+likeness.
 
 A job counts reads, writes and syncs under `read`, `write` and `sync`, what a replay discards under `discard`, or what
 the engine `null` did not do under `null`, and any other operation by name under `ops`, all
@@ -167,7 +168,8 @@ class RecordedProbes(TypedDict, total=False):
 
 
 class PhaseRecord(RecordedProbes):
-    """A phase's record as any runner makes it: the engine's (crates/workload/src/record.rs), with what probes saw."""
+    """A phase's record as any runner makes it: the engine's (crates/measure/workload/src/record.rs), with what probes
+    saw."""
 
     phase: str
     started_unix_ns: int

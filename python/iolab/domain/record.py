@@ -81,7 +81,7 @@ class Record(BaseModel):
     controls_absent: dict[str, str]
     """Control name -> why it could not be set here."""
     phases: list[Annotated[PhaseRecord, DOCUMENT]]
-    """The engine's phase records (crates/workload/src/record.rs), measured phases only."""
+    """The engine's phase records (crates/measure/workload/src/record.rs), measured phases only."""
     observed: Annotated[Observed, DOCUMENT]
     """The target as it was before the phases: filesystem, device. What probes saw stands in the phases."""
     faults: list[Fault]

@@ -10,7 +10,7 @@ from iolab.domain import native_types as native
 
 @dataclass(frozen=True)
 class Replayed:
-    """The records of the threads that replayed (crates/workload/src/replay/fidelity.rs)."""
+    """The records of the threads that replayed (crates/measure/workload/src/replay/fidelity.rs)."""
 
     jobs: Sequence[native.ReplayRecord]
 

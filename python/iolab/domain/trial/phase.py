@@ -121,8 +121,8 @@ class LoadPhase(PhaseSpec):
 
     kind: Literal["load"] = "load"
     load: Annotated[native.Phase, DOCUMENT]
-    """The engine's phase (crates/workload/src/phase.rs) with paths relative to the target's root; the machine makes
-    them absolute. A file may name its `place`: which of the target's devices it lies on, from 0."""
+    """The engine's phase (crates/measure/workload/src/phase.rs) with paths relative to the target's root; the machine
+    makes them absolute. A file may name its `place`: which of the target's devices it lies on, from 0."""
 
     @property
     @override
@@ -346,7 +346,7 @@ class PlacedThread(native.ThreadSpec):
 
 
 class MetadataDocument(TypedDict):
-    """The engine's metadata phase (crates/workload/src/metadata/phase.rs) before directories are absolute."""
+    """The engine's metadata phase (crates/measure/workload/src/metadata/phase.rs) before directories are absolute."""
 
     name: str
     threads: list[PlacedThread]

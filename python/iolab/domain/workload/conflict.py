@@ -11,7 +11,7 @@ from iolab.domain.workload.kind import Conflict
 
 SECTOR_BYTES = 512
 STAMP_BYTES = 512
-"""What one stamp of a verified block covers (crates/engine/src/memory.rs)."""
+"""What one stamp of a verified block covers (crates/measure/engine/src/memory.rs)."""
 
 
 def phase_conflicts(phase: PhaseOptions) -> Iterator[Conflict]:

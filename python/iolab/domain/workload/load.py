@@ -1,4 +1,4 @@
-"""From jobs to the engine's phases (`crates/workload/src/phase.rs`): files, laying them out, groups."""
+"""From jobs to the engine's phases (`crates/measure/workload/src/phase.rs`): files, laying them out, groups."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ COPY_TABLE: native.TraceTable = {
     "ended": True,
     "one_reads": False,
 }
-"""The columns of a run's copy: `Schedule::table` of crates/workload/src/replay/schedule.rs."""
+"""The columns of a run's copy: `Schedule::table` of crates/measure/workload/src/traced/schedule.rs."""
 
 
 class TraceOptions(Options):

@@ -25,6 +25,7 @@ from iolab.files.machine_file.mechanism import (
     unread,
     used,
 )
+from iolab.files.machine_file.model import drive_sizes, switched_on
 
 __all__ = [
     "PREFIX",
@@ -40,6 +41,7 @@ __all__ = [
     "changed",
     "check",
     "cpu_count",
+    "drive_sizes",
     "holes",
     "in_memory",
     "is_detailed",
@@ -49,6 +51,7 @@ __all__ = [
     "read",
     "refused",
     "scheduler_of",
+    "switched_on",
     "unread",
     "used",
     "with_groups",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, cast
 
-from iolab import _native
 from iolab.base.toml import TomlTable
 from iolab.domain import native_types as native
+from iolab.files.machine_file import model
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase
@@ -94,7 +93,7 @@ class InvalidMachine(Exception):
 def check(table: native.MachineFile) -> None:
     """Raises InvalidMachine with the key and the reason."""
     try:
-        _native.Model(json.dumps(table))
+        model.switched_on(table)
     except ValueError as error:
         raise InvalidMachine.told_by(error) from None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab import _native
+from iolab.files.machine_file import model
 
 if TYPE_CHECKING:
     from iolab.base.toml import KeyPath
@@ -77,6 +78,7 @@ class Key:
 
 def keys() -> list[Key]:
     """Every key of the schema, in the order of their names; those of an array's disk are those of a disk."""
+    model.required()
     definitions: dict[str, _Schema] = json.loads(_native.schema())["$defs"]
     return list(_Walk(definitions).inside(definitions["MachineFile"], (), None))
 
@@ -84,8 +86,8 @@ def keys() -> list[Key]:
 def read_when(names: Sequence[str]) -> dict[str, str]:
     """When a machine reads each key, by its dotted path, as a phrase; a key that nothing reads is left out."""
     numbered = {re.sub(rf"\b{ELEMENT}\b", "0", name): name for name in names}
-    found = _native.unread_keys(json.dumps(_ANY_MACHINE), "[]", list(numbered))
-    return {numbered[key]: when for key, when in found if when is not None}
+    found = model.unread_keys(_ANY_MACHINE, [], list(numbered))
+    return {numbered[key]: when for key, when in found.items() if when is not None}
 
 
 class _Walk:

@@ -3,13 +3,12 @@ rest."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from iolab import _native
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
+from iolab.files.machine_file import model
 from iolab.files.machine_file.check import cpu_count, is_detailed, scheduler_of, with_groups
 
 if TYPE_CHECKING:
@@ -101,10 +100,10 @@ def probe_refused(name: str, machine: native.MachineFile) -> str | None:
 def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[str]) -> dict[str, str | None]:
     """Of keys of the machine's file, by their dotted paths, those that nothing reads while the phases run, each with
     when it would be read; None: never. The model says so, of phases that it can run
-    (crates/stack/src/key_reader.rs)."""
+    (crates/model/stack/src/key_reader.rs)."""
     if not keys:
         return {}
-    return dict(_native.unread_keys(json.dumps(machine), json.dumps([_as_used(phase) for phase in phases]), list(keys)))
+    return model.unread_keys(machine, [_as_used(phase) for phase in phases], keys)
 
 
 def _as_used(phase: Phase) -> dict[str, object]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 COUNT_MAX = 1024
-"""Drives that the model can have together (crates/stack/src/machine)."""
+"""Drives that the model can have together (crates/model/stack/src/machine)."""
 _DEALT = {"interrupt_cpus": "interrupt_cpu"}
 """The list in the file, and what each drive has of it."""
 

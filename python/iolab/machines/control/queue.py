@@ -6,7 +6,6 @@ Source: the kernel's Documentation/ABI/stable/sysfs-block.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
 
-from iolab import _native
 from iolab.base.errors import InputError, MachineError, unknown
 from iolab.base.quantity import parse_duration_ns
 from iolab.domain.trial.target import Reach
@@ -38,8 +36,18 @@ if TYPE_CHECKING:
     from iolab.machines.system.block import BlockDevice
     from iolab.machines.system.undo import UndoJournal
 
-TUNABLE_UNIT_NS: dict[str, int] = json.loads(_native.time_tunables_ns())
-"""What one unit of a time tunable is, of schedulers that the model knows (crates/block-layer/src/scheduler/spec)."""
+_MILLISECONDS = (
+    "antic_expire batch_expire fifo_batch_expire fifo_expire_async fifo_expire_sync group_idle prio_aging_expire"
+    " read_batch_expire read_expire slice_async slice_idle slice_sync timeout_sync write_batch_expire write_expire"
+)
+TUNABLE_UNIT_NS = {
+    **dict.fromkeys(_MILLISECONDS.split(), 1_000_000),
+    "slice_idle_us": 1_000,
+    "read_lat_nsec": 1,
+    "write_lat_nsec": 1,
+}
+"""What one unit of a time tunable is (the schedulers' sources: `show` and `store` of their attributes); a test compares
+it with the model's (crates/model/block-layer/src/scheduler/spec)."""
 
 
 GONE = {"cfq": "bfq", "noop": "none", "anticipatory": "mq-deadline", "as": "mq-deadline"}

@@ -1,4 +1,4 @@
-"""A trial as the steps of the guest's agent (crates/engine/src/bin/guest-agent/step.rs), and what they need."""
+"""A trial as the steps of the guest's agent (crates/measure/guest-agent/src/step.rs), and what they need."""
 
 from __future__ import annotations
 

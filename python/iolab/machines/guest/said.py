@@ -1,4 +1,4 @@
-"""What a guest's agent says (crates/engine/src/bin/guest-agent): one schema for all of it, and what makes it sense."""
+"""What a guest's agent says (crates/measure/guest-agent): one schema for all of it, and what makes it sense."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def examined(
 
     Args:
         found: by the name that they are told under, their paths.
-        look: paths and bounds -> JSON of `Examined` (crates/trace/src/extents/mod.rs).
+        look: paths and bounds -> JSON of `Examined` (crates/measure/trace/src/extents/mod.rs).
 
     Raises:
         Absent: there is no file, or none could be looked at.

@@ -261,8 +261,8 @@ RUNNERS: dict[str, Runner] = {
 
 
 def run_phase(phase: Phase, around: Surroundings) -> PhaseRecord:
-    """The phase's record: the engine's (crates/workload/src/record.rs), or one that `iolab.domain.phase_record` makes
-    in its likeness. Its `stopped` is true when `should_stop` became so.
+    """The phase's record: the engine's (crates/measure/workload/src/record.rs), or one that `iolab.domain.phase_record`
+    makes in its likeness. Its `stopped` is true when `should_stop` became so.
 
     Raises:
         InputError: the phase is impossible.

@@ -36,7 +36,8 @@ class UnderWay(Protocol):
 
 
 def run(phase: LoadPhase, around: Surroundings) -> PhaseRecord:
-    """The engine's phase record (crates/workload/src/record.rs); its `stopped` is true when `should_stop` became so.
+    """The engine's phase record (crates/measure/workload/src/record.rs); its `stopped` is true when `should_stop`
+    became so.
 
     Raises:
         InputError: the engine finds the phase impossible.
@@ -106,7 +107,7 @@ def refused(error: OSError, where: str) -> MachineError:
 
 
 def progress(phase: PhaseSpec, snapshot: native.Snapshot) -> Progress:
-    """What the engine's snapshot (crates/workload/src/record.rs) says."""
+    """What the engine's snapshot (crates/measure/workload/src/record.rs) says."""
     return Progress(
         phase=phase.name,
         doing="running" if phase.measured else "laying out",

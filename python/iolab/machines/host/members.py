@@ -50,7 +50,8 @@ class Task(Generic[R]):
     name: str
     work: Literal["load", "sort"]
     spec: native.Phase | native.SortSpec
-    """Of the engine: a phase (crates/workload/src/phase.rs) or a sort (crates/engine/src/sorter/mod.rs)."""
+    """Of the engine: a phase (crates/measure/workload/src/phase.rs) or a sort
+    (crates/measure/engine/src/sorter/mod.rs)."""
     cgroups: tuple[Cgroup, ...] = ()
     cpus: list[int] | None = None
     """CPUs it may run on, None: any."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 def run(phase: MetadataPhase, around: Surroundings) -> PhaseRecord:
-    """The engine's record (crates/workload/src/metadata/record.rs), of the likeness of `iolab.domain.phase_record`.
+    """The engine's record (crates/measure/workload/src/metadata/record.rs), of the likeness of
+    `iolab.domain.phase_record`.
 
     Raises:
         InputError: the target has no filesystem, or the engine finds the phase impossible.
@@ -44,7 +45,7 @@ def placed(
     """The engine's phase: each thread's directory below the root of its place.
 
     Args:
-        beneath: the same roots where they are directories that were checked (crates/workload/src/location.rs).
+        beneath: the same roots where they are directories that were checked (crates/measure/workload/src/location.rs).
     """
     threads = [_placed(thread, roots, beneath) for thread in phase.metadata["threads"]]
     return {"name": phase.metadata["name"], "threads": threads}

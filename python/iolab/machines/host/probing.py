@@ -1,7 +1,7 @@
 """Probes around a phase, whoever runs it: started before it and stopped after it.
 
-Most are read in the engine's threads (crates/engine/src/probe); those that take a look before and after are here. One
-that cannot run never fails the trial: the phase's record says why it is absent.
+Most are read in the engine's threads (crates/measure/engine/src/probe); those that take a look before and after are
+here. One that cannot run never fails the trial: the phase's record says why it is absent.
 """
 
 from __future__ import annotations

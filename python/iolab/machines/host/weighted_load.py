@@ -25,7 +25,7 @@ SKEW_NOTED_NS = 20_000_000
 
 
 def run(phase: WeightedLoadPhase, around: Surroundings) -> PhaseRecord:
-    """One phase record (crates/workload/src/record.rs) of all groups together.
+    """One phase record (crates/measure/workload/src/record.rs) of all groups together.
 
     Raises:
         InputError: the engine finds the phase impossible.

@@ -24,7 +24,7 @@ _OF_SORT = {
     "passes",
     "seed",
 }
-"""What the model knows of a sort phase (crates/stack/src/model/sort.rs)."""
+"""What the model knows of a sort phase (crates/model/stack/src/model/sort.rs)."""
 
 
 def phases_for_model(phases: Sequence[ModelPhase]) -> Mapping[str, object]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from iolab import _native
 from iolab.base.errors import InputError
 from iolab.domain import native_types as native
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
@@ -142,8 +141,8 @@ class _Simulation:
 
 
 def _for_model(probe: str, options: ProbeOptions) -> ProbeOptions:
-    """A probe's options as the model has them (crates/stack/src/model/observation.rs). Its ring buffer needs no size:
-    the model's own look at its queues loses nothing, and it takes every stack."""
+    """A probe's options as the model has them (crates/model/stack/src/model/observation.rs). Its ring buffer needs no
+    size: the model's own look at its queues loses nothing, and it takes every stack."""
     if probe == "switches":
         return {"interval_ns": options["interval_ns"]}
     if probe != "block":
@@ -154,7 +153,7 @@ def _for_model(probe: str, options: ProbeOptions) -> ProbeOptions:
 
 def _switched_on(machine: native.MachineFile, controls: Mapping[str, Any]) -> _native.Model:
     try:
-        return _native.Model(json.dumps(machine))
+        return machine_file.switched_on(machine)
     except ValueError as error:
         told = machine_file.InvalidMachine.told_by(error)
         if told.is_of_cell and "affinity" in controls:

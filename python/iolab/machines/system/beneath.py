@@ -76,13 +76,13 @@ class Directory:
         return cls(Path(given["path"]), given["identity"]["device"], given["identity"]["inode"])
 
     def as_json(self) -> native.Directory:
-        """As the engine takes it (crates/workload/src/location.rs)."""
+        """As the engine takes it (crates/measure/workload/src/location.rs)."""
         return {"path": str(self.path), "identity": {"device": self.device, "inode": self.inode}}
 
 
 def held(files: Sequence[native.FileSpec], stack: ExitStack) -> tuple[list[str], list[int]]:
-    """How another program is told files of a placed phase (crates/workload/src/phase.rs) whose names may lead elsewhere
-    meanwhile: paths that begin with a descriptor, and the descriptors to pass on, which the stack holds.
+    """How another program is told files of a placed phase (crates/measure/workload/src/phase.rs) whose names may lead
+    elsewhere meanwhile: paths that begin with a descriptor, and the descriptors to pass on, which the stack holds.
 
     Raises:
         InputError: something else is there now than what iolab made or checked.

@@ -46,7 +46,7 @@ class OwnFile:
             raise _refused(error, self.path, f"cannot give the file {size_in_words(size_bytes)}") from error
 
     def as_json(self) -> native.Identity:
-        """As the engine takes it (crates/workload/src/location.rs)."""
+        """As the engine takes it (crates/measure/workload/src/location.rs)."""
         status = os.fstat(self.fd)
         return {"device": status.st_dev, "inode": status.st_ino}
 

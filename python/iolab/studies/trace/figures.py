@@ -11,7 +11,7 @@ from iolab.base.errors import InputError
 from iolab.base.trace_files import Trace, attended
 
 Figures = dict[str, Any]
-"""`TraceFigures` of crates/trace/src/study/figures.rs."""
+"""`TraceFigures` of crates/measure/trace/src/study/figures.rs."""
 
 _LOOK_EVERY_S = 0.2
 

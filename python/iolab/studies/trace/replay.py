@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from iolab import _native
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.base.schema import first_problem
@@ -46,7 +45,7 @@ def place_of(on: str, *, destroy: bool) -> ReplayTarget:
     """
     if machine_file.is_model(on):
         table = machine_file.read(on, Path()).table
-        sizes = _native.drive_sizes(json.dumps(table))
+        sizes = machine_file.drive_sizes(table)
         if not sizes:
             raise InputError("has no drive", where=on, remedy="name a machine with one: iolab list machines")
         return ReplayTarget(on, (), min(sizes))

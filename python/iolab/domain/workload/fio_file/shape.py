@@ -161,7 +161,7 @@ class Shape:
         return [name if directory is None or name.startswith("/") else f"{directory}/{name}" for name in given]
 
     def pattern(self) -> native.Pattern:
-        """The engine's (crates/workload/src/spec.rs)."""
+        """The engine's (crates/measure/workload/src/spec.rs)."""
         step = self.job["rw"][1]
         if self.random:
             if self.job["random_distribution"] is not None:

@@ -1,0 +1,549 @@
+//! A group at work: its jobs, its slots, and the two loops that drive them.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::time::Time;
+use base::usage::{Sample, Samples};
+use workload::assemble::GroupMeasured;
+use workload::job::{Job, Next, Op, OpKind};
+use workload::measure::{Measure, Verdict, op_name};
+
+use crate::backend::{Queued, Serial};
+use crate::batch::Batcher;
+use crate::buffers::Buffers;
+use crate::clock::Clock;
+use crate::contents::Contents;
+use crate::io_log::IoLog;
+use crate::progress::{Counts, Shared};
+use crate::sleep::Sleeper;
+use crate::usage::sample;
+
+pub struct Group {
+    pub index: usize,
+    pub jobs: Vec<RunningJob>,
+    /// Slot index = buffer index; each job owns a range of slots.
+    pub slots: Vec<Slot>,
+    pub contents: Contents,
+    pub buffers: Rc<Buffers>,
+    /// The paths of the phase's files, for error records.
+    pub paths: Vec<String>,
+    pub batch: Option<u32>,
+    pub samples: Samples,
+    pub shared: Arc<Shared>,
+    /// The phase's first job that is done ends the measured part.
+    pub ends_with_first: bool,
+    /// The end of some of the phase's jobs stops the others.
+    pub may_be_stopped: bool,
+    pub notes: Vec<String>,
+    pub log: Option<IoLog>,
+    pub state: State,
+}
+
+#[derive(Debug, Default)]
+pub struct State {
+    in_flight: u32,
+    jobs_done: usize,
+    tick_at: Time,
+    leave_at: Option<Time>,
+    /// The end of other jobs has stopped those of this group.
+    is_stopped: bool,
+    /// Where the measured part ended, if another group's job was done first.
+    cut: Option<Sample>,
+}
+
+pub struct RunningJob {
+    name: String,
+    /// Its end stops the phase's other jobs.
+    stops: bool,
+    job: Job,
+    measure: Measure,
+    idle: Vec<u32>,
+    wake_at: Time,
+    done: bool,
+}
+
+/// The operation in flight in a slot. In another order than in `Op` and copied field by field: a copy of the whole loads in
+/// wider pieces than `Job::next` has just stored, and waits for each store (5 ns an operation).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Slot {
+    due: Time,
+    job: u32,
+    file: u32,
+    offset: u64,
+    bytes: u32,
+    kind: OpKind,
+}
+
+/// How often a thread looks for a stop, shows its progress and sees whether a sample is due.
+const TICK_EVERY_NS: Time = 5_000_000;
+/// The longest a thread sleeps: a stop is noticed no later.
+const WAIT_MAX_NS: Time = 20_000_000;
+/// The longest that finished operations wait for others to fill the batch, when the device stalls. Not less than a timer
+/// tick, as arming a closer timer costs more than the batch saves.
+const BATCH_WAIT_MAX_NS: Time = 4_000_000;
+/// How long a stopped group waits for what is in flight.
+const LEAVE_AFTER_NS: Time = 50_000_000;
+
+const NEVER: Time = Time::MAX;
+
+impl RunningJob {
+    pub fn new(
+        name: String,
+        stops: bool,
+        job: Job,
+        measure: Measure,
+        slots: std::ops::Range<u32>,
+    ) -> RunningJob {
+        // Taken from the end: low slots first, so that a shallow job reuses few buffers.
+        RunningJob {
+            name,
+            stops,
+            job,
+            measure,
+            idle: slots.rev().collect(),
+            wake_at: NEVER,
+            done: false,
+        }
+    }
+
+    #[cold]
+    fn park(&mut self, next: Next) {
+        match next {
+            Next::WaitUntil(time) => self.wake_at = time,
+            Next::Done => self.done = true,
+            Next::Io(_) | Next::WaitForCompletion => {}
+        }
+    }
+}
+
+impl Slot {
+    pub fn of(job: u32) -> Slot {
+        Slot {
+            due: 0,
+            job,
+            file: 0,
+            offset: 0,
+            bytes: 0,
+            kind: OpKind::Read,
+        }
+    }
+
+    #[inline(always)]
+    fn keep(&mut self, op: &Op) {
+        self.due = op.due;
+        self.file = op.file;
+        self.offset = op.offset;
+        self.bytes = op.bytes;
+        self.kind = op.kind;
+    }
+
+    /// The operation, and the job whose it is.
+    #[inline(always)]
+    fn kept(&self) -> (Op, usize) {
+        let Slot {
+            due,
+            job,
+            file,
+            offset,
+            bytes,
+            kind,
+        } = *self;
+        (
+            Op {
+                kind,
+                file,
+                offset,
+                bytes,
+                due,
+            },
+            job as usize,
+        )
+    }
+}
+
+impl Group {
+    /// Until every job is done, or a stop has been waited out: then operations may still be in flight.
+    pub fn run_queued<C: Clock, B: Queued>(&mut self, clock: C, backend: &mut B) -> io::Result<()> {
+        let mut batcher = Batcher::new(self.batch);
+        let mut sleeper = Sleeper::default();
+        let mut now = clock.now();
+        self.tick(now);
+        self.offer_all(now, backend);
+        while self.state.jobs_done < self.jobs.len() {
+            let wake_at = self.next_wake();
+            if now >= wake_at {
+                self.wake(now, backend);
+            } else if self.state.in_flight == 0 {
+                sleeper.sleep_until(clock, wake_at.min(now + WAIT_MAX_NS));
+            }
+            if self.state.in_flight > 0 {
+                let time_left = wake_at.saturating_sub(now + sleeper.lateness_ns());
+                let want = if time_left == 0 {
+                    0
+                } else {
+                    batcher.want(self.state.in_flight)
+                };
+                let longest = if want > 1 {
+                    BATCH_WAIT_MAX_NS
+                } else {
+                    WAIT_MAX_NS
+                };
+                backend.submit(want, time_left.min(longest))?;
+            }
+            let mut reaped = 0;
+            while let Some(completion) = backend.reap() {
+                now = clock.now();
+                let (op, job) = self.slots[completion.slot as usize].kept();
+                self.state.in_flight -= 1;
+                self.jobs[job].idle.push(completion.slot);
+                self.on_completion(job, completion.slot, &op, completion.result, now);
+                self.offer(job, now, backend);
+                reaped += 1;
+            }
+            if reaped == 0 {
+                now = clock.now();
+            }
+            batcher.reaped(now, reaped);
+            if now >= self.state.tick_at {
+                let was_leaving = self.state.leave_at.is_some();
+                let was_stopped = self.state.is_stopped;
+                self.tick(now);
+                if self.state.is_stopped && !was_stopped {
+                    self.offer_all(now, backend);
+                }
+                if self.state.leave_at.is_some_and(|leave_at| now >= leave_at) {
+                    break;
+                }
+                if self.state.leave_at.is_some() && !was_leaving {
+                    backend.cancel();
+                    self.offer_all(now, backend);
+                }
+            }
+        }
+        self.name_what_is_left();
+        self.publish(now);
+        Ok(())
+    }
+
+    pub fn run_serial<C: Clock, B: Serial>(&mut self, clock: C, backend: &mut B) {
+        const SLOT: u32 = 0;
+        let mut sleeper = Sleeper::default();
+        let mut now = clock.now();
+        self.tick(now);
+        while self.state.jobs_done < self.jobs.len() {
+            let mut wake_at = NEVER;
+            for job in 0..self.jobs.len() {
+                let running = &mut self.jobs[job];
+                match running.job.next(now) {
+                    Next::Io(op) => {
+                        wake_at = now;
+                        if op.kind.is_write() {
+                            self.contents.prepare(&op, &self.buffers, SLOT);
+                        }
+                        let result = backend.execute(&op);
+                        now = clock.now();
+                        self.on_completion(job, SLOT, &op, result, now);
+                    }
+                    Next::WaitUntil(time) => wake_at = wake_at.min(time),
+                    Next::WaitForCompletion => {}
+                    Next::Done if running.done => {}
+                    Next::Done => {
+                        running.done = true;
+                        self.state.jobs_done += 1;
+                        self.shared.job_done(running.stops);
+                    }
+                }
+            }
+            if self.ends_with_first && self.shared.first_done.load(Ordering::Relaxed) {
+                self.cut(clock, backend);
+                break;
+            }
+            if wake_at > now && self.state.jobs_done < self.jobs.len() {
+                sleeper.sleep_until(clock, wake_at.min(now + WAIT_MAX_NS));
+                now = clock.now();
+            }
+            if now >= self.state.tick_at {
+                self.tick(now);
+            }
+        }
+        self.publish(now);
+    }
+
+    /// Ends the measured part, with the syncs that belong to it; then writes what is left, so that who reads the files
+    /// next finds them whole.
+    #[cold]
+    fn cut<C: Clock, B: Serial>(&mut self, clock: C, backend: &mut B) {
+        let mut now = clock.now();
+        // What each still writes, beginning with an operation that was offered.
+        let mut rest: Vec<Next> = Vec::with_capacity(self.jobs.len());
+        for running in &mut self.jobs {
+            running.job.end_early(now);
+            rest.push(loop {
+                let next = running.job.next(now);
+                let Next::Io(sync) = next else { break next };
+                if !running.job.is_measured() {
+                    break next;
+                }
+                let result = backend.execute(&sync);
+                now = clock.now();
+                if result == 0 {
+                    running.measure.succeeded(now, &sync);
+                } else {
+                    let path = &self.paths[sync.file as usize];
+                    running.measure.failed(now, &sync, -result, path, 0);
+                }
+                running.job.completed(now, &sync, Ok(0));
+            });
+        }
+        self.state.cut = Some(sample(now));
+        for (job, next) in rest.into_iter().enumerate() {
+            self.complete_files(job, next, now, backend);
+        }
+    }
+
+    fn complete_files<B: Serial>(
+        &mut self,
+        job: usize,
+        mut next: Next,
+        now: Time,
+        backend: &mut B,
+    ) {
+        const SLOT: u32 = 0;
+        let running = &mut self.jobs[job];
+        while let Next::Io(op) = next {
+            if op.kind.is_write() {
+                self.contents.prepare(&op, &self.buffers, SLOT);
+            }
+            let result = backend.execute(&op);
+            running.job.completed(now, &op, Ok(op.bytes));
+            if result != op.bytes as i32 {
+                self.notes.push(format!(
+                    "job {:?}: its file is not whole, a {} after the measured part failed",
+                    running.name,
+                    op_name(op.kind)
+                ));
+                running.job.stop();
+            }
+            if self.shared.stop.load(Ordering::Relaxed) {
+                running.job.stop();
+            }
+            next = running.job.next(now);
+        }
+    }
+
+    /// The files are closed, and that belongs to the jobs.
+    pub fn closed(&mut self, now: Time) {
+        if self.state.cut.is_none() {
+            self.jobs
+                .iter_mut()
+                .for_each(|running| running.measure.finished_at(now));
+        }
+    }
+
+    /// After the results are handed over: waits, for ever if need be, for what a hung device still owes, because the
+    /// kernel writes into buffers that must not be freed before.
+    pub fn drain<B: Queued>(&mut self, backend: &mut B) {
+        while self.state.in_flight > 0 {
+            if backend.submit(1, WAIT_MAX_NS).is_err() {
+                std::mem::forget(Rc::clone(&self.buffers));
+                return;
+            }
+            while backend.reap().is_some() {
+                self.state.in_flight -= 1;
+            }
+        }
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        self.state.in_flight
+    }
+
+    /// Writes the log, if there is one; a failure is a note.
+    pub fn write_log(&mut self, origin_ns: u64) {
+        if let Some(Err(note)) = self.log.take().map(|log| log.write(origin_ns)) {
+            self.notes.push(note);
+        }
+    }
+
+    pub fn measured(&mut self, now: Time) -> GroupMeasured {
+        GroupMeasured {
+            jobs: self
+                .jobs
+                .drain(..)
+                .map(|running| running.measure.finish_of(&running.job))
+                .collect(),
+            notes: std::mem::take(&mut self.notes),
+            samples: std::mem::replace(&mut self.samples, Samples::new(0, 1)),
+            last_sample: self.state.cut.unwrap_or_else(|| sample(now)),
+        }
+    }
+
+    #[cold]
+    fn offer_all<B: Queued>(&mut self, now: Time, backend: &mut B) {
+        for job in 0..self.jobs.len() {
+            self.offer(job, now, backend);
+        }
+    }
+
+    /// Asks the jobs whose time has come.
+    #[cold]
+    fn wake<B: Queued>(&mut self, now: Time, backend: &mut B) {
+        for job in 0..self.jobs.len() {
+            if now >= self.jobs[job].wake_at {
+                self.jobs[job].wake_at = NEVER;
+                self.offer(job, now, backend);
+            }
+        }
+    }
+
+    /// Fills the job's idle slots with what it has to offer.
+    #[inline(always)]
+    fn offer<B: Queued>(&mut self, job: usize, now: Time, backend: &mut B) {
+        let running = &mut self.jobs[job];
+        while let Some(&slot) = running.idle.last() {
+            match running.job.next(now) {
+                Next::Io(op) => {
+                    running.idle.pop();
+                    self.state.in_flight += 1;
+                    self.slots[slot as usize].keep(&op);
+                    if op.kind.is_write() {
+                        self.contents.prepare(&op, &self.buffers, slot);
+                    }
+                    backend.push(slot, &op);
+                }
+                other => {
+                    let was_done = running.done;
+                    running.park(other);
+                    if running.done && !was_done {
+                        self.state.jobs_done += 1;
+                        self.shared.job_done(running.stops);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn on_completion(&mut self, job: usize, slot: u32, op: &Op, result: i32, now: Time) {
+        if let Some(log) = &mut self.log {
+            log.add(op, now, result);
+        }
+        let running = &mut self.jobs[job];
+        // A sync moves no bytes and returns 0, so the one comparison serves it too.
+        let completed = result == op.result();
+        self.contents
+            .finish(op, completed, &self.buffers, slot, |wrong| {
+                running.measure.mismatched(wrong)
+            });
+        if completed {
+            running.measure.succeeded(now, op);
+            running.job.completed(now, op, Ok(op.bytes));
+        } else {
+            self.failed(job, op, result, now);
+        }
+        if self.jobs[job].job.measures_anew() {
+            self.measure_anew(job, now);
+        }
+    }
+
+    #[cold]
+    fn measure_anew(&mut self, job: usize, now: Time) {
+        self.jobs[job].measure.begin_anew(now);
+        self.samples.add(sample(now));
+    }
+
+    #[cold]
+    fn failed(&mut self, job: usize, op: &Op, result: i32, now: Time) {
+        let running = &mut self.jobs[job];
+        let errno = if result < 0 { -result } else { 0 };
+        if op.kind.clears() && errno == libc::EOPNOTSUPP {
+            return running.job.refused(now, op);
+        }
+        running.job.completed(now, op, Err(errno));
+        if errno == libc::ECANCELED && self.state.leave_at.is_some() {
+            return;
+        }
+        let verdict =
+            running
+                .measure
+                .failed(now, op, errno, &self.paths[op.file as usize], op.offset);
+        if verdict == Verdict::GiveUp && self.state.leave_at.is_none() {
+            let reason = running
+                .measure
+                .last_failure()
+                .map_or("", |failure| &failure.name);
+            let note = format!(
+                "job {:?} gave up: {} failed with {reason}",
+                running.name,
+                op_name(op.kind)
+            );
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            running.job.stop();
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        self.jobs
+            .iter()
+            .map(|running| running.wake_at)
+            .min()
+            .unwrap_or(NEVER)
+    }
+
+    #[cold]
+    fn tick(&mut self, now: Time) {
+        self.publish(now);
+        if now >= self.samples.due() {
+            self.samples.add(sample(now));
+        }
+        if self.state.leave_at.is_none() && self.shared.stop.load(Ordering::Relaxed) {
+            self.state.leave_at = Some(now + LEAVE_AFTER_NS);
+            self.jobs.iter_mut().for_each(|running| running.job.stop());
+        }
+        if self.may_be_stopped && !self.state.is_stopped && self.shared.others_are_done() {
+            self.state.is_stopped = true;
+            self.jobs.iter_mut().for_each(|running| running.job.stop());
+        }
+        self.state.tick_at = (now + TICK_EVERY_NS).min(self.samples.due());
+    }
+
+    fn publish(&self, now: Time) {
+        let jobs = self.jobs.iter();
+        // Who is stopped by others is as far as they are.
+        let fractions = jobs
+            .clone()
+            .map(|running| match self.may_be_stopped && !running.stops {
+                true => Some(1.0),
+                false => running.job.progress(now),
+            });
+        self.shared.groups[self.index].store(Counts {
+            ops: jobs.clone().map(|running| running.measure.ops).sum(),
+            bytes: jobs.clone().map(|running| running.measure.bytes).sum(),
+            errors: jobs.map(|running| running.measure.errors()).sum(),
+            fraction: fractions
+                .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)))
+                .flatten(),
+        });
+    }
+
+    fn name_what_is_left(&mut self) {
+        for running in self
+            .jobs
+            .iter()
+            .filter(|running| running.job.in_flight() > 0)
+        {
+            let count = running.job.in_flight();
+            self.notes.push(format!(
+                "job {:?}: {count} operations had not come back when it was left",
+                running.name
+            ));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The few system calls of an init: mounts, modules, the kernel's name.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+
+use crate::failed::Failed;
+
+const OWN: [(&str, &str); 4] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("tmpfs", "/tmp"),
+];
+/// A kernel may do without it.
+const OPTIONAL: [&str; 1] = ["tmpfs"];
+
+/// /proc, /sys and /dev, and what else this kernel has.
+pub fn mount_own_filesystems() -> Result<(), Failed> {
+    for (kind, place) in OWN {
+        fs::create_dir_all(place).map_err(|error| Failed::os(place, &error))?;
+        match mount(kind, place, kind, "") {
+            Err(_) if OPTIONAL.contains(&kind) => {}
+            // The kernel may have mounted devtmpfs itself.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+            other => other.map_err(|error| Failed::os(place, &error))?,
+        }
+    }
+    Ok(())
+}
+
+/// mount(2); options as for `mount -o`, of which the common flags are known.
+pub fn mount(source: &str, place: &str, kind: &str, options: &str) -> io::Result<()> {
+    let mut flags = 0;
+    let mut data = Vec::new();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        match option {
+            "defaults" | "rw" => {}
+            "ro" => flags |= libc::MS_RDONLY,
+            "noatime" => flags |= libc::MS_NOATIME,
+            "nodiratime" => flags |= libc::MS_NODIRATIME,
+            "relatime" => flags |= libc::MS_RELATIME,
+            "strictatime" => flags |= libc::MS_STRICTATIME,
+            "lazytime" => flags |= libc::MS_LAZYTIME,
+            "sync" => flags |= libc::MS_SYNCHRONOUS,
+            "dirsync" => flags |= libc::MS_DIRSYNC,
+            "nodev" => flags |= libc::MS_NODEV,
+            "noexec" => flags |= libc::MS_NOEXEC,
+            "nosuid" => flags |= libc::MS_NOSUID,
+            of_filesystem => data.push(of_filesystem),
+        }
+    }
+    let (source, place, kind) = (text(source)?, text(place)?, text(kind)?);
+    let data = text(&data.join(","))?;
+    // SAFETY: all pointers are strings that outlive the call.
+    checked(unsafe {
+        libc::mount(
+            source.as_ptr(),
+            place.as_ptr(),
+            kind.as_ptr(),
+            flags,
+            data.as_ptr().cast(),
+        )
+    })
+}
+
+/// Loads a module's file; one that is there already is no error.
+pub fn load_module(path: &str, parameters: &str) -> io::Result<()> {
+    let file = File::open(path)?;
+    let parameters = text(parameters)?;
+    // SAFETY: the descriptor and the string outlive the call.
+    let failed = unsafe {
+        libc::syscall(
+            libc::SYS_finit_module,
+            file.as_raw_fd(),
+            parameters.as_ptr(),
+            0,
+        )
+    };
+    if failed == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// swapon(2), before any area that is on already; several areas of one machine share what is swapped.
+pub fn swap_on(path: &str) -> io::Result<()> {
+    /// Of linux/swap.h.
+    const SWAP_FLAG_PREFER: libc::c_int = 0x8000;
+    const PRIORITY: libc::c_int = 1;
+    let path = text(path)?;
+    // SAFETY: the string outlives the call.
+    checked(unsafe { libc::swapon(path.as_ptr(), SWAP_FLAG_PREFER | PRIORITY) })
+}
+
+/// Restricts the calling thread, and those that it makes, to these CPUs.
+pub fn pin(cpus: &[usize]) -> io::Result<()> {
+    if cpus.iter().any(|&cpu| cpu >= libc::CPU_SETSIZE as usize) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: a set of CPUs is plain bits, and each CPU is below its size; the call reads it.
+    checked(unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
+    })
+}
+
+fn checked(status: libc::c_int) -> io::Result<()> {
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// sync(2).
+pub fn sync() {
+    // SAFETY: takes nothing.
+    unsafe { libc::sync() };
+}
+
+/// The kernel's release, as uname(2) has it.
+pub fn release() -> String {
+    let told = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    told.trim().to_owned()
+}
+
+fn text(text: &str) -> io::Result<CString> {
+    CString::new(text).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}

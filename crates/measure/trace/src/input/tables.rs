@@ -1,0 +1,200 @@
+//! Texts of a line per I/O: biosnoop and iosnoop, and fio's logs of what it did.
+
+use super::about::About;
+use super::columns::EndClock;
+use super::streamed::DecodeLine;
+use super::words::{Words, device, number, shown, time_ns};
+use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
+use base::SECTOR_BYTES;
+
+const MILLISECOND_NS: u64 = 1_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+/// `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`, as biosnoop of bcc and of libbpf-tools prints it, and what is
+/// like it: biosnoop.bt of bpftrace, and iosnoop of perf-tools with its `-ts`.
+#[derive(Default)]
+pub(crate) struct Snoop {
+    columns: Vec<Vec<u8>>,
+    clock: EndClock,
+}
+
+/// What such a text is called, by the line of its headings.
+pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
+    let headings: Vec<&[u8]> = words(line).collect();
+    let has = |heading: &str| headings.contains(&heading.as_bytes());
+    match *headings.first()? {
+        b"TIME(s)" if has("LAT(ms)") => Some("biosnoop"),
+        b"TIME(ms)" if has("LAT(ms)") => Some("biosnoop.bt"),
+        b"STARTs" | b"ENDs" | b"COMM" if has("LATms") && has("BLOCK") => Some("iosnoop"),
+        _ => None,
+    }
+}
+
+impl DecodeLine for Snoop {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+        if snoop(line).is_some() {
+            self.columns = words(line).map(<[u8]>::to_vec).collect();
+            if self.has("TIME(ms)") {
+                about.note("times and latencies are whole milliseconds, rounded down: 0 is anything below one");
+            }
+            if self.has("QUE(ms)") {
+                about.note(
+                    "the queue's time is QUE(ms): from when the kernel made the request, or inserted it into a \
+                     scheduler, until its issue",
+                );
+            }
+            return;
+        }
+        if self.columns.is_empty() || line.trim_ascii().is_empty() {
+            return;
+        }
+        about.records += 1;
+        match self.event(line, about) {
+            Some(event) => events.push(event),
+            None => about.malformed(|| format!("no I/O in the line: {}", shown(line))),
+        }
+    }
+}
+
+impl Snoop {
+    fn has(&self, heading: &str) -> bool {
+        self.columns
+            .iter()
+            .any(|column| column == heading.as_bytes())
+    }
+
+    fn event(&mut self, line: &[u8], about: &mut About) -> Option<TraceEvent> {
+        let found: Vec<&[u8]> = words(line).collect();
+        // A name may hold blanks: what comes before it is counted from the front, the rest from the end.
+        let more = found.len().checked_sub(self.columns.len())?;
+        let name_at = self.columns.iter().position(|column| column == b"COMM")?;
+        let value = |headings: &[&str]| {
+            let is = |column: &Vec<u8>| headings.iter().any(|name| column == name.as_bytes());
+            let at = self.columns.iter().position(is)?;
+            found
+                .get(if at > name_at { at + more } else { at })
+                .copied()
+        };
+        let milliseconds =
+            |headings: &[&str]| value(headings).and_then(|time| time_ns(time, MILLISECOND_NS));
+        let seconds = |headings: &[&str]| value(headings).map(|time| time_ns(time, SECOND_NS));
+        let latency_ns = milliseconds(&["LAT(ms)", "LATms"])?;
+        let ended_ns = match (seconds(&["TIME(s)", "ENDs"]), seconds(&["STARTs"])) {
+            (Some(ended_ns), _) => ended_ns?,
+            (None, Some(began_ns)) => began_ns?.checked_add(latency_ns)?,
+            (None, None) => milliseconds(&["TIME(ms)"])?,
+        };
+        let pid = u32::try_from(number(value(&["PID"])?)?).ok()?;
+        let op = value(&["T", "TYPE"]).map_or((Op::Other, Marks::default()), op_and_marks);
+        let disk = match (value(&["MAJOR"]), value(&["MINOR"])) {
+            (Some(major), Some(minor)) => {
+                let part = |digits| u32::try_from(number(digits)?).ok();
+                Some(Device::new(part(major)?, part(minor)?))
+            }
+            _ => value(&["DISK", "DEV"])
+                .map(|disk| device(disk, b',').unwrap_or_else(|| about.device(disk))),
+        };
+        // -1 of a request that never waited in a queue.
+        let waited_ns = milliseconds(&["QUE(ms)"]);
+        let sector = value(&["SECTOR", "BLOCK"]).and_then(number).unwrap_or(0);
+        let bytes = value(&["BYTES"]).and_then(number).unwrap_or(0);
+        about.name(pid, &found[name_at..=name_at + more].join(&b' '));
+        Some(TraceEvent {
+            sector,
+            sectors: u32::try_from(bytes.div_ceil(SECTOR_BYTES)).ok()?,
+            argument: latency_ns,
+            device: disk.unwrap_or(Device(0)),
+            pid,
+            waited_us: waited_ns.map_or(WAIT_UNKNOWN, |ns| (ns / 1000) as u32),
+            op: op.0,
+            marks: op.1,
+            ..TraceEvent::new(self.clock.of(ended_ns)?, Step::DeviceDone)
+        })
+    }
+}
+
+/// fio's log of I/Os, `write_iolog`: version 2 without times but waits, version 3 with microseconds.
+pub(crate) struct IoLog {
+    version: u32,
+    now_ns: u64,
+    /// Where the last command of each file ended.
+    ends: u64,
+}
+
+impl IoLog {
+    pub(crate) fn new() -> IoLog {
+        IoLog {
+            version: 0,
+            now_ns: 0,
+            ends: 0,
+        }
+    }
+
+    fn event(&mut self, line: &[u8], about: &mut About) -> Option<Option<TraceEvent>> {
+        let mut words = Words(line);
+        if self.version == 3 {
+            self.now_ns = words.number()?.checked_mul(1000)?;
+        }
+        let file = words.next()?;
+        let action = words.next()?;
+        let op = match action {
+            b"add" | b"open" | b"close" => return Some(None),
+            b"read" => Op::Read,
+            b"write" => Op::Write,
+            b"trim" => Op::Discard,
+            b"sync" | b"datasync" | b"syncfilerange" => Op::Flush,
+            b"wait" => {
+                self.now_ns = self
+                    .now_ns
+                    .checked_add(words.number()?.checked_mul(1000)?)?;
+                return Some(None);
+            }
+            _ => return None,
+        };
+        let (offset, length) = match op {
+            Op::Flush => (0, 0),
+            _ => (words.number()?, words.number()?),
+        };
+        self.ends = offset.checked_add(length)?;
+        Some(Some(TraceEvent {
+            sector: offset / SECTOR_BYTES,
+            sectors: u32::try_from(length.div_ceil(SECTOR_BYTES)).ok()?,
+            device: about.device(file),
+            op,
+            marks: match op {
+                Op::Flush => Marks::PREFLUSH,
+                _ => Marks::default(),
+            },
+            ..TraceEvent::new(self.now_ns, Step::Arrival)
+        }))
+    }
+}
+
+impl DecodeLine for IoLog {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+        if line.starts_with(b"fio version ") {
+            self.version = if line.starts_with(b"fio version 3") {
+                3
+            } else {
+                2
+            };
+            if self.version == 2 {
+                about.note("a log of version 2 has no times: only its waits are known");
+            }
+            return;
+        }
+        if line.is_empty() {
+            return;
+        }
+        about.records += 1;
+        match self.event(line, about) {
+            Some(Some(event)) => events.push(event),
+            Some(None) => about.records_skipped += 1,
+            None => about.malformed(|| format!("no action in the line: {}", shown(line))),
+        }
+    }
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut words = Words(line);
+    std::iter::from_fn(move || words.next())
+}

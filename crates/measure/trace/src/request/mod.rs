@@ -1,0 +1,28 @@
+//! From events to requests: each with the time at which it was where, as far as the events determine it.
+//!
+//! The tracepoints name no request: what an event is about is found by its sectors, its operation and, while the submitter
+//! still runs, its task. Where two could be meant, neither's time is told from there on; where events are missing, nothing
+//! that could have ended in them is paired with what comes after. So a time that is told is exact.
+//!
+//! ```text
+//! bio:      queue ─┬─ split ─┐
+//!                  │ ◄───────┘
+//!                  ├─ back or front merge ──────► part of a request
+//!                  └─ get request ─► request ─ insert ─ issue ─ complete
+//!                                       └─ merged into the request before it
+//! ```
+
+mod change;
+mod device_step;
+mod follow;
+mod in_flight;
+mod io;
+mod joining;
+mod losses;
+mod under_way;
+mod unknown;
+
+pub use change::{Change, Joined, State};
+pub use follow::Follow;
+pub use io::{Io, Stage, Stages};
+pub use unknown::Unknown;

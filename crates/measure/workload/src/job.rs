@@ -1,0 +1,442 @@
+//! A job as a state machine: what next, what completed, when to be asked again.
+//!
+//! ```text
+//! Offering ──writes are due for a sync──> Draining ──> Syncing ──> Offering
+//!    └──a bound is reached, or stop()──> Finishing ──> FinalSync ──> Done
+//! ```
+
+use crate::check::check;
+use crate::course::Course;
+use crate::depth_search::{Search, Searched};
+use crate::early_end::EarlyEnd;
+use crate::exclusion::Exclusion;
+pub use crate::job_error::JobError;
+use crate::mix::Direction;
+pub use crate::op::{Next, Op, OpKind};
+use crate::pacing::Pacing;
+use crate::replay::{Replay, ReplayRecord};
+use crate::spec::{JobSpec, Until};
+use crate::syncs::Syncs;
+use base::rng::stream;
+use base::time::Time;
+
+/// The streams that a job draws from, each by its component number under the job's seed.
+mod component {
+    pub const SIZE: u64 = 0;
+    pub const DIRECTION: u64 = 1;
+    pub const FILE: u64 = 2;
+    pub const OFFSET: u64 = 3;
+    pub const ARRIVAL: u64 = 4;
+    pub const WRITE_SIZE: u64 = 5;
+    pub const WRITE_FILE: u64 = 6;
+    pub const WRITE_OFFSET: u64 = 7;
+}
+
+/// The state of one job: its position in the pattern, its bounds and what it has in flight.
+#[derive(Clone, Debug)]
+pub struct Job {
+    stage: Stage,
+    in_flight: u32,
+    /// Of which no more may be in flight. 0 while a search waits until nothing is.
+    queue_depth: u32,
+    ops_left: u64,
+    bytes_left: u64,
+    ends_at: Time,
+    pacing: Pacing,
+    files: Vec<u32>,
+    /// The course of reads, and of writes that have none of their own.
+    course: Course,
+    course_of_writes: Option<Box<Course>>,
+    direction: Direction,
+    syncs: Syncs,
+    exclusion: Option<Exclusion>,
+    search: Option<Box<Search>>,
+    /// With the stage `Replaying`, and instead of everything above but the bounds.
+    replay: Option<Box<Replay>>,
+    /// The measured part has ended before the job.
+    early_end: Option<Box<EarlyEnd>>,
+    writes: bool,
+    until: Until,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Offering,
+    Replaying,
+    Draining,
+    Syncing,
+    Finishing,
+    FinalSync,
+    Done,
+}
+
+impl Job {
+    /// `file_sizes` are those of all files of the phase, in bytes.
+    pub fn new(spec: &JobSpec, file_sizes: &[u64]) -> Result<Job, JobError> {
+        check(spec, file_sizes)?;
+        let stream = |component| stream(spec.seed, component);
+        let course_of_writes = spec.writes.as_ref().map(|writes| {
+            Box::new(Course::new(
+                spec,
+                &writes.blocks,
+                writes.align_bytes,
+                [
+                    component::WRITE_SIZE,
+                    component::WRITE_FILE,
+                    component::WRITE_OFFSET,
+                ]
+                .map(stream),
+            ))
+        });
+        let search = spec.depth_search.map(|search| {
+            Box::new(Search::new(
+                search,
+                spec.start_ns.unwrap_or(0),
+                spec.queue_depth,
+            ))
+        });
+        let replay = spec
+            .replay
+            .as_ref()
+            .map(|replay| Replay::new(spec, replay, file_sizes).map(Box::new))
+            .transpose()?;
+        Ok(Job {
+            stage: match replay {
+                Some(_) => Stage::Replaying,
+                None => Stage::Offering,
+            },
+            in_flight: 0,
+            queue_depth: search
+                .as_ref()
+                .map_or(spec.queue_depth, |search| search.depth()),
+            ops_left: spec.until.ops.unwrap_or(u64::MAX),
+            bytes_left: spec.until.bytes.unwrap_or(u64::MAX),
+            ends_at: spec.until.duration_ns.unwrap_or(Time::MAX),
+            pacing: Pacing::new(
+                spec.arrival,
+                spec.start_ns.unwrap_or(0),
+                stream(component::ARRIVAL),
+            ),
+            files: spec.files.clone(),
+            course: Course::new(
+                spec,
+                &spec.blocks,
+                spec.align_bytes,
+                [component::SIZE, component::FILE, component::OFFSET].map(stream),
+            ),
+            course_of_writes,
+            direction: Direction::new(spec.read_share, stream(component::DIRECTION)),
+            syncs: Syncs::new(spec, file_sizes.len()),
+            exclusion: None,
+            search,
+            replay,
+            early_end: None,
+            writes: spec.read_share < 1.0,
+            until: spec.until,
+        })
+    }
+
+    /// With `true`, an operation that overlaps one in flight waits for it when one of the two writes: for verification.
+    pub fn exclusive(&mut self, exclusive: bool) {
+        self.exclusion = exclusive.then(Exclusion::default);
+    }
+
+    /// The job's next step at `now`. An operation that is returned counts as in flight.
+    #[inline]
+    pub fn next(&mut self, now: Time) -> Next {
+        if self.early_end.is_some() {
+            return self.next_of_early_end(now);
+        }
+        self.next_of_its_own(now)
+    }
+
+    #[inline]
+    fn next_of_its_own(&mut self, now: Time) -> Next {
+        if self.stage != Stage::Offering {
+            if let Some(replay) = &mut self.replay {
+                return replay.next(now);
+            }
+            match self.advance() {
+                Step::Offer => {}
+                step => return self.take(step, now),
+            }
+        }
+        if self.in_flight >= self.queue_depth {
+            return Next::WaitForCompletion;
+        }
+        if now >= self.ends_at || self.ops_left == 0 {
+            return self.finish(now);
+        }
+        if now < self.pacing.opens_at() {
+            return Next::WaitUntil(self.pacing.opens_at().min(self.ends_at));
+        }
+        let held = self.exclusion.as_mut().and_then(Exclusion::take_held);
+        let op = match held {
+            None => self.draw(now),
+            Some(op) => Op {
+                due: self.pacing.due(now),
+                ..op
+            },
+        };
+        if u64::from(op.bytes) > self.bytes_left {
+            return self.finish(now);
+        }
+        if let Some(exclusion) = &mut self.exclusion
+            && !exclusion.admit(op)
+        {
+            return Next::WaitForCompletion;
+        }
+        self.pacing.started();
+        self.ops_left -= 1;
+        self.bytes_left -= u64::from(op.bytes);
+        self.in_flight += 1;
+        if self.syncs.concern(op.kind) && self.syncs.write_started() {
+            self.stage = Stage::Draining;
+        }
+        Next::Io(op)
+    }
+
+    /// Each operation that `next` gave out is to be reported once, also when it failed.
+    #[inline]
+    pub fn completed(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
+        let now = match &self.early_end {
+            None => now,
+            Some(end) if end.is_syncing() => return,
+            Some(_) => EarlyEnd::COMPLETED_AT,
+        };
+        if let Some(replay) = &mut self.replay {
+            return replay.completed(now, op);
+        }
+        self.in_flight -= 1;
+        if self.search.is_some() {
+            self.search_on(now, op, result.is_ok());
+        }
+        if op.kind.is_sync() {
+            self.syncs.sync_completed();
+            return;
+        }
+        self.pacing.completed(now);
+        if self.syncs.concern(op.kind) {
+            self.syncs.write_completed(op.file, result.is_ok());
+        }
+        if let Some(exclusion) = &mut self.exclusion {
+            exclusion.release(*op);
+        }
+    }
+
+    /// Instead of `completed`, for an operation that clears and that the target does not take.
+    #[cold]
+    pub fn refused(&mut self, now: Time, op: &Op) {
+        if let Some(replay) = &mut self.replay {
+            replay.refused();
+        }
+        self.completed(now, op, Ok(0));
+    }
+
+    /// From when on `next` has something to offer if nothing completes before; `None` when only a completion helps.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        if let Some(replay) = &self.replay {
+            return replay.next_wakeup();
+        }
+        let is_held = self.exclusion.as_ref().is_some_and(Exclusion::is_holding);
+        let waits_for_time =
+            self.stage == Stage::Offering && self.in_flight < self.queue_depth && !is_held;
+        waits_for_time.then(|| self.pacing.opens_at().min(self.ends_at))
+    }
+
+    /// Whether what was measured so far is to be forgotten, because the search has just found its depth: true once.
+    #[inline]
+    pub fn measures_anew(&mut self) -> bool {
+        self.search
+            .as_mut()
+            .is_some_and(|search| search.measures_anew())
+    }
+
+    /// What the search for a queue depth has come to; None if the job has none.
+    pub fn searched(&self) -> Option<Searched> {
+        self.search.as_ref().map(|search| search.searched())
+    }
+
+    /// How faithful the replay of a trace was so far; None if the job replays none.
+    pub fn replayed(&self) -> Option<ReplayRecord> {
+        self.replay.as_ref().map(|replay| replay.record())
+    }
+
+    /// Operations offered and not yet completed.
+    pub fn in_flight(&self) -> u32 {
+        self.replay
+            .as_ref()
+            .map_or(self.in_flight, |replay| replay.in_flight())
+    }
+
+    /// How far the job is on the way to its nearest bound, 0 to 1.
+    pub fn progress(&self, now: Time) -> Option<f64> {
+        if let Some(replay) = &self.replay {
+            return Some(replay.progress());
+        }
+        let bounds = [
+            self.until.ops.map(|bound| (bound - self.ops_left, bound)),
+            self.until
+                .bytes
+                .map(|bound| (bound - self.bytes_left, bound)),
+            self.until.duration_ns.map(|bound| (now.min(bound), bound)),
+        ];
+        match self.stage {
+            Stage::Done => Some(1.0),
+            _ => bounds
+                .into_iter()
+                .flatten()
+                .map(|(done, bound)| done as f64 / bound as f64)
+                .reduce(f64::max),
+        }
+    }
+
+    /// The measured part ends before the job does. What is next are the syncs that are due where a job ends, one for each
+    /// file written so far; then, no longer measured and without pauses, what it still writes, so that files are whole.
+    /// Nothing may be in flight. Once is enough.
+    pub fn end_early(&mut self, now: Time) {
+        if self.early_end.is_none() {
+            let end = EarlyEnd::new(self.syncs.take_written(), now);
+            self.early_end = Some(Box::new(end));
+        }
+    }
+
+    /// Whether it may write.
+    #[inline]
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// Whether what completes now belongs to what is measured; false in what follows an early end.
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        self.early_end.as_ref().is_none_or(|end| end.is_syncing())
+    }
+
+    #[cold]
+    fn next_of_early_end(&mut self, now: Time) -> Next {
+        let end = self.early_end.as_mut().expect("the caller has looked");
+        match end.next() {
+            Some(sync) => return Next::Io(Op { due: now, ..sync }),
+            None if end.begins_rest() && !self.writes => self.stop(),
+            None => {}
+        }
+        self.next_of_its_own(EarlyEnd::OFFERED_AT)
+    }
+
+    /// Offer nothing more, not even a sync; `Done` once nothing is in flight.
+    pub fn stop(&mut self) {
+        if let Some(replay) = &mut self.replay {
+            return replay.stop();
+        }
+        self.syncs.cancel();
+        self.stage = Stage::Finishing;
+    }
+
+    #[inline]
+    fn draw(&mut self, now: Time) -> Op {
+        let kind = if self.direction.reads() {
+            OpKind::Read
+        } else {
+            OpKind::Write
+        };
+        let course = match &mut self.course_of_writes {
+            Some(of_writes) if kind == OpKind::Write => of_writes,
+            _ => &mut self.course,
+        };
+        let place = course.next();
+        Op {
+            kind,
+            file: self.files[place.slot],
+            offset: place.offset,
+            bytes: place.bytes,
+            due: self.pacing.due(now),
+        }
+    }
+
+    /// Reports a completion to the search, and does what it asks for.
+    #[cold]
+    fn search_on(&mut self, now: Time, op: &Op, succeeded: bool) {
+        let Some(search) = &mut self.search else {
+            return;
+        };
+        if !op.kind.is_sync() {
+            search.completed(now, now.saturating_sub(op.due), succeeded);
+        }
+        if self.in_flight == 0 {
+            search.drained(now);
+        }
+        self.queue_depth = search.depth();
+        if search.is_over() {
+            self.ends_at = self.ends_at.min(now);
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, now: Time) -> Next {
+        self.stage = Stage::Finishing;
+        let step = self.advance();
+        self.take(step, now)
+    }
+
+    #[inline]
+    fn take(&mut self, step: Step, now: Time) -> Next {
+        match step {
+            Step::Sync(file) => {
+                self.in_flight += 1;
+                Next::Io(Op {
+                    kind: self.syncs.kind(),
+                    file,
+                    offset: 0,
+                    bytes: 0,
+                    due: now,
+                })
+            }
+            Step::Done => Next::Done,
+            Step::Offer | Step::Wait => Next::WaitForCompletion,
+        }
+    }
+
+    /// Goes through the stages as far as completions allow.
+    #[cold]
+    fn advance(&mut self) -> Step {
+        loop {
+            self.stage = match self.stage {
+                Stage::Offering => return Step::Offer,
+                Stage::Draining if !self.syncs.writes_in_flight() => {
+                    self.syncs.begin_periodic();
+                    Stage::Syncing
+                }
+                Stage::Finishing if self.in_flight == 0 => {
+                    self.syncs.begin_final();
+                    Stage::FinalSync
+                }
+                Stage::Syncing | Stage::FinalSync if self.in_flight < self.queue_depth => {
+                    match self.syncs.start() {
+                        Some(file) => return Step::Sync(file),
+                        None if self.syncs.syncs_in_flight() => return Step::Wait,
+                        None if self.stage == Stage::Syncing => Stage::Offering,
+                        None => Stage::Done,
+                    }
+                }
+                Stage::Done => return Step::Done,
+                Stage::Replaying
+                | Stage::Draining
+                | Stage::Syncing
+                | Stage::Finishing
+                | Stage::FinalSync => {
+                    return Step::Wait;
+                }
+            }
+        }
+    }
+}
+
+/// What a stage other than offering asks for. Small enough to come back in registers: an operation returned through
+/// memory on the rare path would have to be built in memory on the common one too.
+enum Step {
+    Offer,
+    Sync(u32),
+    Wait,
+    Done,
+}

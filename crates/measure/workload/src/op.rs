@@ -1,0 +1,81 @@
+//! One read, write or sync, as a job offers it, or why it offers none.
+
+use base::time::Time;
+
+/// The kinds of operation that a job offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// A read of `bytes` at `offset`.
+    Read,
+    /// A write of `bytes` at `offset`.
+    Write,
+    /// The same, on the medium before it completes (RWF_DSYNC).
+    DurableWrite,
+    /// fsync(2): data and metadata of the file.
+    Fsync,
+    /// fdatasync(2): data, and the metadata that reading it back needs.
+    Fdatasync,
+    /// The device need not keep what is there; of a file: a hole.
+    Discard,
+    /// Zeroes there, without a transfer of them where the device can.
+    WriteZeroes,
+}
+
+impl OpKind {
+    /// Whether it writes data.
+    #[inline(always)]
+    pub fn is_write(self) -> bool {
+        matches!(self, OpKind::Write | OpKind::DurableWrite)
+    }
+
+    /// Whether it is fsync or fdatasync.
+    pub fn is_sync(self) -> bool {
+        matches!(self, OpKind::Fsync | OpKind::Fdatasync)
+    }
+
+    /// Whether it changes what is there without data to carry. Not every target takes such.
+    #[inline(always)]
+    pub fn clears(self) -> bool {
+        matches!(self, OpKind::Discard | OpKind::WriteZeroes)
+    }
+}
+
+/// One operation. A sync has offset 0 and 0 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// Read, write or sync.
+    pub kind: OpKind,
+    /// Index into the phase's files.
+    pub file: u32,
+    /// Bytes from the start of the file's range.
+    pub offset: u64,
+    /// Length of the transfer, or of what is cleared, in bytes.
+    pub bytes: u32,
+    /// Latency counts from here: the intended start with open arrival, otherwise the `now` of `next`.
+    pub due: Time,
+}
+
+impl Op {
+    /// What a system call for it returns when all of it is done.
+    #[inline(always)]
+    pub fn result(&self) -> i32 {
+        if self.kind.clears() {
+            0
+        } else {
+            self.bytes as i32
+        }
+    }
+}
+
+/// What a job wants from the thread that drives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Start this operation; it is in flight from now on.
+    Io(Op),
+    /// Nothing before this time. A completion may change that: ask again after each.
+    WaitUntil(Time),
+    /// Nothing until an operation in flight completes: the queue is full, or a sync waits for it.
+    WaitForCompletion,
+    /// Nothing is in flight and nothing will be offered again.
+    Done,
+}

@@ -1,0 +1,229 @@
+//! Where the next operation goes within a file's range.
+
+use crate::permutation::Permutation;
+use crate::spec::{JobSpec, Pattern};
+use crate::zipf::Zipf;
+use base::rng::Stream;
+
+/// One size of operation, and where it fits in the range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub bytes: u32,
+    /// From one block to the next one that does not overlap it: the size, rounded up to the alignment.
+    step: u64,
+    /// The largest aligned offset at which it fits.
+    last: u64,
+    /// How many aligned offsets fit.
+    places: u64,
+}
+
+impl Block {
+    /// The operation must fit in the range.
+    pub fn new(bytes: u32, align_bytes: u64, length_bytes: u64) -> Block {
+        let places = (length_bytes - u64::from(bytes)) / align_bytes + 1;
+        let step = u64::from(bytes).next_multiple_of(align_bytes);
+        Block {
+            bytes,
+            step,
+            last: (places - 1) * align_bytes,
+            places,
+        }
+    }
+}
+
+/// The pattern's memory: a cursor per file where the pattern has one, and the random stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    kind: Kind,
+    start_bytes: u64,
+    align_bytes: u64,
+    cursors: Vec<Cursor>,
+    stream: Stream,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Sequential,
+    Backward,
+    Strided {
+        stride_bytes: u64,
+        lap_step: u64,
+    },
+    Uniform {
+        bytes_per_pass: u64,
+    },
+    Zipf {
+        ranks: Zipf,
+        scattered: Permutation,
+        key: u64,
+        bytes_per_pass: u64,
+    },
+    Permutation {
+        blocks: Permutation,
+    },
+}
+
+/// A file's place in its pass. What the numbers mean is the pattern's affair.
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    /// Sequential and strided: the next offset in the range. Backward: the last one. Permutation: blocks visited in
+    /// this pass. Uniform and zipf: bytes offered in this pass.
+    position: u64,
+    /// Strided: where this lap began. Permutation: the key of this pass.
+    lap: u64,
+}
+
+/// Backward: no offset yet.
+const AT_THE_END: u64 = u64::MAX;
+
+impl Walk {
+    /// The specification must have passed `check`.
+    /// `blocks` with their alignment are those of the direction that walks so.
+    pub fn new(spec: &JobSpec, align_bytes: u64, blocks: &[Block], mut stream: Stream) -> Walk {
+        // Where every size fits, and how far apart operations of any size do not overlap.
+        let places = blocks.iter().map(|block| block.places).min().unwrap_or(1);
+        let step = blocks.iter().map(|block| block.step).max().unwrap_or(1);
+        let bytes_per_pass = spec.length_bytes;
+        let kind = match spec.pattern {
+            Pattern::Sequential => Kind::Sequential,
+            Pattern::Backward => Kind::Backward,
+            Pattern::Strided { stride_bytes } => Kind::Strided {
+                stride_bytes,
+                lap_step: step,
+            },
+            Pattern::Uniform => Kind::Uniform { bytes_per_pass },
+            Pattern::Zipf { theta } => Kind::Zipf {
+                ranks: Zipf::new(places, theta),
+                scattered: Permutation::new(places),
+                key: stream.next_u64(),
+                bytes_per_pass,
+            },
+            Pattern::Permutation => Kind::Permutation {
+                blocks: Permutation::new((places - 1) * align_bytes / step + 1),
+            },
+        };
+        let cursors = spec
+            .files
+            .iter()
+            .map(|_| match kind {
+                Kind::Backward => Cursor {
+                    position: AT_THE_END,
+                    lap: 0,
+                },
+                Kind::Permutation { .. } => Cursor {
+                    position: 0,
+                    lap: stream.next_u64(),
+                },
+                _ => Cursor {
+                    position: 0,
+                    lap: 0,
+                },
+            })
+            .collect();
+        Walk {
+            kind,
+            start_bytes: spec.offset_bytes,
+            align_bytes,
+            cursors,
+            stream,
+        }
+    }
+
+    /// The file's next offset, or `None` when its range is finished: asked again, it begins a new pass.
+    #[inline]
+    pub fn step(&mut self, slot: usize, block: &Block) -> Option<u64> {
+        let cursor = &mut self.cursors[slot];
+        let offset = match &self.kind {
+            Kind::Sequential => cursor.forward(block)?,
+            Kind::Backward => cursor.backward(block)?,
+            Kind::Strided {
+                stride_bytes,
+                lap_step,
+            } => cursor.strided(block, *stride_bytes, *lap_step)?,
+            Kind::Uniform { bytes_per_pass } => {
+                cursor.count(block, *bytes_per_pass)?;
+                self.stream.below(block.places) * self.align_bytes
+            }
+            Kind::Zipf {
+                ranks,
+                scattered,
+                key,
+                bytes_per_pass,
+            } => {
+                cursor.count(block, *bytes_per_pass)?;
+                scattered.at(*key, ranks.draw(&mut self.stream)) * self.align_bytes
+            }
+            Kind::Permutation { blocks } => cursor.permuted(blocks, &mut self.stream)? * block.step,
+        };
+        Some(self.start_bytes + offset)
+    }
+}
+
+impl Cursor {
+    #[inline]
+    fn forward(&mut self, block: &Block) -> Option<u64> {
+        if self.position > block.last {
+            self.position = 0;
+            return None;
+        }
+        let offset = self.position;
+        self.position = self.position.saturating_add(block.step);
+        Some(offset)
+    }
+
+    #[inline]
+    fn backward(&mut self, block: &Block) -> Option<u64> {
+        if self.position == AT_THE_END {
+            self.position = block.last;
+        } else if self.position < block.step {
+            self.position = AT_THE_END;
+            return None;
+        } else {
+            self.position -= block.step;
+        }
+        Some(self.position)
+    }
+
+    #[inline]
+    fn strided(&mut self, block: &Block, stride_bytes: u64, lap_step: u64) -> Option<u64> {
+        if self.position > block.last {
+            self.lap = self.lap.saturating_add(lap_step);
+            self.position = self.lap;
+            if self.lap >= stride_bytes || self.lap > block.last {
+                *self = Cursor {
+                    position: 0,
+                    lap: 0,
+                };
+                return None;
+            }
+        }
+        let offset = self.position;
+        self.position = offset.saturating_add(stride_bytes);
+        Some(offset)
+    }
+
+    /// Random patterns have no end of the range: they have finished it when they have offered as many bytes.
+    #[inline]
+    fn count(&mut self, block: &Block, bytes_per_pass: u64) -> Option<()> {
+        if self.position >= bytes_per_pass {
+            self.position = 0;
+            return None;
+        }
+        self.position += u64::from(block.bytes);
+        Some(())
+    }
+
+    #[inline]
+    fn permuted(&mut self, blocks: &Permutation, stream: &mut Stream) -> Option<u64> {
+        if self.position == blocks.len() {
+            *self = Cursor {
+                position: 0,
+                lap: stream.next_u64(),
+            };
+            return None;
+        }
+        let index = self.position;
+        self.position += 1;
+        Some(blocks.at(self.lap, index))
+    }
+}

@@ -1,0 +1,218 @@
+//! A job's specification: the wire format between whoever describes a workload and whoever runs it.
+//!
+//! Every field is required, but for the few that are absent from most jobs, and unknown fields are refused: defaults, help and ranges have one home, the options of the
+//! workload kinds (`python/iolab/domain/workload/`), and must not grow a second one here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::traced::ReplaySpec;
+use base::time::Time;
+
+/// What one job does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobSpec {
+    /// The job's name in the record.
+    pub name: String,
+    /// Indices into the phase's files; each file offers the same range to the pattern.
+    pub files: Vec<u32>,
+    /// Which of the files an operation goes to.
+    pub file_order: FileOrder,
+    /// Which offset within the file it goes to.
+    pub pattern: Pattern,
+    /// Share of operations that read, 0.0 to 1.0; the rest write.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub read_share: f64,
+    /// Sizes of one operation, drawn by weight; one entry means a fixed size.
+    pub blocks: Vec<BlockSize>,
+    /// Every offset is a multiple of this.
+    #[schemars(range(min = 1))]
+    pub align_bytes: u64,
+    /// Sizes of writes where they differ from those of reads: `blocks` and `align_bytes` are then those of reads, and each
+    /// direction goes through the files for itself. Absent: reads and writes have the same.
+    pub writes: Option<WriteBlocks>,
+    /// The range of each file that the job touches.
+    pub offset_bytes: u64,
+    /// The range's length in bytes.
+    pub length_bytes: u64,
+    /// Operations in flight at once, at most.
+    #[schemars(range(min = 1, max = crate::limits::OPERATIONS_IN_FLIGHT_MAX))]
+    pub queue_depth: u32,
+    /// When operations are offered.
+    pub arrival: Arrival,
+    /// Nothing is offered before this time, and a rate's operations are due from it on; absent: 0.
+    pub start_ns: Option<Time>,
+    /// When the job is done.
+    pub until: Until,
+    /// The job looks for the queue depth that keeps a latency, up to `queue_depth`; absent: `queue_depth` is its depth.
+    pub depth_search: Option<DepthSearch>,
+    /// Syncs between the writes; null: none.
+    pub sync: Option<Sync>,
+    /// One fsync per written file after the last operation, inside the measured time.
+    pub sync_at_end: bool,
+    /// Seeds the job's random streams.
+    pub seed: u64,
+    /// The job offers a trace's I/Os; what it would draw then only says which sizes and directions there are. Absent: it
+    /// draws.
+    pub replay: Option<ReplaySpec>,
+}
+
+impl JobSpec {
+    /// Every size that an operation may have, of reads and of writes.
+    pub fn all_blocks(&self) -> impl Iterator<Item = &BlockSize> {
+        let writes = self.writes.iter().flat_map(|writes| &writes.blocks);
+        self.blocks.iter().chain(writes)
+    }
+
+    /// What offsets are multiples of: of reads, and of writes where those have their own.
+    pub fn alignments(&self) -> impl Iterator<Item = u64> {
+        let writes = self.writes.iter().map(|writes| writes.align_bytes);
+        std::iter::once(self.align_bytes).chain(writes)
+    }
+}
+
+/// How a job with several files takes turns between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileOrder {
+    /// Finish a file's range, then take the next.
+    Sequential,
+    /// A file per operation, in turn.
+    RoundRobin,
+    /// A file per operation, drawn uniformly.
+    Random,
+}
+
+/// In which order a job visits the blocks of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Pattern {
+    /// From the start of the range to its end, then again.
+    Sequential,
+    /// From the end of the range to its start.
+    Backward,
+    /// Each offset is the last one plus `stride_bytes`; at the end of the range it starts again one block further on.
+    Strided {
+        /// Distance between two offsets in bytes.
+        #[schemars(range(min = 1))]
+        stride_bytes: u64,
+    },
+    /// Every block with the same probability, independent of those before.
+    Uniform,
+    /// Block ranks drawn with probability proportional to 1/rank^theta, ranks scattered over the range.
+    Zipf {
+        /// The exponent; 0 is uniform.
+        #[schemars(range(min = 0.0))]
+        theta: f64,
+    },
+    /// Each block exactly once a pass, in an order drawn anew each pass, in constant memory.
+    Permutation,
+}
+
+/// A size of operations and how often it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlockSize {
+    /// Length of the operation in bytes.
+    #[schemars(range(min = 1, max = crate::limits::TRANSFER_BYTES_MAX))]
+    pub bytes: u32,
+    /// Its share is this over the sum of all weights.
+    pub weight: f64,
+}
+
+/// What writes of a job transfer, where it is not what its reads do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteBlocks {
+    /// Sizes of one write, drawn by weight.
+    pub blocks: Vec<BlockSize>,
+    /// Every offset of a write is a multiple of this.
+    #[schemars(range(min = 1))]
+    pub align_bytes: u64,
+}
+
+/// A search for the largest queue depth at which enough operations are fast enough. The measured part begins where the
+/// depth has been found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DepthSearch {
+    /// The latency that an operation may have, in nanoseconds.
+    #[schemars(range(min = 1))]
+    pub target_ns: u64,
+    /// How long each depth is tried, in nanoseconds.
+    #[schemars(range(min = 1))]
+    pub window_ns: u64,
+    /// The share of a window's operations that have to meet the target, above 0.0 and up to 1.0.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub share: f64,
+    /// Go on at the depth that was found until the job's own end; else the job ends after one window at it.
+    pub goes_on: bool,
+}
+
+/// When operations are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrival {
+    /// A new operation is offered when one completes; after every `think_every` completions the job pauses `think_ns`.
+    Closed {
+        /// Length of the pause in nanoseconds; 0: none.
+        think_ns: u64,
+        /// Completions between two pauses.
+        think_every: u64,
+    },
+    /// Operations are due at times that do not depend on completions. Latency counts from the due time, so that a stall
+    /// is not forgotten (coordinated omission).
+    Open {
+        /// Mean rate in operations per second.
+        #[schemars(range(min = 1e-6, max = 1e9))]
+        rate_per_s: f64,
+        /// How the due times are spaced.
+        spacing: Spacing,
+    },
+}
+
+/// The distances between due times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spacing {
+    /// All equal.
+    Constant,
+    /// Exponentially distributed: a Poisson process.
+    Poisson,
+}
+
+/// The job is done at the first bound it reaches; at least one is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    /// Operations, syncs not counted.
+    #[schemars(range(min = 1))]
+    pub ops: Option<u64>,
+    /// Bytes offered.
+    #[schemars(range(min = 1))]
+    pub bytes: Option<u64>,
+    /// Nanoseconds since the start of the phase.
+    #[schemars(range(min = 1))]
+    pub duration_ns: Option<u64>,
+}
+
+/// After every `every_writes` completed writes, and before the next operation, each file written since is synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sync {
+    /// The call that syncs.
+    pub kind: SyncKind,
+    /// Completed writes between two syncs.
+    #[schemars(range(min = 1))]
+    pub every_writes: u64,
+}
+
+/// The system call that makes writes durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncKind {
+    /// fsync(2): data and metadata of the file.
+    Fsync,
+    /// fdatasync(2): data, and the metadata that reading it back needs.
+    Fdatasync,
+}

@@ -1,0 +1,125 @@
+//! Hardware queues: a device's own, each with so many tags, to which CPUs submit (`block/blk-mq.c`, 3.13 on).
+
+use std::collections::VecDeque;
+
+use crate::{QueueMap, RequestId};
+use kernels::hardware_queue::Runs;
+
+/// A device's queues as the block layer sees them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HardwareRules {
+    /// The queue that each CPU submits to.
+    pub map: QueueMap,
+    /// Requests that a queue, or with `shared_tags` all together, may have at the device.
+    pub depth: u32,
+    /// `depth` is one limit for all queues together.
+    pub shared_tags: bool,
+    /// When they are run.
+    pub runs: Runs,
+}
+
+impl HardwareRules {
+    /// One queue without a limit of its own: devices before blk-mq.
+    pub const SINGLE: HardwareRules = HardwareRules {
+        map: QueueMap::SINGLE,
+        depth: u32::MAX,
+        shared_tags: true,
+        runs: Runs {
+            after_completions: true,
+            again_after_ns: None,
+        },
+    };
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct HardwareQueues {
+    rules: HardwareRules,
+    /// By tag set.
+    in_use: Vec<u32>,
+    /// By queue: a request that the scheduler gave out and that found no tag goes first when there is one.
+    held: Vec<VecDeque<RequestId>>,
+    turn: usize,
+}
+
+impl HardwareQueues {
+    pub(super) fn new(rules: HardwareRules) -> HardwareQueues {
+        let queues = usize::from(rules.map.queues());
+        let tag_sets = if rules.shared_tags { 1 } else { queues };
+        HardwareQueues {
+            rules,
+            in_use: vec![0; tag_sets],
+            held: vec![VecDeque::new(); queues],
+            turn: 0,
+        }
+    }
+
+    pub(super) fn runs(&self) -> Runs {
+        self.rules.runs
+    }
+
+    /// Whether any queue has a tag, and none of those that have holds a request back: the scheduler may be asked.
+    pub(super) fn may_ask(&self) -> bool {
+        (0..self.held.len()).any(|queue| self.has_tag(queue) && self.held[queue].is_empty())
+    }
+
+    /// A request that was held back and now has a tag; queues take turns.
+    pub(super) fn take_held(&mut self) -> Option<RequestId> {
+        let count = self.held.len();
+        let queue = (0..count)
+            .map(|after| (self.turn + after) % count)
+            .find(|&queue| !self.held[queue].is_empty() && self.has_tag(queue))?;
+        self.turn = queue + 1;
+        let set = self.set_of(queue);
+        self.in_use[set] += 1;
+        self.held[queue].pop_front()
+    }
+
+    /// Takes a tag for a request of that CPU. False: there is none, and the request is held back.
+    pub(super) fn take_tag(&mut self, cpu: u16, id: RequestId) -> bool {
+        let queue = self.rules.map.queue_of(cpu);
+        if !self.has_tag(queue) || !self.held[queue].is_empty() {
+            self.held[queue].push_back(id);
+            return false;
+        }
+        let set = self.set_of(queue);
+        self.in_use[set] += 1;
+        true
+    }
+
+    /// The same for one that goes before those that are held back.
+    pub(super) fn take_tag_first(&mut self, cpu: u16, id: RequestId) -> bool {
+        let queue = self.rules.map.queue_of(cpu);
+        let has_tag = self.has_tag(queue);
+        match has_tag {
+            true => {
+                let set = self.set_of(queue);
+                self.in_use[set] += 1;
+            }
+            false => self.held[queue].push_front(id),
+        }
+        has_tag
+    }
+
+    /// How many queues there are.
+    pub(super) fn count(&self) -> u16 {
+        self.rules.map.queues()
+    }
+
+    /// Which set of tags a request of that CPU has its own from.
+    pub(super) fn tag_set_of(&self, cpu: u16) -> usize {
+        self.set_of(self.rules.map.queue_of(cpu))
+    }
+
+    pub(super) fn give_back(&mut self, cpu: u16) {
+        let set = self.set_of(self.rules.map.queue_of(cpu));
+        self.in_use[set] -= 1;
+    }
+
+    fn has_tag(&self, queue: usize) -> bool {
+        self.in_use[self.set_of(queue)] < self.rules.depth
+    }
+
+    fn set_of(&self, queue: usize) -> usize {
+        if self.rules.shared_tags { 0 } else { queue }
+    }
+}

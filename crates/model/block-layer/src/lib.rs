@@ -1,0 +1,31 @@
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+//! The block layer: from bios to requests, and what every scheduler and device knows of them.
+
+pub mod completion;
+mod event;
+mod hardware;
+#[doc(hidden)]
+pub mod invariants;
+mod plug;
+mod pool;
+mod queue;
+mod queue_map;
+mod request;
+pub mod scheduler;
+mod tag_waiters;
+mod task_plug;
+mod wbt;
+
+pub use base::SECTOR_BYTES;
+pub use event::{EventKind, QueueEvent};
+pub use hardware::HardwareRules;
+pub use queue::{Counts, RequestQueue, Submitted};
+pub use queue_map::QueueMap;
+
+pub use request::{
+    Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, Request, RequestId, Requests, Sector,
+    Side, TaskId,
+};
+pub use task_plug::TaskPlug;
+pub use wbt::WbtRules;

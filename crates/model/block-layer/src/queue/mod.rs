@@ -1,0 +1,454 @@
+//! One device's request queue: bios in, requests out. It merges, plugs and counts; the scheduler orders.
+//!
+//! Source: `block/elevator.c`, `block/blk-core.c` and `block/blk-merge.c` of 2.6.35
+//! (docs/model/sources/plugging.md#merging).
+
+mod merging;
+mod outcome;
+mod tap;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::event::Tap;
+use crate::hardware::{HardwareQueues, HardwareRules};
+use crate::plug::Plug;
+use crate::pool::Pool;
+use crate::scheduler::Scheduler;
+use crate::scheduler::hooks::Hooks;
+use crate::wbt::{Wbt, WbtRules};
+use crate::{Bio, Direction, EventKind, Request, RequestId, Requests, Sector, TaskId};
+use events::slab::Slab;
+use events::station::{Station, Violation};
+use events::time::Time;
+use kernels::queue::{QueueRules, Waking};
+pub use outcome::{Counts, Submitted};
+
+const PAGE_SECTORS: u32 = 8;
+/// Chosen: longer than a task that has been woken takes to its next request, and short beside a drive's latency.
+const AFTER_WOKEN_NS: Time = 50_000;
+
+/// The queue of one device: takes bios in, merges them into requests, and dispatches these by a scheduler's order.
+pub struct RequestQueue {
+    rules: QueueRules,
+    scheduler: Box<dyn Scheduler>,
+    requests: Requests,
+    bios: Slab<Bio>,
+    /// Queued requests that may still be merged into, by their ends.
+    ends: BTreeSet<(Sector, RequestId)>,
+    last_merge: Option<RequestId>,
+    /// What goes before all that the scheduler has (`ELEVATOR_INSERT_FRONT`, `blk_mq_request_bypass_insert` at the head), the
+    /// last one first.
+    in_front: VecDeque<RequestId>,
+    /// Two classes; of blk-mq one for each set of tags.
+    pools: Vec<Pool>,
+    plug: Plug,
+    /// None: writeback is not throttled.
+    wbt: Option<Wbt>,
+    /// The tasks that may try again, which `take_woken` returns.
+    woken: Vec<TaskId>,
+    hardware: HardwareQueues,
+    /// The scheduler is asked when the device next takes a request: something has happened that has the queue run.
+    runs: bool,
+    /// When it runs again, because the scheduler kept what it has, and whether woken tasks have gone before.
+    runs_again_at: Option<Time>,
+    let_tasks_go: bool,
+    completed_at: Time,
+    hooks: Hooks,
+    in_flight: u32,
+    counts: Counts,
+    station: Station,
+    tap: Tap,
+}
+
+impl RequestQueue {
+    /// An empty queue with one hardware queue of no limit.
+    pub fn new(rules: QueueRules, scheduler: Box<dyn Scheduler>) -> RequestQueue {
+        RequestQueue {
+            pools: vec![pool(&rules, scheduler.as_ref()); 2],
+            rules,
+            scheduler,
+            requests: Slab::new(),
+            bios: Slab::new(),
+            ends: BTreeSet::new(),
+            last_merge: None,
+            in_front: VecDeque::new(),
+            plug: Plug::new(rules.plug),
+            wbt: None,
+            woken: Vec::new(),
+            hardware: HardwareQueues::new(HardwareRules::SINGLE),
+            runs: true,
+            runs_again_at: None,
+            let_tasks_go: false,
+            completed_at: 0,
+            hooks: Hooks::NONE,
+            in_flight: 0,
+            counts: Counts::default(),
+            station: Station::default(),
+            tap: Tap::default(),
+        }
+    }
+
+    /// In front of hardware queues with tags, as blk-mq has them.
+    pub fn with_hardware(mut self, rules: HardwareRules) -> RequestQueue {
+        let sets = match rules.shared_tags {
+            true => 1,
+            false => usize::from(rules.map.queues()),
+        };
+        self.pools = vec![pool(&self.rules, self.scheduler.as_ref()); sets.max(2)];
+        self.hardware = HardwareQueues::new(rules);
+        self
+    }
+
+    /// With writeback throttled.
+    pub fn with_wbt(mut self, rules: Option<WbtRules>) -> RequestQueue {
+        self.wbt = rules.map(Wbt::new);
+        self
+    }
+
+    /// The largest bio that becomes one request, in sectors: whole pages, each a segment of its own. Larger ones are never made
+    /// (`bio_add_page` of 2.5 to 4.2) or are cut before they come in (`blk_queue_split` from 4.3 on).
+    pub fn bio_sectors_max(&self) -> u32 {
+        let of_segments = u32::from(self.rules.request_segments_max) * PAGE_SECTORS;
+        let sectors = self.rules.request_sectors_max / PAGE_SECTORS * PAGE_SECTORS;
+        of_segments.min(sectors).max(PAGE_SECTORS)
+    }
+
+    /// With what its scheduler costs.
+    pub fn with_hooks(mut self, hooks: Hooks) -> RequestQueue {
+        self.hooks = hooks;
+        self
+    }
+
+    /// What its scheduler costs the CPUs.
+    pub fn hooks(&self) -> Hooks {
+        self.hooks
+    }
+
+    /// Hardware queues in front of the device.
+    pub fn hardware_queues(&self) -> u16 {
+        self.hardware.count()
+    }
+
+    /// Takes a bio in, if there is a request for it.
+    pub fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+        self.come(now, bio, true)
+    }
+
+    /// The same of a bio that there was no request for, when its task has been woken.
+    pub fn submit_again(&mut self, now: Time, bio: Bio) -> Submitted {
+        self.come(now, bio, self.rules.pool.merges_after_waiting)
+    }
+
+    fn come(&mut self, now: Time, bio: Bio, merges: bool) -> Submitted {
+        self.emit_plug(now, false, None);
+        if self.tap.is_on() {
+            self.tap.came(now, &bio);
+        }
+        let submitted = self.take_in(now, bio, merges);
+        self.emit_messages();
+        submitted
+    }
+
+    /// `__make_request`.
+    fn take_in(&mut self, now: Time, bio: Bio, merges: bool) -> Submitted {
+        let found = merges.then(|| self.find_merge(&bio)).flatten();
+        if let Some((request, side)) = found {
+            self.station.enter(now);
+            self.counts.bios += 1;
+            self.merge(now, request, side, bio);
+            return Submitted::Merged(request, side);
+        }
+        if !self.is_let_in(now, &bio) || !self.allocate(now, &bio) {
+            if self.tap.is_on() {
+                self.tap.must_wait(now, &bio);
+            }
+            self.plug.unplug();
+            self.emit_plug(now, false, None);
+            return Submitted::MustWait;
+        }
+        if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
+            wbt.took(now);
+        }
+        self.station.enter(now);
+        self.counts.bios += 1;
+        let request = self.add_request(now, bio);
+        Submitted::Queued(request)
+    }
+
+    /// The next request for the device (`blk_peek_request`).
+    pub fn dispatch(&mut self, now: Time) -> Option<RequestId> {
+        self.emit_plug(now, false, None);
+        if self.plug.is_plugged() {
+            return None;
+        }
+        let id = self
+            .dispatch_from_front()
+            .or_else(|| self.dispatch_held())
+            .or_else(|| self.dispatch_from_scheduler(now));
+        self.emit_messages();
+        let id = id?;
+        self.emit_request(now, EventKind::Issue, id);
+        self.requests[id].issued_at = Some(now);
+        if let Some(wbt) = &mut self.wbt {
+            wbt.issued(now, id, &self.requests[id]);
+        }
+        self.in_flight += 1;
+        self.counts.issued += 1;
+        Some(id)
+    }
+
+    /// The device is done with the request: its bios, in ascending order, go into `done`. `take_woken` returns who may try
+    /// again to get a request.
+    pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) {
+        self.completed_on(now, id, self.requests[id].cpu, done);
+    }
+
+    /// The same, on that CPU (`elv_completed_request`).
+    pub fn completed_on(&mut self, now: Time, id: RequestId, cpu: u16, done: &mut Vec<Bio>) {
+        if self.tap.is_on() {
+            self.tap.completed(now, &self.requests[id], cpu);
+        }
+        if !self.requests[id].behind_flush {
+            self.scheduler.completed(now, &self.requests, id);
+        }
+        self.completed_at = now;
+        // `SCHED_RESTART` of blk-mq says whether somebody waits; where only tags can keep a request, asking does no harm.
+        self.runs |= self.hardware.runs().after_completions || !self.scheduler.runs_queue();
+        self.emit_messages();
+        let request = self.requests.take(id);
+        let class = self.class_of(request.direction, request.sync, request.cpu);
+        self.pools[class].free(now, &mut self.woken);
+        if let Some(wbt) = &mut self.wbt {
+            wbt.completed(now, id, &request, &mut self.woken);
+        }
+        self.pools[class].wake_forgotten(&mut self.woken);
+        self.hardware.give_back(request.cpu);
+        self.in_flight -= 1;
+        self.counts.completed += 1;
+        let mut next = request.bios.map(|(first, _)| first);
+        while let Some(bio) = next {
+            let bio = self.bios.take(bio);
+            next = bio.next;
+            self.station.leave(now, bio.submitted_at);
+            done.push(bio);
+        }
+    }
+
+    /// Appends who has been woken since the last time, and may try again to get a request.
+    pub fn take_woken(&mut self, into: &mut Vec<TaskId>) {
+        into.append(&mut self.woken);
+    }
+
+    /// A writer sleeps because too much is dirty.
+    pub fn held_a_writer(&mut self, now: Time) {
+        if let Some(wbt) = &mut self.wbt {
+            wbt.held_a_writer(now);
+        }
+    }
+
+    /// Whether it throttles writeback.
+    pub fn throttles(&self) -> bool {
+        self.wbt.is_some()
+    }
+
+    /// When the throttling of writeback wants `wake` to be called, whatever the device is doing.
+    pub fn next_look(&self) -> Option<Time> {
+        self.wbt.as_ref().and_then(Wbt::next_wakeup)
+    }
+
+    /// Somebody waits for what is queued.
+    pub fn unplug(&mut self) {
+        self.plug.unplug();
+    }
+
+    /// When `wake` has something to do; None: not before something else happens.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        let times = [
+            self.plug.next_wakeup(),
+            self.scheduler.next_wakeup(),
+            self.runs_again_at,
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// Lets the timers of the plug, of the throttling and of the scheduler act, if they have expired.
+    pub fn wake(&mut self, now: Time) {
+        if let Some(wbt) = &mut self.wbt
+            && wbt.next_wakeup().is_some_and(|at| at <= now)
+        {
+            wbt.look(now, &mut self.woken);
+        }
+        self.emit_plug(now, false, None);
+        self.plug.wake(now);
+        self.emit_plug(now, true, None);
+        if self.scheduler.next_wakeup().is_some_and(|at| at <= now) {
+            self.runs = true;
+            self.scheduler.wake(now, &self.requests);
+            self.emit_messages();
+        }
+        if self.runs_again_at.is_some_and(|at| at <= now) {
+            self.run_again(now);
+        }
+    }
+
+    /// A kernel thread does so, after those that a completion has just woken, who may have sent their next request then.
+    fn run_again(&mut self, now: Time) {
+        let after = self.completed_at + AFTER_WOKEN_NS;
+        self.let_tasks_go = now < after && !self.let_tasks_go;
+        self.runs |= !self.let_tasks_go;
+        self.runs_again_at = self.let_tasks_go.then_some(after);
+    }
+
+    /// Informs the scheduler that the task submits no more I/O.
+    pub fn exited(&mut self, now: Time, task: TaskId) {
+        self.runs = true;
+        self.scheduler.exited(now, task);
+        self.emit_messages();
+    }
+
+    /// A request that is queued or at the device; any other panics.
+    pub fn request(&self, id: RequestId) -> &Request {
+        &self.requests[id]
+    }
+
+    /// Whether the pool of such I/O is congested, by the thresholds of the kernel.
+    pub fn is_congested(&self, direction: Direction, sync: bool) -> bool {
+        self.pools[self.class_of(direction, sync, 0)].is_congested()
+    }
+
+    /// The counts up to now.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Requests that the device has and has not completed.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Bios that have come in and not completed.
+    pub fn outstanding(&self) -> u64 {
+        self.station.inside()
+    }
+
+    /// Conservation and Little's law of the bios, at the end of a run.
+    pub fn check(&self, name: &str, now: Time) -> Result<(), Violation> {
+        let still = self.bios.iter().map(|(_, bio)| bio.submitted_at);
+        self.station.check(name, now, still)
+    }
+
+    /// The last one that goes before all others, unless its hardware queue has no tag: then it waits for one there.
+    fn dispatch_from_front(&mut self) -> Option<RequestId> {
+        let id = self.in_front.pop_front()?;
+        let cpu = self.requests[id].cpu;
+        if self.hardware.take_tag_first(cpu, id) {
+            return Some(id);
+        }
+        self.dispatch_from_front()
+    }
+
+    /// One that had found no tag, which its queue was to be run for.
+    fn dispatch_held(&mut self) -> Option<RequestId> {
+        let id = self.hardware.take_held()?;
+        self.runs = true;
+        Some(id)
+    }
+
+    /// One for which its hardware queue has a tag; those for which it has none are held back, and no more are asked for
+    /// when every queue that could take one holds one.
+    fn dispatch_from_scheduler(&mut self, now: Time) -> Option<RequestId> {
+        while self.runs && self.hardware.may_ask() {
+            let Some(id) = self.scheduler.dispatch(now, &self.requests) else {
+                self.got_nothing(now);
+                break;
+            };
+            self.no_more_merges(id);
+            if self.hardware.take_tag(self.requests[id].cpu, id) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// The scheduler has none or keeps what it has (`blk_mq_do_dispatch_sched`).
+    fn got_nothing(&mut self, now: Time) {
+        let rules = self.hardware.runs();
+        self.runs = rules.after_completions;
+        if let Some(after_ns) = rules.again_after_ns.filter(|_| self.scheduler.queued() > 0) {
+            self.runs_again_at.get_or_insert(now + after_ns);
+        }
+    }
+
+    /// Whether the throttling of writeback lets the bio have a request (`wbt_wait`).
+    fn is_let_in(&mut self, now: Time, bio: &Bio) -> bool {
+        match &mut self.wbt {
+            Some(wbt) if bio.writeback => wbt.allows(now, bio.task, bio.sync),
+            _ => true,
+        }
+    }
+
+    fn allocate(&mut self, now: Time, bio: &Bio) -> bool {
+        let class = self.class_of(bio.direction, bio.sync, bio.cpu);
+        let pool = &mut self.pools[class];
+        if bio.behind_flush {
+            return pool.allocate_below(now, bio.task, pool.size(), bio.workers);
+        }
+        if !self.scheduler.lets_queue(bio) {
+            pool.wait(bio.task, bio.workers);
+            return false;
+        }
+        let most = self.scheduler.tags_allowed(bio, pool.size());
+        if pool.allocate_below(now, bio.task, most, bio.workers) {
+            return true;
+        }
+        self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond()
+    }
+
+    /// `elv_insert`.
+    fn add_request(&mut self, now: Time, bio: Bio) -> RequestId {
+        let head_is_there = self.rules.plug.head_stays && self.in_flight > 0;
+        let was_empty = self.scheduler.queued() == 0 && !head_is_there;
+        let bio_id = self.bios.put(bio);
+        let request = Request::of(bio_id, &self.bios[bio_id]);
+        let end = request.end();
+        let id = self.requests.put(request);
+        self.runs = true;
+        self.emit_request(now, EventKind::GetRequest, id);
+        if self.requests[id].behind_flush {
+            self.in_front.push_front(id);
+            self.emit_request(now, EventKind::Insert, id);
+            return id;
+        }
+        self.ends.insert((end, id));
+        self.last_merge = Some(id);
+        self.scheduler.add(now, &self.requests, id);
+        let was_plugged = self.plug.is_plugged();
+        self.plug
+            .inserted(now, was_empty, self.scheduler.queued() as u32);
+        if !was_plugged {
+            self.emit_plug(now, false, Some(id));
+        }
+        self.emit_request(now, EventKind::Insert, id);
+        self.emit_plug(now, false, None);
+        id
+    }
+
+    /// The pool of such a request: the tags of blk-mq are for all I/O of the CPUs that share a hardware queue.
+    #[inline]
+    fn class_of(&self, direction: Direction, sync: bool, cpu: u16) -> usize {
+        match self.rules.pool.waking {
+            Waking::Tags(_) => self.hardware.tag_set_of(cpu),
+            _ if self.rules.pool_by_sync => usize::from(sync),
+            _ => usize::from(direction == Direction::Read),
+        }
+    }
+}
+
+/// A class of the pool, or a set of tags.
+fn pool(rules: &QueueRules, scheduler: &dyn Scheduler) -> Pool {
+    let fewest = scheduler.fewest_tags(rules.pool.requests);
+    Pool::new(rules.pool, fewest)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,364 @@
+use super::*;
+use crate::QueueMap;
+use crate::invariants;
+use crate::invariants::bench::bio;
+use crate::scheduler::bfq::Bfq;
+use crate::scheduler::cfq_round_robin::CfqRoundRobin;
+use crate::scheduler::kyber::Kyber;
+use crate::scheduler::mq_deadline::MqDeadline;
+use crate::scheduler::none::NoScheduler;
+use crate::scheduler::noop::Noop;
+use Direction::{Read, Write};
+use kernels::hardware_queue::{Runs, TagWaking};
+use kernels::queue::{PlugRules, PoolRules, QueueRules};
+use proptest::prelude::*;
+
+fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {
+    let rules = QueueRules {
+        pool: PoolRules::tags(tags, TagWaking::Batch),
+        ..invariants::rules()
+    };
+    RequestQueue::new(rules, scheduler).with_hardware(hardware)
+}
+
+fn two_queues(shared_tags: bool) -> HardwareRules {
+    HardwareRules {
+        map: QueueMap::modulo(4, 2),
+        depth: 2,
+        shared_tags,
+        runs: KERNEL_6_1,
+    }
+}
+
+const KERNEL_6_1: Runs = Runs {
+    after_completions: false,
+    again_after_ns: Some(3_000_000),
+};
+
+fn submit_on(queue: &mut RequestQueue, cpu: u16, start: Sector) {
+    let bio = Bio {
+        cpu,
+        ..bio(0, Read, start)
+    };
+    assert_ne!(queue.submit(0, bio), Submitted::MustWait);
+}
+
+fn dispatched(queue: &mut RequestQueue) -> Vec<Sector> {
+    let ids = std::iter::from_fn(|| queue.dispatch(0)).collect::<Vec<_>>();
+    ids.iter().map(|&id| queue.request(id).start).collect()
+}
+
+/// The device has the two tags' requests; the first of them.
+fn with_two_that_found_no_tag() -> (RequestQueue, RequestId) {
+    let mut queue = queue(
+        Box::new(MqDeadline::new(Default::default())),
+        64,
+        two_queues(false),
+    );
+    for start in [100, 200, 300, 400] {
+        submit_on(&mut queue, 0, start);
+    }
+    let first = queue.dispatch(0).unwrap();
+    assert_eq!(dispatched(&mut queue), [200]);
+    (queue, first)
+}
+
+#[test]
+fn a_driver_that_leaves_its_request_in_the_queue_keeps_it_from_being_plugged() {
+    for stays in [false, true] {
+        let mut queue = RequestQueue::new(
+            QueueRules {
+                plug: PlugRules::EXPLICIT.with_head(stays),
+                ..invariants::rules()
+            },
+            Box::new(Noop::default()),
+        );
+        submit_on(&mut queue, 0, 100);
+        assert_eq!(queue.dispatch(0), None, "plugged");
+        queue.unplug();
+        let first = queue.dispatch(0).unwrap();
+        submit_on(&mut queue, 0, 5000);
+        assert_eq!(queue.dispatch(0).is_some(), stays);
+        queue.completed(1, first, &mut Vec::new());
+    }
+}
+
+#[test]
+fn who_has_its_share_of_the_pool_waits_until_something_of_it_is_done() {
+    let rules = QueueRules {
+        pool: PoolRules::LINUX_2_6_35,
+        ..invariants::rules()
+    };
+    let scheduler = CfqRoundRobin::new(Default::default(), 48);
+    let mut queue = RequestQueue::new(rules, Box::new(scheduler));
+    let of = |task, start| Bio {
+        task,
+        ..bio(0, Read, start)
+    };
+    assert_ne!(queue.submit(0, of(2, 0)), Submitted::MustWait);
+    let mine = (1..).map(|n| of(1, n * 1000));
+    let fits = mine.map(|bio| queue.submit(0, bio));
+    // (48 - 8) / 2, and one more.
+    assert_eq!(
+        fits.take_while(|got| *got != Submitted::MustWait).count(),
+        21
+    );
+    assert_ne!(queue.submit(0, of(2, 900)), Submitted::MustWait);
+    let first = queue.dispatch(0).unwrap();
+    queue.completed(1, first, &mut Vec::new());
+    let mut woken = Vec::new();
+    queue.take_woken(&mut woken);
+    assert_eq!(woken, [1]);
+    assert_ne!(queue.submit(1, of(1, 99_000)), Submitted::MustWait);
+}
+
+#[test]
+fn each_hardware_queue_has_its_own_tags_unless_they_are_shared() {
+    for (shared, expected) in [(false, vec![100, 500, 700, 200]), (true, vec![100, 500])] {
+        let mut queue = queue(Box::new(NoScheduler::default()), 64, two_queues(shared));
+        for (cpu, start) in [(0, 100), (0, 200), (0, 300), (1, 500), (1, 600), (3, 700)] {
+            submit_on(&mut queue, cpu, start);
+        }
+        assert_eq!(dispatched(&mut queue), expected, "shared: {shared}");
+    }
+}
+
+#[test]
+fn a_request_that_found_no_tag_goes_first_when_there_is_one() {
+    let (mut queue, first) = with_two_that_found_no_tag();
+    submit_on(&mut queue, 0, 50);
+    queue.completed(1, first, &mut Vec::new());
+    assert_eq!(dispatched(&mut queue), [300]);
+}
+
+/// Gives one request, and the next only after a completion, for which it has nothing run.
+#[derive(Default)]
+struct OneByOne {
+    kept: VecDeque<RequestId>,
+    waits: bool,
+}
+
+impl Scheduler for OneByOne {
+    fn merged_requests(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {}
+
+    fn add(&mut self, _: Time, _: &Requests, request: RequestId) {
+        self.kept.push_back(request);
+    }
+
+    fn dispatch(&mut self, _: Time, _: &Requests) -> Option<RequestId> {
+        let next = self.kept.pop_front_if(|_| !self.waits)?;
+        self.waits = true;
+        Some(next)
+    }
+
+    fn completed(&mut self, _: Time, _: &Requests, _: RequestId) {
+        self.waits = false;
+    }
+
+    fn runs_queue(&self) -> bool {
+        true
+    }
+
+    fn queued(&self) -> usize {
+        self.kept.len()
+    }
+}
+
+/// The scheduler gives out one request at a time; of the two, the first is at the device.
+fn with_one_of_two_at_the_device(runs: Runs) -> (RequestQueue, RequestId) {
+    let hardware = HardwareRules {
+        runs,
+        ..HardwareRules::SINGLE
+    };
+    let mut queue = queue(Box::new(OneByOne::default()), 64, hardware);
+    submit_on(&mut queue, 0, 100);
+    submit_on(&mut queue, 0, 200);
+    let first = queue.dispatch(0).unwrap();
+    assert!(dispatched(&mut queue).is_empty());
+    (queue, first)
+}
+
+#[test]
+fn a_completion_runs_a_queue_only_where_the_driver_does_so() {
+    let asked_at = |runs| {
+        let (mut queue, first) = with_one_of_two_at_the_device(runs);
+        queue.completed(1_000_000, first, &mut Vec::new());
+        let at_once = dispatched(&mut queue);
+        let again_at = queue.next_wakeup();
+        queue.wake(3_000_000);
+        (at_once, again_at, dispatched(&mut queue))
+    };
+    let scsi_until_5_9 = HardwareRules::SINGLE.runs;
+    let before_5_8 = Runs {
+        again_after_ns: None,
+        ..KERNEL_6_1
+    };
+    assert_eq!(asked_at(scsi_until_5_9), (vec![200], None, vec![]));
+    assert_eq!(asked_at(before_5_8), (vec![], None, vec![]));
+    assert_eq!(asked_at(KERNEL_6_1), (vec![], Some(3_000_000), vec![200]));
+}
+
+#[test]
+fn who_is_woken_by_a_completion_goes_before_the_thread_that_runs_the_queue_again() {
+    let (mut queue, first) = with_one_of_two_at_the_device(KERNEL_6_1);
+    queue.completed(2_990_000, first, &mut Vec::new());
+    queue.wake(3_000_000);
+    assert!(dispatched(&mut queue).is_empty());
+    assert_eq!(queue.next_wakeup(), Some(3_040_000));
+    queue.completed_at = 3_030_000;
+    queue.wake(3_040_000);
+    assert_eq!(dispatched(&mut queue), [200], "once");
+}
+
+#[test]
+fn nr_requests_are_each_hardware_queues_own() {
+    let submitted = |shared_tags| {
+        let mut queue = queue(Box::new(NoScheduler::default()), 2, two_queues(shared_tags));
+        let on = [0, 0, 0, 1, 1].into_iter().zip(1u64..);
+        let bios = on.map(|(cpu, n)| Bio {
+            cpu,
+            ..bio(cpu.into(), Read, n * 100)
+        });
+        bios.map(|bio| queue.submit(0, bio) != Submitted::MustWait)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(submitted(false), [true, true, false, true, true]);
+    assert_eq!(submitted(true), [true, true, false, false, false]);
+}
+
+#[test]
+fn writers_leave_tags_to_readers() {
+    let mut queue = queue(
+        Box::new(MqDeadline::new(Default::default())),
+        8,
+        HardwareRules::SINGLE,
+    );
+    let writes =
+        (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != Submitted::MustWait);
+    assert_eq!(writes.count(), 6);
+    assert_ne!(queue.submit(0, bio(0, Read, 5000)), Submitted::MustWait);
+}
+
+#[test]
+fn who_has_waited_looks_for_a_merge_again_where_the_kernel_goes_back_to_that() {
+    for merges_after_waiting in [true, false] {
+        let pool = PoolRules {
+            requests: 2,
+            merges_after_waiting,
+            ..PoolRules::tags(2, TagWaking::Batch)
+        };
+        let rules = QueueRules {
+            pool,
+            ..invariants::rules()
+        };
+        let mut queue = RequestQueue::new(rules, Box::new(Noop::default()));
+        submit_on(&mut queue, 0, 100);
+        submit_on(&mut queue, 0, 5000);
+        let waits = bio(0, Read, 9000);
+        assert_eq!(queue.submit(0, waits.clone()), Submitted::MustWait);
+        let ids = [(); 2].map(|()| queue.dispatch(0).unwrap());
+        ids.iter()
+            .for_each(|&id| queue.completed(0, id, &mut Vec::new()));
+        // What it would have been merged with, had that been there before.
+        submit_on(&mut queue, 0, 8992);
+        let submitted = queue.submit_again(0, waits);
+        let is_merged = matches!(submitted, Submitted::Merged(..));
+        assert_eq!(is_merged, merges_after_waiting, "{submitted:?}");
+    }
+}
+
+fn behind_flush(start: Sector) -> Bio {
+    Bio {
+        behind_flush: true,
+        sync: true,
+        ..bio(0, Write, start)
+    }
+}
+
+#[test]
+fn a_write_behind_a_flush_merges_with_nothing_and_goes_before_all_that_the_scheduler_has() {
+    let schedulers: [Box<dyn Scheduler>; 3] = [
+        Box::new(MqDeadline::new(Default::default())),
+        Box::new(NoScheduler::default()),
+        Box::new(Kyber::new(Default::default(), QueueMap::SINGLE)),
+    ];
+    for scheduler in schedulers {
+        let mut queue = queue(scheduler, 64, HardwareRules::SINGLE);
+        submit_on(&mut queue, 0, 100);
+        assert_ne!(queue.submit(0, bio(0, Write, 492)), Submitted::MustWait);
+        for start in [500, 900] {
+            let submitted = queue.submit(0, behind_flush(start));
+            assert!(matches!(submitted, Submitted::Queued(_)), "{submitted:?}");
+        }
+        assert_eq!(dispatched(&mut queue), [900, 500, 100, 492]);
+    }
+}
+
+#[test]
+fn a_write_behind_a_flush_that_found_no_tag_goes_before_those_that_found_none_before() {
+    let (mut queue, first) = with_two_that_found_no_tag();
+    queue.submit(0, behind_flush(900));
+    assert!(dispatched(&mut queue).is_empty());
+    queue.completed(1, first, &mut Vec::new());
+    assert_eq!(dispatched(&mut queue), [900]);
+}
+
+proptest! {
+    /// Whatever the scheduler has, the next request is the write behind the flush.
+    #[test]
+    fn a_write_behind_a_flush_waits_for_no_scheduler(load in invariants::arrivals(4), which in 0u8..3) {
+        let scheduler: Box<dyn Scheduler> = match which {
+            0 => Box::new(CfqRoundRobin::new(Default::default(), 48)),
+            1 => Box::new(Noop::default()),
+            _ => Box::new(MqDeadline::new(Default::default())),
+        };
+        let mut queue = RequestQueue::new(invariants::rules(), scheduler);
+        let mut taken = 1;
+        for arrival in &load {
+            let submitted = queue.submit(0, bio(0, arrival.direction, arrival.block * 8));
+            taken += usize::from(submitted != Submitted::MustWait);
+        }
+        prop_assert_ne!(queue.submit(0, behind_flush(10_000)), Submitted::MustWait);
+        let mut ids = Vec::new();
+        while let Some(id) = queue.dispatch(0) {
+            ids.push(id);
+        }
+        prop_assert_eq!(queue.request(ids[0]).start, 10_000);
+        let mut done = Vec::new();
+        ids.iter().for_each(|&id| { queue.completed(1, id, &mut done); });
+        let mut now = 1;
+        loop {
+            if let Some(id) = queue.dispatch(now) {
+                queue.completed(now, id, &mut done);
+            } else if let Some(at) = queue.next_wakeup() {
+                now = now.max(at);
+                queue.wake(now);
+            } else {
+                break;
+            }
+        }
+        prop_assert_eq!(done.len(), taken);
+        prop_assert!(queue.check("queue", now).is_ok());
+    }
+
+    #[test]
+    fn hardware_queues_lose_nothing(
+        load in invariants::arrivals(4),
+        depth in 1u32..5,
+        queues in 1u16..4,
+        shared_tags: bool,
+        which in 0u8..4,
+    ) {
+        let scheduler: Box<dyn Scheduler> = match which {
+            0 => Box::new(NoScheduler::default()),
+            1 => Box::new(Bfq::new(Default::default(), true, &[100])),
+            2 => Box::new(Kyber::new(Default::default(), QueueMap::modulo(4, queues))),
+            _ => Box::new(MqDeadline::new(Default::default())),
+        };
+        let hardware = HardwareRules {
+            map: QueueMap::modulo(4, queues), depth, shared_tags, runs: KERNEL_6_1,
+        };
+        let queue = RequestQueue::new(invariants::rules(), scheduler).with_hardware(hardware);
+        invariants::completes_each_once(&invariants::serve_through(queue, &load, 8, 1_000_000));
+    }
+}

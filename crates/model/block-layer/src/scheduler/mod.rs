@@ -1,0 +1,153 @@
+//! I/O schedulers: which request goes to the device next.
+//!
+//! Each is a state machine: `add` gives it a request, `dispatch` takes one out, `completed` informs it that the device is
+//! done with one, `next_wakeup` says when it wants `wake` called although nothing else happens (a timer). The request
+//! queue (`crate`) finds back merges by itself and asks the scheduler for the rest.
+
+pub(crate) mod anticipatory;
+mod backwards;
+pub(crate) mod bfq;
+mod by_task;
+pub mod cfq;
+pub(crate) mod cfq_by_service;
+pub(crate) mod cfq_lists;
+pub(crate) mod cfq_round_robin;
+pub(crate) mod cfq_slices;
+pub mod deadline;
+pub(crate) mod deadline_a;
+pub(crate) mod deadline_timed;
+mod dispatch_list;
+pub mod hooks;
+pub(crate) mod kyber;
+pub(crate) mod linus;
+mod mean;
+pub(crate) mod mq_deadline;
+pub(crate) mod none;
+pub mod noop;
+mod read_preference;
+mod request_fifo;
+mod sorted_set;
+pub mod spec;
+mod task_queues;
+
+use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};
+pub use cfq::message::SchedulerMessage;
+use events::time::Time;
+
+/// The order of a queue's requests.
+pub trait Scheduler: Send {
+    /// Schedulers that look for merges by their own rules say here what the bio is to join, if anything; the queue
+    /// then looks no further.
+    fn own_merge(&mut self, _requests: &Requests, _bio: &Bio) -> OwnMerge {
+        OwnMerge::AskTheQueue
+    }
+
+    /// A queued request that begins where the bio ends.
+    fn front_merge(&self, _requests: &Requests, _bio: &Bio) -> Option<RequestId> {
+        None
+    }
+
+    /// Whether its rules let the bio join the request.
+    fn may_merge(&self, _requests: &Requests, _request: RequestId, _bio: &Bio) -> bool {
+        true
+    }
+
+    /// The queued request before or after this one in sector order, which merging may have made contiguous with it.
+    fn neighbour(
+        &self,
+        _requests: &Requests,
+        _request: RequestId,
+        _side: Side,
+    ) -> Option<RequestId> {
+        None
+    }
+
+    /// A bio was merged into the queued request at that side. `was`: where it started before; after a front merge it
+    /// has another place in sector order.
+    fn merged_bio(
+        &mut self,
+        _now: Time,
+        _requests: &Requests,
+        _request: RequestId,
+        _side: Side,
+        _was: Sector,
+    ) {
+    }
+
+    /// `merged` has become part of `survivor` and is about to be freed. The survivor takes the earlier place by arrival.
+    fn merged_requests(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    );
+
+    /// How many of a queue's `tags` there may be in use for such a bio to get another.
+    fn tags_allowed(&self, _bio: &Bio, tags: u32) -> u32 {
+        tags
+    }
+
+    /// Of a queue's `tags`, as many as those may have who may have the fewest: waiters are woken in batches that fit in
+    /// (`sbitmap_queue_min_shallow_depth`).
+    fn fewest_tags(&self, tags: u32) -> u32 {
+        tags
+    }
+
+    /// Whether the bio's task may have another request, however many are free.
+    fn lets_queue(&self, _bio: &Bio) -> bool {
+        true
+    }
+
+    /// Whether the bio's task gets a request although there is none left: it is the one that is waited for.
+    fn may_exceed_pool(&mut self, _bio: &Bio) -> bool {
+        false
+    }
+
+    /// Takes a new request, or one that the device gave back.
+    fn add(&mut self, now: Time, requests: &Requests, request: RequestId);
+
+    /// The next request for the device; None: nothing is queued, or what is queued has to wait.
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId>;
+
+    /// The device has completed a request that `dispatch` gave out.
+    fn completed(&mut self, _now: Time, _requests: &Requests, _request: RequestId) {}
+
+    /// When `wake` is to be called, if nothing changes before.
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+
+    /// A time that `next_wakeup` returned has come; `dispatch` is asked afterwards.
+    fn wake(&mut self, _now: Time, _requests: &Requests) {}
+
+    /// Whether it has the queue run by a wake-up when it gives requests again, and a completion alone does not. Others keep
+    /// nothing while the device has tags, or run the queue as what they waited for comes back (`kyber_domain_wake`).
+    fn runs_queue(&self) -> bool {
+        false
+    }
+
+    /// The task is gone and will not submit any more.
+    fn exited(&mut self, _now: Time, _task: TaskId) {}
+
+    /// Requests that it holds.
+    fn queued(&self) -> usize;
+
+    /// Whether from now on it keeps what it does for `take_messages`, which then has to be called now and then. Only CFQ
+    /// does.
+    fn keep_messages(&mut self, _keep: bool) {}
+
+    /// Appends what it has done since the last call, in order of time.
+    fn take_messages(&mut self, _into: &mut Vec<SchedulerMessage>) {}
+}
+
+/// What a scheduler with its own rules for merging says of a bio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnMerge {
+    /// No rules of its own: the queue looks for a request to join.
+    AskTheQueue,
+    /// The request to join, and at which of its sides.
+    Into(RequestId, Side),
+    /// The bio joins none.
+    Nothing,
+}

@@ -1,0 +1,434 @@
+//! mq-deadline with priority classes, from 5.14 on. Before that it is variant C of `deadline`.
+//!
+//! Source: `block/mq-deadline.c` of 5.14 and 6.17 (docs/model/sources/deadline.md#mq-deadline). From 6.5 on a batch goes on at
+//! the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes may have all
+//! tags unless `async_depth` says otherwise (`dd_depth_updated`). Where the two changed is inferred.
+
+use serde::Deserialize;
+
+use crate::scheduler::Scheduler;
+use crate::scheduler::read_preference::ReadPreference;
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, Side};
+use events::time::{MILLISECOND, SECOND, Time};
+
+/// The attributes of mq-deadline in sysfs; times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MqDeadlineTunables {
+    /// A read that has waited this long begins the next batch of reads of its class.
+    #[serde(rename = "read_expire")]
+    pub read_expire_ns: Time,
+    /// The same of writes.
+    #[serde(rename = "write_expire")]
+    pub write_expire_ns: Time,
+    /// Batches of reads that writes let pass.
+    pub writes_starved: u32,
+    /// Requests in a batch.
+    pub fifo_batch: u32,
+    /// Look for requests that begin where a bio ends.
+    pub front_merges: bool,
+    /// Requests that are not sync reads get none while so many are in use; None: three quarters of what there are, from 6.10 on all.
+    pub async_depth: Option<u32>,
+    /// A request that is older than this is served although a higher class has something to do.
+    #[serde(rename = "prio_aging_expire")]
+    pub prio_aging_expire_ns: Time,
+}
+
+impl Default for MqDeadlineTunables {
+    fn default() -> MqDeadlineTunables {
+        MqDeadlineTunables {
+            read_expire_ns: 500 * MILLISECOND,
+            write_expire_ns: 5 * SECOND,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: true,
+            async_depth: None,
+            prio_aging_expire_ns: 10 * SECOND,
+        }
+    }
+}
+
+/// The state of one queue's mq-deadline.
+#[derive(Clone, Debug)]
+pub struct MqDeadline {
+    tunables: MqDeadlineTunables,
+    /// Of each direction.
+    expire_ns: [Time; 2],
+    /// A FIFO for each class and direction.
+    fifos: RequestFifos,
+    /// For each FIFO: the sorted successor of what was dispatched from it last.
+    next: [Option<RequestId>; LINES],
+    /// Instead of that, where it was: None: that is not what it goes by.
+    position: Option<[Sector; LINES]>,
+    /// Writes leave tags to reads.
+    reserves: bool,
+    /// Requests of each class, queued or at the device.
+    outstanding: [u32; CLASSES.len()],
+    // These three are common to all classes, as in the kernel.
+    last_direction: Direction,
+    batching: u32,
+    read_preference: ReadPreference,
+}
+
+const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
+const LINES: usize = 2 * CLASSES.len();
+
+impl MqDeadline {
+    /// An empty scheduler.
+    pub fn new(tunables: MqDeadlineTunables) -> MqDeadline {
+        MqDeadline {
+            expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
+            tunables,
+            fifos: RequestFifos::default(),
+            next: [None; LINES],
+            position: None,
+            reserves: true,
+            outstanding: [0; CLASSES.len()],
+            last_direction: Direction::Read,
+            batching: 0,
+            read_preference: ReadPreference::default(),
+        }
+    }
+
+    /// A batch goes on by where the last request was: from 6.5 on.
+    pub fn with_position(mut self) -> MqDeadline {
+        self.position = Some([0; LINES]);
+        self
+    }
+
+    /// Writes may have all tags: from 6.10 on.
+    pub fn without_reserve(mut self) -> MqDeadline {
+        self.reserves = false;
+        self
+    }
+
+    fn async_depth(&self, tags: u32) -> u32 {
+        let default = if self.reserves { 3 * tags / 4 } else { tags };
+        self.tunables.async_depth.unwrap_or(default).max(1)
+    }
+
+    /// A request that has waited so long that its class no longer matters (`dd_dispatch_prio_aged_requests`).
+    fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        let classes_busy = self.outstanding.iter().filter(|&&count| count > 0).count();
+        let started_by = now.checked_sub(self.tunables.prio_aging_expire_ns)?;
+        if classes_busy < 2 {
+            return None;
+        }
+        [IoClass::BestEffort, IoClass::Idle]
+            .into_iter()
+            .find_map(|class| self.dispatch_class(now, requests, class, started_by))
+    }
+
+    /// The next of a class, if it arrived by then (`__dd_dispatch_request`).
+    fn dispatch_class(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        class: IoClass,
+        arrived_by: Time,
+    ) -> Option<RequestId> {
+        let next = self.next_of(fifo_of(class, self.last_direction));
+        let id = match next.filter(|_| self.batching < self.tunables.fifo_batch) {
+            Some(next) => next,
+            None => {
+                let direction = self.choose_direction(class)?;
+                self.last_direction = direction;
+                self.batching = 0;
+                self.first_of_batch(fifo_of(class, direction), now)?
+            }
+        };
+        if self.arrived_at(&requests[id], id) > arrived_by {
+            return None;
+        }
+        self.batching += 1;
+        let fifo = self.fifos.fifo_of(id);
+        match &mut self.position {
+            Some(position) => position[fifo] = requests[id].start,
+            None => self.next[fifo] = self.fifos.after(requests, id),
+        }
+        self.fifos.remove(requests, id);
+        Some(id)
+    }
+
+    fn choose_direction(&mut self, class: IoClass) -> Option<Direction> {
+        let waits = |direction| !self.fifos.is_empty(fifo_of(class, direction));
+        let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
+        self.read_preference
+            .next(reads, writes, self.tunables.writes_starved)
+    }
+
+    /// Where a batch begins (`deadline_check_fifo`, `deadline_fifo_request`): at the oldest request if it has expired or
+    /// nothing follows the last one, else there.
+    fn first_of_batch(&self, fifo: FifoId, now: Time) -> Option<RequestId> {
+        let expired = self.fifos.due(fifo, now);
+        expired.or(self.next_of(fifo)).or(self.fifos.oldest(fifo))
+    }
+
+    /// What follows in sector order (`deadline_next_request`, from 6.5 on `deadline_from_pos`).
+    fn next_of(&self, fifo: FifoId) -> Option<RequestId> {
+        match &self.position {
+            Some(position) => self.fifos.at_or_after(fifo, position[fifo]),
+            None => self.next[fifo],
+        }
+    }
+
+    /// `started_after`.
+    fn arrived_at(&self, request: &Request, id: RequestId) -> Time {
+        self.fifos.deadline(id) - self.expire_ns[request.direction as usize]
+    }
+}
+
+fn fifo_of(class: IoClass, direction: Direction) -> FifoId {
+    2 * class as usize + direction as usize
+}
+
+impl Scheduler for MqDeadline {
+    /// `dd_request_merge`.
+    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        if !self.tunables.front_merges {
+            return None;
+        }
+        let fifo = fifo_of(bio.priority.class, bio.direction);
+        self.fifos.front_merge(requests, fifo, bio)
+    }
+
+    fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
+        requests[request].priority == bio.priority
+    }
+
+    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        self.fifos.neighbour(requests, id, side)
+    }
+
+    /// `dd_request_merged`.
+    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        self.fifos.merged_bio(requests, id, side, was);
+    }
+
+    /// `dd_merged_requests`.
+    fn merged_requests(
+        &mut self,
+        _: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    ) {
+        self.outstanding[requests[merged].priority.class as usize] -= 1;
+        let next = &mut self.next[self.fifos.fifo_of(merged)];
+        if *next == Some(merged) {
+            *next = self.fifos.after(requests, merged);
+        }
+        self.fifos.merged_requests(requests, survivor, merged);
+    }
+
+    /// All but sync reads leave a part of the tags to these (`dd_limit_depth`).
+    fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
+        if bio.sync && bio.direction == Direction::Read {
+            return tags;
+        }
+        self.async_depth(tags)
+    }
+
+    /// From 6.10 on it says 1, whatever the limit is (`dd_depth_updated`).
+    fn fewest_tags(&self, tags: u32) -> u32 {
+        match self.reserves {
+            true => self.async_depth(tags),
+            false => 1,
+        }
+    }
+
+    /// `dd_insert_request`.
+    fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        let class = request.priority.class;
+        let deadline = now + self.expire_ns[request.direction as usize];
+        self.outstanding[class as usize] += 1;
+        let fifo = fifo_of(class, request.direction);
+        self.fifos.add(requests, id, fifo, deadline);
+    }
+
+    /// `dd_dispatch_request`.
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        if let Some(aged) = self.dispatch_aged(now, requests) {
+            return Some(aged);
+        }
+        let class = CLASSES
+            .into_iter()
+            .find(|&class| self.outstanding[class as usize] > 0)?;
+        self.dispatch_class(now, requests, class, now)
+    }
+
+    /// `dd_finish_request`.
+    fn completed(&mut self, _: Time, requests: &Requests, request: RequestId) {
+        self.outstanding[requests[request].priority.class as usize] -= 1;
+    }
+
+    fn queued(&self) -> usize {
+        self.fifos.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Priority;
+    use crate::invariants;
+    use crate::invariants::bench::{Bench, bio};
+    use Direction::{Read, Write};
+    use proptest::prelude::*;
+
+    fn bench() -> Bench<MqDeadline> {
+        Bench::new(MqDeadline::new(MqDeadlineTunables::default()))
+    }
+
+    fn of_class(class: IoClass, now: Time, start: Sector) -> Bio {
+        Bio {
+            priority: Priority { class, level: 4 },
+            ..bio(now, Read, start)
+        }
+    }
+
+    #[test]
+    fn a_lower_class_waits_while_a_higher_one_has_anything_queued_or_at_the_device() {
+        let mut bench = bench();
+        bench.add_bio(0, &of_class(IoClass::Idle, 0, 100));
+        bench.add_bio(0, &of_class(IoClass::RealTime, 0, 900));
+        let real_time = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+        assert_eq!(bench.requests[real_time].start, 900);
+        assert!(bench.dispatched(1, 1).is_empty(), "900 is at the device");
+        bench.scheduler.completed(2, &bench.requests, real_time);
+        assert_eq!(bench.dispatched(2, 1), [100]);
+    }
+
+    #[test]
+    fn a_request_older_than_10_s_passes_the_higher_classes() {
+        let mut bench = bench();
+        bench.add_bio(0, &of_class(IoClass::Idle, 0, 100));
+        bench.add_bio(0, &of_class(IoClass::RealTime, 0, 900));
+        bench.add_bio(0, &of_class(IoClass::RealTime, 0, 1900));
+        assert_eq!(bench.dispatched(10 * SECOND - 1, 1), [900]);
+        assert_eq!(bench.dispatched(10 * SECOND, 1), [100]);
+    }
+
+    #[test]
+    fn a_request_has_expired_when_its_deadline_comes_not_after() {
+        for (now, expected) in [(500 * MILLISECOND - 1, 200), (500 * MILLISECOND, 50)] {
+            let tunables = MqDeadlineTunables {
+                fifo_batch: 1,
+                ..MqDeadlineTunables::default()
+            };
+            let mut bench = Bench::new(MqDeadline::new(tunables));
+            bench.add(0, Read, &[100, 50, 200]);
+            assert_eq!(bench.dispatched(0, 1), [100]);
+            assert_eq!(bench.dispatched(now, 1), [expected]);
+        }
+    }
+
+    #[test]
+    fn each_direction_goes_on_where_it_stopped() {
+        let tunables = MqDeadlineTunables {
+            fifo_batch: 1,
+            writes_starved: 0,
+            ..MqDeadlineTunables::default()
+        };
+        let mut bench = Bench::new(MqDeadline::new(tunables));
+        bench.add(0, Write, &[1000, 500, 2000]);
+        assert_eq!(bench.dispatched(0, 1), [-1000]);
+        bench.add(0, Read, &[5000]);
+        bench.scheduler.tunables.writes_starved = 2;
+        assert_eq!(bench.dispatched(0, 1), [5000]);
+        assert_eq!(bench.dispatched(0, 1), [-2000], "not the oldest, -500");
+    }
+
+    #[test]
+    fn writes_and_async_requests_leave_a_quarter_of_the_tags_to_sync_reads() {
+        let scheduler = MqDeadline::new(MqDeadlineTunables::default());
+        assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), 256), 256);
+        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 192);
+        let sync = Bio {
+            sync: true,
+            ..bio(0, Write, 0)
+        };
+        assert_eq!(scheduler.tags_allowed(&sync, 256), 192);
+        assert_eq!(scheduler.fewest_tags(256), 192);
+    }
+
+    #[test]
+    fn from_6_10_on_they_leave_none() {
+        let scheduler = MqDeadline::new(MqDeadlineTunables::default()).without_reserve();
+        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 256);
+        assert_eq!(
+            scheduler.fewest_tags(256),
+            1,
+            "those that wait are woken one by one"
+        );
+    }
+
+    #[test]
+    fn from_6_5_on_a_batch_goes_on_with_what_has_come_behind_it_since() {
+        for (by_position, expected) in [(false, 50), (true, 300)] {
+            let mut scheduler = MqDeadline::new(MqDeadlineTunables::default());
+            if by_position {
+                scheduler = scheduler.with_position();
+            }
+            let mut bench = Bench::new(scheduler);
+            bench.add(0, Read, &[200]);
+            assert_eq!(bench.dispatched(0, 1), [200]);
+            bench.add(0, Read, &[50, 300]);
+            assert_eq!(bench.dispatched(0, 1), [expected]);
+        }
+    }
+
+    #[test]
+    fn requests_of_two_priorities_do_not_merge() {
+        let mut bench = bench();
+        bench.add_bio(0, &of_class(IoClass::BestEffort, 0, 100));
+        let (id, _) = bench.requests.iter().next().unwrap();
+        let next = of_class(IoClass::Idle, 0, 108);
+        assert!(!bench.scheduler.may_merge(&bench.requests, id, &next));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, by_position: bool) {
+            let mut scheduler = MqDeadline::new(MqDeadlineTunables::default());
+            if by_position {
+                scheduler = scheduler.with_position();
+            }
+            invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
+        }
+
+        /// Of the class that is served first: its deadline, and what was ahead of it.
+        #[test]
+        fn a_real_time_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
+            let tunables = MqDeadlineTunables { read_expire_ns: 20 * MILLISECOND, ..MqDeadlineTunables::default() };
+            let served = invariants::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
+            for served in served {
+                let arrival = load[served.bio];
+                if arrival.direction == Read && invariants::priority_of(arrival.task).class == IoClass::RealTime {
+                    let ahead = served.bio as u64 + 2 * 16 + 1;
+                    let waited = served.completed_at - served.submitted_at;
+                    prop_assert!(waited <= (20 + ahead) * MILLISECOND, "{}", waited);
+                }
+            }
+        }
+
+        /// However busy the higher classes are.
+        #[test]
+        fn a_request_of_the_idle_class_waits_no_longer_than_aging_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
+            let tunables = MqDeadlineTunables {
+                prio_aging_expire_ns: 30 * MILLISECOND,
+                read_expire_ns: 20 * MILLISECOND,
+                write_expire_ns: 20 * MILLISECOND,
+                ..MqDeadlineTunables::default()
+            };
+            let served = invariants::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
+            for served in served {
+                let ahead = served.bio as u64 + 3 * 16 + 1;
+                let waited = served.completed_at - served.submitted_at;
+                prop_assert!(waited <= (30 + 20 + ahead) * MILLISECOND, "{}", waited);
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The state of a die.
+
+use std::collections::VecDeque;
+
+use crate::inside::CommandId;
+use events::time::Time;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Die {
+    pub(super) reads: VecDeque<Read>,
+    /// A page of all planes to program: since when, and slots of the buffer.
+    pub(super) program: Option<(Time, Vec<u32>)>,
+    pub(super) work: Option<Work>,
+    pub(super) ends_at: Time,
+    /// Counts pieces of work, so that the end of one that was interrupted is known for what it is.
+    pub(super) number: u32,
+    /// Interrupted by a read, with the time that is left of it.
+    pub(super) suspended: Option<(Work, Time)>,
+    /// The block that is being emptied, and how far that has come.
+    pub(super) victim: Option<(u32, u32)>,
+    /// Collecting and programming take turns.
+    pub(super) collected_last: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) command: CommandId,
+    pub(super) units: u32,
+    pub(super) since: Time,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    Sense(Read),
+    /// Its data cross the channel; the page's register is in use until then.
+    Transfer(Read),
+    Program {
+        slots: Vec<u32>,
+        at: u32,
+    },
+    /// Units, where they were, and where they are programmed.
+    Move {
+        units: Vec<(u32, u32)>,
+        at: u32,
+    },
+    Erase {
+        block: u32,
+    },
+    /// Leaving off what it did, for a read.
+    Suspend,
+}

@@ -1,0 +1,420 @@
+//! A flash device: dies that read, program and erase, channels that they share, a write buffer before them, and a
+//! mapping that has to be collected. How much is written twice comes out of that.
+//!
+//! Each die does one thing at a time. Parameters as in MQSim's configuration; the order of things in a die, and the
+//! greedy choice of what to collect, are inferred (docs/model/flash.md).
+
+mod buffer;
+mod coalesce;
+mod die;
+mod mapping;
+mod spec;
+
+use std::collections::VecDeque;
+
+use crate::inside::{CommandId, Inside};
+use crate::server::{Link, Servers};
+use crate::{Command, Completion, Device};
+use block_layer::{Direction, SECTOR_BYTES, Sector};
+use buffer::Buffer;
+pub use coalesce::Coalesce;
+use coalesce::{Held, Interrupt};
+use die::{Die, Read};
+use events::SpecError;
+use events::event_queue::EventQueue;
+use events::station::Violation;
+use events::time::Time;
+use mapping::{Mapping, PageLocation};
+use spec::Sizes;
+pub use spec::{Firmware, FlashSpec, Geometry, Interface, Suspend, Timing};
+
+/// An SSD: interface, firmware, write buffer, mapping, channels and dies.
+#[derive(Clone, Debug)]
+pub struct Flash {
+    spec: FlashSpec,
+    sizes: Sizes,
+    unit_sectors: u64,
+    events: EventQueue<Event>,
+    inside: Inside,
+    cores: Servers,
+    link_in: Link,
+    /// None: the same as `link_in`.
+    link_out: Option<Link>,
+    buffer: Buffer,
+    /// Writes that wait for room in the buffer.
+    for_room: VecDeque<CommandId>,
+    written_at: Time,
+    flush_planned: bool,
+    /// The tag of the host's flush, and how many of the units that were in the buffer then are not programmed yet.
+    host_flush: Option<(u32, u32)>,
+    mapping: Mapping,
+    dies: Vec<Die>,
+    /// Dies that have a page waiting, and take no other.
+    dies_taken: u32,
+    channels: Vec<Link>,
+    /// Where the next page of the buffer goes, if that die can take it.
+    next_die: u32,
+    written: Written,
+    /// Completions that the host does not know of yet.
+    held: Held<Ended>,
+}
+
+/// What has ended inside.
+#[derive(Clone, Copy, Debug)]
+enum Ended {
+    Command(CommandId),
+    /// A flush or a discard.
+    WithoutData(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Look(CommandId),
+    /// The die is done with what it does, if that is still the same.
+    Done {
+        die: u32,
+        work: u32,
+    },
+    Complete(CommandId),
+    Flush,
+    /// All that was in the buffer when the host asked for it is programmed, or what the host discards is forgotten.
+    Ended(u32),
+    /// What has completed has waited long enough for more.
+    Interrupt(u32),
+}
+
+/// Units programmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// For writes of the host.
+    pub host_units: u64,
+    /// By garbage collection, which moves what is still valid.
+    pub moved_units: u64,
+    /// In blocks: one of each plane of a die counts as one.
+    pub erased_blocks: u64,
+}
+
+impl Written {
+    /// Units programmed for each that the host's writes needed; None before the first.
+    pub fn amplification(&self) -> Option<f64> {
+        (self.host_units > 0)
+            .then(|| (self.host_units + self.moved_units) as f64 / self.host_units as f64)
+    }
+}
+
+impl Flash {
+    /// An idle device, new or filled. The error names the key that is wrong.
+    pub fn new(spec: &FlashSpec) -> Result<Flash, SpecError> {
+        spec.check()?;
+        let sizes = spec.sizes();
+        let interface = spec.interface;
+        let link = Link::new(interface.bytes_per_s)
+            .with_pieces_of(interface.command_ns.unwrap_or_default());
+        Ok(Flash {
+            sizes,
+            unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
+            events: EventQueue::new(),
+            inside: Inside::default(),
+            cores: Servers::new(spec.firmware.cores),
+            link_out: (!spec.interface.half_duplex).then(|| link.clone()),
+            link_in: link,
+            buffer: Buffer::new(spec.firmware.buffer_bytes / u64::from(spec.firmware.unit_bytes)),
+            for_room: VecDeque::new(),
+            written_at: 0,
+            flush_planned: false,
+            host_flush: None,
+            mapping: Mapping::new(sizes, spec.firmware.filled),
+            dies: vec![Die::default(); sizes.dies as usize],
+            dies_taken: 0,
+            channels: vec![
+                Link::new(spec.timing.channel_bytes_per_s);
+                spec.geometry.channels as usize
+            ],
+            next_die: 0,
+            written: Written::default(),
+            held: Held::new(spec.interface.coalesce),
+            spec: *spec,
+        })
+    }
+
+    /// What has been programmed and erased since the start.
+    pub fn written(&self) -> Written {
+        self.written
+    }
+
+    /// One page read for each page that holds some of the units.
+    fn look_at_read(&mut self, now: Time, id: CommandId) {
+        let (mut page, mut units) = (None, 0);
+        for unit in self.units_of(&self.inside.command(id)) {
+            let PageLocation::Flash(place) = self.mapping.place(unit) else {
+                continue;
+            };
+            let its_page = place / self.sizes.page_units;
+            if page != Some(its_page) {
+                self.read_page(now, id, page, units);
+                (page, units) = (Some(its_page), 0);
+            }
+            units += 1;
+        }
+        self.read_page(now, id, page, units);
+        if self.inside.awaits_nothing(id) {
+            self.answer_read(now, id);
+        }
+    }
+
+    fn read_page(&mut self, now: Time, id: CommandId, page: Option<u32>, units: u32) {
+        let Some(page) = page else {
+            return;
+        };
+        self.inside.await_part(id);
+        let die = self.mapping.die_of(page * self.sizes.page_units);
+        self.dies[die as usize].reads.push_back(Read {
+            command: id,
+            units,
+            since: now,
+        });
+        self.suspend(now, die);
+        self.start(now, die);
+    }
+
+    fn answer_read(&mut self, now: Time, id: CommandId) {
+        let sectors = u64::from(self.inside.command(id).sectors);
+        let link = self.link_out.as_mut().unwrap_or(&mut self.link_in);
+        let at = link.carry(now, sectors);
+        self.events.put(at, Event::Complete(id));
+    }
+
+    fn look_at_write(&mut self, now: Time, id: CommandId) {
+        if self.for_room.is_empty() && self.has_room(id) {
+            self.take_write(now, id);
+        } else {
+            self.for_room.push_back(id);
+        }
+        self.drain(now);
+    }
+
+    fn has_room(&self, id: CommandId) -> bool {
+        let units = self.units_of(&self.inside.command(id));
+        self.buffer.has_room(units.end - units.start)
+    }
+
+    /// A unit that is written in part counts as written whole.
+    fn take_write(&mut self, now: Time, id: CommandId) {
+        let command = self.inside.command(id);
+        for unit in self.units_of(&command) {
+            let slot = match self.mapping.place(unit) {
+                PageLocation::Buffer(slot) if self.buffer.waits(slot) => slot,
+                _ => {
+                    let slot = self.buffer.put(unit);
+                    self.mapping.buffer(unit, slot);
+                    slot
+                }
+            };
+            if command.force_unit_access {
+                self.buffer.name_waiting(slot, id);
+                self.inside.await_part(id);
+            }
+        }
+        self.written_at = now;
+        if command.force_unit_access {
+            self.buffer.flush();
+        } else {
+            self.events.put(now, Event::Complete(id));
+        }
+    }
+
+    /// Hands what is in the buffer to dies, a page of all planes at a time, going round them.
+    fn drain(&mut self, now: Time) {
+        if !self.for_room.is_empty() {
+            self.buffer.flush();
+        }
+        let units = self.sizes.program_units as usize;
+        let dies = self.sizes.dies;
+        while self.dies_taken < dies && self.buffer.has_page(units) {
+            let Some(die) = (0..dies)
+                .map(|number| (self.next_die + number) % dies)
+                .find(|&die| self.takes_page(die))
+            else {
+                break;
+            };
+            self.next_die = (die + 1) % dies;
+            let slots = self.buffer.take_page(units);
+            self.dies[die as usize].program = Some((now, slots));
+            self.dies_taken += 1;
+            self.start(now, die);
+        }
+        if !self.flush_planned && self.buffer.is_waiting() && !self.buffer.is_flushing() {
+            self.flush_planned = true;
+            let at = self.written_at + self.spec.firmware.buffer_ns_max;
+            self.events.put(at, Event::Flush);
+        }
+    }
+
+    fn takes_page(&self, die: u32) -> bool {
+        self.dies[die as usize].program.is_none()
+            && self.mapping.has_space(die, 2 * self.sizes.program_units)
+    }
+
+    /// Nothing was written for a while: parts of pages are programmed too. What finds no die goes when one is done.
+    fn program_rest(&mut self, now: Time) {
+        self.flush_planned = false;
+        if now >= self.written_at + self.spec.firmware.buffer_ns_max {
+            self.buffer.flush();
+        }
+        self.drain(now);
+    }
+
+    /// Takes writes that waited for room into the buffer.
+    fn admit(&mut self, now: Time) {
+        while let Some(&id) = self.for_room.front() {
+            if !self.has_room(id) {
+                break;
+            }
+            self.for_room.pop_front();
+            self.take_write(now, id);
+        }
+        self.drain(now);
+    }
+
+    /// One of the parts that a command waits for is done.
+    fn part_done(&mut self, now: Time, id: CommandId) {
+        if self.inside.part_done(id) {
+            match self.inside.command(id).direction {
+                Direction::Read => self.answer_read(now, id),
+                Direction::Write => self.events.put(now, Event::Complete(id)),
+            }
+        }
+    }
+
+    /// The host hears of it at once, or with others.
+    fn end(&mut self, now: Time, what: Ended, completed: &mut Vec<Completion>) {
+        if !self.held.holds() {
+            return completed.push(self.leave(now, what));
+        }
+        match self.held.completed(now, what) {
+            Interrupt::Now => self.interrupt(now, completed),
+            Interrupt::At(at, number) => self.events.put(at, Event::Interrupt(number)),
+            Interrupt::Planned => {}
+        }
+    }
+
+    fn interrupt(&mut self, now: Time, completed: &mut Vec<Completion>) {
+        for what in self.held.interrupt() {
+            completed.push(self.leave(now, what));
+        }
+    }
+
+    fn leave(&mut self, now: Time, what: Ended) -> Completion {
+        match what {
+            Ended::Command(id) => self.inside.leave(now, id),
+            Ended::WithoutData(tag) => Completion { tag, failed: false },
+        }
+    }
+
+    fn units_of(&self, command: &Command) -> std::ops::Range<u32> {
+        (command.start / self.unit_sectors) as u32..command.end().div_ceil(self.unit_sectors) as u32
+    }
+}
+
+impl Device for Flash {
+    fn sectors(&self) -> Sector {
+        u64::from(self.sizes.units) * self.unit_sectors
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.spec.queue_depth
+    }
+
+    fn has_depth_by_queue(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        let id = self.inside.enter(now, command);
+        let firmware = self.spec.firmware;
+        let work_ns = match command.direction {
+            Direction::Read => firmware.command_ns,
+            Direction::Write => firmware.command_ns + firmware.write_ns.unwrap_or_default(),
+        };
+        let served_at = self.cores.serve(now, work_ns);
+        let at = match command.direction {
+            Direction::Read => served_at,
+            Direction::Write => self.link_in.carry(served_at, u64::from(command.sectors)),
+        };
+        self.events.put(at, Event::Look(id));
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.events.next_at()
+    }
+
+    fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
+        while self.events.next_at().is_some_and(|at| at <= now) {
+            let Some((at, event)) = self.events.take() else {
+                return;
+            };
+            match event {
+                Event::Look(id) => match self.inside.command(id).direction {
+                    Direction::Read => self.look_at_read(at, id),
+                    Direction::Write => self.look_at_write(at, id),
+                },
+                Event::Done { die, work } => self.done(at, die, work),
+                Event::Complete(id) => self.end(at, Ended::Command(id), completed),
+                Event::Flush => self.program_rest(at),
+                Event::Ended(tag) => self.end(at, Ended::WithoutData(tag), completed),
+                Event::Interrupt(number) => {
+                    if self.held.awaits(number) {
+                        self.interrupt(at, completed);
+                    }
+                }
+            }
+        }
+    }
+
+    fn rotational(&self) -> bool {
+        false
+    }
+
+    fn flush(&mut self, now: Time, tag: u32) -> bool {
+        match self.buffer.held() {
+            0 => {
+                let at = self.cores.serve(now, self.spec.firmware.command_ns);
+                self.events.put(at, Event::Ended(tag));
+            }
+            units_left => {
+                self.host_flush = Some((tag, units_left));
+                self.buffer.flush();
+                self.drain(now);
+            }
+        }
+        true
+    }
+
+    /// Takes a command's time, however long it is; a unit that is discarded in part stays.
+    fn discard(&mut self, now: Time, tag: u32, start: Sector, sectors: Sector) -> bool {
+        let end = (start + sectors).min(self.sectors());
+        for unit in start.div_ceil(self.unit_sectors)..end / self.unit_sectors {
+            self.mapping.forget(unit as u32);
+        }
+        let at = self.cores.serve(now, self.spec.firmware.command_ns);
+        self.events.put(at, Event::Ended(tag));
+        self.drain(now);
+        true
+    }
+
+    fn has_volatile_cache(&self) -> bool {
+        true
+    }
+
+    fn dirty_sectors(&self) -> u64 {
+        u64::from(self.buffer.held()) * self.unit_sectors
+    }
+
+    fn check(&self, now: Time) -> Result<(), Violation> {
+        self.inside.check("flash", now)
+    }
+}
+
+#[cfg(test)]
+mod tests;
+mod work;

@@ -1,0 +1,221 @@
+//! What a die does, one thing after the other: page reads, programs, collecting, erasing.
+
+use crate::flash::die::Work;
+use crate::flash::mapping::{Kind, PageLocation};
+use crate::flash::{Event, Flash};
+use events::time::Time;
+
+/// What a die may do next.
+enum Next {
+    Read,
+    Resume,
+    Program,
+    Collect,
+    Nothing,
+}
+
+impl Flash {
+    /// Gives an idle die something to do.
+    pub(super) fn start(&mut self, now: Time, die: u32) {
+        if self.dies[die as usize].work.is_some() {
+            return;
+        }
+        match self.next_of(die) {
+            Next::Read => {
+                let die_state = &mut self.dies[die as usize];
+                if let Some(read) = die_state.reads.pop_front() {
+                    self.work(die, Work::Sense(read), now + self.spec.timing.page_read_ns);
+                }
+            }
+            Next::Resume => {
+                if let Some((work, left_ns)) = self.dies[die as usize].suspended.take() {
+                    self.work(die, work, now + left_ns);
+                }
+            }
+            Next::Program => self.program(now, die),
+            Next::Collect => self.collect(now, die),
+            Next::Nothing => {}
+        }
+    }
+
+    /// A read has come: what takes long is interrupted for it, if the die can.
+    pub(super) fn suspend(&mut self, now: Time, die: u32) {
+        let Some(suspend) = self.spec.timing.suspend else {
+            return;
+        };
+        let state = &mut self.dies[die as usize];
+        let after_ns = match &state.work {
+            Some(Work::Program { .. } | Work::Move { .. }) => suspend.program_ns,
+            Some(Work::Erase { .. }) => suspend.erase_ns,
+            _ => return,
+        };
+        let left_ns = state.ends_at - now;
+        if state.suspended.is_some() || left_ns <= after_ns {
+            return;
+        }
+        if let Some(work) = state.work.take() {
+            state.suspended = Some((work, left_ns));
+            self.work(die, Work::Suspend, now + after_ns);
+        }
+    }
+
+    /// A die's work has ended.
+    pub(super) fn done(&mut self, now: Time, die: u32, number: u32) {
+        let state = &mut self.dies[die as usize];
+        if state.number != number {
+            return;
+        }
+        match state.work.take() {
+            Some(Work::Sense(read)) => {
+                let sectors = u64::from(read.units) * self.unit_sectors;
+                let at = self.channel(die).carry(now, sectors);
+                return self.work(die, Work::Transfer(read), at);
+            }
+            Some(Work::Transfer(read)) => self.part_done(now, read.command),
+            Some(Work::Program { slots, at }) => self.programmed(now, slots, at),
+            Some(Work::Move { units, at }) => {
+                for (&(unit, from), to) in units.iter().zip(at..) {
+                    self.mapping.programmed(unit, PageLocation::Flash(from), to);
+                }
+                self.written.moved_units += units.len() as u64;
+            }
+            Some(Work::Erase { block }) => {
+                state.victim = None;
+                self.mapping.erased(die, block);
+                self.written.erased_blocks += 1;
+            }
+            Some(Work::Suspend) | None => {}
+        }
+        self.start(now, die);
+        self.drain(now);
+    }
+
+    fn next_of(&self, die: u32) -> Next {
+        let state = &self.dies[die as usize];
+        let read_since = state.reads.front().map(|read| read.since);
+        let program_since = state.program.as_ref().map(|(since, _)| *since);
+        let read_first = self.spec.firmware.read_first
+            || state.suspended.is_some()
+            || program_since.is_none_or(|program| read_since.is_some_and(|read| read <= program));
+        if read_since.is_some() && read_first {
+            return Next::Read;
+        }
+        if state.suspended.is_some() {
+            return Next::Resume;
+        }
+        let has_page = self.mapping.has_page(die);
+        let collects = state.victim.is_some()
+            || self.mapping.free_blocks(die) <= self.sizes.collect_blocks
+                && self.mapping.victim(die).is_some();
+        let programs = program_since.is_some() && has_page;
+        match (programs, collects) {
+            (true, true) if state.collected_last => Next::Program,
+            (_, true) => Next::Collect,
+            (true, false) => Next::Program,
+            (false, false) if read_since.is_some() => Next::Read,
+            (false, false) => Next::Nothing,
+        }
+    }
+
+    fn program(&mut self, now: Time, die: u32) {
+        let Some((_, slots)) = self.dies[die as usize].program.take() else {
+            return;
+        };
+        self.dies_taken -= 1;
+        let buffer = &self.buffer;
+        let units = slots.iter().map(|&slot| buffer.unit(slot));
+        let at = self.mapping.take_page(die, Kind::Host, units);
+        let sectors = slots.len() as u64 * self.unit_sectors;
+        let there_at = self.channel(die).carry(now, sectors);
+        self.dies[die as usize].collected_last = false;
+        let ends_at = there_at + self.spec.timing.page_program_ns;
+        self.work(die, Work::Program { slots, at }, ends_at);
+    }
+
+    fn programmed(&mut self, now: Time, slots: Vec<u32>, at: u32) {
+        let mut commands = Vec::new();
+        for (&slot, place) in slots.iter().zip(at..) {
+            let unit = self.buffer.unit(slot);
+            self.mapping
+                .programmed(unit, PageLocation::Buffer(slot), place);
+            self.buffer.programmed(slot, &mut commands);
+        }
+        self.written.host_units += slots.len() as u64;
+        self.flushed(now, slots.len() as u32);
+        self.buffer.keep_list(slots);
+        for command in commands {
+            self.part_done(now, command);
+        }
+        self.admit(now);
+    }
+
+    /// So much of the buffer is programmed.
+    fn flushed(&mut self, now: Time, units: u32) {
+        let Some((tag, left)) = &mut self.host_flush else {
+            return;
+        };
+        *left = left.saturating_sub(units);
+        if *left == 0 || self.buffer.held() == 0 {
+            self.events.put(now, Event::Ended(*tag));
+            self.host_flush = None;
+        }
+    }
+
+    /// One step: moves a page's worth of what is still wanted, or erases the block when nothing is.
+    fn collect(&mut self, now: Time, die: u32) {
+        let timing = self.spec.timing;
+        let (block, offset) = match self.dies[die as usize].victim {
+            Some(victim) => victim,
+            None => {
+                let Some(block) = self.mapping.victim(die) else {
+                    return;
+                };
+                self.mapping.collecting(die, block);
+                (block, 0)
+            }
+        };
+        let mut units = Vec::new();
+        let next = self.mapping.wanted(die, block, offset, &mut units);
+        let state = &mut self.dies[die as usize];
+        state.victim = Some((block, next));
+        state.collected_last = true;
+        if units.is_empty() {
+            return self.work(die, Work::Erase { block }, now + timing.block_erase_ns);
+        }
+        let page = |&(_, place): &(u32, u32)| place / self.sizes.page_units;
+        let pages = 1 + units
+            .windows(2)
+            .filter(|pair| page(&pair[0]) != page(&pair[1]))
+            .count() as u64;
+        let at = self
+            .mapping
+            .take_page(die, Kind::Moved, units.iter().map(|&(unit, _)| unit));
+        // Out to the controller, which checks them, and in again.
+        let sectors = 2 * units.len() as u64 * self.unit_sectors;
+        let read_at = now + pages * timing.page_read_ns;
+        let there_at = self.channel(die).carry(now, sectors).max(read_at);
+        self.work(
+            die,
+            Work::Move { units, at },
+            there_at + timing.page_program_ns,
+        );
+    }
+
+    fn work(&mut self, die: u32, work: Work, ends_at: Time) {
+        let state = &mut self.dies[die as usize];
+        state.work = Some(work);
+        state.ends_at = ends_at;
+        state.number = state.number.wrapping_add(1);
+        let event = Event::Done {
+            die,
+            work: state.number,
+        };
+        self.events.put(ends_at, event);
+    }
+
+    /// Dies are numbered so that neighbours are on different channels.
+    fn channel(&mut self, die: u32) -> &mut crate::server::Link {
+        let channels = self.channels.len();
+        &mut self.channels[die as usize % channels]
+    }
+}

@@ -1,0 +1,122 @@
+//! Who turns what is committed into a checkpoint when there is enough of it: whoever committed last, or a worker to whom
+//! that is handed over, so that nobody else waits for the log's buffers.
+//!
+//! Source: `fs/xfs/xfs_log_cil.c` of 3.4 (`xlog_cil_push` at the end of `xfs_log_commit_cil`), 3.6
+//! (`xlog_cil_push_background`, `xlog_cil_push_work`; 4c2d542f, taken as 3.5) and 5.14 (`xlog_cil_init`: `WQ_UNBOUND`).
+
+use std::collections::BTreeMap;
+
+use super::log_waits::BufferWaiter;
+use super::site::Site;
+use super::switches::Comm;
+use super::{Actor, Effect, Xfs, bound, unbound};
+use events::smp::{Context, TaskNumber};
+pub use kernels::filesystems::Checkpoints;
+
+/// The work item that writes checkpoints: it is in line once at most, and done by one worker at a time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CheckpointWork {
+    pub(super) form: Checkpoints,
+    /// By the CPU that a worker is bound to; None: to none.
+    tasks: BTreeMap<Option<u16>, TaskNumber>,
+    /// In line, on that CPU: what is committed belongs to the checkpoint that it will write.
+    queued: Option<u16>,
+    /// Who is at it, and how far.
+    worker: Option<(TaskNumber, Stage)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Begins,
+    /// The checkpoint is being put together; then it goes into the log's buffers.
+    PutsTogether(u64),
+    /// For the buffers.
+    Waits,
+}
+
+impl Xfs {
+    /// The kernel's way to write checkpoints.
+    pub fn with_checkpoints(mut self, form: Checkpoints) -> Xfs {
+        self.checkpoint_work.form = form;
+        self
+    }
+
+    /// After a commit on that CPU: a worker is to write a checkpoint, if there is enough for one.
+    pub(super) fn queue_checkpoint_if_due(&mut self, cpu: Option<u16>) {
+        let work = &mut self.checkpoint_work;
+        let by_worker = work.form != Checkpoints::ByCommitter;
+        if !by_worker || !self.log.is_checkpoint_due(self.volume.spec()) || work.queued.is_some() {
+            return;
+        }
+        work.queued = Some(cpu.unwrap_or(0));
+        if work.worker.is_none() {
+            self.begin_checkpoint_work(cpu);
+        }
+    }
+
+    /// The worker has done its piece of work.
+    pub(super) fn checkpoint_worker_done(&mut self, cpu: u16) {
+        let (task, stage) = self.checkpoint_work.worker.expect("it is at work");
+        match stage {
+            Stage::Begins => {
+                // What is committed from here on belongs to the next.
+                self.checkpoint_work.queued = None;
+                let cycles = self.checkpoint_cycles();
+                match self.log.begin_checkpoint() {
+                    // A force has taken it meanwhile.
+                    None => self.end_checkpoint_work(Some(cpu)),
+                    Some(number) => {
+                        self.checkpoint_work.worker = Some((task, Stage::PutsTogether(number)));
+                        self.give_checkpoint_worker(task, Some(cpu), cycles);
+                    }
+                }
+            }
+            Stage::PutsTogether(number) => {
+                self.fill_buffers(task);
+                if self.log.is_in_buffers(number) {
+                    return self.end_checkpoint_work(Some(cpu));
+                }
+                self.checkpoint_work.worker = Some((task, Stage::Waits));
+                self.scheduling.sleeps_in(task, Site::WorkerLogBuffers);
+                self.waits.buffers.push((number, BufferWaiter::Worker));
+            }
+            Stage::Waits => unreachable!("it sleeps"),
+        }
+    }
+
+    /// All of its checkpoint is in the log's buffers: it may be in line again.
+    pub(super) fn end_checkpoint_work(&mut self, by: Option<u16>) {
+        if let Some((task, _)) = self.checkpoint_work.worker.take() {
+            self.scheduling.sleeps_in(task, Site::WorkerIdle);
+        }
+        if self.checkpoint_work.queued.is_some() {
+            self.begin_checkpoint_work(by);
+        }
+    }
+
+    fn begin_checkpoint_work(&mut self, by: Option<u16>) {
+        let work = &mut self.checkpoint_work;
+        let cpu = work.queued.expect("it is in line");
+        let (cpus, effects, scheduling) = (self.cpus, &mut self.effects, &mut self.scheduling);
+        let bound_to = (work.form == Checkpoints::ByBoundWorker).then_some(cpu);
+        let task = *work.tasks.entry(bound_to).or_insert_with(|| {
+            let (spec, name) = match bound_to {
+                Some(cpu) => (bound(cpus, cpu), Comm::kworker(cpu, CHECKPOINTS)),
+                None => (unbound(), Comm::unbound_kworker()),
+            };
+            effects.push(Effect::Task(spec));
+            scheduling.add(name, Site::WorkerIdle)
+        });
+        work.worker = Some((task, Stage::Begins));
+        let cycles = self.volume.spec().cycles.hand_over;
+        self.give_checkpoint_worker(task, by, cycles);
+    }
+
+    fn give_checkpoint_worker(&mut self, task: TaskNumber, by: Option<u16>, cycles: u32) {
+        let actor = Actor::Checkpoints;
+        self.give(task, by, (cycles, 0), Context::KernelThread, actor);
+    }
+}
+
+/// A number that no worker of the allocation workqueue has.
+const CHECKPOINTS: u32 = 1 << 16;

@@ -1,0 +1,117 @@
+//! A phase on a mounted filesystem, from its threads to what it yielded.
+
+use std::ops::Deref;
+
+use base::rng;
+use workload::metadata::MetadataPhase;
+
+use super::site::Site;
+use super::switches::Comm;
+use super::thread::Thread;
+use super::{COMPONENT_DRAWS, Effect, Progress, Results, Timer, Xfs, unbound};
+use crate::program;
+use crate::switches::SwitchesOptions;
+use events::SpecError;
+use events::smp::{CpuSet, TaskSpec};
+use events::time::Time;
+
+impl Xfs {
+    /// Makes the threads and their directories. The error names a key of the phase.
+    pub fn begin(
+        &mut self,
+        now: Time,
+        phase: &MetadataPhase,
+        switches: Option<&SwitchesOptions>,
+    ) -> Result<(), SpecError> {
+        program::check(phase, self.cpus)?;
+        self.now = now;
+        let seed = phase.threads.first().map_or(0, |thread| thread.job.seed);
+        self.draws = rng::stream(seed, COMPONENT_DRAWS);
+        self.began = self.now;
+        self.scheduling.begin(self.now, switches);
+        let cpus = self.cpus;
+        self.threads.clear();
+        let mut placed = vec![0u32; usize::from(cpus)];
+        for spec in &phase.threads {
+            let directory = self.base_directory(&spec.directory);
+            let allowed = spec
+                .cpus
+                .as_ref()
+                .map(|list| CpuSet::of(cpus, list.iter().map(|&cpu| cpu as u16)));
+            let last_cpu = emptiest(
+                &placed,
+                allowed.as_ref(),
+                self.draws.below(u64::from(cpus)) as u16,
+            );
+            placed[usize::from(last_cpu)] += 1;
+            self.effects.push(Effect::Task(TaskSpec {
+                last_cpu,
+                allowed,
+                ..unbound()
+            }));
+            let task = self.scheduling.add(Comm::thread(), Site::Begins);
+            self.threads
+                .push(Thread::new(spec, task, directory, self.now)?);
+        }
+        self.active = self.threads.len();
+        (0..self.active as u32).for_each(|number| self.go_on(number, None));
+        if phase.threads.iter().any(|thread| thread.job.file_bytes > 0) {
+            self.start_flushers();
+        }
+        if self.volume.spec().daemons.wakeups_per_s > 0 && !self.armed.daemon {
+            self.armed.daemon = true;
+            self.call_back(0, Timer::Daemon);
+        }
+        Ok(())
+    }
+
+    /// Threads begin nothing more.
+    pub fn stop(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.stop());
+    }
+
+    /// What the phase came to. `process_ns`: in user mode and in the kernel, of all CPUs until now. What is dirty goes on
+    /// being written back.
+    pub fn end(&mut self, now: Time, process_ns: (Time, Time)) -> Results {
+        let observed = self.scheduling.finish(now);
+        let began = self.began;
+        let threads = std::mem::take(&mut self.threads).into_iter().map(|thread| {
+            let switches = self.scheduling.switches_of(thread.task);
+            Some(thread.into_measured(began, switches, process_ns))
+        });
+        Results {
+            threads: threads.collect(),
+            filesystem_used_percent: self.volume.used_share(self.reserved_blocks()) * 100.0,
+            switches: observed,
+        }
+    }
+
+    /// How far the load has come.
+    pub fn progress(&self) -> Progress {
+        let threads = self.threads.iter().map(Deref::deref);
+        program::progress(self.now - self.began, threads)
+    }
+
+    /// A thread's directory: there before the phase begins, at no cost.
+    pub(super) fn base_directory(&mut self, path: &str) -> usize {
+        let key = (path.to_owned(), None);
+        if let Some(&known) = self.names.get(&key) {
+            return known;
+        }
+        let group = self.volume.turn_rotor();
+        let number = self.volume.lay_out_directory(group);
+        self.locks.add_directory();
+        self.names.insert(key, number);
+        number
+    }
+}
+
+/// Where a new thread begins, as a fork looks for the idlest CPU: the first from a place on that has fewest.
+fn emptiest(placed: &[u32], allowed: Option<&CpuSet>, from: u16) -> u16 {
+    let count = placed.len() as u16;
+    (0..count)
+        .map(|step| (from + step) % count)
+        .filter(|&cpu| allowed.is_none_or(|set| set.has(cpu)))
+        .min_by_key(|&cpu| placed[usize::from(cpu)])
+        .expect("checked: some CPU is allowed")
+}

@@ -1,0 +1,270 @@
+//! What a kernel lets a request queue do: sizes, merges, its pool, its plug, and what a task holds back.
+//!
+//! Source: docs/model/sources/plugging.md.
+
+use base::time::{MILLISECOND, Time};
+
+use crate::hardware_queue::TagWaking;
+use crate::release::Kernel;
+
+/// What a kernel and a device allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueRules {
+    /// The largest request that merging may make, in sectors of 512 bytes.
+    pub request_sectors_max: u32,
+    /// Segments of memory that a request may have.
+    pub request_segments_max: u16,
+    /// Which merges are tried.
+    pub merges: Merges,
+    /// How requests are shared out among tasks.
+    pub pool: PoolRules,
+    /// Whether the pool's classes are sync and async I/O; otherwise reads and writes, as until 2.6.
+    pub pool_by_sync: bool,
+    /// When the queue holds requests back to let them merge.
+    pub plug: PlugRules,
+}
+
+/// The `nomerges` tunable: 0, 1 and 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merges {
+    /// 0: with any queued request.
+    All,
+    /// Only with the request that was merged into or inserted last.
+    LastOnly,
+    /// 2: none.
+    Never,
+}
+
+/// How a kernel shares its requests out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolRules {
+    /// Requests of one class.
+    pub requests: u32,
+    /// With this many allocated, a class is congested; it stays so until fewer than `uncongested_below` are.
+    pub congested_from: u32,
+    /// Congestion ends with fewer allocated requests than this.
+    pub uncongested_below: u32,
+    /// When a task that waits for a request is woken.
+    pub waking: Waking,
+    /// Whoever has waited looks again whether another request takes its bio, before it tries to get one (`again` in
+    /// `__make_request`, until 2.6.12).
+    pub merges_after_waiting: bool,
+}
+
+/// How a kernel wakes tasks that found no free request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waking {
+    /// One waiter is woken when this many of its class are free, so that it can take a run of them.
+    WhenFree(u32),
+    /// Who finds the class empty, or is woken, may go on for so many requests or so long, beyond the class up to half
+    /// as many again; one waiter is woken for each request that is freed.
+    Batching {
+        /// How many requests a batch has.
+        requests: u32,
+        /// How long a batch lasts.
+        time_ns: Time,
+    },
+    /// Tags of blk-mq: all I/O shares them.
+    Tags(TagWaking),
+}
+
+impl PoolRules {
+    /// 128 requests, half for each direction; a waiter is woken when 32 are free.
+    pub const LINUX_2_4_20: PoolRules = PoolRules {
+        requests: 64,
+        congested_from: 64,
+        uncongested_below: 64,
+        waking: Waking::WhenFree(32),
+        merges_after_waiting: true,
+    };
+
+    /// 128 for each direction; congested with fewer than 15 free until more than 17 are.
+    pub const LINUX_2_5_59: PoolRules = PoolRules {
+        requests: 128,
+        congested_from: 128 - 14,
+        uncongested_below: 128 - 17,
+        waking: Waking::WhenFree(8),
+        merges_after_waiting: true,
+    };
+
+    /// `nr_requests` of blk-mq. With a scheduler that is twice the depth of a hardware queue, at most 256, for each;
+    /// without, its depth.
+    pub const fn tags(requests: u32, waking: TagWaking) -> PoolRules {
+        PoolRules {
+            requests,
+            // blk-mq knows no congestion.
+            congested_from: u32::MAX,
+            uncongested_below: u32::MAX,
+            waking: Waking::Tags(waking),
+            merges_after_waiting: false,
+        }
+    }
+
+    /// `nr_requests` of 2.6 (`blk_queue_congestion_threshold`).
+    pub const fn with_requests(self, requests: u32) -> PoolRules {
+        PoolRules {
+            requests,
+            congested_from: requests - requests / 8 + 1,
+            uncongested_below: requests - requests / 8 - requests / 16 - 1,
+            ..self
+        }
+    }
+
+    /// 128 for sync and async I/O each.
+    pub const LINUX_2_6_35: PoolRules = PoolRules {
+        requests: 128,
+        congested_from: 113,
+        uncongested_below: 103,
+        waking: Waking::Batching {
+            requests: 32,
+            time_ns: 20 * MILLISECOND,
+        },
+        merges_after_waiting: false,
+    };
+}
+
+/// When a queue that was plugged by an insertion into its emptiness lets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlugRules {
+    /// Whether an insertion into an empty queue plugs it at all.
+    pub plugs: bool,
+    /// Outstanding requests that are not at the device yet.
+    pub unplug_at: Option<u32>,
+    /// Time after plugging at which the queue unplugs by itself; None: never.
+    pub unplug_after_ns: Option<Time>,
+    /// The driver leaves the request at the device in the queue, which so is not empty (`head_active` of 2.4; IDE drivers
+    /// until 2.6).
+    pub head_stays: bool,
+}
+
+impl PlugRules {
+    /// With a driver that leaves the request at the device in the queue, or one that does not.
+    pub fn with_head(self, stays: bool) -> PlugRules {
+        PlugRules {
+            head_stays: stays,
+            ..self
+        }
+    }
+
+    /// 2.4 and 2.5.59: only who waits, runs out of requests, or kicks writeback unplugs.
+    pub const EXPLICIT: PlugRules = PlugRules {
+        plugs: true,
+        unplug_at: None,
+        unplug_after_ns: None,
+        head_stays: false,
+    };
+
+    /// -mm of 2.5.5x and 2.5.60 to 2.6.38: at 4 requests or after 3 ms as well.
+    pub const SELF: PlugRules = PlugRules {
+        plugs: true,
+        unplug_at: Some(4),
+        unplug_after_ns: Some(3 * MILLISECOND),
+        head_stays: false,
+    };
+
+    /// Non-rotational devices with tags, and 2.6.39 on: the queue is never plugged (tasks plug for themselves).
+    pub const NONE: PlugRules = PlugRules {
+        plugs: false,
+        unplug_at: None,
+        unplug_after_ns: None,
+        head_stays: false,
+    };
+}
+
+impl Kernel {
+    /// What its request queues allow by default: sizes, merges, pool and plug (docs/model/sources/plugging.md).
+    pub fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
+        let self_unplugs =
+            self.version >= [2, 5, 60] || self.mm.is_some() && self.version >= [2, 5, 51];
+        // A device of one command is taken for an IDE disk, others for SCSI, whose driver takes requests out.
+        let leaves_head = self.version < [2, 6, 0] && queue_depth == 1;
+        QueueRules {
+            request_sectors_max: if self.version < [2, 6, 8] { 255 } else { 1024 },
+            request_segments_max: 128,
+            merges: Merges::All,
+            pool: match self.version {
+                [2, 4, _] => PoolRules::LINUX_2_4_20,
+                version if version < [2, 6, 0] => PoolRules::LINUX_2_5_59,
+                version => PoolRules {
+                    merges_after_waiting: version < [2, 6, 13],
+                    ..PoolRules::LINUX_2_6_35
+                },
+            },
+            pool_by_sync: self.version >= [2, 6, 30],
+            plug: if self.tasks_plug() || self.leaves_unplugged(rotational, queue_depth) {
+                PlugRules::NONE
+            } else if self_unplugs {
+                PlugRules::SELF.with_head(leaves_head)
+            } else {
+                PlugRules::EXPLICIT.with_head(leaves_head)
+            },
+        }
+    }
+
+    /// Whether a queue in front of such a device is never plugged: without seeks from 2.6.28 on, and from 2.6.30 on only if it
+    /// takes several commands (`queue_should_plug`; where it was added is inferred). Depth stands for `blk_queue_tagged`.
+    fn leaves_unplugged(&self, rotational: bool, queue_depth: u32) -> bool {
+        let is_known = self.version >= [2, 6, 28];
+        is_known && !rotational && (queue_depth > 1 || self.version < [2, 6, 30])
+    }
+
+    /// Whether the number of requests is a tunable.
+    pub fn has_nr_requests(&self) -> bool {
+        self.version >= [2, 6, 0]
+    }
+
+    /// Whether tasks plug for themselves, instead of the queue.
+    fn tasks_plug(&self) -> bool {
+        self.version >= [2, 6, 39]
+    }
+
+    /// With how many requests what a task holds back is full: `BLK_MAX_REQUEST_COUNT`, 16 until it became 32 in 5.16.
+    pub fn task_plug_requests(&self) -> Option<usize> {
+        let most = if self.version < [5, 16, 0] { 16 } else { 32 };
+        self.tasks_plug().then_some(most)
+    }
+
+    /// Whether queues of blk-mq throttle writeback (`CONFIG_BLK_WBT_MQ`, on by default from 4.10 on). BFQ turns it off for
+    /// its queue, unless somebody asks for it (`wbt_disable_default`).
+    pub fn throttles_writeback(&self) -> bool {
+        self.version >= [4, 10, 0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(name: &str) -> Kernel {
+        Kernel::named(name).unwrap()
+    }
+
+    #[test]
+    fn mm_kernels_unplug_themselves_before_the_mainline_does() {
+        let plug = |name| kernel(name).queue_rules(true, 32).plug;
+        assert_eq!(plug("2.5.59"), PlugRules::EXPLICIT);
+        assert_eq!(plug("2.5.51-mm1"), PlugRules::SELF);
+        assert_eq!(plug("2.5.60"), PlugRules::SELF);
+        assert!(kernel("2.6.38").task_plug_requests().is_none());
+        assert!(kernel("2.6.39").task_plug_requests().is_some());
+    }
+
+    #[test]
+    fn devices_without_seeks_that_take_several_commands_are_not_plugged() {
+        let plug = |name, depth| kernel(name).queue_rules(false, depth).plug;
+        assert_eq!(plug("2.6.27", 32), PlugRules::SELF);
+        assert_eq!(plug("2.6.28", 1), PlugRules::NONE);
+        assert_eq!(plug("2.6.35", 1), PlugRules::SELF);
+        assert_eq!(plug("2.6.35", 32), PlugRules::NONE);
+        assert_eq!(kernel("2.6.35").queue_rules(true, 32).plug, PlugRules::SELF);
+    }
+
+    #[test]
+    fn a_task_holds_back_more_from_5_16_on() {
+        let full_at = |name| kernel(name).task_plug_requests().unwrap();
+        assert_eq!(
+            (full_at("3.4"), full_at("5.15"), full_at("5.16")),
+            (16, 16, 32)
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! What a task may ask for, what schedulers and drivers hear of it.
+
+use crate::release::Kernel;
+
+/// Of which writes that somebody waits for schedulers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncWrites {
+    /// Past the page cache.
+    pub direct: bool,
+    /// Of a file's data, by fsync.
+    pub of_fsync: bool,
+    /// Of a filesystem's journal or log.
+    pub of_journal: bool,
+}
+
+impl SyncWrites {
+    /// Of all.
+    pub const ALL: SyncWrites = SyncWrites {
+        direct: true,
+        of_fsync: true,
+        of_journal: true,
+    };
+}
+
+impl Kernel {
+    /// Of which writes schedulers see that somebody waits for them. `PF_SYNCWRITE` says so of a task, in fsync until 2.6.17 and
+    /// in `__blockdev_direct_IO` from 2.6.11 (December 2004) on; then direct I/O says it by the bio itself (`WRITE_SYNC`).
+    /// fsync does so again from 2.6.30 on (`WB_SYNC_ALL` in `__block_write_full_page`), and so do commits.
+    pub fn sync_writes(&self) -> SyncWrites {
+        SyncWrites {
+            direct: self.version >= [2, 6, 11],
+            of_fsync: self.version < [2, 6, 18] || self.version >= [2, 6, 30],
+            of_journal: self.version >= [2, 6, 30],
+        }
+    }
+
+    /// Whether tasks can poll for completions (`blk_poll`, 4.4).
+    pub fn polls(&self) -> bool {
+        self.version >= [4, 4, 0]
+    }
+
+    /// Whether they can sleep first: hybrid polling came with 4.10 and left with 6.4.
+    pub fn polls_with_delay(&self) -> bool {
+        self.version >= [4, 10, 0] && self.version < [6, 4, 0]
+    }
+
+    /// Whether it has io_uring.
+    pub fn has_rings(&self) -> bool {
+        self.version >= [5, 1, 0]
+    }
+
+    /// Disks of parallel ATA are the IDE driver's, until libata has them (2.6.19).
+    pub fn has_parallel_ata_by_ide(&self) -> bool {
+        self.version < [2, 6, 19]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(name: &str) -> Kernel {
+        Kernel::named(name).unwrap()
+    }
+
+    #[test]
+    fn schedulers_see_who_waits_for_a_write_as_each_kernel_tells_them() {
+        let seen = |name| {
+            let SyncWrites {
+                direct,
+                of_fsync,
+                of_journal,
+            } = kernel(name).sync_writes();
+            (direct, of_fsync, of_journal)
+        };
+        assert_eq!(seen("2.6.10"), (false, true, false));
+        assert_eq!(seen("2.6.17"), (true, true, false));
+        assert_eq!(seen("2.6.29"), (true, false, false));
+        assert_eq!(seen("2.6.30"), (true, true, true));
+    }
+}

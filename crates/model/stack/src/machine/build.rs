@@ -1,0 +1,139 @@
+//! From a checked machine to the world.
+
+use super::MachineSpec;
+use super::drive::DrivePlan;
+use crate::world::{DriveParts, LoadJournal, SwapArea, World};
+use block_layer::TaskPlug;
+use block_layer::scheduler::spec::Surroundings;
+use block_layer::{HardwareRules, RequestQueue, SECTOR_BYTES};
+use events::SpecError;
+use events::time::SECOND;
+use filesystems::xfs::{Below, Xfs, XfsSpec};
+use kernels::Kernel;
+use memory::cache::PageCache;
+use memory::swap::SortLoad;
+use nfs::DirectIo;
+
+/// The root group's weight (`CFQ_WEIGHT_DEFAULT` doubled, as blk-cgroup gives it to the root).
+const ROOT_WEIGHT: u32 = 1000;
+
+pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
+    let mut weights = vec![ROOT_WEIGHT];
+    weights.extend(machine.cgroups.iter().map(|group| group.weight));
+    let drives: Result<Vec<DriveParts>, SpecError> = machine
+        .drives
+        .iter()
+        .enumerate()
+        .map(|(number, drive)| {
+            parts(drive, &machine.kernel, &weights)
+                .map_err(|error| error.within(&format!("drives.{number}")))
+        })
+        .collect();
+    let cache = machine
+        .memory
+        .as_ref()
+        .map(|memory| PageCache::new(&memory.cache(&machine.kernel, &machine.drives)))
+        .transpose()
+        .map_err(|error| error.within("memory"))?;
+    let mounts: Result<Vec<DirectIo>, SpecError> = (0..)
+        .zip(&machine.mounts)
+        .map(|(seed, mount)| DirectIo::new(mount, seed))
+        .collect();
+    let cpus = machine.cpus.build(&machine.drives)?;
+    let plug = machine.kernel.task_plug_requests().map(TaskPlug::new);
+    let mut world = World::new(cpus, drives?, cache, plug)
+        .with_mounts(mounts?)
+        .with_sync_writes(machine.kernel.sync_writes())
+        .with_file_reads(machine.kernel.file_reads());
+    if machine.kernel.flushes_caches() {
+        world = world.with_flushes(machine.drives.iter().map(|drive| drive.flushes));
+    }
+    world = world.with_tick(SECOND / u64::from(machine.kernel.hz()));
+    for (number, drive) in machine.drives.iter().enumerate() {
+        if let Some((mount, spec)) = machine.ext(number)
+            && mount.variant.is_journaled
+            && machine.kernel.flushes_caches()
+        {
+            let journal =
+                LoadJournal::new(mount.blocks, spec.journal_blocks, mount.variant.barrier);
+            world = world.with_load_journal(number, journal);
+        }
+        if drive.has_filesystem() {
+            let holds = machine.kernel.fsync_holds(drive.xfs.is_some());
+            world = world.with_fsync_holds(number, holds);
+        }
+        if let Some(xfs) = &drive.xfs {
+            let mounted = mounted(machine, number, xfs)
+                .map_err(|error| error.within(&format!("drives.{number}")))?;
+            world = world.with_xfs(number, mounted);
+        }
+    }
+    machine.cpus.plan_offline(&mut world);
+    Ok(world)
+}
+
+fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<Xfs, SpecError> {
+    let clock_hz = machine.cpus.clock_hz().expect("checked");
+    let cpus = machine.cpus.topology().cpus() as u16;
+    let name = &machine.drive_names()[drive];
+    let below = Below {
+        cpus,
+        clock_hz,
+        drive: &name.name,
+        device: name.device,
+        flushes: machine.kernel.flushes_caches() && machine.drives[drive].flushes,
+    };
+    let mounted = Xfs::new(&below, xfs, machine.kernel.xfs_allocation())?;
+    Ok(mounted.with_checkpoints(machine.kernel.xfs_checkpoints()))
+}
+
+/// The area lies at the end of its drive. The error names a key of the load.
+pub(super) fn swap_area(machine: &MachineSpec, load: &SortLoad) -> Result<SwapArea, SpecError> {
+    let spec = machine.swap.ok_or_else(|| {
+        SpecError::of(
+            "kind",
+            "the machine has no [swap], so there is nowhere to swap to",
+        )
+    })?;
+    load.check(&spec)?;
+    Ok(SwapArea {
+        spec,
+        begin: machine.drives[spec.drive].sectors - spec.bytes / SECTOR_BYTES,
+        reclaim: machine.kernel.reclaim(),
+        files_keep_percent: machine.kernel.files_keep_percent(),
+    })
+}
+
+fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, SpecError> {
+    let device = drive
+        .device
+        .build()
+        .map_err(|error| error.within("device"))?;
+    let filesystem = drive
+        .filesystem
+        .map(|spec| spec.build())
+        .transpose()
+        .map_err(|error| error.within("filesystem"))?;
+    let hardware = drive.hardware.clone().unwrap_or(HardwareRules::SINGLE);
+    let surroundings = Surroundings {
+        rotational: drive.rotational,
+        queue_map: &hardware.map,
+        request_sectors_max: drive.rules.request_sectors_max,
+        pool_requests: drive.rules.pool.requests,
+        group_weights: weights,
+    };
+    let mut queue = RequestQueue::new(drive.rules, drive.scheduler.build(&surroundings))
+        .with_hooks(drive.hooks())
+        .with_wbt(drive.wbt);
+    if drive.hardware.is_some() {
+        queue = queue.with_hardware(hardware);
+    }
+    Ok(DriveParts {
+        polling: drive.polling,
+        queue,
+        device,
+        filesystem,
+        write_bio_sectors_max: kernel.write_bio_sectors_max(drive.is_journaled()),
+        peek: drive.peek,
+    })
+}

@@ -1,0 +1,89 @@
+//! What tasks do on a CPU, and what they use of it.
+
+use base::usage::Usage;
+use block_layer::TaskId;
+use events::smp::TaskUsage;
+use events::time::Time;
+
+/// What a task does on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::world) enum Call {
+    /// Submits I/O, or finds that there is nothing to do.
+    Submit,
+    /// The same through the page cache.
+    Copy { pages: u64 },
+    /// Goes on with that, after so many pages.
+    CopyOn { pages: u64 },
+    /// Looks at a completed I/O; who has polled for it was not interrupted.
+    Reap { polled: bool },
+    /// Goes on with a call that has waited: what the call costs was spent before.
+    Resume,
+    /// What a mount says that its calls take.
+    OfMount { ns: Time },
+}
+
+/// Who makes a call, and where.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::world) struct Calling {
+    pub(in crate::world) task: TaskId,
+    pub(in crate::world) cpu: u16,
+    pub(in crate::world) call: Call,
+    /// The drive that it submits to at once; None: to none.
+    pub(in crate::world) drive: Option<usize>,
+}
+
+/// Whether a task lost its CPU because it went to sleep.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::world) enum Switch {
+    Voluntary,
+    Involuntary,
+}
+
+/// What a task has used until now, and all tasks together.
+#[derive(Debug)]
+pub(in crate::world) struct Used<'a> {
+    pub(in crate::world) task: &'a mut Usage,
+    pub(in crate::world) all: &'a mut Usage,
+}
+
+impl Used<'_> {
+    pub(super) fn system(self, ns: Time) {
+        self.task.cpu_system_ns += ns;
+        self.all.cpu_system_ns += ns;
+    }
+
+    pub(super) fn switched(self, switch: Switch) {
+        for used in [self.task, self.all] {
+            match switch {
+                Switch::Voluntary => used.context_switches_voluntary += 1,
+                Switch::Involuntary => used.context_switches_involuntary += 1,
+            }
+        }
+    }
+
+    /// The task has used that until now, whatever was known of it before.
+    pub(super) fn reach(self, now: TaskUsage) {
+        let Used { task, all } = self;
+        for (now, before, all) in [
+            (now.user_ns, &mut task.cpu_user_ns, &mut all.cpu_user_ns),
+            (
+                now.system_ns,
+                &mut task.cpu_system_ns,
+                &mut all.cpu_system_ns,
+            ),
+            (
+                now.slept,
+                &mut task.context_switches_voluntary,
+                &mut all.context_switches_voluntary,
+            ),
+            (
+                now.gave_way,
+                &mut task.context_switches_involuntary,
+                &mut all.context_switches_involuntary,
+            ),
+        ] {
+            *all += now - *before;
+            *before = now;
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The machine's CPUs in one of two forms: simply as many as tasks can run at once, or in detail, as processors with
+//! contexts, interrupts and messages. Whoever uses them does not know which.
+
+mod call;
+mod detailed;
+mod dma;
+mod outcome;
+mod runner;
+mod simple;
+mod spec;
+
+use base::usage::Usage;
+use block_layer::completion::Counters;
+use block_layer::scheduler::hooks::Hooks;
+use block_layer::{Bio, Request, TaskId};
+pub(super) use call::{Call, Calling, Switch, Used};
+use detailed::Detailed;
+pub use detailed::Tag;
+pub use dma::DmaSpec;
+use events::SpecError;
+use events::smp::{CpuSet, Processors, SchedulerEvent, TaskSpec, TaskUsage};
+use events::station::Violation;
+use events::time::Time;
+pub(super) use outcome::{Finished, Later, Reminder, Turn};
+pub(crate) use runner::{Cost, LockNumber, RUNNERS, WorkItem};
+pub use runner::{Origin, RunnerNumber};
+pub(crate) use simple::CALL_NS_MAX;
+pub use simple::CpuSpec;
+use simple::Simple;
+pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
+
+/// The CPUs of a machine.
+#[derive(Debug)]
+pub struct Cpus(Form);
+
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a machine has one, and simple CPUs are asked at every call"
+)]
+enum Form {
+    /// A number of CPUs that tasks take turns on.
+    Simple(Simple),
+    /// Processors with contexts, interrupts and messages.
+    Detailed(Box<Detailed>),
+}
+
+impl From<CpuSpec> for Cpus {
+    fn from(spec: CpuSpec) -> Cpus {
+        Cpus(Form::Simple(Simple::new(spec)))
+    }
+}
+
+/// What they are.
+impl Cpus {
+    /// Processors with contexts, interrupts and messages. The error names a key of `smp`, or of the drive's completions.
+    pub fn detailed(spec: &DetailedSpec) -> Result<Cpus, SpecError> {
+        let detailed = Detailed::new(spec)?;
+        Ok(Cpus(Form::Detailed(Box::new(detailed))))
+    }
+
+    /// What the schedulers of the drives cost whoever submits, in the order of the drives. Detailed CPUs were told.
+    pub(super) fn serve(&mut self, schedulers: impl Iterator<Item = Hooks>) {
+        if let Form::Simple(cpus) = &mut self.0 {
+            cpus.serve(schedulers);
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u16 {
+        match &self.0 {
+            Form::Simple(cpus) => cpus.count(),
+            Form::Detailed(cpus) => cpus.processors().cpus(),
+        }
+    }
+
+    /// Where the drive's tasks run for which nothing else is said; None: anywhere.
+    pub(super) fn application(&self, drive: usize) -> Option<u16> {
+        match &self.0 {
+            Form::Simple(_) => None,
+            Form::Detailed(cpus) => cpus.application(drive),
+        }
+    }
+
+    /// Times, counters and topology, up to now; None: simple CPUs keep none.
+    pub(super) fn processors(&mut self, now: Time) -> Option<&Processors<Tag>> {
+        match &mut self.0 {
+            Form::Simple(_) => None,
+            Form::Detailed(cpus) => {
+                cpus.reach(now);
+                Some(cpus.processors())
+            }
+        }
+    }
+
+    /// Takes a CPU offline, or brings it back. Simple ones are only counted: all stay.
+    pub(super) fn set_online(&mut self, now: Time, cpu: u16, is: bool) {
+        if let Form::Detailed(cpus) = &mut self.0 {
+            cpus.set_online(now, cpu, is);
+        }
+    }
+
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
+        match &self.0 {
+            Form::Simple(_) => Ok(()),
+            Form::Detailed(cpus) => cpus.check(now),
+        }
+    }
+}
+
+/// What they do by and by.
+impl Cpus {
+    /// When they have something to do by themselves.
+    pub(super) fn next_event(&mut self) -> Option<Time> {
+        match &mut self.0 {
+            Form::Simple(_) => None,
+            Form::Detailed(cpus) => cpus.next_event(),
+        }
+    }
+
+    /// It is the time of their next event: what that comes to is to be followed.
+    pub(super) fn advance(&mut self, now: Time) {
+        match &mut self.0 {
+            Form::Simple(_) => unreachable!("they do nothing by themselves"),
+            Form::Detailed(cpus) => cpus.advance(now),
+        }
+    }
+
+    /// It is the time at which they wanted to be told: what that comes to is to be followed.
+    pub(super) fn remind(&mut self, now: Time, reminder: Reminder) {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.remind(reminder),
+            Form::Detailed(cpus) => cpus.remind(now, reminder),
+        }
+    }
+
+    /// The next of what they are done with, until there is none.
+    pub(super) fn follow(&mut self, now: Time) -> Option<Finished> {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.follow(now),
+            Form::Detailed(cpus) => cpus.follow(),
+        }
+    }
+
+    /// On whose work follows what happens now; None: on no CPU's.
+    pub(super) fn here(&self) -> Option<u16> {
+        match &self.0 {
+            Form::Simple(_) => None,
+            Form::Detailed(cpus) => cpus.here(),
+        }
+    }
+}
+
+/// Tasks of loads.
+impl Cpus {
+    /// The tasks of a phase, each with the CPUs that it may use (None: any) and the one where it begins.
+    pub(super) fn begin_phase(&mut self, tasks: impl Iterator<Item = (Option<CpuSet>, u16)>) {
+        if let Form::Detailed(cpus) = &mut self.0 {
+            cpus.begin_phase(tasks);
+        }
+    }
+
+    /// The task wants a CPU: which one it has at once, if any.
+    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.wants(now, task),
+            Form::Detailed(cpus) => {
+                cpus.wakes(now, task);
+                None
+            }
+        }
+    }
+
+    /// The task, which has a CPU, makes a call; `drawn` says how a cost with that jitter turns out this time.
+    pub(super) fn call(
+        &mut self,
+        now: Time,
+        calling: Calling,
+        used: Used<'_>,
+        mut drawn: impl FnMut(u64, f64) -> u64,
+    ) -> Later {
+        match &mut self.0 {
+            Form::Simple(cpus) => Some(cpus.call(now, calling, used, drawn)),
+            Form::Detailed(cpus) => {
+                let jitter = cpus.jitter();
+                cpus.call(now, calling, |cost| drawn(cost, jitter));
+                None
+            }
+        }
+    }
+
+    /// The task could go on: who does.
+    pub(super) fn goes_on(&mut self, now: Time, cpu: u16, task: TaskId) -> Turn {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.goes_on(now, cpu),
+            Form::Detailed(_) => Turn::Task(task),
+        }
+    }
+
+    /// The task goes to sleep or is done: who has its CPU at once.
+    pub(super) fn leaves(
+        &mut self,
+        now: Time,
+        cpu: u16,
+        task: TaskId,
+        for_io: bool,
+    ) -> Option<Turn> {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.leaves(now, cpu),
+            Form::Detailed(cpus) => {
+                cpus.sleeps_for_io(task, for_io);
+                None
+            }
+        }
+    }
+
+    /// The task looks for completions until then: on detailed CPUs again and again, on simple ones a completion ends it.
+    pub(super) fn look(&mut self, now: Time, task: TaskId, until: Time) {
+        if let Form::Detailed(cpus) = &mut self.0 {
+            cpus.look(now, task, until);
+        }
+    }
+
+    /// The task has looked, and completes what it has found. False: nothing.
+    pub(super) fn complete_polled(&mut self, now: Time, task: TaskId) -> bool {
+        match &mut self.0 {
+            Form::Simple(_) => false,
+            Form::Detailed(cpus) => cpus.complete_polled(now, task),
+        }
+    }
+
+    /// The task is done with looking, for which it has had a CPU for so long. Detailed ones count for themselves.
+    pub(super) fn looked_for(&self, ns: Time, used: Used<'_>) {
+        if let Form::Simple(_) = self.0 {
+            used.system(ns);
+        }
+    }
+
+    /// The task has lost its CPU. Detailed ones count for themselves.
+    pub(super) fn switched(&self, switch: Switch, used: Used<'_>) {
+        if let Form::Simple(_) = self.0 {
+            used.switched(switch);
+        }
+    }
+
+    /// Brings up to now what the task has used; simple CPUs have told everything.
+    pub(super) fn count_use(&self, task: TaskId, used: Used<'_>) {
+        if let Form::Detailed(cpus) = &self.0 {
+            used.reach(cpus.used(task));
+        }
+    }
+}
+
+/// Requests of drives.
+impl Cpus {
+    /// The bio comes back if it enters its queue here and now; else `Finished::Entered` brings it.
+    pub(super) fn enter(&mut self, now: Time, drive: usize, bio: Bio) -> Option<Bio> {
+        match &mut self.0 {
+            Form::Simple(_) => Some(bio),
+            Form::Detailed(cpus) => cpus.enter(now, drive, bio),
+        }
+    }
+
+    /// The request goes to the device.
+    pub(super) fn sent(&mut self, now: Time, drive: usize, tag: u32, request: &Request) {
+        if let Form::Detailed(cpus) = &mut self.0 {
+            cpus.sent(now, drive, tag, request);
+        }
+    }
+
+    /// Whether they have something to do with a request before it is completed.
+    pub(super) fn complete_requests(&self) -> bool {
+        matches!(self.0, Form::Detailed(_))
+    }
+
+    /// The device is done with the request of that tag, and `Finished::Completed` will say that it is completed.
+    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Later {
+        match &mut self.0 {
+            Form::Simple(_) => unreachable!("simple CPUs complete no requests"),
+            Form::Detailed(cpus) => cpus.arrived(now, drive, tag),
+        }
+    }
+
+    /// By drive: bios and requests by where they were worked on; none if nobody counts.
+    pub(super) fn completion_counters(&self) -> Vec<Counters> {
+        match &self.0 {
+            Form::Simple(_) => Vec::new(),
+            Form::Detailed(cpus) => cpus.counters(),
+        }
+    }
+}
+
+/// Runners.
+impl Cpus {
+    /// A runner that sleeps. Simple CPUs are all alike: it may run on any.
+    pub(super) fn add_runner(&mut self, spec: TaskSpec) -> RunnerNumber {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.add_runner(),
+            Form::Detailed(cpus) => cpus.add_runner(spec),
+        }
+    }
+
+    /// A spinning lock for work items.
+    pub(super) fn add_lock(&mut self) -> LockNumber {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.add_lock(),
+            Form::Detailed(cpus) => cpus.add_lock(),
+        }
+    }
+
+    /// One more item for the runner, which wakes if it sleeps. `by`: the CPU that does so.
+    pub(super) fn give(
+        &mut self,
+        now: Time,
+        runner: RunnerNumber,
+        by: Option<u16>,
+        item: WorkItem,
+    ) -> Later {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.give_runner(now, runner, item),
+            Form::Detailed(cpus) => {
+                cpus.give_runner(now, runner, by, item);
+                None
+            }
+        }
+    }
+
+    /// What the runner has had of the CPUs so far.
+    pub(super) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
+        match &self.0 {
+            Form::Simple(cpus) => cpus.runner_usage(runner),
+            Form::Detailed(cpus) => cpus.runner_usage(runner),
+        }
+    }
+
+    /// In user mode and in the kernel, of all CPUs until now; `tasks`: what those of loads have used.
+    pub(super) fn used_by_all(&mut self, now: Time, tasks: Usage) -> (Time, Time) {
+        match &mut self.0 {
+            Form::Simple(cpus) => cpus.used_by_all(tasks),
+            Form::Detailed(cpus) => {
+                cpus.reach(now);
+                cpus.used_by_all()
+            }
+        }
+    }
+
+    /// From now on, or no more, switches are kept for `take_scheduled`.
+    pub(super) fn tap(&mut self, is: bool) {
+        if let Form::Detailed(cpus) = &mut self.0 {
+            cpus.tap(is);
+        }
+    }
+
+    /// Appends who has left a CPU for whom since the last time.
+    pub(super) fn take_scheduled(&mut self, into: &mut Vec<SchedulerEvent>) {
+        if let Form::Detailed(cpus) = &mut self.0 {
+            cpus.take_scheduled(into);
+        }
+    }
+
+    /// Which runner a processors' task is; None: a load's.
+    pub(super) fn runner_of_task(&self, task: events::smp::TaskNumber) -> Option<RunnerNumber> {
+        match &self.0 {
+            Form::Simple(_) => None,
+            Form::Detailed(cpus) => cpus.runner_of_task(task),
+        }
+    }
+
+    /// What the runner has had, with its switches, where `take_scheduled` tells of none.
+    pub(super) fn untold_usage(&self, runner: RunnerNumber) -> Option<TaskUsage> {
+        match &self.0 {
+            Form::Simple(cpus) => Some(cpus.runner_usage(runner)),
+            Form::Detailed(_) => None,
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Processors, simply: tasks that want one wait in line, and keep it until they sleep or their time slice is over.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use super::call::{Call, Calling, Used};
+use super::outcome::{Finished, Later, Reminder, Turn};
+use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
+use base::usage::Usage;
+use block_layer::TaskId;
+use block_layer::scheduler::hooks::{HookLock, Hooks};
+use events::smp::{Context, TaskUsage};
+use events::time::Time;
+
+/// CPUs as a number, and what calls cost on them.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuSpec {
+    /// Tasks that run at once.
+    #[schemars(range(min = 1, max = 1024))]
+    pub count: u16,
+    /// A task that has had its CPU for so long gives it to one that waits.
+    #[schemars(range(min = 1, max = CALL_NS_MAX))]
+    pub time_slice_ns: Time,
+    /// Of a system call that submits I/O, or finds that there is nothing to do.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub call_ns: Time,
+    /// Of what a completed I/O costs its task.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub completion_ns: Time,
+    /// Of that: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub interrupt_ns: Option<Time>,
+    /// Of copying a page between a task and the page cache, and looking it up.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub page_copy_ns: Time,
+    /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub jitter: f64,
+    /// For those who turn times into cycles.
+    #[schemars(range(min = 1_000_000, max = 100_000_000_000_u64))]
+    pub clock_hz: Option<u64>,
+}
+
+/// An hour: no call takes longer, so that sums of times do not overflow.
+pub(crate) const CALL_NS_MAX: Time = 3_600_000_000_000;
+
+#[derive(Clone, Debug)]
+pub(super) struct Simple {
+    spec: CpuSpec,
+    /// By CPU: whose it is, and until when.
+    running: Vec<Option<Running>>,
+    ready: VecDeque<TaskId>,
+    runners: Vec<Runner>,
+    /// When each lock is free.
+    locks: Vec<Time>,
+    /// By drive.
+    schedulers: Vec<Scheduler>,
+    done: FollowUp,
+}
+
+/// What follows from the time that a CPU has worked.
+#[derive(Clone, Copy, Debug, Default)]
+enum FollowUp {
+    #[default]
+    Nothing,
+    /// What the CPU did has had its time.
+    Worked(u16),
+    /// All that follows from the runner's item has happened.
+    WorkItem(u16, RunnerNumber),
+}
+
+/// What a drive's scheduler does for a request, all under its lock.
+#[derive(Clone, Copy, Debug)]
+struct Scheduler {
+    hooks: Hooks,
+    lock_free_at: Time,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Runner {
+    /// The one under way, or that it has no CPU for yet, and those that follow.
+    items: VecDeque<WorkItem>,
+    /// Has a CPU or waits for one.
+    is_awake: bool,
+    /// Of the item under way, with its wait for a lock.
+    takes_ns: Time,
+    used: TaskUsage,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    task: TaskId,
+    slice_ends_at: Time,
+}
+
+impl Simple {
+    pub(super) fn new(spec: CpuSpec) -> Simple {
+        Simple {
+            spec,
+            running: vec![None; usize::from(spec.count)],
+            ready: VecDeque::new(),
+            runners: Vec::new(),
+            locks: Vec::new(),
+            schedulers: Vec::new(),
+            done: FollowUp::Nothing,
+        }
+    }
+
+    pub(super) fn serve(&mut self, schedulers: impl Iterator<Item = Hooks>) {
+        let free = |hooks| Scheduler {
+            hooks,
+            lock_free_at: 0,
+        };
+        self.schedulers = schedulers.map(free).collect();
+    }
+
+    pub(super) fn count(&self) -> u16 {
+        self.spec.count
+    }
+
+    pub(super) fn remind(&mut self, reminder: Reminder) {
+        match reminder {
+            Reminder::Worked(cpu) => self.done = FollowUp::Worked(cpu),
+            Reminder::Moved(_) => unreachable!("their drives have no adapters"),
+        }
+    }
+
+    pub(super) fn follow(&mut self, now: Time) -> Option<Finished> {
+        match std::mem::take(&mut self.done) {
+            FollowUp::Nothing => None,
+            FollowUp::Worked(cpu) => {
+                let task = self.on(cpu);
+                let Some(runner) = runner_of(task) else {
+                    return Some(Finished::Called { task, cpu });
+                };
+                self.done = FollowUp::WorkItem(cpu, runner);
+                match self.end_item(runner) {
+                    Some(origin) => Some(Finished::WorkItem { origin, cpu }),
+                    None => self.follow(now),
+                }
+            }
+            FollowUp::WorkItem(cpu, runner) => self
+                .after_item(now, cpu, runner)
+                .map(|turn| Finished::Next { cpu, turn }),
+        }
+    }
+
+    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
+        let Some(cpu) = self.running.iter().position(Option::is_none) else {
+            self.ready.push_back(task);
+            return None;
+        };
+        self.give(now, cpu as u16, task);
+        Some(cpu as u16)
+    }
+
+    /// Whoever has it goes to sleep or is done.
+    pub(super) fn leaves(&mut self, now: Time, cpu: u16) -> Option<Turn> {
+        self.running[usize::from(cpu)] = None;
+        let next = self.ready.pop_front()?;
+        self.give(now, cpu, next);
+        Some(self.turn_of(now, cpu, next))
+    }
+
+    /// Whoever has it could go on: itself or, when its slice is over, the next in line.
+    pub(super) fn goes_on(&mut self, now: Time, cpu: u16) -> Turn {
+        let running = self.running[usize::from(cpu)].expect("somebody runs there");
+        if now < running.slice_ends_at || self.ready.is_empty() {
+            return self.turn_of(now, cpu, running.task);
+        }
+        self.ready.push_back(running.task);
+        let next = self.ready.pop_front().expect("it was not empty");
+        self.give(now, cpu, next);
+        self.turn_of(now, cpu, next)
+    }
+
+    /// Who has been given the CPU begins.
+    fn turn_of(&mut self, now: Time, cpu: u16, task: TaskId) -> Turn {
+        match runner_of(task) {
+            None => Turn::Task(task),
+            Some(runner) => Turn::Runner(self.begin_item(now, runner), Reminder::Worked(cpu)),
+        }
+    }
+
+    pub(super) fn call(
+        &mut self,
+        now: Time,
+        calling: Calling,
+        used: Used<'_>,
+        mut drawn: impl FnMut(u64, f64) -> u64,
+    ) -> (Time, Reminder) {
+        let mut takes_ns = match calling.call {
+            Call::OfMount { ns } => ns,
+            call => drawn(self.cost_ns(call), self.spec.jitter),
+        };
+        if let Some(drive) = calling.drive {
+            takes_ns += self.schedulers[drive].takes_ns(now + takes_ns, self.spec.clock_hz);
+        }
+        used.system(takes_ns);
+        (now + takes_ns, Reminder::Worked(calling.cpu))
+    }
+
+    /// Each turns out a little different.
+    fn cost_ns(&self, call: Call) -> Time {
+        match call {
+            Call::Reap { polled: true } => {
+                let interrupt_ns = self.spec.interrupt_ns.unwrap_or(0);
+                self.spec.completion_ns - interrupt_ns
+            }
+            Call::Reap { .. } | Call::Resume => self.spec.completion_ns,
+            Call::Submit => self.spec.call_ns,
+            Call::Copy { pages } => self.spec.call_ns + self.spec.page_copy_ns * pages,
+            Call::CopyOn { pages } => self.spec.page_copy_ns * pages,
+            Call::OfMount { ns } => ns,
+        }
+    }
+
+    fn on(&self, cpu: u16) -> TaskId {
+        self.running[usize::from(cpu)]
+            .expect("somebody runs there")
+            .task
+    }
+
+    fn give(&mut self, now: Time, cpu: u16, task: TaskId) {
+        self.running[usize::from(cpu)] = Some(Running {
+            task,
+            slice_ends_at: now + self.spec.time_slice_ns,
+        });
+    }
+
+    pub(super) fn add_runner(&mut self) -> RunnerNumber {
+        self.runners.push(Runner::default());
+        self.runners.len() as RunnerNumber - 1
+    }
+
+    pub(super) fn add_lock(&mut self) -> LockNumber {
+        self.locks.push(0);
+        self.locks.len() as LockNumber - 1
+    }
+
+    pub(super) fn give_runner(&mut self, now: Time, runner: RunnerNumber, item: WorkItem) -> Later {
+        let state = &mut self.runners[runner as usize];
+        state.items.push_back(item);
+        if std::mem::replace(&mut state.is_awake, true) {
+            return None;
+        }
+        let cpu = self.wants(now, RUNNERS + runner)?;
+        Some((self.begin_item(now, runner), Reminder::Worked(cpu)))
+    }
+
+    fn begin_item(&mut self, now: Time, runner: RunnerNumber) -> Time {
+        let clock_hz = self.spec.clock_hz;
+        let item = *self.item(runner);
+        let mut takes_ns = item.cost.ns(clock_hz);
+        if let Some((lock, held_cycles)) = item.lock {
+            let free_at = &mut self.locks[lock as usize];
+            let begins = now.max(*free_at);
+            *free_at = begins + Cost::Cycles(held_cycles).ns(clock_hz);
+            takes_ns += begins - now;
+        }
+        self.runners[runner as usize].takes_ns = takes_ns;
+        now + takes_ns
+    }
+
+    fn end_item(&mut self, runner: RunnerNumber) -> Option<Origin> {
+        let state = &mut self.runners[runner as usize];
+        let item = state.items.pop_front().expect("an item was under way");
+        match item.context {
+            Context::User => state.used.user_ns += state.takes_ns,
+            _ => state.used.system_ns += state.takes_ns,
+        }
+        item.of
+    }
+
+    fn after_item(&mut self, now: Time, cpu: u16, runner: RunnerNumber) -> Option<Turn> {
+        let state = &mut self.runners[runner as usize];
+        if state.items.is_empty() {
+            state.is_awake = false;
+            state.used.slept += 1;
+            return self.leaves(now, cpu);
+        }
+        let turn = self.goes_on(now, cpu);
+        if self.on(cpu) != RUNNERS + runner {
+            self.runners[runner as usize].used.gave_way += 1;
+        }
+        Some(turn)
+    }
+
+    pub(super) fn used_by_all(&self, tasks: Usage) -> (Time, Time) {
+        let used = (tasks.cpu_user_ns, tasks.cpu_system_ns);
+        self.runners.iter().fold(used, |(user, system), runner| {
+            (user + runner.used.user_ns, system + runner.used.system_ns)
+        })
+    }
+
+    pub(super) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
+        self.runners[runner as usize].used
+    }
+
+    fn item(&self, runner: RunnerNumber) -> &WorkItem {
+        let items = &self.runners[runner as usize].items;
+        items.front().expect("it has something to do")
+    }
+}
+
+impl Scheduler {
+    /// For a request that is submitted then: those who come meanwhile wait. Kyber's CPUs do not wait for one another.
+    fn takes_ns(&mut self, now: Time, clock_hz: Option<u64>) -> Time {
+        let takes_ns = self.hooks.request_ns(clock_hz);
+        if self.hooks.lock == HookLock::HardwareQueue {
+            return takes_ns;
+        }
+        self.lock_free_at = self.lock_free_at.max(now) + takes_ns;
+        self.lock_free_at - now
+    }
+}

@@ -1,0 +1,386 @@
+//! The simulated machine as a whole: tasks on CPUs, files, the page cache, drives; one event queue.
+
+mod bios;
+mod cache_calls;
+mod cpu_work;
+mod cpus;
+mod drive;
+mod driven;
+mod files;
+mod load_journal;
+mod mounted_filesystem;
+mod mounts;
+mod operations;
+mod phase;
+mod polling;
+mod standstill;
+mod stop_poll;
+mod submission;
+mod swapping;
+mod syncs;
+mod task;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::usage::Usage;
+use kernels::files::FileReads;
+use kernels::submission::SyncWrites;
+
+use crate::key_reader::KeyReader;
+use block_layer::completion::Counters;
+use block_layer::{KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
+use cache_calls::Cached;
+pub(crate) use cpus::CALL_NS_MAX;
+use cpus::Reminder;
+pub use cpus::{
+    CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
+};
+use devices::Device;
+use drive::Drive;
+use driven::Driven;
+use events::Component;
+use events::event_queue::EventQueue;
+use events::slab::Slab;
+use events::smp::{Processors, SchedulerEvent};
+use events::station::Violation;
+use events::time::Time;
+use files::FileExtent;
+pub use files::{FileLayout, FileSpec};
+use filesystems::allocator::Allocator;
+pub use load_journal::LoadJournal;
+use memory::cache::PageCache;
+use mounted_filesystem::MountedFilesystem;
+use nfs::DirectIo;
+use phase::Phase;
+pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
+pub use polling::{PollDelay, PollRules};
+use stop_poll::StopPoll;
+use submission::Submission;
+pub use swapping::SwapArea;
+use swapping::Swapping;
+use syncs::Syncs;
+use task::{Operation, Task};
+pub use task::{Path, Progress};
+
+/// A device, its queue, and the filesystem on it where files are `FileLayout::Allocated`.
+pub struct DriveParts {
+    /// The request queue with its scheduler.
+    pub queue: RequestQueue,
+    /// What serves the queue's requests.
+    pub device: Box<dyn Device>,
+    /// Where files go; None: the drive has no filesystem.
+    pub filesystem: Option<Box<dyn Allocator>>,
+    /// The largest bio in which its files are written back.
+    pub write_bio_sectors_max: u32,
+    /// Its driver takes a request from the queue before it knows whether the device has room.
+    pub peek: bool,
+    /// Whether tasks can poll for its completions, and how; None: it always interrupts.
+    pub polling: Option<PollRules>,
+}
+
+/// Who syncs, and drops the page cache, between phases.
+const HOUSEKEEPER: TaskId = KERNEL_TASKS + (1 << 19);
+
+/// The machine with everything on it.
+pub struct World {
+    now: Time,
+    events: EventQueue<Event>,
+    cpus: Cpus,
+    tasks: Vec<Task>,
+    drives: Vec<Driven<Drive>>,
+    mounts: Vec<Driven<DirectIo>>,
+    files: Vec<FileSpec>,
+    /// By drive.
+    filesystems: BTreeMap<usize, MountedFilesystem>,
+    /// By drive: of ext3 and ext4.
+    journals: BTreeMap<usize, LoadJournal>,
+    /// Processes that sort, of the last phase that had some.
+    swapping: Option<Swapping>,
+    cached: Cached,
+    submission: Submission,
+    syncs: Syncs,
+    operations: Slab<Operation>,
+    phase: Phase,
+    /// The parts that have been used since the machine was made.
+    touched: BTreeSet<KeyReader>,
+    /// By all tasks of all phases.
+    used: Usage,
+    stop_poll: StopPoll,
+    /// When some I/O last ended.
+    progressed_at: Time,
+    kept: Kept,
+}
+
+/// Lists that are kept between events, so that none is allocated for each.
+#[derive(Default)]
+struct Kept {
+    may_retry: Vec<TaskId>,
+    found: Vec<FileExtent>,
+    scheduled: Vec<SchedulerEvent>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The CPUs have something to do by themselves.
+    Cpus,
+    /// The CPUs have asked to be told that now.
+    Reminder(Reminder),
+    /// A CPU goes offline, or comes back.
+    Online(u16, bool),
+    Drive(u16),
+    Mount(u16),
+    /// The filesystem of the drive.
+    Filesystem(u16),
+    /// Processes that sort.
+    Swapping,
+    Wake(TaskId),
+    Cache,
+    /// Whoever runs the world is asked whether to stop.
+    StopPoll,
+}
+
+/// Events between two looks at whether to go on.
+const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
+
+impl World {
+    /// `task_plug`: kernels from 2.6.39 on have one.
+    pub fn new(
+        cpus: impl Into<Cpus>,
+        drives: Vec<DriveParts>,
+        cache: Option<PageCache>,
+        task_plug: Option<TaskPlug>,
+    ) -> World {
+        let mut cpus = cpus.into();
+        cpus.serve(drives.iter().map(|drive| drive.queue.hooks()));
+        let cache = cache.map(|cache| cache.with_drives(drives.len()));
+        World {
+            now: 0,
+            events: EventQueue::new(),
+            tasks: Vec::new(),
+            submission: Submission::new(task_plug, cpus.count()),
+            drives: (0..)
+                .zip(drives)
+                .map(|(number, parts)| Drive::new(number, parts, cpus.complete_requests()))
+                .map(Driven::new)
+                .collect(),
+            cpus,
+            mounts: Vec::new(),
+            files: Vec::new(),
+            filesystems: BTreeMap::new(),
+            journals: BTreeMap::new(),
+            swapping: None,
+            cached: Cached::new(cache),
+            syncs: Syncs::default(),
+            operations: Slab::new(),
+            phase: Phase::default(),
+            touched: BTreeSet::new(),
+            used: Usage::default(),
+            stop_poll: StopPoll::default(),
+            progressed_at: 0,
+            kept: Kept::default(),
+        }
+    }
+
+    /// Of which writes schedulers see that somebody waits for them.
+    pub fn with_sync_writes(mut self, sync_writes: SyncWrites) -> World {
+        self.submission.sync_writes = sync_writes;
+        self
+    }
+
+    /// How the page cache's reads become bios, and in what pieces they end.
+    pub fn with_file_reads(mut self, file_reads: FileReads) -> World {
+        self.cached.reads = file_reads;
+        self
+    }
+
+    /// How often the clock goes on that files take their times from.
+    pub fn with_tick(mut self, tick_ns: Time) -> World {
+        self.syncs.tick_ns = tick_ns;
+        self
+    }
+
+    /// By drive: whether fsync waits until the device's cache is on the medium.
+    pub fn with_flushes(mut self, flushes: impl IntoIterator<Item = bool>) -> World {
+        self.syncs.looks_at_caches = true;
+        for (drive, flushes) in self.drives.iter_mut().zip(flushes) {
+            drive.set_flushes(flushes);
+        }
+        self
+    }
+
+    /// The same with mounts.
+    pub fn with_mounts(mut self, mounts: Vec<DirectIo>) -> World {
+        self.mounts = mounts.into_iter().map(Driven::new).collect();
+        self
+    }
+
+    /// Runs until every task is done. `go_on` is asked now and then; false stops the jobs.
+    pub fn run(&mut self, mut go_on: impl FnMut(&mut World) -> bool) {
+        let mut stopped = false;
+        for count in 0u64.. {
+            if self.phase.tasks_left == 0 && !self.makes_files() && !self.sorts() {
+                return;
+            }
+            let Some((now, event)) = self.next_event() else {
+                unreachable!("{} tasks wait for nothing", self.phase.tasks_left);
+            };
+            let polls = matches!(event, Event::StopPoll) && self.stop_poll.is_due(now);
+            self.handle(now, event);
+            #[cfg(test)]
+            if count % tests::EVENTS_BETWEEN_CHECKS == 0 {
+                self.hold_contracts();
+            }
+            self.look_at_stopper();
+            let asks = polls || count % EVENTS_BETWEEN_QUESTIONS == 0;
+            if asks && !stopped && !go_on(self) {
+                stopped = true;
+                self.stop_all();
+            }
+        }
+    }
+
+    /// The end of that part of what was begun stops the others; None: each goes on to its own end.
+    pub fn stop_others_with(&mut self, part: Option<Part>) {
+        self.phase.stopper = part;
+    }
+
+    #[inline]
+    fn look_at_stopper(&mut self) {
+        if let Some(part) = self.phase.stopper
+            && !self.is_active(part)
+        {
+            self.phase.stopper = None;
+            self.stop_all();
+        }
+    }
+
+    fn is_active(&self, part: Part) -> bool {
+        match part {
+            Part::Load => self.phase.tasks_left > 0,
+            Part::Metadata => self.makes_files(),
+            Part::Sort => self.sorts(),
+        }
+    }
+
+    /// Nobody begins anything any more.
+    fn stop_all(&mut self) {
+        self.stop_metadata();
+        self.stop_sorting();
+        self.stop_jobs();
+    }
+
+    /// From here on the drives' queues emit their events.
+    pub fn tap(&mut self) {
+        for (number, drive) in (0..).zip(&mut self.drives) {
+            drive.queue_mut().tap(number);
+        }
+    }
+
+    /// Stops recording the block events of all drives.
+    pub fn untap(&mut self) {
+        for drive in &mut self.drives {
+            drive.queue_mut().untap();
+        }
+    }
+
+    /// Appends what the drives' queues have emitted since the last time.
+    pub fn take_events(&mut self, into: &mut Vec<QueueEvent>) {
+        for drive in &mut self.drives {
+            drive.queue_mut().take_events(into);
+        }
+    }
+
+    /// Simulated time since the machine was made.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Takes one of the detailed CPUs offline at that time, or brings it back. The last one stays online.
+    pub fn plan_online(&mut self, at: Time, cpu: u16, is: bool) {
+        self.events.put(at, Event::Online(cpu, is));
+    }
+
+    /// The CPUs' times, counters and topology, up to now; None: simple CPUs keep none.
+    pub fn processors(&mut self) -> Option<&Processors<Tag>> {
+        self.cpus.processors(self.now)
+    }
+
+    /// By drive: bios and requests by where they were worked on; none if the CPUs are simple.
+    pub fn completion_counters(&self) -> Vec<Counters> {
+        self.cpus.completion_counters()
+    }
+
+    /// The parts of the machine that phases have used so far: whatever else its file says made no difference.
+    pub fn touched(&self) -> &BTreeSet<KeyReader> {
+        &self.touched
+    }
+
+    /// Conservation and Little's law at every station.
+    pub fn check(&self) -> Result<(), Violation> {
+        let now = self.now;
+        for drive in &self.drives {
+            drive.check(now)?;
+        }
+        for mount in &self.mounts {
+            mount.check(now)?;
+        }
+        for on in self.filesystems.values() {
+            on.check(now)?;
+        }
+        if let Some(cache) = &self.cached.cache {
+            cache.check(now)?;
+        }
+        if let Some(swapping) = &self.swapping {
+            swapping.check(now)?;
+        }
+        self.cpus.check(now)
+    }
+
+    /// What happens next; it is that time from here on.
+    fn next_event(&mut self) -> Option<(Time, Event)> {
+        let of_cpus = self.cpus.next_event();
+        let (at, event) = match (of_cpus, self.events.next_at()) {
+            (Some(at), other) if other.is_none_or(|other| at <= other) => (at, Event::Cpus),
+            _ => self.events.take()?,
+        };
+        self.check_standstill(at);
+        self.look_at_switches();
+        self.now = at;
+        Some((at, event))
+    }
+
+    /// Anything is to come.
+    fn has_events(&mut self) -> bool {
+        !self.events.is_empty() || self.cpus.next_event().is_some()
+    }
+
+    fn handle(&mut self, now: Time, event: Event) {
+        match event {
+            Event::StopPoll => self.poll_stop(now),
+            Event::Cpus => {
+                self.cpus.advance(now);
+                self.follow_cpus(now);
+            }
+            Event::Reminder(reminder) => {
+                self.cpus.remind(now, reminder);
+                self.follow_cpus(now);
+            }
+            Event::Online(cpu, is) => self.cpus.set_online(now, cpu, is),
+            Event::Drive(drive) => {
+                self.drives[usize::from(drive)].event_came(now);
+                self.run_drive(now, usize::from(drive));
+            }
+            Event::Mount(mount) => self.run_mount(now, usize::from(mount)),
+            Event::Filesystem(drive) => self.run_filesystem(now, usize::from(drive)),
+            Event::Swapping => self.run_swapping(now),
+            Event::Wake(task) => {
+                self.progressed(now);
+                self.wake(now, task);
+            }
+            Event::Cache => self.run_cache(now),
+        }
+    }
+}

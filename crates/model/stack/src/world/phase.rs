@@ -1,0 +1,284 @@
+//! Phases: groups of jobs become tasks, run together, and are measured.
+
+use std::collections::VecDeque;
+
+use base::rng::stream;
+use base::usage::{Sample, Samples, Usage};
+use workload::assemble::GroupMeasured;
+use workload::job::{Job, JobError};
+use workload::phase::StopsWith;
+use workload::spec::JobSpec;
+
+use super::task::{Again, RunningJob, State, Task};
+use super::{Event, FileLayout, Path, Progress, World};
+use block_layer::{Counts, Priority, TaskId};
+use events::time::Time;
+use memory::cache::FileId;
+
+/// Jobs that share a thread.
+#[derive(Clone, Debug)]
+pub struct GroupSpec {
+    /// By which way its I/O goes.
+    pub path: Path,
+    /// The cgroup that it runs in; 0 is the root.
+    pub cgroup: u16,
+    /// Its I/O priority.
+    pub priority: Priority,
+    /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
+    pub cpus: Option<Vec<u16>>,
+    /// It polls for completions where the drive of its first file lets it.
+    pub polls: bool,
+    /// The jobs, at least one.
+    pub jobs: Vec<JobSpec>,
+}
+
+/// What starts together.
+#[derive(Clone, Debug)]
+pub struct PhaseSpec {
+    /// Groups, a task each.
+    pub groups: Vec<GroupSpec>,
+    /// The machine's files that the jobs' numbers mean.
+    pub files: Vec<FileId>,
+    /// I/O before this time is done but not measured.
+    pub warm_up_ns: Time,
+    /// Wanted width of one interval of the time series.
+    pub interval_ns: Time,
+    /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
+    /// others still have to write is written unmeasured.
+    pub ends_with_first: bool,
+    /// The jobs whose end stops the others; None: each goes on to its own end.
+    pub stops_with: Option<StopsWith>,
+    /// Seeds where tasks begin, the jitter of CPU costs and the times of mounts.
+    pub seed: u64,
+}
+
+impl PhaseSpec {
+    /// Of a phase without jobs of a load.
+    pub fn without_loads(seed: u64) -> PhaseSpec {
+        PhaseSpec {
+            groups: Vec::new(),
+            files: Vec::new(),
+            warm_up_ns: 0,
+            interval_ns: 1,
+            ends_with_first: false,
+            stops_with: None,
+            seed,
+        }
+    }
+}
+
+/// What runs on a machine at once, beside the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Jobs that read and write.
+    Load,
+    /// Threads that make files.
+    Metadata,
+    /// Processes that sort.
+    Sort,
+}
+
+impl Part {
+    /// For errors.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Part::Load => "reads and writes",
+            Part::Metadata => "threads that make files",
+            Part::Sort => "processes that sort",
+        }
+    }
+}
+
+const POLLING_REFUSED: &str =
+    "polled completion refused: the drive has no polled queue; waiting for interrupts";
+
+/// The phase under way.
+#[derive(Debug, Default)]
+pub(super) struct Phase {
+    /// Jobs count their time from here.
+    pub(super) start: Time,
+    pub(super) tasks_left: usize,
+    pub(super) files: Vec<FileId>,
+    pub(super) ends_with_first: bool,
+    /// Jobs whose end stops the others and that are not done yet.
+    pub(super) to_stop: usize,
+    /// The part whose end stops the others.
+    pub(super) stopper: Option<Part>,
+    /// The first job is done, and that ends the measured part.
+    pub(super) cut: bool,
+}
+
+/// What a phase came to.
+#[derive(Debug)]
+pub struct Results {
+    /// By task, in the order of the phase's groups.
+    pub groups: Vec<GroupMeasured>,
+    /// By drive, of all phases so far.
+    pub requests: Vec<Counts>,
+}
+
+/// Why a phase can't run on this machine.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PhaseError {
+    /// A job's specification is wrong.
+    #[error("job {name}: {error}")]
+    Job {
+        /// The job's name.
+        name: String,
+        /// Which key, and why.
+        error: String,
+    },
+    #[error(
+        "buffered I/O, and the machine has no memory for a page cache; give it [memory], or say direct = true"
+    )]
+    /// Buffered I/O on a machine without a page cache.
+    NoCache,
+}
+
+impl World {
+    /// A phase: a task for each group, all of which start together when the world runs. What phases before it left in
+    /// the cache, on the drives and in the queues is still there.
+    pub fn begin_phase(&mut self, spec: &PhaseSpec) -> Result<(), PhaseError> {
+        let sizes: Vec<u64> = spec
+            .files
+            .iter()
+            .map(|&file| self.files[file as usize].size_bytes)
+            .collect();
+        let tasks: Result<Vec<Task>, PhaseError> = (0..)
+            .zip(&spec.groups)
+            .map(|(number, group)| self.task_of(number, group, spec, &sizes))
+            .collect();
+        self.tasks = tasks?;
+        self.place_tasks(spec);
+        for mount in &mut self.mounts {
+            mount.reseed(spec.seed);
+        }
+        self.phase = Phase {
+            start: self.now,
+            tasks_left: self.tasks.len(),
+            files: spec.files.clone(),
+            ends_with_first: spec.ends_with_first,
+            stopper: None,
+            to_stop: spec.stops_with.as_ref().map_or(0, StopsWith::count),
+            cut: false,
+        };
+        self.progressed(self.now);
+        for number in 0..self.tasks.len() {
+            self.events
+                .put(self.phase.start, Event::Wake(number as TaskId));
+        }
+        Ok(())
+    }
+
+    fn task_of(
+        &self,
+        number: u64,
+        group: &GroupSpec,
+        phase: &PhaseSpec,
+        sizes: &[u64],
+    ) -> Result<Task, PhaseError> {
+        if group.path == Path::Buffered && self.cached.cache.is_none() {
+            return Err(PhaseError::NoCache);
+        }
+        let jobs: Result<Vec<RunningJob>, PhaseError> = group
+            .jobs
+            .iter()
+            .map(|spec| {
+                let job = Job::new(spec, sizes).map_err(|error: JobError| PhaseError::Job {
+                    name: spec.name.clone(),
+                    error: error.to_string(),
+                })?;
+                let stops = phase.stops_with.as_ref();
+                let stops = stops.is_some_and(|stops| stops.jobs.contains(&spec.name));
+                Ok(RunningJob::new(
+                    job,
+                    stops,
+                    phase.warm_up_ns,
+                    phase.interval_ns,
+                ))
+            })
+            .collect();
+        let polls = self.polled_drive(group, phase);
+        Ok(Task {
+            path: group.path,
+            group: group.cgroup,
+            priority: group.priority,
+            jobs: jobs?,
+            state: State::Asleep,
+            blocked: false,
+            polls,
+            naps_until: None,
+            resumes: false,
+            copies: None,
+            again: Again::No,
+            action: None,
+            completed: VecDeque::new(),
+            offered: VecDeque::new(),
+            to_reap: 0,
+            outstanding: 0,
+            jitter: stream(phase.seed, number),
+            used: Usage::default(),
+            samples: Samples::new(phase.warm_up_ns, phase.interval_ns),
+            notes: match polls {
+                None if group.polls => vec![POLLING_REFUSED.to_owned()],
+                _ => Vec::new(),
+            },
+        })
+    }
+
+    /// What the phase came to; its tasks are gone and have closed their files.
+    pub fn end_phase(&mut self) -> Results {
+        for task in 0..self.tasks.len() {
+            self.count_use(task as TaskId);
+        }
+        for file in self.phase.files.clone() {
+            let spec = &self.files[file as usize];
+            if let FileLayout::Allocated { .. } = spec.place {
+                self.with_allocator(spec.drive, |allocator| allocator.close(file));
+            }
+        }
+        let last = Sample {
+            at: self.elapsed_ns(),
+            thread: Usage::default(),
+            process: self.used,
+        };
+        Results {
+            groups: std::mem::take(&mut self.tasks)
+                .into_iter()
+                .map(|task| task.into_measured(last))
+                .collect(),
+            requests: self
+                .drives
+                .iter()
+                .map(|drive| drive.queue().counts())
+                .collect(),
+        }
+    }
+
+    /// Since the phase's start.
+    pub fn elapsed_ns(&self) -> Time {
+        self.now - self.phase.start
+    }
+
+    /// How far the phase's jobs have come together.
+    pub fn progress(&self) -> Progress {
+        let elapsed_ns = self.elapsed_ns();
+        let jobs = self.tasks.iter().flat_map(|task| &task.jobs);
+        // Who is stopped by others is as far as they are.
+        let stops_some = jobs.clone().any(|job| job.stops);
+        jobs.map(|job| Progress {
+            fraction: match stops_some && !job.stops {
+                true => Some(1.0),
+                false => job.progress(elapsed_ns),
+            },
+            ..job.done_so_far()
+        })
+        .reduce(|a, b| Progress {
+            ops: a.ops + b.ops,
+            bytes: a.bytes + b.bytes,
+            errors: a.errors + b.errors,
+            fraction: a.fraction.zip(b.fraction).map(|(a, b)| a.min(b)),
+        })
+        .unwrap_or_default()
+    }
+}
