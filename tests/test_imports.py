@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,3 +40,8 @@ def test_only_heavy_libraries_are_imported_inside_functions() -> None:
 def test_an_import_inside_a_function_is_found() -> None:
     text = "import os\n\ndef f():\n    import json\n    def g():\n        from iolab.base import toml\n"
     assert set(imports_in_functions(text)) == {(4, "json"), (6, "iolab")}
+
+
+def test_an_experiment_is_parsed_without_what_changes_machines() -> None:
+    code = "import sys, iolab.files.experiment; print([name for name in sys.modules if name.startswith('iolab.m')])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

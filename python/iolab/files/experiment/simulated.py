@@ -14,15 +14,17 @@ from iolab.base.errors import InputError
 from iolab.base.problem import Problems
 from iolab.base.renamed import renewed_key
 from iolab.domain import native_types as native
+from iolab.domain import simulated_machine
+from iolab.domain.control import CONTROLS
 from iolab.domain.experiment import CompiledWorkload, SimulatedMachine
 from iolab.domain.probe import Probes
+from iolab.domain.simulated_machine import InvalidMachine
 from iolab.domain.workload import KINDS
 from iolab.files import machine_file
 from iolab.files.experiment.setting import Setting
 from iolab.files.experiment.workloads import Workload
-from iolab.files.machine_file import Change, Changed, InvalidChange, InvalidMachine, MachineFile
+from iolab.files.machine_file import Change, Changed, InvalidChange, MachineFile
 from iolab.files.machine_file.machine_file import RENAMED_KEYS
-from iolab.machines.control import CONTROLS
 
 if TYPE_CHECKING:
     from iolab.base.toml import KeyPath, TomlTable
@@ -99,7 +101,7 @@ def check(
         InputError: the machine's file describes none, whatever the settings change.
     """
     try:
-        machine_file.check(machine.table)
+        simulated_machine.check(machine.table)
     except InvalidMachine as error:
         raise InputError(str(error), where=machine.where(error.path)) from None
     possible: dict[str, bool] = {}
@@ -116,7 +118,7 @@ def check(
             if setting.controls.get("drop_caches") and not machine_file.caches_files(phases):
                 what = f"the workload {workload.name} goes past the page cache, so nothing reads it; leave it out"
                 problems.add(("settings", setting.written_as, "drop_caches"), what)
-            table = machine_file.with_groups(changed.table, phases)
+            table = simulated_machine.with_groups(changed.table, phases)
             # The model says the same of equal machines, and most settings and workloads have equal ones.
             if (text := json.dumps(table)) not in possible:
                 possible[text] = _is_possible(table, changed, setting, workload, machine, problems)
@@ -258,9 +260,9 @@ def _is_possible(
     """Notes why not. A cell of the setting `affinity` that this kernel or these CPUs cannot do is no problem, as on a
     host: its trials are impossible, and the others run."""
     try:
-        machine_file.check(table)
+        simulated_machine.check(table)
     except InvalidMachine as error:
-        if error.is_of_cell and "affinity" in setting.controls and machine_file.is_detailed(table):
+        if error.is_of_cell and "affinity" in setting.controls and simulated_machine.is_detailed(table):
             return False
         if error.path[:1] == ("cgroups",):
             problems.add(("workloads", workload.written_as, "weights"), str(error))

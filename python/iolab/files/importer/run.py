@@ -19,11 +19,11 @@ from iolab.domain.metric import OPS, describe
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
 from iolab.files.importer.results import ImportedTrial, Results
-from iolab.files.store import imported, index, session, trial_file
+from iolab.files.store import imported, index, trial_file
 from iolab.files.store.directory import RunDirectory, create
 from iolab.files.store.event import RunStarted, TrialFinished
 from iolab.files.store.examine import Examination
-from iolab.files.store.journal import Journal
+from iolab.files.store.journal import FORMAT, Journal
 from iolab.files.store.read import RunData
 from iolab.files.store.state import RunState, describe_finished
 from iolab.files.store.trial_file import Stored, table_schema
@@ -119,7 +119,7 @@ def write(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> R
 def _started(results: Results) -> RunStarted:
     return {
         "event": "run_started",
-        "format": session.FORMAT,
+        "format": FORMAT,
         "seed": 0,
         "rounds": max((trial.round + 1 for trial in results.trials), default=0),
         "until_decided": False,

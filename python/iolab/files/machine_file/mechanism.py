@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from iolab import _native
+from iolab.domain.simulated_machine import cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
-from iolab.files.machine_file.check import cpu_count, is_detailed, scheduler_of, with_groups
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import iolab
 from iolab import _native
 from iolab.base.strict_json import JsonObject
-from iolab.files.store import directory, session
+from iolab.files.store import directory
+from iolab.files.store.journal import FORMAT
 from iolab.machines import model
 from iolab.machines.guest import describe as guest
 from iolab.machines.host import describe
+from iolab.machines.system import session
 from iolab.studies.run import origin
 from iolab.studies.run.reconcile import digest
 
@@ -43,7 +45,7 @@ def create(
     `iolab.studies.run.run`. InputError if the path is taken or can't be made."""
     first_event: RunStarted = {
         "event": "run_started",
-        "format": session.FORMAT,
+        "format": FORMAT,
         "seed": plan.seed,
         "rounds": goal.rounds,
         "until_decided": goal.until_decided,

@@ -1,44 +1,29 @@
-"""Controls of where a device's work is done besides the submitter: its interrupts, and the kernel's work queues."""
+"""Where a device's work is done besides the submitter: its interrupts, and the kernel's work queues."""
 
 from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
-from iolab.domain.trial.target import Reach
-from iolab.machines.control import kernel_file
-from iolab.machines.control.control import Applied, Context, Control, ModelKeys, queue_device
-from iolab.machines.control.cpu import cpu_numbers
+from iolab.machines.host.control import kernel_file
+from iolab.machines.host.control.applier import Applied, Applier, Context, queue_device
 from iolab.machines.system import interrupt
 
 if TYPE_CHECKING:
     from iolab.machines.system.undo import UndoJournal
 
-VALUES = "a list of CPU numbers, one number, or a string like '0-3,5'"
 
-
-class IrqCpus(Control):
-    """/proc/irq/N/smp_affinity_list of each vector of the device's requests. A simulated drive has one interrupt."""
-
-    reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
-    takes_list: ClassVar[bool] = True
-
-    @override
-    def validate(self, value: Any) -> list[int]:
-        return cpu_numbers(self, value)
-
-    @override
-    def on_model(self, value: list[int], drives: int) -> ModelKeys:
-        return {("drives", str(drive), "interrupt_cpu"): value[drive % len(value)] for drive in range(drives)}
+class IrqCpus(Applier):
+    """/proc/irq/N/smp_affinity_list of each vector of the device's requests."""
 
     @override
     def apply(self, context: Context, value: list[int]) -> Applied:
-        disk = queue_device(self, context)
+        disk = queue_device(self.name, context)
         found = interrupt.interrupts_of(disk)
         if not found:
             raise MachineError(
@@ -61,15 +46,8 @@ class IrqCpus(Control):
         )
 
 
-class WorkqueueCpus(Control):
+class WorkqueueCpus(Applier):
     """/sys/devices/virtual/workqueue/cpumask: unbound work of the whole machine, that of loop devices included."""
-
-    reach: ClassVar[frozenset[Reach]] = frozenset({"machine"})
-    takes_list: ClassVar[bool] = True
-
-    @override
-    def validate(self, value: Any) -> list[int]:
-        return cpu_numbers(self, value)
 
     @override
     def apply(self, context: Context, value: list[int]) -> Applied:
@@ -91,18 +69,4 @@ def pin_workqueues(name: str, cpus: list[int], undo: UndoJournal) -> Applied:
     return Applied(before, applied, done.notes)
 
 
-CONTROLS: tuple[Control, ...] = (
-    IrqCpus(
-        "irq_cpus",
-        "CPUs that the interrupts of the device's requests go to. Interrupts that the kernel manages (NVMe) cannot be "
-        "moved, and a loop device has none. The drives of a simulated machine take one each, in turn.",
-        values=VALUES,
-        example="[0]",
-    ),
-    WorkqueueCpus(
-        "workqueue_cpus",
-        "CPUs of the kernel's unbound workqueues, which do a loop device's I/O; machine-wide.",
-        values=VALUES,
-        example="[1]",
-    ),
-)
+APPLIERS: tuple[Applier, ...] = (IrqCpus("irq_cpus"), WorkqueueCpus("workqueue_cpus"))

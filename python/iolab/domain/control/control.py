@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab.base import plain_text
@@ -14,10 +12,7 @@ from iolab.base.errors import InputError, MachineError
 from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
-    from iolab.domain.trial import Phase, Trial
-    from iolab.machines.system.block import BlockDevice
-    from iolab.machines.system.cgroup import Cgroup
-    from iolab.machines.system.undo import UndoJournal
+    from iolab.domain.trial import Trial
 
 ModelKeys = Mapping[tuple[str, ...], Any]
 """Paths of keys in a simulated machine's file, such as ("drives", "0", "queue", "nr_requests"), with their values."""
@@ -37,27 +32,6 @@ class UnsupportedSetting(MachineError):
 
 
 @dataclass(frozen=True)
-class Context:
-    """What a control acts on while a trial is prepared."""
-
-    label: str
-    """The target as a user knows it."""
-    device: BlockDevice | None
-    """Whose queue the I/O goes through."""
-    undo: UndoJournal
-    until_end: ExitStack = field(default_factory=ExitStack)
-    """Left when the trial ends: for what the kernel itself takes back from a process that dies."""
-    before_undo: ExitStack = field(default_factory=ExitStack)
-    """Left before anything is taken back: for processes that would be in its way."""
-    groups: dict[str, Cgroup] = field(default_factory=dict)
-    """Control groups that the trial's process joins for measured phases, by their hierarchy's root."""
-    notes: list[str] = field(default_factory=list)
-    """Of the trial: for what is known only when it is over."""
-    path: Path = Path("/")
-    """The target's directory, file or device."""
-
-
-@dataclass(frozen=True)
 class Range:
     """What is worth trying of a control that takes any number. `log`: each value twice the one before."""
 
@@ -66,17 +40,9 @@ class Range:
     log: bool = False
 
 
-@dataclass(frozen=True)
-class Applied:
-    """Values as the kernel shows them, read back after the change."""
-
-    before: Any
-    applied: Any
-    notes: tuple[str, ...] = ()
-
-
 class Control(ABC):
-    """`validate` needs no machine; then a control either amends the trial, or applies itself to the device, or both."""
+    """Says what a setting may give, and what it is to a trial, to a simulated machine's file and to a guest's kernel.
+    What changes this machine is in machines/host/control, under the same name."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset()
     """What it changes that other runs share: the device's queue, so it is applied to each of the target's devices, or
@@ -137,31 +103,10 @@ class Control(ABC):
     def on_guest(self, value: Any) -> GuestFiles | None:
         """What is written in a guest machine before its phases. Nothing: the control amends the trial, or the machine.
         None: it has no meaning there, or none yet."""
-        return [] if type(self).apply is Control.apply else None
-
-    def apply(self, context: Context, value: Any) -> Applied | None:
-        """Changes the machine, journaled first; None when there is nothing to change.
-
-        Raises:
-            MachineError: it cannot be changed here; names what would make it possible.
-            InputError: the kernel knows no such value.
-        """
         return None
-
-    def place(self, phases: Sequence[Phase], applied: Any) -> Sequence[Phase]:
-        """The phases with what was only known once the control was applied.
-
-        Raises:
-            UnsupportedSetting: one of them cannot be run so.
-        """
-        return phases
 
     def axis(self, path: tuple[str, ...], value: Any) -> str | None:
         """How a matrix's member is named after one value of this control; None: as any other key."""
-        return None
-
-    def read(self, context: Context) -> Any:
-        """The value in force, None where there is none."""
         return None
 
     def expected(self, value: Any) -> InputError:
@@ -184,17 +129,6 @@ def whole_number(control: Control, value: Any, *, at_least: int, at_most: int | 
     if at_most is not None and value > at_most:
         raise control.expected(value)
     return value
-
-
-def queue_device(control: Control, context: Context) -> BlockDevice:
-    """The disk whose queue the target's I/O goes through. InputError where there is none."""
-    if context.device is None:
-        raise InputError(
-            f"{control.name}: this target has no block device of its own (tmpfs, overlay or network filesystem)",
-            where=context.label,
-            remedy='use [target] kind = "scratch", or a directory on a disk',
-        )
-    return context.device.disk
 
 
 def of_each_drive(drives: int, *key: str, value: Any) -> ModelKeys:

@@ -1,4 +1,4 @@
-"""Controls of how the CPUs idle and how fast they run.
+"""How the CPUs idle and how fast they run.
 
 Sources: Documentation/admin-guide/pm/cpuidle.rst and cpufreq.rst, Documentation/power/pm_qos_interface.rst.
 """
@@ -8,31 +8,19 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
-from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from iolab.base.errors import MachineError, unknown
-from iolab.domain.trial.target import Reach
-from iolab.machines.control import kernel_file
-from iolab.machines.control.control import Applied, Context, Control, whole_number
+from iolab.machines.host.control import kernel_file
+from iolab.machines.host.control.applier import Applied, Applier, Context
 from iolab.machines.system import block
 
 DMA_LATENCY = Path("/dev/cpu_dma_latency")
-MACHINE: frozenset[Reach] = frozenset({"machine"})
 
 
-class IdleStatesDisabled(Control):
+class IdleStatesDisabled(Applier):
     """cpuidle/state*/disable of every CPU."""
-
-    reach: ClassVar[frozenset[Reach]] = MACHINE
-    takes_list: ClassVar[bool] = True
-
-    @override
-    def validate(self, value: Any) -> list[str]:
-        if not isinstance(value, list) or not all(isinstance(name, str) and name.strip() for name in value):
-            raise self.expected(value)
-        return list(dict.fromkeys(value))
 
     def apply(self, context: Context, value: list[str]) -> Applied:
         """All states are put as asked: those that `value` leaves out are enabled."""
@@ -47,12 +35,8 @@ class IdleStatesDisabled(Control):
         return Applied(before, _disabled(states))
 
 
-class IdleLatencyMax(Control):
+class IdleLatencyMax(Applier):
     """/dev/cpu_dma_latency, open for the trial: the kernel forgets the demand with the file's last user."""
-
-    @override
-    def validate(self, value: Any) -> int:
-        return whole_number(self, value, at_least=0, at_most=2**31 - 1)
 
     @override
     def apply(self, context: Context, value: int) -> Applied:
@@ -76,16 +60,8 @@ class IdleLatencyMax(Control):
             return None
 
 
-class Governor(Control):
+class Governor(Applier):
     """cpufreq/scaling_governor of every CPU."""
-
-    reach: ClassVar[frozenset[Reach]] = MACHINE
-
-    @override
-    def validate(self, value: Any) -> str:
-        if not isinstance(value, str) or not value.isidentifier():
-            raise self.expected(value)
-        return value
 
     @override
     def apply(self, context: Context, value: str) -> Applied:
@@ -101,16 +77,8 @@ class Governor(Control):
         )
 
 
-class Boost(Control):
+class Boost(Applier):
     """cpufreq/boost, or its opposite intel_pstate/no_turbo."""
-
-    reach: ClassVar[frozenset[Reach]] = MACHINE
-
-    @override
-    def validate(self, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self.expected(value)
-        return value
 
     @override
     def apply(self, context: Context, value: bool) -> Applied:
@@ -147,31 +115,9 @@ def _lacking(control: str, what: str, path: str) -> MachineError:
     )
 
 
-CONTROLS: tuple[Control, ...] = (
-    IdleStatesDisabled(
-        "cpu_idle_states_disabled",
-        "Idle states that no CPU may enter, by the names in cpuidle/state*/name; an empty list enables all.",
-        values="a list of names",
-        example='["C6"]',
-    ),
-    IdleLatencyMax(
-        "cpu_idle_latency_us_max",
-        "Longest time that a CPU may take to wake up: deeper idle states are not entered. Held through "
-        "/dev/cpu_dma_latency while the trial runs.",
-        values="a whole number",
-        unit="us",
-        example="20",
-    ),
-    Governor(
-        "cpu_governor",
-        "Frequency governor of every CPU.",
-        values="a name as in cpufreq/scaling_available_governors",
-        example='"performance"',
-    ),
-    Boost(
-        "cpu_boost",
-        "Whether CPUs may run above their nominal frequency.",
-        values="true or false",
-        example="true",
-    ),
+APPLIERS: tuple[Applier, ...] = (
+    IdleStatesDisabled("cpu_idle_states_disabled"),
+    IdleLatencyMax("cpu_idle_latency_us_max"),
+    Governor("cpu_governor"),
+    Boost("cpu_boost"),
 )

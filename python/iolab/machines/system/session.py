@@ -5,11 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-FORMAT = 2
-"""2: the journal's lines have checksums."""
-FORMATS = (1, FORMAT)
-"""Those that are read, and gone on with."""
-
 
 def boot_id() -> str:
     """The kernel's name for this boot; empty where it shows none."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
 
 from iolab.base import cpu_list
-from iolab.base.errors import MachineError
-from iolab.machines.control.control import Applied, Context, Control, GuestFiles, ModelKeys
+from iolab.domain.control.control import Control, GuestFiles, ModelKeys
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
@@ -38,17 +36,6 @@ class Cpus(Control):
     def amend(self, trial: Trial, value: list[int]) -> Trial:
         phases = [phase.on_cpus(value) for phase in trial.phases]
         return trial.model_copy(update={"phases": phases})
-
-    @override
-    def apply(self, context: Context, value: list[int]) -> Applied:
-        allowed = sorted(os.sched_getaffinity(0))
-        missing = [cpu for cpu in value if cpu not in allowed]
-        if missing:
-            raise MachineError(
-                f"cpus: CPU {cpu_list.text(missing)} is not available here",
-                remedy=f"choose from {cpu_list.text(allowed)}",
-            )
-        return Applied(allowed, value)
 
 
 def cpu_numbers(control: Control, value: Any) -> list[int]:

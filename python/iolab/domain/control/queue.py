@@ -5,9 +5,7 @@ Source: the kernel's Documentation/ABI/stable/sysfs-block.
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,37 +13,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing_extensions import override
 
 from iolab import _native
-from iolab.base.errors import InputError, MachineError, unknown
+from iolab.base.errors import InputError
 from iolab.base.quantity import parse_duration_ns
-from iolab.domain.trial.target import Reach
-from iolab.machines.control import kernel_file
-from iolab.machines.control.control import (
-    Applied,
-    Context,
+from iolab.domain.control.control import (
     Control,
     GuestFiles,
     ModelKeys,
     Range,
     of_each_drive,
-    queue_device,
     whole_number,
 )
-from iolab.machines.system import scheduler
-from iolab.machines.system.action import WriteFile
-from iolab.machines.system.block import shown
+from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
-    from iolab.machines.system.block import BlockDevice
-    from iolab.machines.system.undo import UndoJournal
+    pass
 
 TUNABLE_UNIT_NS: dict[str, int] = json.loads(_native.time_tunables_ns())
 """What one unit of a time tunable is, of schedulers that the model knows (crates/block-layer/src/scheduler/spec)."""
-
-
-GONE = {"cfq": "bfq", "noop": "none", "anticipatory": "mq-deadline", "as": "mq-deadline"}
-"""Schedulers of single-queue block devices -> what stands in their place."""
-FIRST_WITHOUT = (5, 0)
-"""The first kernel without single-queue block devices (anticipatory left earlier, with 2.6.33)."""
 
 
 class QueueFile(Control):
@@ -78,15 +62,6 @@ class QueueFile(Control):
     def on_guest(self, value: int) -> GuestFiles:
         return [(f"{{queue}}/{self.name}", str(value))]
 
-    @override
-    def read(self, context: Context) -> str | None:
-        path = queue_device(self, context).queue / self.name
-        return shown(path) if path.exists() else None
-
-    @override
-    def apply(self, context: Context, value: int) -> Applied:
-        return kernel_file.write(self.name, queue_device(self, context).queue / self.name, str(value), context.undo)
-
 
 class Scheduler(Control):
     """The I/O scheduler and its tunables, any file of queue/iosched."""
@@ -115,33 +90,6 @@ class Scheduler(Control):
         tunables = [(f"{{queue}}/iosched/{name}", given) for name, given in value.items() if name != "name"]
         return [("{queue}/scheduler", value["name"]), *tunables]
 
-    @override
-    def read(self, context: Context) -> dict[str, str]:
-        device = queue_device(self, context)
-        tunables = {name: shown(device.queue / "iosched" / name) for name in scheduler.tunables(device)}
-        return {"name": shown(device.queue / "scheduler"), **tunables}
-
-    @override
-    def apply(self, context: Context, value: dict[str, str]) -> Applied:
-        device = queue_device(self, context)
-        before = self.read(context)
-        if value["name"] == before["name"]:
-            _journal_tunables(device, before, context.undo)
-        _switch_scheduler(device, value["name"], context.undo)
-        notes: list[str] = []
-        for name, wanted in value.items():
-            if name != "name":
-                notes += self._write_tunable(device, value["name"], name, wanted, context.undo)
-        return Applied(before, self.read(context), tuple(notes))
-
-    def _write_tunable(
-        self, device: BlockDevice, scheduler_name: str, name: str, wanted: str, undo: UndoJournal
-    ) -> tuple[str, ...]:
-        known = scheduler.tunables(device)
-        if name not in known:
-            raise InputError(unknown(f"tunable {name!r} of scheduler {scheduler_name}", name, known), where="scheduler")
-        return kernel_file.write(f"scheduler.{name}", device.queue / "iosched" / name, wanted, undo).notes
-
     def _tunable(self, name: str, value: Any) -> str:
         if not re.fullmatch(r"\w+", name):
             raise InputError(f"scheduler: a tunable cannot be named {name!r}", remedy="see the files of queue/iosched")
@@ -166,40 +114,6 @@ class Scheduler(Control):
         if duration_ns % unit_ns:
             raise InputError(f"scheduler.{name} is {text!r}, expected a multiple of {unit_ns} ns: the kernel's unit")
         return str(duration_ns // unit_ns)
-
-
-def _journal_tunables(device: BlockDevice, before: Mapping[str, str], undo: UndoJournal) -> None:
-    """All of them: some change others (BFQ's strict_guarantees raises slice_idle, block/bfq-iosched.c)."""
-    for name, value in before.items():
-        if name != "name":
-            undo.before(WriteFile(str(device.queue / "iosched" / name), value))
-
-
-def _kernel_before(version: tuple[int, int]) -> bool:
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", os.uname().release)
-    return found is not None and (int(found[1]), int(found[2])) < version
-
-
-def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None:
-    path = device.queue / "scheduler"
-    kernel_file.check_writable("scheduler", path)
-    try:
-        scheduler.switch(device, name, undo)
-    except OSError as error:
-        there = scheduler.available(device)
-        if error.errno not in (errno.EINVAL, errno.ENOENT) or name in there:
-            raise MachineError(f"the kernel refuses {name}: {error.strerror}", where=str(path)) from error
-        if name in GONE and not _kernel_before(FIRST_WITHOUT):
-            raise MachineError(
-                f"{name} left the kernel with {'.'.join(map(str, FIRST_WITHOUT))}; here are {', '.join(there)}",
-                where=str(path),
-                remedy=f'its successor: scheduler = "{GONE[name]}"; or simulate it: --machine model:NAME',
-            ) from error
-        raise MachineError(
-            unknown(f"scheduler {name!r}", name, there), where=str(path), remedy=f"or load it: sudo modprobe {name}"
-        ) from error
-    if shown(path) != name:
-        raise MachineError(f"the kernel keeps {shown(path)} although {name} was written", where=str(path))
 
 
 CONTROLS: tuple[Control, ...] = (

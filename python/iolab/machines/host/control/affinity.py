@@ -1,63 +1,34 @@
-"""The control of where application, queueing and completion happen; `cell.py` says what is possible."""
+"""Where application, queueing and completion happen on this machine; `domain/control/cell.py` says what is possible."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
-from iolab.domain.trial.target import Reach
-from iolab.machines.control import cell, kernel_file
-from iolab.machines.control.control import (
-    Applied,
-    Context,
-    Control,
-    ModelKeys,
-    UnsupportedSetting,
-    of_each_drive,
-    queue_device,
-)
-from iolab.machines.control.interrupt import pin_workqueues
+from iolab.domain.control import cell
+from iolab.domain.control.control import UnsupportedSetting
+from iolab.machines.host.control import kernel_file
+from iolab.machines.host.control.applier import Applied, Applier, Context, queue_device
+from iolab.machines.host.control.interrupt import pin_workqueues
 from iolab.machines.system import interrupt
 
 if TYPE_CHECKING:
+    from iolab.domain.control.cell import Part
     from iolab.domain.trial import Phase
-    from iolab.machines.control.cell import Part
     from iolab.machines.system.block import BlockDevice
 
 
-class Affinity(Control):
-    """The CPUs on which an application, its requests' queueing and their completion run: A, Q and C."""
-
-    reach: ClassVar[frozenset[Reach]] = frozenset({"queue", "machine"})
-
-    def validate(self, value: Any) -> dict[str, Part]:
-        """The cell that the value names: for each part a CPU's number or a word (`cell.WORDS`), letters made words.
-        InputError otherwise."""
-        if not isinstance(value, Mapping) or set(value) != set(cell.PARTS):
-            raise self.expected(value)
-        parts = {name: _word(value[name]) for name in cell.PARTS}
-        if not all(_is_part(part) for part in parts.values()) or parts["application"] == "application":
-            raise self.expected(value)
-        return parts
-
-    def axis(self, path: tuple[str, ...], value: Any) -> str | None:
-        """How a matrix labels a part: `A=X` for an application on any other CPU; None for what is no part."""
-        if len(path) != 2 or path[1] not in cell.PARTS:
-            return None
-        return f"{cell.PARTS[path[1]]}={cell.letter(_word(value))}"
-
-    def on_model(self, value: dict[str, Part], drives: int) -> ModelKeys:
-        """The words as they are: what is elsewhere, the model knows from its CPUs' topology."""
-        return of_each_drive(drives, "affinity", value=value)
+class Affinity(Applier):
+    """Pins the application, its queueing and its completion: by CPU masks, io_uring's thread and rq_affinity."""
 
     @override
     def apply(self, context: Context, value: dict[str, Part]) -> Applied:
-        disk = queue_device(self, context)
+        disk = queue_device(self.name, context)
         allowed = sorted(os.sched_getaffinity(0))
         notes: tuple[str, ...] = ()
         if interrupt.completes_in_threads(disk):
@@ -100,14 +71,6 @@ class Affinity(Control):
         return cpu, (f"affinity: the loop device's threads, like all unbound work, are kept on CPU {cpu} meanwhile",)
 
 
-def _word(part: Any) -> Any:
-    return cell.LETTERS.get(part, part) if isinstance(part, str) else part
-
-
-def _is_part(part: Any) -> bool:
-    return part in cell.WORDS or (isinstance(part, int) and not isinstance(part, bool) and part >= 0)
-
-
 def _interrupt_cpu(disk: BlockDevice) -> int:
     try:
         cpus = interrupt.completing_cpus(disk)
@@ -121,14 +84,4 @@ def _interrupt_cpu(disk: BlockDevice) -> int:
     return cpus[0]
 
 
-CONTROLS: tuple[Control, ...] = (
-    Affinity(
-        "affinity",
-        "Where the application runs (A), requests are queued (Q) and complete (C). Lists make the matrix; cells that "
-        "the device cannot do are left out, with the reason: docs/reference/affinity.md.",
-        values='a table { application, queue, completion }, each a CPU number, "application" (A), "interrupt" (I) or '
-        '"other" (X)',
-        example='{ application = "other", queue = "application", completion = "interrupt" }',
-        excludes=("cpus", "rq_affinity"),
-    ),
-)
+APPLIERS: tuple[Applier, ...] = (Affinity("affinity"),)

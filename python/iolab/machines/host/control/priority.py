@@ -1,4 +1,4 @@
-"""Controls of how urgent the load's I/O and its threads are.
+"""How urgent the load's I/O and its threads are.
 
 They are set on the process that runs the trial before any phase starts, and its threads and children inherit them:
 engine, metadata loads, commands and fio alike. The priority is the process's own, so the kernel takes it back with the
@@ -10,15 +10,13 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from typing_extensions import override
 
 from iolab.base.errors import MachineError
-from iolab.machines.control.control import Applied, Context, Control, ModelKeys
+from iolab.machines.host.control.applier import Applied, Applier, Context
 
 CLASSES = {"none": 0, "rt": 1, "be": 2, "idle": 3}
 LEVELS = 8
@@ -28,23 +26,11 @@ _SYSCALLS = {"x86_64": (251, 252), "aarch64": (30, 31), "riscv64": (30, 31)}
 """ioprio_set and ioprio_get, which the C library does not wrap."""
 AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
 """1: each session is a group, and CPU time is shared out among groups first (sched(7))."""
-_NICE_RANGE = range(-20, 20)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class IoPriority(Control):
+class IoPriority(Applier):
     """The I/O class and level of the jobs' threads (ioprio_set(2))."""
-
-    def validate(self, value: Any) -> str:
-        """`"be/7"`, `"be"` (level 4, the kernel's default), `"idle"`."""
-        match = re.fullmatch(r"(rt|be)(?:/([0-7]))?|idle", value) if isinstance(value, str) else None
-        if match is None:
-            raise self.expected(value)
-        return "idle" if value == "idle" else f"{match.group(1)}/{match.group(2) or 4}"
-
-    @override
-    def on_model(self, value: str, drives: int) -> ModelKeys:
-        return {("io_priority",): value}
 
     @override
     def apply(self, context: Context, value: str) -> Applied:
@@ -58,14 +44,8 @@ class IoPriority(Control):
         return _words(_io_priority())
 
 
-class Nice(Control):
+class Nice(Applier):
     """The nice value of the jobs' threads (setpriority(2))."""
-
-    @override
-    def validate(self, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value not in _NICE_RANGE:
-            raise self.expected(value)
-        return value
 
     @override
     def apply(self, context: Context, value: int) -> Applied:
@@ -137,18 +117,4 @@ def _give_back_nice(nice: int) -> None:
         os.setpriority(os.PRIO_PROCESS, 0, nice)
 
 
-CONTROLS: tuple[Control, ...] = (
-    IoPriority(
-        "io_priority",
-        "Class and level of the load's I/O: rt before be before idle, level 0 before 7. Honoured by bfq, and its class "
-        "by mq-deadline; rt needs root.",
-        values='"rt/0" to "rt/7", "be/0" to "be/7", or "idle"',
-        example='"be/7"',
-    ),
-    Nice(
-        "nice",
-        "Niceness of the load's threads and processes: -20 first, 19 last; below 0 needs root.",
-        values="a whole number from -20 to 19",
-        example="10",
-    ),
-)
+APPLIERS: tuple[Applier, ...] = (IoPriority("io_priority"), Nice("nice"))

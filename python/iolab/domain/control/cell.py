@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from iolab.base import cpu_list
-from iolab.machines.control.control import UnsupportedSetting
+from iolab.domain.control.control import UnsupportedSetting
 
 Part = int | str
 """A CPU's number, or one of `WORDS`."""

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
-from iolab.machines.control.control import Control, GuestFiles, ModelKeys, of_each_drive
+from iolab.domain.control.control import Control, GuestFiles, ModelKeys, of_each_drive
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial

@@ -1,10 +1,4 @@
-"""Controls that limit the load by a control group of its own: I/O of the target's devices, CPU time.
-
-The process that runs the trial is in the group during measured phases only, with its threads and all that it starts;
-files are laid out without limits. The group is journaled before it is made, and removed after the trial. Sources: the
-kernel's Documentation/admin-guide/cgroup-v1/blkio-controller.rst, cgroup-v2.rst ("io.max", "cpu.max") and
-Documentation/scheduler/sched-bwc.rst.
-"""
+"""Controls that limit the load by a control group of its own: I/O of the target's devices, CPU time."""
 
 from __future__ import annotations
 
@@ -14,27 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab.base.errors import InputError, nearest
 from iolab.base.quantity import parse_rate
-from iolab.machines.control.control import Applied, Context, Control, queue_device
-from iolab.machines.system import cgroup
+from iolab.domain.control.control import Control
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
     from iolab.domain.trial.target import Reach
-    from iolab.machines.system.cgroup import Cgroup
-
-NAME = "limit"
 CPU_PERIOD_US = 100_000
 CPU_QUOTA_MIN_US = 1_000
 """The kernel takes no less (kernel/sched/core.c)."""
 CPUS_MAX = 4096
 
-FILES = {
-    "read": ("blkio.throttle.read_bps_device", "rbps"),
-    "write": ("blkio.throttle.write_bps_device", "wbps"),
-    "read_iops": ("blkio.throttle.read_iops_device", "riops"),
-    "write_iops": ("blkio.throttle.write_iops_device", "wiops"),
-}
-"""By key: the file of version 1, and the word in io.max of version 2."""
+LIMITS = ("read", "write", "read_iops", "write_iops")
 
 
 class Limit(Control):
@@ -49,21 +33,9 @@ class Limit(Control):
             )
         return trial
 
-    def _group(self, context: Context, v1: str, v2: str) -> Cgroup:
-        """The trial's own group in the hierarchy of the controller, made when first asked for."""
-        hierarchy = cgroup.find(v1, v2)
-        if hierarchy is None:
-            raise cgroup.missing(self.name, v1, v2)
-        made = context.groups.get(str(hierarchy.root))
-        if made is None:
-            made = context.groups[str(hierarchy.root)] = cgroup.make(hierarchy, NAME, context.undo)
-        elif hierarchy.version == 2:
-            cgroup.enable(hierarchy, context.undo)
-        return made
-
 
 class IoMax(Limit):
-    """Bytes and operations per second, by key (`FILES`)."""
+    """Bytes and operations per second, by key (`LIMITS`)."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
     """So that it is applied to each of the target's devices."""
@@ -74,26 +46,12 @@ class IoMax(Limit):
             raise self.expected(value)
         found: dict[str, int] = {}
         for key, given in value.items():
-            if key not in FILES:
-                close = nearest(str(key), FILES)
-                hint = f"did you mean {close}?" if close else f"it has {', '.join(FILES)}"
+            if key not in LIMITS:
+                close = nearest(str(key), LIMITS)
+                hint = f"did you mean {close}?" if close else f"it has {', '.join(LIMITS)}"
                 raise InputError(f"{self.name}: unknown key {str(key)!r}", remedy=hint)
             found[key] = _operations(self, key, given) if key.endswith("iops") else _rate(self, key, given)
         return found
-
-    def apply(self, context: Context, value: dict[str, int]) -> Applied:
-        """Makes the group and writes its limits for the target's device. MachineError where the kernel has none."""
-        device = queue_device(self, context)
-        group = self._group(context, "blkio", "io")
-        number = ":".join(map(str, device.number))
-        if group.version == 2:
-            group.set("io.max", f"{number} {' '.join(f'{FILES[key][1]}={limit}' for key, limit in value.items())}")
-        else:
-            for key, limit in value.items():
-                group.set(FILES[key][0], f"{number} {limit}")
-        notes = () if group.owns_buffered_writes else (_BUFFERED,)
-        limits_writes = any(key.startswith("write") for key in value)
-        return Applied(None, {**value, "cgroup": group.version}, notes if limits_writes else ())
 
 
 class CpuQuota(Limit):
@@ -108,23 +66,6 @@ class CpuQuota(Limit):
         if not CPU_QUOTA_MIN_US / CPU_PERIOD_US <= value <= CPUS_MAX:
             raise self.expected(value)
         return float(value)
-
-    def apply(self, context: Context, value: float) -> Applied:
-        """Makes the group and writes its quota. MachineError where the kernel has none."""
-        group = self._group(context, "cpu", "cpu")
-        quota_us = round(value * CPU_PERIOD_US)
-        if group.version == 2:
-            group.set("cpu.max", f"{quota_us} {CPU_PERIOD_US}")
-        else:
-            group.set("cpu.cfs_period_us", str(CPU_PERIOD_US))
-            group.set("cpu.cfs_quota_us", str(quota_us))
-        return Applied(None, {"cpus": quota_us / CPU_PERIOD_US, "cgroup": group.version})
-
-
-_BUFFERED = (
-    "io_max: buffered writes reach the device from the kernel's own threads, which this group does not limit: that "
-    "takes version 2 of control groups with the controllers io and memory"
-)
 
 
 def _rate(control: Control, key: str, given: Any) -> int:

@@ -1,4 +1,4 @@
-"""A command that runs beside the load: a noisy neighbour, a backup, a monitor.
+"""Runs a command beside the load.
 
 It starts before the trial's first phase, before any limit or priority of the load, and is killed with all that it
 started before anything is restored. It is the first process of a PID namespace that dies with the trial's process, so
@@ -8,24 +8,17 @@ that a kill -9 of iolab ends it too, and it has nothing to be journaled.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from iolab.base.plain_text import clipped, is_one_line
-from iolab.machines.control.control import Applied, Context, Control
+from iolab.base.plain_text import clipped
+from iolab.machines.host.control.applier import Applied, Applier, Context
 from iolab.machines.system import shell
 
 SAID_MAX = 200
 """Characters of its last line that a note quotes."""
 
 
-class Background(Control):
-    """A shell command, as text."""
-
-    def validate(self, value: Any) -> str:
-        """The command without spaces around it. InputError for what is no text on one line."""
-        if not isinstance(value, str) or not value.strip() or not is_one_line(value):
-            raise self.expected(value)
-        return value.strip()
+class Background(Applier):
+    """Starts the shell command, and kills it."""
 
     def apply(self, context: Context, value: str) -> Applied:
         """Starts it; it is killed before the journal is undone. MachineError without root or unshare."""
@@ -50,12 +43,4 @@ def _end(beside: shell.Beside, notes: list[str]) -> None:
     notes.append(f"background: the command {how} before the trial was over{said}")
 
 
-CONTROLS: tuple[Control, ...] = (
-    Background(
-        "background",
-        "A shell command that runs beside the load, from before the first phase to the trial's end, when it is killed "
-        "with all that it started; needs root. It finds TARGET and DEVICE, and starts in the target's directory.",
-        values="a shell command on one line",
-        example='"while :; do dd if=/dev/zero of=other bs=1M count=64 conv=fsync; done"',
-    ),
-)
+APPLIERS: tuple[Applier, ...] = (Background("background"),)

@@ -5,20 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.trial.target import Reach
-from iolab.machines.control import (
+from iolab.domain.control import (
     affinity,
     background,
     cache,
     cpu,
     filesystem,
     interrupt,
-    kernel_file,
     limit,
     model,
     power,
@@ -26,21 +23,19 @@ from iolab.machines.control import (
     queue,
     writeback,
 )
-from iolab.machines.control.control import Applied, Context, Control, UnsupportedSetting
+from iolab.domain.control.control import Control, UnsupportedSetting
+from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
-    from iolab.domain.trial import Phase, Trial
+    from iolab.domain.trial import Trial
 
 __all__ = [
     "CONTROLS",
-    "Applied",
-    "Context",
     "Control",
     "UnsupportedSetting",
     "amend",
-    "apply",
-    "place",
-    "reaches",
+    "in_order",
+    "reach",
     "settings_table",
     "validate",
 ]
@@ -69,42 +64,10 @@ def amend(trial: Trial) -> Trial:
     Raises:
         InputError: a control has no meaning for the trial's target.
     """
-    for control, value in _in_order(trial.controls):
+    for control, value in in_order(trial.controls):
         if trial.model is None or not control.on_model(value, trial.target.devices):  # else the trial's model has it
             trial = control.amend(trial, value)
     return trial
-
-
-def apply(controls: Mapping[str, Any], *contexts: Context) -> dict[str, Applied]:
-    """Changes the machine, each change journaled first. By control name, what was changed.
-
-    Args:
-        contexts: one for each of the target's devices; what is not a matter of devices is changed once.
-
-    Raises:
-        MachineError, InputError: see `Control.apply`; what was changed before is in the journal.
-        UnsupportedSetting: this device or kernel has no such thing.
-    """
-    changed = {}
-    for control, value in _in_order(controls):
-        chosen = contexts if "queue" in control.reach else contexts[:1]
-        with _naming(control):
-            changes = [(context.label, control.apply(context, value)) for context in chosen]
-        made = [(label, change) for label, change in changes if change is not None]
-        if made:
-            changed[control.name] = kernel_file.together(made)
-    return changed
-
-
-def place(phases: Sequence[Phase], applied: Mapping[str, Applied]) -> Sequence[Phase]:
-    """The phases with what was only known once the controls were applied.
-
-    Raises UnsupportedSetting as `Control.place`.
-    """
-    for name, change in applied.items():
-        with _naming(CONTROLS[name]):
-            phases = CONTROLS[name].place(phases, change.applied)
-    return phases
 
 
 def reach(controls: Mapping[str, Any]) -> set[Reach]:
@@ -122,16 +85,8 @@ def settings_table() -> str:
     return "\n".join(rows) + "\n"
 
 
-@contextmanager
-def _naming(control: Control) -> Iterator[None]:
-    try:
-        yield
-    except UnsupportedSetting as error:
-        error.control = control.name
-        raise
-
-
-def _in_order(controls: Mapping[str, Any]) -> list[tuple[Control, Any]]:
+def in_order(controls: Mapping[str, Any]) -> list[tuple[Control, Any]]:
+    """Each control with its value, as they are applied. InputError for a name of none."""
     for name in controls:
         if name not in CONTROLS:
             raise InputError(unknown(f"setting {name!r}", name, CONTROLS), remedy="see: iolab list controls")

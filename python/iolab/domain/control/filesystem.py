@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
-from iolab.machines.control.control import Control, ModelKeys, amended_filesystem, of_each_drive
-from iolab.machines.system.filesystem import FILESYSTEMS
+from iolab.domain import filesystem_options
+from iolab.domain.control.control import Control, GuestFiles, ModelKeys, amended_filesystem, of_each_drive
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
@@ -23,7 +23,7 @@ class FilesystemKind(Control):
 
     @override
     def validate(self, value: Any) -> str:
-        if value not in (*FILESYSTEMS, BARE):
+        if value not in (*filesystem_options.NAMES, BARE):
             raise self.expected(value)
         return str(value)
 
@@ -41,6 +41,10 @@ class FilesystemKind(Control):
         return of_each_drive(drives, "filesystem", value=value)
 
     @override
+    def on_guest(self, value: str) -> GuestFiles:
+        return []
+
+    @override
     def amend(self, trial: Trial, value: str) -> Trial:
         _check_scratch(self, trial)
         if value == BARE and any(phase.takes_devices for phase in trial.phases):
@@ -56,6 +60,10 @@ class FilesystemOptions(Control):
         if not isinstance(value, str) or "\n" in value:
             raise self.expected(value)
         return value.strip()
+
+    @override
+    def on_guest(self, value: str) -> GuestFiles:
+        return []
 
     @override
     def amend(self, trial: Trial, value: str) -> Trial:
@@ -80,7 +88,7 @@ CONTROLS: tuple[Control, ...] = (
         "filesystem",
         "Filesystem of the scratch device, made anew for each trial; none leaves the device bare. On a simulated "
         "machine: that of each drive, by name or as a table as in its file.",
-        values=f"one of {', '.join((*FILESYSTEMS, BARE))}",
+        values=f"one of {', '.join((*filesystem_options.NAMES, BARE))}",
         example='"xfs"',
     ),
     FilesystemOptions(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
-from iolab.files.importer.fio_job import number, table
+from iolab.domain.fio_report.job import number, table
 
 DOCUMENTS_MAX = 10_000
 IN_VAIN_MAX = 16

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from iolab.machines.control.control import Applied, Context, Control, GuestFiles, ModelKeys
-from iolab.machines.system.page_cache import DROP_CACHES
+from iolab.domain.control.control import Control, GuestFiles, ModelKeys
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
@@ -35,11 +33,6 @@ class DropCaches(Control):
     def amend(self, trial: Trial, value: bool) -> Trial:
         phases = [phase.dropping_caches(value) if phase.measured else phase for phase in trial.phases]
         return trial.model_copy(update={"phases": phases})
-
-    @override
-    def apply(self, context: Context, value: bool) -> Applied:
-        reach = "all caches" if os.access(DROP_CACHES, os.W_OK) else "the files' own pages"
-        return Applied(None, reach if value else False)
 
 
 CONTROLS: tuple[Control, ...] = (

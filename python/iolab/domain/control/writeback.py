@@ -12,28 +12,20 @@ from typing_extensions import override
 
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_duration_ns, parse_bytes, parse_duration_ns
-from iolab.domain.trial.target import Reach
-from iolab.machines.control import kernel_file
-from iolab.machines.control.control import (
-    Applied,
-    Context,
+from iolab.domain.control.control import (
     Control,
     GuestFiles,
     ModelKeys,
     Range,
-    queue_device,
     whole_number,
 )
-from iolab.machines.system.action import WriteFile, WriteOneOfTwo
-from iolab.machines.system.block import shown
+from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
-    from iolab.machines.system.undo import UndoJournal
+    pass
 
 VM = Path("/proc/sys/vm")
 CENTISECOND_NS = 10_000_000
-PARTS_PER_PERCENT = 10_000
-"""Newer kernels show a disk's share in parts of a million too, in a file whose name ends with `_fine`."""
 
 
 class Threshold(Control):
@@ -43,7 +35,8 @@ class Threshold(Control):
 
     def __init__(self, name: str, help: str, *, other: str, **words: Any) -> None:
         super().__init__(name, help, excludes=(other,), **words)
-        self._other = other
+        self.other = other
+        """The half that is not in force then."""
 
     @override
     def validate(self, value: Any) -> int:
@@ -56,32 +49,6 @@ class Threshold(Control):
     @override
     def on_guest(self, value: int) -> GuestFiles:
         return [(str(VM / self.name), str(value))]
-
-    @override
-    def apply(self, context: Context, value: int) -> Applied:
-        before = self._in_force()
-        self._journal(before, context.undo)
-        # A file that shows 0 may be the one that is not in force.
-        even_if_same = self.name not in before
-        done = kernel_file.write(self.name, VM / self.name, str(value), None, even_if_same=even_if_same)
-        return Applied({name: int(shown) for name, shown in before.items()}, done.applied, done.notes)
-
-    @override
-    def read(self, context: Context) -> str:
-        return shown(VM / self.name)
-
-    def _in_force(self) -> dict[str, str]:
-        kernel_file.check_writable(self.name, VM / self.name)
-        values = {name: shown(VM / name) for name in (self.name, self._other)}
-        # Both are 0 where the ratio was set to 0.
-        return {name: value for name, value in values.items() if value != "0"} or {
-            name: value for name, value in values.items() if name.endswith("_ratio")
-        }
-
-    def _journal(self, in_force: dict[str, str], undo: UndoJournal) -> None:
-        for name, value in in_force.items():
-            other = self._other if name == self.name else self.name
-            undo.before(WriteOneOfTwo(str(VM / name), value, str(VM / other)))
 
 
 class ThresholdBytes(Threshold):
@@ -103,7 +70,7 @@ class Centiseconds(Control):
 
     def __init__(self, name: str, help: str, *, file: str, model_key: str, **words: Any) -> None:
         super().__init__(name, help, **words)
-        self._path = VM / file
+        self.path = VM / file
         self._model_key = model_key
 
     @override
@@ -124,14 +91,7 @@ class Centiseconds(Control):
 
     @override
     def on_guest(self, value: str) -> GuestFiles:
-        return [(str(self._path), str(parse_duration_ns(value) // CENTISECOND_NS))]
-
-    @override
-    def apply(self, context: Context, value: str) -> Applied:
-        centiseconds = str(parse_duration_ns(value) // CENTISECOND_NS)
-        done = kernel_file.write(self.name, self._path, centiseconds, context.undo)
-        before, applied = (format_duration_ns(int(text) * CENTISECOND_NS) for text in (done.before, done.applied))
-        return Applied(before, applied, done.notes)
+        return [(str(self.path), str(parse_duration_ns(value) // CENTISECOND_NS))]
 
 
 class BdiFile(Control):
@@ -150,19 +110,6 @@ class BdiFile(Control):
     @override
     def on_guest(self, value: int) -> GuestFiles:
         return [(f"{{disk}}/bdi/{self.name.removeprefix('bdi_')}", str(value))]
-
-    @override
-    def apply(self, context: Context, value: int) -> Applied:
-        path = queue_device(self, context).directory / "bdi" / self.name.removeprefix("bdi_")
-        fine = path.with_name(f"{path.name}_fine")
-        if not fine.exists():
-            return kernel_file.write(self.name, path, str(value), context.undo)
-        # What it shows in per cent is rounded, so what is put back is the finer number.
-        before = shown(fine)
-        is_same = before == str(value * PARTS_PER_PERCENT)
-        if not is_same:
-            context.undo.before(WriteFile(str(fine), before))
-        return kernel_file.write(self.name, path, str(value), None, even_if_same=not is_same)
 
 
 def _bytes(control: Control, value: Any, *, at_least: int) -> int:

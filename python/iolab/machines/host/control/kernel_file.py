@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
-from iolab.machines.control.control import Applied
+from iolab.machines.host.control.applier import Applied
 from iolab.machines.system.action import WriteFile
 from iolab.machines.system.block import shown
 
