@@ -1,14 +1,16 @@
-"""Imports stand at the top of their module, but for heavy libraries and for what a command of the CLI needs."""
+"""Imports stand at the top of their module, but for heavy libraries and for what a command of the CLI needs, and go in
+no circle."""
 
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import grimp
 import iolab
+import pytest
 
 HEAVY = {"jinja2", "markupsafe", "numpy", "optuna", "plotly", "polars", "pydantic", "rich", "scipy"}
 PACKAGE = Path(iolab.__file__).parent
@@ -42,6 +44,20 @@ def test_an_import_inside_a_function_is_found() -> None:
     assert set(imports_in_functions(text)) == {(4, "json"), (6, "iolab")}
 
 
-def test_an_experiment_is_parsed_without_what_changes_machines() -> None:
-    code = "import sys, iolab.files.experiment; print([name for name in sys.modules if name.startswith('iolab.m')])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+def check_circles(package: str) -> None:
+    """`lint-imports` compares siblings: what a package and its own modules import of each other stays unseen."""
+    graph = grimp.build_graph(package, cache_dir=None)
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    check_circles("iolab")
+
+
+def test_a_circle_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "circular").mkdir()
+    (tmp_path / "circular" / "__init__.py").write_text("from circular.part import NAME\n")
+    (tmp_path / "circular" / "part.py").write_text("def f():\n    import circular\n\nNAME = 1\n")
+    with pytest.raises(CycleError):
+        check_circles("circular")

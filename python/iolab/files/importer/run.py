@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-import iolab
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.metric import OPS, describe
 from iolab.domain.record import Record
@@ -126,7 +126,7 @@ def _started(results: Results) -> RunStarted:
         "machine": IMPORTED,
         "workloads": list(dict.fromkeys(trial.workload for trial in results.trials)),
         "settings": list(dict.fromkeys(trial.setting for trial in results.trials)),
-        "iolab_version": iolab.__version__,
+        "iolab_version": VERSION,
         "fingerprint": {"kernel": IMPORTED},
     }
 

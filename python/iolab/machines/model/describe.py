@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from iolab import __version__, _native
+from iolab import _native
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain import native_types as native
 from iolab.domain import simulated_machine
 from iolab.domain.record import Observed, ObservedTarget
@@ -32,7 +33,7 @@ def describe(name: str, machine: native.MachineFile, files: Sequence[str]) -> De
         "memory": machine.get("memory") or {"absent": "no page cache: all I/O is direct"},
         "drives": [_drive(drive) for drive in machine["drives"]],
         **({"mounts": mounts} if (mounts := machine.get("mounts")) else {}),
-        "versions": {"iolab": __version__, "native_build_profile": _native.build_profile()},
+        "versions": {"iolab": VERSION, "native_build_profile": _native.build_profile()},
     }
 
 

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-import iolab
 from iolab.base.errors import InputError
 from iolab.base.plain_text import visible
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain.explain import causes, explain
 from iolab.domain.explain.inputs import of_run
 from iolab.domain.matrix_axis import sweeps
@@ -84,7 +84,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
     why = _why(run, metrics)
     return {
-        "version": iolab.__version__,
+        "version": VERSION,
         "title": summary.title,
         "facts": list(_facts(run, summary)),
         "warnings": [*summary.problems, *summary.doubts],

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-import iolab
 from iolab.base import output_file
 from iolab.base.plain_text import visible
+from iolab.base.version import VERSION
 from iolab.presentation.report.heat import HEAT
 from iolab.presentation.report.over_time import Counts, fine, times
 from iolab.presentation.report.page import asset, figure_json
@@ -49,7 +49,7 @@ def render(figures: dict[str, Any], name: str) -> str:
         trim_blocks=True,
     )
     return environment.get_template("trace.html.j2").render(
-        version=iolab.__version__,
+        version=VERSION,
         title=visible(name),
         text=visible(_text(figures)),
         figures=[figure_json(figure) for figure in maps(figures)],

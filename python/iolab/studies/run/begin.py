@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import iolab
 from iolab import _native
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.files.store import directory
 from iolab.files.store.journal import FORMAT
 from iolab.machines import model
@@ -54,7 +54,7 @@ def create(
         "workloads": list(experiment.workloads),
         "settings": list(experiment.settings),
         "experiment_sha256": digest(experiment.text),
-        "iolab_version": iolab.__version__,
+        "iolab_version": VERSION,
     }
     if question is not None:
         first_event["question"] = question.as_event()

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import iolab
 from iolab.base.errors import InputError, InterruptedRun, IolabError
 from iolab.base.stop import stop_flag
+from iolab.base.version import VERSION
 from iolab.domain.trial.trial import SEED_MAX
 from iolab.files.experiment import loads
 from iolab.files.store import sweep as store
@@ -113,7 +113,7 @@ def create(asked: Sequence[Asked], out: Path | None, *, seed: int | None) -> Swe
         experiment, plan, goal = ready[cell.run]
         begin.create(place, experiment, plan, goal, begin.describe_machine(experiment))
 
-    return store.create(path, cells, make_run, iolab.__version__)
+    return store.create(path, cells, make_run, VERSION)
 
 
 def complete(directory: SweepDirectory, *, executor: Executor, progress: Display) -> Swept:
@@ -249,7 +249,7 @@ class _Sweep:
             if len(events) > 1:  # not just made: an earlier session ended, or was killed, in it
                 resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
                 begin.describe_session(resumed, experiment, plan, None)
-                journal.append(**resumed, iolab_version=iolab.__version__)
+                journal.append(**resumed, iolab_version=VERSION)
                 reconcile(opened, journal, state, plan, retry_failed=False)
         except BaseException:
             journal.close()
