@@ -12,7 +12,7 @@ from iolab.base.quantity import parse_bytes, parse_duration_ns
 from iolab.base.toml import TomlTable
 from iolab.domain.control import CONTROLS
 from iolab.domain.control.control import Range
-from iolab.domain.metric import describe, parse_key
+from iolab.domain.metric import METRICS, parse_key
 from iolab.domain.tune.search import Budget
 from iolab.domain.tune.space import OPERATORS, Parameter, Requirement, Space, nested
 from iolab.domain.tune.tuning import Tuning
@@ -147,11 +147,11 @@ def read_tuning(
 
 def _check_objective(text: str, path: tuple[str, ...], problems: Problems) -> None:
     try:
-        key = str(parse_key(text))
+        metric = METRICS[parse_key(text).metric]
     except InputError as error:
         problems.add(path, str(error))
         return
-    if describe(key).better is None:
+    if metric.better is None:
         problems.add(path, f"{text}: neither more nor less of it is better")
 
 
