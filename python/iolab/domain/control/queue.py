@@ -32,6 +32,11 @@ TUNABLE_UNIT_NS: dict[str, int] = json.loads(_native.time_tunables_ns())
 """What one unit of a time tunable is, of schedulers that the model knows (crates/block-layer/src/scheduler/spec)."""
 
 
+SchedulerTexts = dict[str, str]
+"""The scheduler's `name`, and its tunables as the kernel's files take them, times in the file's own unit: so a trial has
+them, and so this machine, a guest's kernel and the model are given them."""
+
+
 class QueueFile(Control):
     """A number in one file of the queue directory."""
 
@@ -68,52 +73,48 @@ class Scheduler(Control):
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
 
-    def validate(self, value: Any) -> dict[str, str]:
-        """`"bfq"`, `{name = "bfq", slice_idle = "8ms"}` -> {"name": "bfq", "slice_idle": "8"}, as the kernel has it."""
+    def validate(self, value: Any) -> SchedulerTexts:
+        """`"bfq"`, `{name = "bfq", slice_idle = "8ms"}` -> {"name": "bfq", "slice_idle": "8"}."""
         table = {"name": value} if isinstance(value, str) else value
         if not isinstance(table, Mapping):
             raise self.expected(value)
         name = table.get("name")
         if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9_-]+", name):
             raise self.expected(value)
-        tunables = {str(key): self._tunable(str(key), given) for key, given in table.items() if key != "name"}
+        tunables = {str(key): _kernel_text(str(key), given) for key, given in table.items() if key != "name"}
         if name == "none" and tunables:
             raise InputError(f"scheduler none has no tunables, and {', '.join(tunables)} is given")
         return {"name": name, **tunables}
 
     @override
-    def on_model(self, value: dict[str, str], drives: int) -> ModelKeys:
+    def on_model(self, value: SchedulerTexts, drives: int) -> ModelKeys:
         return of_each_drive(drives, "scheduler", value=value)
 
     @override
-    def on_guest(self, value: dict[str, str]) -> GuestFiles:
+    def on_guest(self, value: SchedulerTexts) -> GuestFiles:
         tunables = [(f"{{queue}}/iosched/{name}", given) for name, given in value.items() if name != "name"]
         return [("{queue}/scheduler", value["name"]), *tunables]
 
-    def _tunable(self, name: str, value: Any) -> str:
-        if not re.fullmatch(r"\w+", name):
-            raise InputError(f"scheduler: a tunable cannot be named {name!r}", remedy="see the files of queue/iosched")
-        if isinstance(value, bool):
-            return str(int(value))
-        if isinstance(value, int):
-            return str(value)
-        if not isinstance(value, str) or not value.strip():
-            raise InputError(f"scheduler.{name} is {value!r}, expected a number, true, false or a duration like '8ms'")
-        text = value.strip()
-        return text if re.fullmatch(r"-?\d+", text) else self._duration(name, text)
 
-    def _duration(self, name: str, text: str) -> str:
-        unit_ns = TUNABLE_UNIT_NS.get(name)
-        if unit_ns is None:
-            return text  # the kernel will say whether it knows the word
-
-        try:
-            duration_ns = parse_duration_ns(text)
-        except ValueError as error:
-            raise InputError(f"scheduler.{name}: {error}") from error
-        if duration_ns % unit_ns:
-            raise InputError(f"scheduler.{name} is {text!r}, expected a multiple of {unit_ns} ns: the kernel's unit")
-        return str(duration_ns // unit_ns)
+def _kernel_text(tunable: str, value: Any) -> str:
+    """What the tunable's file takes. InputError for what no such file does, or a time that is no multiple of its
+    unit."""
+    if not re.fullmatch(r"\w+", tunable):
+        raise InputError(f"scheduler: a tunable cannot be named {tunable!r}", remedy="see the files of queue/iosched")
+    if isinstance(value, bool | int):
+        return str(int(value))
+    if not isinstance(value, str) or not (text := value.strip()):
+        raise InputError(f"scheduler.{tunable} is {value!r}, expected a number, true, false or a duration like '8ms'")
+    unit_ns = TUNABLE_UNIT_NS.get(tunable)
+    if unit_ns is None or re.fullmatch(r"-?\d+", text):
+        return text  # of a word, the kernel will say whether it knows it
+    try:
+        duration_ns = parse_duration_ns(text)
+    except ValueError as error:
+        raise InputError(f"scheduler.{tunable}: {error}") from error
+    if duration_ns % unit_ns:
+        raise InputError(f"scheduler.{tunable} is {text!r}, expected a multiple of {unit_ns} ns: the kernel's unit")
+    return str(duration_ns // unit_ns)
 
 
 CONTROLS: tuple[Control, ...] = (

@@ -27,7 +27,7 @@ from iolab.files.machine_file import Change, Changed, InvalidChange, MachineFile
 from iolab.files.machine_file.machine_file import RENAMED_KEYS
 
 if TYPE_CHECKING:
-    from iolab.base.toml import KeyPath, TomlTable
+    from iolab.base.toml import KeyPath
     from iolab.domain.trial import Phase
 
 _UNREAD_OPTION = (
@@ -129,7 +129,8 @@ def check(
                     problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
                 if not refusals:
                     _check_read(table, changed, workload, phases, problems)
-                    _check_options_read(changed.table, machine, workload, setting, problems)
+                    if not setting.changes or (workload.name, setting.name) in under:
+                        _check_options_read(changed.table, machine, workload, compiled, setting, problems)
             members.setdefault((workload.written_as, setting.name), []).append((workload, compiled))
     for (_, name), alike in members.items():
         if name in machines:
@@ -162,13 +163,21 @@ def _check_read(
 
 
 def _check_options_read(
-    table: native.MachineFile, machine: MachineFile, workload: Workload, setting: Setting, problems: Problems
+    table: native.MachineFile,
+    machine: MachineFile,
+    workload: Workload,
+    compiled: CompiledWorkload,
+    setting: Setting,
+    problems: Problems,
 ) -> None:
     """Notes each option that the setting changes or the workload has, and that this machine does not read: it would
     compare the machine with itself, or pretend."""
     kind = KINDS[workload.compiled.kind]
 
-    def phases(table: TomlTable) -> list[Phase] | None:
+    def phases_without(key: str) -> list[Phase] | None:
+        table = {name: value for name, value in given.items() if name != key}
+        if key in setting.changes and key in workload.table:
+            table[key] = workload.table[key]
         try:
             options = kind.options.model_validate({key: value for key, value in table.items() if key != "kind"})
         except ValueError:
@@ -176,15 +185,12 @@ def _check_options_read(
         return None if any(kind.conflicts(options)) else CompiledWorkload(kind.name, options).phases(0, machine.places)
 
     given = kind.override(workload.table, setting.changes) if setting.changes else workload.table
+    ours = compiled.phases(0, machine.places)
     for key in {**workload.table, **setting.changes}:
-        changed = key in setting.changes
-        before = {name: value for name, value in given.items() if name != key}
-        if changed and key in workload.table:
-            before[key] = workload.table[key]
-        if key == "engine" and not changed:
+        if key == "engine" and key not in setting.changes:
             continue  # by itself it says who does the I/O, and compares nothing
-        ours, theirs = phases(given), phases(before)
-        if ours is not None and theirs is not None and _is_same_to(table, ours, theirs):
+        theirs = phases_without(key)
+        if theirs is not None and _is_same_to(table, ours, theirs):
             problems.add(_blamed(machine_file.Refusal(key, ""), workload, setting, problems), _UNREAD_OPTION)
 
 

@@ -51,13 +51,13 @@ class Scheduler(Applier):
     """The I/O scheduler and its tunables, any file of queue/iosched."""
 
     @override
-    def read(self, context: Context) -> dict[str, str]:
+    def read(self, context: Context) -> declared.SchedulerTexts:
         device = queue_device(self.name, context)
         tunables = {name: shown(device.queue / "iosched" / name) for name in scheduler.tunables(device)}
         return {"name": shown(device.queue / "scheduler"), **tunables}
 
     @override
-    def apply(self, context: Context, value: dict[str, str]) -> Applied:
+    def apply(self, context: Context, value: declared.SchedulerTexts) -> Applied:
         device = queue_device(self.name, context)
         before = self.read(context)
         if value["name"] == before["name"]:
