@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from iolab.domain.compare import compare_table
+from iolab.domain.comparison import compare_table
 from iolab.domain.control import CONTROLS
 from iolab.domain.explain import Cause, causes
 from iolab.domain.explain.budget import STAGES, stages_of

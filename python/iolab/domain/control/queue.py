@@ -33,8 +33,8 @@ TUNABLE_UNIT_NS: dict[str, int] = json.loads(_native.time_tunables_ns())
 
 
 SchedulerTexts = dict[str, str]
-"""The scheduler's `name`, and its tunables as the kernel's files take them, times in the file's own unit: so a trial has
-them, and so this machine, a guest's kernel and the model are given them."""
+"""The scheduler's `name`, and its tunables as the kernel's files take them, times in a file's own unit: the one form in
+trials, on this machine, in a guest and in the model."""
 
 
 class QueueFile(Control):

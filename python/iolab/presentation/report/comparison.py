@@ -19,7 +19,7 @@ from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.words import change_with_interval, label, tally, verdict_with_rounds
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
 
 
 def write(

@@ -23,10 +23,10 @@ from iolab.presentation.report.figures import figures
 from iolab.presentation.report.forest import forest
 from iolab.presentation.report.plot import Figure
 from iolab.presentation.table import cause, csv
+from iolab.presentation.table.axis import sentence
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
-from iolab.presentation.table.sweep import sentence
 from iolab.presentation.table.words import sentences, tally
 from iolab.presentation.terminal import console
 from iolab.studies.reproduction.evidence import evidence, in_words

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from iolab.domain import native_types as native
-    from iolab.studies.trace.compare import Compared
+    from iolab.studies.trace.stretches import Compared
     from iolab.studies.trace.synthetic import Difference
 
 STAGES: tuple[tuple[Literal["queue_ns", "scheduler_ns", "device_ns", "whole_ns"], str], ...] = (

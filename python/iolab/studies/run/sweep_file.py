@@ -24,7 +24,7 @@ from iolab.files.experiment.options import ROUNDS_MAX
 from iolab.files.experiment.parse import find, read_text
 from iolab.files.machine_file import PREFIX, is_model
 from iolab.machines.system.block import device_bytes
-from iolab.studies.run.sweep import HOST, Asked, Source
+from iolab.studies.run.cells import HOST, Asked, Source
 
 SUFFIX = ".toml"
 

@@ -15,7 +15,7 @@ from iolab.domain.workload.trace import TraceOptions
 
 if TYPE_CHECKING:
     from iolab.base.option import Options
-    from iolab.domain.across import Arm
+    from iolab.domain.arms import Arm
     from iolab.domain.measured_run import MeasuredRun
 
 FACTS = {

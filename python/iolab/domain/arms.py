@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.domain.compare import Numbers, Pair, Pairing, compare_pairs
+from iolab.domain.comparison import Numbers, Pair, Pairing, compare_pairs
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.summary import ByPlace, Jobs, chosen_keys, knows, values_by_place
 from iolab.domain.verdict.interval import typical
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
 Span = tuple[int, int]

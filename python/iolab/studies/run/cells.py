@@ -22,11 +22,11 @@ from iolab.base.stop import stop_flag
 from iolab.base.version import VERSION
 from iolab.domain.trial.trial import SEED_MAX
 from iolab.files.experiment import loads
-from iolab.files.store import sweep as store
+from iolab.files.store import sweep_directory as store
 from iolab.files.store.directory import RunDirectory, check_free, default_path
 from iolab.files.store.journal import Journal, read_journal
 from iolab.files.store.state import RunState, fold
-from iolab.files.store.sweep import Cell, SweepDirectory
+from iolab.files.store.sweep_directory import Cell, SweepDirectory
 from iolab.studies.run import begin, origin, preflight, remote_hosts
 from iolab.studies.run.goal import Goal
 from iolab.studies.run.loop import Loop, Stopped

@@ -10,7 +10,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain.matrix_axis import LATENCIES, THROUGHPUTS, Sweep, knee_of, main_metric, rows_of, sweeps, values
 from iolab.domain.summary import Summary
 from iolab.presentation.report.plot import Figure, Plot, literal, marker_of, series
-from iolab.presentation.table.sweep import curve, title
+from iolab.presentation.table.axis import curve, title
 from iolab.presentation.table.words import label, unit_of
 
 if TYPE_CHECKING:

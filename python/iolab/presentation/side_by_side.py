@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.across import Arm, arm_names, compare_arms
-from iolab.domain.comparable import Conditions, conditions_of, conditions_within
-from iolab.domain.compare import Comparison
+from iolab.domain.arms import Arm, arm_names, compare_arms
+from iolab.domain.comparison import Comparison
+from iolab.domain.conditions import Conditions, conditions_of, conditions_within
 from iolab.domain.summary import Jobs, summarise
 from iolab.domain.validity import lines
 from iolab.files.importer.groups import Group, groups_of
