@@ -151,3 +151,10 @@ def test_the_licences_are_named_alike_everywhere() -> None:
 def test_an_experiment_is_parsed_without_what_changes_machines() -> None:
     code = "import sys, iolab.files.experiment; print([name for name in sys.modules if name.startswith('iolab.m')])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_without_its_extension_iolab_says_how_to_get_it(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "iolab", ignore=shutil.ignore_patterns("__pycache__", "*.so", "data"))
+    code = "from iolab import _native"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith("ImportError: iolab's compiled extension is missing; build it with")
