@@ -68,8 +68,9 @@ check-rust: $(VENV)/made.stamp
 check-python: $(VENV)/dev.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	PYTHONPATH=python $(BIN)/lint-imports
-	$(PYTHON) -m pytest --noconftest --quiet tests/test_citations.py
+	# Its cache knows nothing of modules that have come since.
+	PYTHONPATH=python $(BIN)/lint-imports --no-cache
+	PYTHONPATH=python $(PYTHON) -m pytest --noconftest --quiet tests/test_citations.py tests/test_imports.py
 	$(BIN)/mypy
 	$(BIN)/mypy benches tools
 	MYPYPATH=tests:attack:tools $(BIN)/mypy attack/*.py

@@ -267,7 +267,7 @@ WEIGHTS = {
 
 def _sample(text: str) -> tuple[str, list[Any]]:
     """An experiment, and what an honest agent would say in it."""
-    from iolab.machines import control
+    from iolab.domain import control
     from iolab.machines.guest import plan
     from iolab.machines.guest.modules import Modules
     from support.agents import answers, record

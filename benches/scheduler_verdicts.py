@@ -14,7 +14,7 @@ from pathlib import Path
 from iolab.base.quantity import change, scale_for
 from iolab.domain.summary import Summary, summarise
 from iolab.files.store.read import read
-from iolab.files.store.sweep import Cell, SweepDirectory
+from iolab.files.store.sweep_directory import Cell, SweepDirectory
 from statistics_simulation import write
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "schedulers.md"

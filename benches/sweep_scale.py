@@ -27,7 +27,7 @@ from iolab.machines.cluster.connection import Connection  # noqa: E402
 from iolab.machines.cluster.pool import ClusterPool  # noqa: E402
 from iolab.machines.model import RunAhead  # noqa: E402
 from iolab.presentation.progress.plain import PlainDisplay  # noqa: E402
-from iolab.studies.run import sweep  # noqa: E402
+from iolab.studies.run import cells  # noqa: E402
 from ray_nodes import RayNodes  # noqa: E402
 from result import Result, at_least, paired  # noqa: E402
 
@@ -94,13 +94,13 @@ def _connected(cluster: RayNodes, slots: int) -> Iterator[Connection]:
 def _trials_per_s(executor: RunAhead, slots: int, per_slot: int = PER_SLOT) -> float:
     directory = Path(tempfile.mkdtemp(prefix="iolab-bench-"))
     try:
-        source = sweep.Source(directory / "reads.toml", EXPERIMENT)
+        source = cells.Source(directory / "reads.toml", EXPERIMENT)
         rounds = max(1, slots * per_slot // 4)
-        asked = [sweep.Asked(source, machine, rounds) for machine in MACHINES]
-        made = sweep.create(asked, directory / "out", seed=1)
+        asked = [cells.Asked(source, machine, rounds) for machine in MACHINES]
+        made = cells.create(asked, directory / "out", seed=1)
         with executor:
             started = time.monotonic()
-            done = sweep.complete(made, executor=executor, progress=PlainDisplay(io.StringIO(), brief=True))
+            done = cells.complete(made, executor=executor, progress=PlainDisplay(io.StringIO(), brief=True))
             return sum(done.trials_by_status.values()) / (time.monotonic() - started)
     finally:
         shutil.rmtree(directory)

@@ -12,7 +12,7 @@ import pandas
 import polars as pl
 import pytest
 from conftest import CommandLine
-from iolab.presentation.compared import Compared
+from iolab.presentation.side_by_side import Compared
 from test_compare_runs import fio
 
 SHORT = """\

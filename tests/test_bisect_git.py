@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.files.experiment import loads
-from iolab.files.experiment.commits import with_commits
 from iolab.machines.system import git, group
+from iolab.studies.run.commit_settings import with_commits
 from support.command_line import CommandLine, wait_until
 from support.leftovers import processes_in
 

@@ -21,7 +21,7 @@ from fake_machine import SilentDisplay
 from iolab.machines.cluster.connection import Connection
 from iolab.machines.cluster.pool import ClusterPool
 from iolab.machines.model import RunAhead
-from iolab.studies.run import sweep
+from iolab.studies.run import cells
 from ray_nodes import RayNodes
 from support.command_line import CommandLine, Outcome, wait_until
 from support.guests import kernel_or_skip
@@ -175,8 +175,8 @@ def test_a_node_that_comes_late_is_used_and_what_it_ran_when_it_was_cut_off_begi
         nodes.kill(late)
 
     monkeypatch.setenv("PYTHONPATH", python_path(where))
-    directory = sweep.create(
-        [sweep.Asked(sweep.Source(Path("reads.toml"), EXPERIMENT), None, 3)], tmp_path / "out", seed=1
+    directory = cells.create(
+        [cells.Asked(cells.Source(Path("reads.toml"), EXPERIMENT), None, 3)], tmp_path / "out", seed=1
     )
     with (
         closing(Connection(nodes.on, simulate="held_trial:simulate")) as connection,
@@ -184,7 +184,7 @@ def test_a_node_that_comes_late_is_used_and_what_it_ran_when_it_was_cut_off_begi
         ThreadPoolExecutor(1) as beside,
     ):
         joined = beside.submit(join_and_be_cut_off)
-        sweep.complete(directory, executor=executor, progress=SilentDisplay())
+        cells.complete(directory, executor=executor, progress=SilentDisplay())
         joined.result()
     assert where.read_text().split().count(wire.theirs) == 1
     assert times_finished(tmp_path / "out" / "reads") == dict.fromkeys(range(6), 1)

@@ -16,10 +16,10 @@ from iolab.base.errors import MachineError
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
 from iolab.files.store import read
-from iolab.files.store.sweep import SweepDirectory
+from iolab.files.store.sweep_directory import SweepDirectory
 from iolab.machines.cluster import OnCluster
 from iolab.machines.model import RunAhead
-from iolab.studies.run import sweep
+from iolab.studies.run import cells
 from ray_nodes import RayNodes, processes_of
 from support.runs import times_finished
 from typing_extensions import override
@@ -71,26 +71,26 @@ class Killing(SilentDisplay):
                     os.kill(process, signal.SIGKILL)
 
 
-def asked() -> list[sweep.Asked]:
-    return [sweep.Asked(sweep.Source(Path("reads.toml"), EXPERIMENT), machine, ROUNDS) for machine in MACHINES]
+def asked() -> list[cells.Asked]:
+    return [cells.Asked(cells.Source(Path("reads.toml"), EXPERIMENT), machine, ROUNDS) for machine in MACHINES]
 
 
 def test_a_sweep_survives_its_worker_and_its_cluster(
     nodes: RayNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
-    made = sweep.create(asked(), tmp_path / "out", seed=1)
+    made = cells.create(asked(), tmp_path / "out", seed=1)
     display = Killing(nodes)
     with OnCluster("ray", patience_s=15) as executor, pytest.raises(MachineError, match="Ray cluster") as gone:
-        sweep.complete(made, executor=executor, progress=display)
+        cells.complete(made, executor=executor, progress=display)
     assert "iolab sweep --resume" in str(gone.value)
     finished = {run: set(times_finished(run)) for _, run in made.runs}
     assert 6 <= sum(map(len, finished.values())) == display.finished < TRIALS
 
     with RunAhead(cores=1) as here:
-        sweep.complete(SweepDirectory.open(made.path), executor=here, progress=SilentDisplay())
-        alone = sweep.create(asked(), tmp_path / "alone", seed=1)
-        sweep.complete(alone, executor=here, progress=SilentDisplay())
+        cells.complete(SweepDirectory.open(made.path), executor=here, progress=SilentDisplay())
+        alone = cells.create(asked(), tmp_path / "alone", seed=1)
+        cells.complete(alone, executor=here, progress=SilentDisplay())
     for (_, run), (_, other) in zip(made.runs, alone.runs, strict=True):
         assert times_finished(run) == dict.fromkeys(range(2 * ROUNDS), 1)
         assert read(run).metrics.equals(read(other).metrics)

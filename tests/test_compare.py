@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from iolab.base.errors import InputError
-from iolab.domain.compare import Comparison, Pair, compare_csv, compare_pairs, compare_table, nature_of
+from iolab.domain.comparison import Comparison, Pair, compare_csv, compare_pairs, compare_table, nature_of
 from iolab.domain.definition import better_of
 from iolab.domain.verdict import judge
 

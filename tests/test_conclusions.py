@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.domain.compare import Comparison
+from iolab.domain.comparison import Comparison
 from iolab.domain.verdict import judge
 from iolab.presentation.table.conclusions import conclusions
 

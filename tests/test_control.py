@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError, MachineError
-from iolab.machines import control
-from iolab.machines.control import CONTROLS, Context
+from iolab.domain import control
+from iolab.domain.control import CONTROLS, Control
+from iolab.machines.host.control import APPLIERS, Context, apply
 from iolab.machines.system.block import device_at, shown
 from iolab.machines.system.undo import UndoJournal
 from support.trials import io_trial, scratch_target
@@ -156,13 +157,13 @@ def test_each_queue_control_takes_effect_and_is_restored(loop_device: Path, stat
         path.name: path.read_text() for path in device.queue.iterdir() if path.is_file() and os.access(path, os.R_OK)
     }
     with UndoJournal.open() as undo:
-        applied = control.apply(values, Context("test device", device, undo))
+        applied = apply(values, Context("test device", device, undo))
         assert list(applied) == list(values)
         assert applied["scheduler"].applied["name"] == "mq-deadline"
         assert applied["scheduler"].applied["fifo_batch"] == "8"
         for name in set(values) - {"scheduler"}:
             assert applied[name].applied == str(values[name]) == shown(device.queue / name)
-            assert CONTROLS[name].read(Context("test device", device, undo)) == str(values[name])
+            assert APPLIERS[name].read(Context("test device", device, undo)) == str(values[name])
     after = {name: (device.queue / name).read_text() for name in before}
     assert after == before
 
@@ -179,7 +180,7 @@ def test_restoring_a_scheduler_restores_what_the_switch_reset(loop_device: Path,
         (device.queue / "iosched" / "fifo_batch").write_text("7")
         depth.write_text("99")
         with UndoJournal.open() as undo:
-            control.apply({"scheduler": {"name": "bfq"}}, Context("test device", device, undo))
+            apply({"scheduler": {"name": "bfq"}}, Context("test device", device, undo))
             assert shown(depth) != "99"
         assert shown(scheduler) == "mq-deadline"
         assert shown(device.queue / "iosched" / "fifo_batch") == "7"
@@ -192,20 +193,20 @@ def test_restoring_a_scheduler_restores_what_the_switch_reset(loop_device: Path,
 @pytest.mark.root
 def test_an_unknown_tunable_names_the_nearest_one(context: Context) -> None:
     with pytest.raises(InputError, match="did you mean slice_idle"):
-        control.apply({"scheduler": {"name": "bfq", "slice_idl": "0"}}, context)
+        apply({"scheduler": {"name": "bfq", "slice_idl": "0"}}, context)
 
 
 @pytest.mark.root
 def test_an_unknown_scheduler_names_those_there_are(context: Context) -> None:
     with pytest.raises(MachineError, match=r"did you mean bfq.*modprobe"):
-        control.apply({"scheduler": {"name": "bfqq"}}, context)
+        apply({"scheduler": {"name": "bfqq"}}, context)
 
 
 @pytest.mark.root
 @pytest.mark.parametrize(("gone", "instead"), [("cfq", "bfq"), ("noop", "none")])
 def test_nobody_is_told_to_load_what_the_kernel_has_no_more(gone: str, instead: str, context: Context) -> None:
     with pytest.raises(MachineError, match=f'{gone} left the kernel with 5.0.*scheduler = "{instead}"') as refused:
-        control.apply({"scheduler": {"name": gone}}, context)
+        apply({"scheduler": {"name": gone}}, context)
     assert "modprobe" not in str(refused.value)
 
 
@@ -214,24 +215,29 @@ def test_a_value_beyond_the_device_s_limit_names_the_limit(context: Context) -> 
     assert context.device is not None
     limit = shown(context.device.queue / "max_hw_sectors_kb")
     with pytest.raises(MachineError, match=f"at most {limit}"):
-        control.apply({"max_sectors_kb": 10 * int(limit)}, context)
+        apply({"max_sectors_kb": 10 * int(limit)}, context)
 
 
 @pytest.mark.root
 def test_a_value_that_the_kernel_changes_is_noted(context: Context) -> None:
-    applied = control.apply({"read_ahead_kb": 1001}, context)["read_ahead_kb"]
+    applied = apply({"read_ahead_kb": 1001}, context)["read_ahead_kb"]
     assert applied.applied != "1001"
     assert applied.notes == (f"read_ahead_kb: asked for 1001, the kernel made it {applied.applied}",)
 
 
 def test_without_a_device_there_is_no_queue(state_dir: Path) -> None:
     with pytest.raises(InputError, match="no block device"), UndoJournal.open() as undo:
-        control.apply({"nomerges": 1}, Context("/dev/shm", None, undo))
+        apply({"nomerges": 1}, Context("/dev/shm", None, undo))
 
 
 def test_a_cpu_that_is_not_there_is_refused(state_dir: Path) -> None:
     with pytest.raises(MachineError, match="CPU 9999"), UndoJournal.open() as undo:
-        control.apply({"cpus": [9999]}, Context("x", None, undo))
+        apply({"cpus": [9999]}, Context("x", None, undo))
+
+
+def test_a_control_amends_the_trial_or_is_applied_to_this_machine() -> None:
+    amending = {name for name, one in CONTROLS.items() if type(one).amend is not Control.amend}
+    assert set(APPLIERS) <= set(CONTROLS) <= amending | set(APPLIERS)
 
 
 def test_the_documented_table_has_every_control_once() -> None:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
+from iolab.domain import control
+from iolab.domain.control import UnsupportedSetting
+from iolab.domain.control.cell import LETTERS, Cell, resolve
 from iolab.files.experiment import loads
-from iolab.machines import control
-from iolab.machines.control import Context, UnsupportedSetting
-from iolab.machines.control.cell import LETTERS, Cell, resolve
+from iolab.machines.host.control import Applied, Context, apply, place
 from iolab.machines.system.block import device_at
 from iolab.machines.system.undo import UndoJournal
 from support.experiments import SCRATCH, experiment
@@ -95,22 +96,22 @@ def test_it_decides_what_other_controls_would() -> None:
 
 
 @pytest.fixture
-def placed() -> dict[str, control.Applied]:
+def placed() -> dict[str, Applied]:
     cpus = {"application": 0, "queue": 1, "completion": 1, "interrupt": 1}
-    return {"affinity": control.Applied(None, cpus)}
+    return {"affinity": Applied(None, cpus)}
 
 
-def test_queueing_elsewhere_is_done_by_the_ring_s_thread(placed: dict[str, control.Applied]) -> None:
+def test_queueing_elsewhere_is_done_by_the_ring_s_thread(placed: dict[str, Applied]) -> None:
     trial = io_trial(scratch_target())
-    layout, main = control.place(trial.phases, placed)
+    layout, main = place(trial.phases, placed)
     (group,) = main.load["groups"]  # type: ignore[union-attr]
     assert (group["cpus"], group["sqpoll"], group["sqpoll_cpu"]) == ([0], True, 1)
     assert not layout.load["groups"][0]["sqpoll"]  # type: ignore[union-attr]
 
 
-def test_another_engine_cannot_queue_elsewhere(placed: dict[str, control.Applied]) -> None:
+def test_another_engine_cannot_queue_elsewhere(placed: dict[str, Applied]) -> None:
     with pytest.raises(UnsupportedSetting, match="io_uring") as raised:
-        control.place(io_trial(scratch_target(), engine="libaio").phases, placed)
+        place(io_trial(scratch_target(), engine="libaio").phases, placed)
     assert raised.value.control == "affinity"
 
 
@@ -124,7 +125,7 @@ def test_a_loop_device_s_threads_are_its_interrupt_and_are_let_go(loop_device: P
     affinity = (device.queue / "rq_affinity").read_text()
     value = control.validate("affinity", {"application": "I", "queue": "A", "completion": "I"})
     with UndoJournal.open() as undo:
-        applied = control.apply({"affinity": value}, Context("loop", device, undo))["affinity"].applied
+        applied = apply({"affinity": value}, Context("loop", device, undo))["affinity"].applied
         assert len({applied[name] for name in ("application", "queue", "completion", "interrupt")}) == 1
         assert applied["rq_affinity"] == "0" == (device.queue / "rq_affinity").read_text().strip()
     assert (device.queue / "rq_affinity").read_text() == affinity

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from iolab.base.errors import InputError
+from iolab.domain import control
 from iolab.files.store import read
-from iolab.machines import control
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment
 from support.leftovers import look

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base import cpu_list
 from iolab.base.errors import InputError, MachineError
-from iolab.machines import control
-from iolab.machines.control import CONTROLS, Context, power, priority, writeback
+from iolab.domain import control
+from iolab.machines.host.control import APPLIERS, Context, apply, power, priority, writeback
 from iolab.machines.system import block, interrupt
 from iolab.machines.system.block import BlockDevice, device_at, shown
 from iolab.machines.system.undo import UndoJournal
@@ -93,7 +93,7 @@ def test_a_disk_s_own_interrupts_are_found_and_moved_and_put_back(tree: Path, st
     assert [one.name for one in interrupt.interrupts_of(disk)] == ["nvme0q1", "nvme0q2"]
     assert interrupt.completing_cpus(disk) == [0, 1]
     with UndoJournal.open() as undo:
-        applied = control.apply({"irq_cpus": [1]}, Context("disk", disk, undo))["irq_cpus"]
+        applied = apply({"irq_cpus": [1]}, Context("disk", disk, undo))["irq_cpus"]
         assert applied.before == {"nvme0q1": "0", "nvme0q2": "1"}
         assert applied.applied == "1"
         assert (tree / "proc/irq/41/smp_affinity_list").read_text() == "1"
@@ -111,7 +111,7 @@ def test_an_interrupt_that_the_kernel_manages_says_so(
 
     monkeypatch.setattr(Path, "write_text", refused)
     with pytest.raises(MachineError, match="manages this interrupt itself") as raised:
-        control.apply({"irq_cpus": [1]}, Context("disk", disk, undo))
+        apply({"irq_cpus": [1]}, Context("disk", disk, undo))
     assert raised.value.exit_status == 3
 
 
@@ -119,7 +119,7 @@ def test_an_interrupt_that_the_kernel_manages_says_so(
 @pytest.mark.machine
 def test_a_loop_device_has_no_interrupts(loop_device: Path, undo: UndoJournal) -> None:
     with pytest.raises(MachineError, match=r"no interrupts of its own.*workqueue_cpus"):
-        control.apply({"irq_cpus": [0]}, Context("loop", device_at(loop_device), undo))
+        apply({"irq_cpus": [0]}, Context("loop", device_at(loop_device), undo))
 
 
 @pytest.mark.root
@@ -128,7 +128,7 @@ def test_the_kernel_s_threads_are_kept_on_a_cpu_and_let_go(state_dir: Path) -> N
     before = interrupt.workqueue_mask().read_text()
     last = max(os.sched_getaffinity(0))
     with UndoJournal.open() as undo:
-        applied = control.apply({"workqueue_cpus": [last]}, Context("any", None, undo))["workqueue_cpus"]
+        applied = apply({"workqueue_cpus": [last]}, Context("any", None, undo))["workqueue_cpus"]
         assert applied.applied == str(last)
         assert cpu_list.of_mask(interrupt.workqueue_mask().read_text()) == [last]
     assert interrupt.workqueue_mask().read_text() == before
@@ -136,7 +136,7 @@ def test_the_kernel_s_threads_are_kept_on_a_cpu_and_let_go(state_dir: Path) -> N
 
 def test_threads_cannot_be_kept_on_a_cpu_that_is_not_there(tree: Path, undo: UndoJournal) -> None:
     with pytest.raises(MachineError, match="CPU 9999 is not available"):
-        control.apply({"workqueue_cpus": [9999]}, Context("any", None, undo))
+        apply({"workqueue_cpus": [9999]}, Context("any", None, undo))
     assert interrupt.workqueue_mask().read_text() == "3\n"
 
 
@@ -161,7 +161,7 @@ def test_of_a_pair_of_thresholds_the_one_in_force_comes_back(
     try:
         (writeback.VM / other).write_text(other_value)
         with UndoJournal.open() as undo:
-            applied = control.apply(controls, Context("any", None, undo))[name]
+            applied = apply(controls, Context("any", None, undo))[name]
             assert applied.before == {other: int(other_value)}
             assert [shown(path) for path in files] == [str(controls[name]), "0"]
             assert undo.restore()[1] == []
@@ -179,7 +179,7 @@ def test_the_flusher_s_times_have_units(state_dir: Path) -> None:
     files = [writeback.VM / f"dirty_{name}_centisecs" for name in ("expire", "writeback")]
     before = [shown(path) for path in files]
     with UndoJournal.open() as undo:
-        applied = control.apply({"dirty_expire": "2s", "dirty_writeback": "250ms"}, Context("any", None, undo))
+        applied = apply({"dirty_expire": "2s", "dirty_writeback": "250ms"}, Context("any", None, undo))
         assert [shown(path) for path in files] == ["200", "25"]
         assert [change.applied for change in applied.values()] == ["2s", "250ms"]
     assert [shown(path) for path in files] == before
@@ -221,7 +221,7 @@ def test_a_disk_s_share_of_dirty_pages_is_set_and_put_back(loop_device: Path, st
     files = {name: device.directory / "bdi" / name.removeprefix("bdi_") for name in values}
     before = {name: shown(path) for name, path in files.items()}
     with UndoJournal.open() as undo:
-        control.apply(values, Context("loop", device, undo))
+        apply(values, Context("loop", device, undo))
         assert {name: shown(path) for name, path in files.items()} == {n: str(v) for n, v in values.items()}
     assert {name: shown(path) for name, path in files.items()} == before
 
@@ -229,15 +229,15 @@ def test_a_disk_s_share_of_dirty_pages_is_set_and_put_back(loop_device: Path, st
 @pytest.mark.root
 @pytest.mark.machine
 def test_priorities_are_inherited_by_what_the_trial_starts_and_given_back(undo: UndoJournal) -> None:
-    before = [CONTROLS[name].read(Context("any", None, undo)) for name in ("io_priority", "nice")]
+    before = [APPLIERS[name].read(Context("any", None, undo)) for name in ("io_priority", "nice")]
     with ExitStack() as until_end:
         context = Context("any", None, undo, until_end)
-        applied = control.apply({"io_priority": "be/7", "nice": 3}, context)
+        applied = apply({"io_priority": "be/7", "nice": 3}, context)
         assert [change.applied for change in applied.values()] == ["be/7", 3]
         child = subprocess.run(["ionice"], capture_output=True, text=True, check=True).stdout
         assert child.strip() == "best-effort: prio 7"
         assert subprocess.run(["nice"], capture_output=True, text=True, check=True).stdout.strip() == "3"
-    assert [CONTROLS[name].read(Context("any", None, undo)) for name in ("io_priority", "nice")] == before
+    assert [APPLIERS[name].read(Context("any", None, undo)) for name in ("io_priority", "nice")] == before
 
 
 @pytest.mark.parametrize("automatic", [True, False])
@@ -248,7 +248,7 @@ def test_a_niceness_that_counts_within_a_session_only_is_said_to(
     monkeypatch.setattr(priority, "AUTOGROUPS", tmp_path / "autogroup")
     monkeypatch.setattr(priority.os, "setpriority", lambda *_: None)
     context = Context("any", None, undo)
-    CONTROLS["nice"].apply(context, os.getpriority(os.PRIO_PROCESS, 0) + 1)
+    APPLIERS["nice"].apply(context, os.getpriority(os.PRIO_PROCESS, 0) + 1)
     assert [note for note in context.notes if "sched_autogroup_enabled" in note] == context.notes
     assert bool(context.notes) == automatic
 
@@ -267,11 +267,11 @@ def test_idle_states_are_disabled_on_every_cpu_and_enabled_again(tree: Path, sta
     files = idle_states(tree)
     with UndoJournal.open() as undo:
         values = {"cpu_idle_states_disabled": ["C6"]}
-        applied = control.apply(values, Context("any", None, undo))["cpu_idle_states_disabled"]
+        applied = apply(values, Context("any", None, undo))["cpu_idle_states_disabled"]
         assert (applied.before, applied.applied) == ([], ["C6"])
         assert [shown(path) for path in files] == ["0", "0", "1"] * 2
         with pytest.raises(MachineError, match=r"'C7'; did you mean C6|'C7'; there are"):
-            control.apply({"cpu_idle_states_disabled": ["C7"]}, Context("any", None, undo))
+            apply({"cpu_idle_states_disabled": ["C7"]}, Context("any", None, undo))
     assert [shown(path) for path in files] == ["0"] * 6
 
 
@@ -280,7 +280,7 @@ def test_the_wake_up_time_is_demanded_while_the_trial_runs(tree: Path, undo: Und
     power.DMA_LATENCY.write_bytes(struct.pack("=i", 2_000_000_000))
     with ExitStack() as until_end:
         context = Context("any", None, undo, until_end)
-        applied = control.apply({"cpu_idle_latency_us_max": 20}, context)["cpu_idle_latency_us_max"]
+        applied = apply({"cpu_idle_latency_us_max": 20}, context)["cpu_idle_latency_us_max"]
         assert (applied.before, applied.applied) == (2_000_000_000, 20)
         assert str(power.DMA_LATENCY) in _open_files()
     assert str(power.DMA_LATENCY) not in _open_files()
@@ -304,11 +304,11 @@ def test_the_governor_is_set_on_every_cpu_and_put_back(tree: Path, state_dir: Pa
         made(tree, {f"{directory}/scaling_governor": f"{governor}\n", **offered})
         files.append(tree / directory / "scaling_governor")
     with UndoJournal.open() as undo:
-        applied = control.apply({"cpu_governor": "performance"}, Context("any", None, undo))["cpu_governor"]
+        applied = apply({"cpu_governor": "performance"}, Context("any", None, undo))["cpu_governor"]
         assert applied.before == {"cpu0": "schedutil", "cpu1": "powersave"}
         assert [shown(path) for path in files] == ["performance"] * 2
         with pytest.raises(MachineError, match="did you mean performance"):
-            control.apply({"cpu_governor": "performanse"}, Context("any", None, undo))
+            apply({"cpu_governor": "performanse"}, Context("any", None, undo))
     assert [shown(path) for path in files] == ["schedutil", "powersave"]
 
 
@@ -319,7 +319,7 @@ def test_boost_is_switched_by_whichever_file_there_is(
     path = tree / "sys/devices/system/cpu" / file
     made(path.parent, {path.name: on})
     with UndoJournal.open() as undo:
-        applied = control.apply({"cpu_boost": False}, Context("any", None, undo))["cpu_boost"]
+        applied = apply({"cpu_boost": False}, Context("any", None, undo))["cpu_boost"]
         assert (applied.before, applied.applied) == (True, False)
         assert shown(path) == off
     assert shown(path) == on
@@ -336,7 +336,7 @@ def test_boost_is_switched_by_whichever_file_there_is(
 )
 def test_what_a_machine_lacks_is_named(tree: Path, undo: UndoJournal, name: str, value: Any, lacks: str) -> None:
     with pytest.raises(MachineError, match=lacks) as raised:
-        control.apply({name: value}, Context("any", None, undo))
+        apply({name: value}, Context("any", None, undo))
     assert raised.value.exit_status == 3
     assert "WriteFile" not in "".join(path.read_text() for path in (tree / "state" / "undo").glob("*.jsonl"))
 
@@ -377,7 +377,7 @@ def test_each_tunable_takes_its_unit_and_is_put_back(loop_device: Path, state_di
         for tunable, (given, kernel) in SCHEDULERS[name].items():
             with UndoJournal.open() as undo:
                 value = control.validate("scheduler", {"name": name, tunable: given})
-                applied = control.apply({"scheduler": value}, Context("loop", device, undo))["scheduler"]
+                applied = apply({"scheduler": value}, Context("loop", device, undo))["scheduler"]
                 assert applied.applied[tunable] == kernel != before[tunable]
             assert {path.name: shown(path) for path in directory.iterdir()} == before, tunable
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from iolab.domain.compare import Comparison, compare_table
+from iolab.domain.comparison import Comparison, compare_table
 from iolab.domain.explain import Explained, explain
 from iolab.domain.explain.correlation import EXACT_MAX, rank_correlations, rounds_needed
 from iolab.domain.explain.evidence import SUSPECTS, THROUGHPUT

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from iolab.domain.compare import compare_table
+from iolab.domain.comparison import compare_table
+from iolab.domain.control import CONTROLS
 from iolab.domain.explain import Cause, causes
 from iolab.domain.explain.budget import STAGES, stages_of
 from iolab.domain.explain.change import Change
@@ -24,7 +25,6 @@ from iolab.domain.explain.mechanism import (
 )
 from iolab.domain.explain.place import Arms
 from iolab.domain.metric import METRICS
-from iolab.machines.control import CONTROLS
 from iolab.presentation.table.cause import chain, conclusion
 from support.command_line import CommandLine
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
+from iolab.domain import filesystem_options
 from iolab.domain.filesystem_options import btrfs, checked_mount_options, ext, form, mkfs_arguments, xfs
 from iolab.files.experiment import loads
 from iolab.machines.system.filesystem import FILESYSTEMS
@@ -193,6 +194,7 @@ def test_an_experiment_says_it_on_its_line(target: str, rest: str, line: str, wo
 
 
 def test_every_filesystem_has_its_lists() -> None:
+    assert tuple(FILESYSTEMS) == filesystem_options.NAMES
     for name in FILESYSTEMS:
         assert mkfs_arguments(name, "") == []
         assert checked_mount_options(name, "") == ""

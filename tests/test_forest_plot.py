@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from iolab.domain.compare import Pair, compare_pairs
+from iolab.domain.comparison import Pair, compare_pairs
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.report.forest import ROWS_MAX, forest
 from support.browser import BROWSER, opened

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from fake_machine import FakeExecutor, record_of
 from iolab.base.errors import MachineError
+from iolab.domain import control
 from iolab.domain.phase_record import probes_of
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
-from iolab.machines import control
 from iolab.machines.guest import guest, kvm, plan, programs, qemu
 from iolab.machines.guest.limit import Deadline
 from iolab.machines.guest.modules import Modules

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from fake_machine import record_of
 from iolab.base.errors import InputError, MachineError
+from iolab.domain import control
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
 from iolab.files.experiment import loads
-from iolab.machines import control
 from iolab.machines.guest import guest, kernel, plan, programs, session, symbols
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.reader import Reader, Unsaid

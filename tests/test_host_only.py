@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from iolab import _native
-from iolab.machines.control.queue import TUNABLE_UNIT_NS
+from iolab.domain.control.queue import TUNABLE_UNIT_NS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python/iolab"
@@ -89,7 +89,7 @@ def test_one_module_alone_asks_the_extension_for_a_simulated_machine() -> None:
         and node.func.value.id == "_native"
         and node.func.attr in OF_THE_MODEL
     }
-    assert asking == {"files/machine_file/model.py"}
+    assert asking == {"domain/native_model.py"}
 
 
 def test_a_host_knows_the_units_of_tunables_that_the_model_knows() -> None:

@@ -15,6 +15,7 @@ from iolab.base.errors import InputError
 from iolab.base.toml import parse
 from iolab.files.experiment import loads
 from iolab.files.experiment.from_fio import text_of
+from iolab.machines.system.block import device_bytes
 from iolab.presentation.cli.invoke import invoke
 from iolab.studies.run import plan
 from support.growth import assert_linear
@@ -190,7 +191,7 @@ def of_experiment(text: str) -> None:
 
 def of_job_file(text: str) -> None:
     try:
-        written, _ = text_of(Path("job.fio"), text)
+        written, _ = text_of(Path("job.fio"), text, device_bytes)
     except InputError:
         return
     of_experiment(written)
@@ -233,8 +234,9 @@ def test_lines_are_found_in_time_that_grows_as_the_file_does(make: Callable[[int
 
 def test_job_files_have_a_limit() -> None:
     shared = "".join(f"numjobs_{number}=1\n" for number in range(2000))
+    jobs = f"[global]\n{shared}" + "".join(f"[j{number}]\nrw=read\n" for number in range(600))
     with pytest.raises(InputError, match="more than 1000000 options in all"):
-        text_of(Path("job.fio"), f"[global]\n{shared}" + "".join(f"[j{number}]\nrw=read\n" for number in range(600)))
+        text_of(Path("job.fio"), jobs, device_bytes)
 
 
 def test_keys_of_meant_depth_are_read() -> None:

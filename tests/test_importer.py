@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError
-from iolab.domain.compare import compare_table
+from iolab.domain.comparison import compare_table
 from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import METRICS, describe
 from iolab.domain.summary import summarise

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.base.plain_text import whole_number
-from iolab.domain.compare import compare_csv
+from iolab.domain.comparison import compare_csv
 from iolab.files.importer import results, source
 from iolab.files.importer.formats import FORMATS, formats_of
 from iolab.files.importer.opening import open_run

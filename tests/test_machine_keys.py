@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from iolab import _native
+from iolab.domain import simulated_machine
+from iolab.domain.simulated_machine import InvalidMachine
 from iolab.files import machine_file
-from iolab.files.machine_file.check import InvalidMachine
 from iolab.files.machine_file.keys import ELEMENT, Key, keys, read_when
 
 MACHINES = Path(__file__).parents[1] / "machines"
@@ -158,5 +159,5 @@ def test_a_refusal_points_to_the_line_of_an_element(before: str, after: str, tmp
     (number,) = (number for number, line in enumerate(device.splitlines(), 1) if before in line)
     machine = machine_file.read("model:machine.toml", tmp_path)
     with pytest.raises(InvalidMachine) as refused:
-        machine_file.check(machine.table)
+        simulated_machine.check(machine.table)
     assert machine.where(refused.value.path).endswith(f"devices/wrong.toml:{number}")

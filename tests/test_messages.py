@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from iolab.base.quantity import size_in_words
 from iolab.domain.metric import METRICS, meant
-from iolab.files.machine_file.check import in_plain_words
+from iolab.domain.simulated_machine import in_plain_words
 from iolab.machines.system import safety
 from iolab.machines.system.block import device_numbered
 from support.command_line import CommandLine

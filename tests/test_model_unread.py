@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
+from iolab.domain import simulated_machine
+from iolab.domain.control import CONTROLS, Control
+from iolab.domain.simulated_machine import InvalidMachine
 from iolab.files import machine_file
 from iolab.files.experiment import Experiment
-from iolab.files.machine_file import InvalidMachine
-from iolab.machines.control import CONTROLS, Control
 from support.command_line import CommandLine
 from support.machines import line_of
 from support.simulated import experiment
@@ -198,7 +199,7 @@ def is_impossible(found: Experiment, setting: str = "s") -> bool:
     """A cell of `affinity` that the kernel cannot do: its trials say so, as on a host."""
     assert found.simulated is not None
     try:
-        machine_file.check(found.simulated.under[setting])
+        simulated_machine.check(found.simulated.under[setting])
     except InvalidMachine as error:
         return error.is_of_cell
     return False

@@ -18,9 +18,10 @@ from iolab.base import beneath, durable
 from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.domain.record import packed_trace
 from iolab.domain.trial import Trial
-from iolab.files.store import read, session, trial_file
+from iolab.files.store import read, trial_file
 from iolab.files.store.directory import RunDirectory, create, take_back
 from iolab.files.store.journal import Journal
+from iolab.machines.system import session
 from iolab.studies.run import Run
 
 pytestmark = pytest.mark.usefixtures("state_dir")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError, IolabError, MachineError
+from iolab.domain.filesystem_options import HAVE_LOG_DEVICES
 from iolab.domain.trial import ScratchTarget
 from iolab.machines.system import mounts, scratch
 from iolab.machines.system.block import shown
-from iolab.machines.system.filesystem import FILESYSTEMS, HAVE_LOG_DEVICES
+from iolab.machines.system.filesystem import FILESYSTEMS
 from iolab.machines.system.undo import UndoJournal
 from support.devices import loops_backed_under
 

@@ -363,8 +363,8 @@ def test_a_loop_device_of_another_mount_namespace_is_detached(tmp_path: Path, st
 
 @pytest.mark.root
 def test_a_share_of_dirty_pages_comes_back_as_fine_as_it_was(tmp_path: Path, state_dir: Path) -> None:
-    from iolab.machines import control
-    from iolab.machines.control.control import Context
+    from iolab.machines.host import control
+    from iolab.machines.host.control import Context
     from iolab.machines.system.block import device_at
 
     node = attach(sparse_file(tmp_path / "backing", MIB))

@@ -22,7 +22,7 @@ from iolab.base.errors import InputError
 from iolab.domain.verdict import judge
 from iolab.files.collection import labels
 from iolab.files.collection.collection import Collection
-from iolab.presentation.compared import Wanted, compare_paths
+from iolab.presentation.side_by_side import Wanted, compare_paths
 from iolab.presentation.site import files
 from iolab.presentation.site import run as run_page
 from iolab.presentation.site.app import make_app

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import CommandLine
-from iolab.domain.compare import Numbers
+from iolab.domain.comparison import Numbers
 from iolab.domain.matrix_axis import knee, sweeps
 from iolab.domain.summary import summarise
 from iolab.presentation.table import render

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.base.quantity import change, scale_for
-from iolab.domain.compare import Comparison
+from iolab.domain.comparison import Comparison
 from iolab.domain.definition import Nature
 from iolab.domain.metric import METRICS
 from iolab.domain.summary import summarise

@@ -564,7 +564,7 @@ def test_a_longer_trace_of_the_same_load_is_not_told_apart() -> None:
     """Its stretches are as many as those of the shorter one, not averages of many beside single ones."""
     import numpy as np
     import polars as pl
-    from iolab.studies.trace.compare import _judged
+    from iolab.studies.trace.stretches import _judged
 
     random = np.random.default_rng(3)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
-from iolab.domain.compare import NOT_INTERLEAVED, Pair, compare_pairs
+from iolab.domain.comparison import NOT_INTERLEAVED, Pair, compare_pairs
 from iolab.domain.verdict import judge_unpaired
 from iolab.domain.verdict.unpaired import _null, _studentised, interval, p_value
 from scipy.stats import brunnermunzel

@@ -15,12 +15,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.version import VERSION
+
 if TYPE_CHECKING:
     from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
     from iolab.presentation.api import Comparisons, Explanations, Run, compare, explain, load, report, run
     from iolab.presentation.traced import Trace, trace
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "Comparisons",
     "Explanations",

@@ -15,7 +15,7 @@ from iolab.base.quantity import parse_bytes, parse_duration_ns
 from iolab.domain.verdict import judge
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Numbers
+    from iolab.domain.comparison import Numbers
     from iolab.domain.summary import Row, Summary
 
 VALUES_MIN = 3

@@ -11,7 +11,7 @@ from iolab.domain.experiment import Experiment
 if TYPE_CHECKING:
     import polars
 
-    from iolab.domain.compare import Pairing
+    from iolab.domain.comparison import Pairing
     from iolab.domain.lead import Shape
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.compare import Numbers, Pair, compare_pairs, place_of
+from iolab.domain.comparison import Numbers, Pair, compare_pairs, place_of
 from iolab.domain.lead import SYNC_TIMES, TAIL, Shape, in_order
 from iolab.domain.metric import Metric, describe, meant, parse_key
 from iolab.domain.validity import lines, unfaithful
@@ -16,7 +16,7 @@ from iolab.domain.verdict.interval import typical
 from iolab.domain.workload import KINDS
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
 METRICS_NAMED_MAX = 8

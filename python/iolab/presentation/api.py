@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from iolab.base.errors import InputError, from_os_error, unknown
-from iolab.domain.compare import compare_table
+from iolab.domain.comparison import compare_table
 from iolab.domain.explain import causes
 from iolab.domain.explain import explain as explained
 from iolab.domain.explain.inputs import of_run, of_two_runs
@@ -25,13 +25,13 @@ from iolab.files.experiment import loads
 from iolab.files.experiment.parse import find, read_text
 from iolab.files.importer.opening import open_files, open_run
 from iolab.files.store import read
-from iolab.presentation.compared import Compared, Wanted, compare_paths, compare_runs
 from iolab.presentation.notebook import html
 from iolab.presentation.progress import display
 from iolab.presentation.progress.plain import PlainDisplay
 from iolab.presentation.report import write
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.plot import literal
+from iolab.presentation.side_by_side import Compared, Wanted, compare_paths, compare_runs
 from iolab.presentation.table import cause
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.plain import tables
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
     from rich.console import RenderableType
 
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Better
     from iolab.domain.experiment import Experiment
     from iolab.domain.explain import Cause, Explained

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from iolab.base.option import expected, extras, written
 from iolab.base.plain_text import markdown_table
+from iolab.domain.control import CONTROLS, settings_table
 from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import METRICS, ops_of
 from iolab.domain.probe import PROBES
@@ -22,7 +23,6 @@ from iolab.files.experiment.options import TARGETS, CompareOptions, ExperimentOp
 from iolab.files.experiment.tune import TuneOptions
 from iolab.files.importer.formats import FORMATS
 from iolab.files.machine_file.keys import Key, keys, read_when
-from iolab.machines.control import CONTROLS, settings_table
 from iolab.studies.reproduction import options
 from iolab.studies.reproduction.part import Part
 from iolab.studies.reproduction.scorecard import (

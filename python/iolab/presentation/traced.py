@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base.errors import InputError, unknown
 from iolab.presentation.notebook import html
@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     import polars as pl
 
     from iolab.base.trace_files import Trace as Files
+    from iolab.domain import native_types as native
 
-GROUPS = {
+GROUPS: dict[str, Literal["by_operation", "by_size", "by_process", "by_cpu"]] = {
     "operation": "by_operation",
     "size": "by_size",
     "process": "by_process",
     "cpu": "by_cpu",
 }
-_STATISTICS = ("count", "mean", "min", "p50", "p90", "p99", "p99_9", "p99_99", "max")
+
+_COUNTS: tuple[Literal["name", "count", "bytes", "errors"], ...] = ("name", "count", "bytes", "errors")
+_STATISTICS: tuple[Literal["count", "mean", "min", "p50", "p90", "p99", "p99_9", "p99_99", "max"], ...] = (
+    *("count", "mean", "min", "p50", "p90", "p99", "p99_9", "p99_99", "max"),
+)
 
 
 class Trace:
@@ -129,8 +134,8 @@ def trace(
     return Trace(trace_of([Path(path) for path in paths], columns, separator, gaps))
 
 
-def _group(group: dict[str, Any]) -> dict[str, Any]:
-    row = {key: group[key] for key in ("name", "count", "bytes", "errors")}
+def _group(group: native.GroupFigures) -> dict[str, Any]:
+    row: dict[str, Any] = {key: group[key] for key in _COUNTS}
     for stage, _ in STAGES:
         values = group[stage]
         row |= {f"{stage}_{name}": None if values is None else values[name] for name in _STATISTICS}

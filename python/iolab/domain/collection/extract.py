@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict
 
 from iolab.base.errors import InputError
 from iolab.domain.collection.hardware import Facts
-from iolab.domain.comparable import facts_of
+from iolab.domain.conditions import facts_of
 from iolab.domain.definition import Nature, Verdict
 from iolab.domain.matrix_axis import LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, sweeps
 from iolab.domain.summary import cell_of, summarise
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
     from iolab.domain.summary import Summary
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from iolab.domain.comparable import differences
+from iolab.domain.conditions import differences
 
 KIND = "kind of machine"
 OF_HARDWARE = (KIND, "machine", "CPU", "CPUs", "memory", "virtualization", "device model", "device size")
-"""Facts that a kernel has no say in (`iolab.domain.comparable.FACTS`), and the kind of machine."""
+"""Facts that a kernel has no say in (`iolab.domain.conditions.FACTS`), and the kind of machine."""
 OF_MODEL = "simulated machine: "
 NEVER_IN_ID = ("memory", f"{OF_MODEL}title", f"{OF_MODEL}files")
 """What differs where the hardware is the same: kernels keep some memory for themselves."""

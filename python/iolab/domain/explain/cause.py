@@ -30,7 +30,7 @@ from iolab.domain.explain.place import Arms, Array, Name, arms_of
 if TYPE_CHECKING:
     import polars as pl
 
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
 
 SCORE_MIN = 0.1
 """Strength below which a movement is no cause: about 10 % in every round."""

@@ -23,7 +23,7 @@ from iolab.domain.explain.place import Arms, Name, arms_of, functions_of_each_ot
 if TYPE_CHECKING:
     import polars as pl
 
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.verdict import Judgement
 
 Kind = Literal["both", "setting", "result", "contrary", "neither"]

@@ -13,11 +13,24 @@ from iolab.base.errors import InputError, unknown
 from iolab.domain.filesystem_options import btrfs, ext, form, xfs
 from iolab.domain.filesystem_options.form import ALONE, Fault, Form, Refused, Value, check_keys, check_value
 
-__all__ = ["checked_mount_options", "mkfs_arguments"]
+__all__ = [
+    "DEFAULT",
+    "HAVE_LOG_DEVICES",
+    "HAVE_REALTIME_DEVICES",
+    "NAMES",
+    "checked_mount_options",
+    "mkfs_arguments",
+]
 
 _MKFS = {"ext2": ext.MKFS, "ext3": ext.MKFS, "ext4": ext.MKFS, "xfs": xfs.MKFS, "btrfs": btrfs.MKFS}
 _MOUNT = {"ext2": ext.MOUNT, "ext3": ext.MOUNT, "ext4": ext.MOUNT, "xfs": xfs.MOUNT, "btrfs": btrfs.MOUNT}
 _SEE = "docs/safety.md says what is handed on"
+
+NAMES = tuple(_MKFS)
+"""The filesystems that iolab makes."""
+DEFAULT = "ext4"
+HAVE_LOG_DEVICES = ("ext3", "ext4", "xfs")
+HAVE_REALTIME_DEVICES = ("xfs",)
 
 
 def mkfs_arguments(filesystem: str, options: str) -> list[str]:

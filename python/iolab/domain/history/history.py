@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from statistics import median
 
 from iolab.base.strict_json import JsonObject
-from iolab.domain.comparable import differences
+from iolab.domain.conditions import differences
 from iolab.domain.definition import DIFFERENCES, LOSSES, Verdict
 from iolab.domain.history.changes import FEWEST, Change, changes_in, unseen_below
 from iolab.domain.metric import describe

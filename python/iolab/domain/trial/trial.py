@@ -30,7 +30,7 @@ class Trial(Spec):
     machine: str
     target: Target
     controls: JsonObject
-    """The setting's controls by name (python/iolab/machines/control/), validated, units resolved."""
+    """The setting's controls by name (python/iolab/domain/control/), validated, units resolved."""
     probes: dict[str, JsonObject] = Field(default_factory=dict)
     """The probes that are on by name (python/iolab/domain/probe/), each with its options, units in their names."""
     model: Annotated[native.MachineFile, DOCUMENT] | None = None

@@ -2,51 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator
-from pydantic_core import PydanticCustomError
-
-from iolab.base import quantity
-from iolab.base.option import Bytes, Duration, Options, Rate, option, shown
+from iolab.base.option import Bytes, Duration, Options, Rate, option
+from iolab.domain.workload.block_sizes import BlockSizes, mean_bytes
 
 FILE_GRANULE_BYTES = 4096
 
 Engine = Literal["io_uring", "libaio", "psync", "pvsync", "mmap", "null"]
 ONE_AT_A_TIME = ("psync", "pvsync", "mmap")
 """Engines that wait for each operation."""
-
-
-def _read_block_sizes(given: object) -> dict[int, float]:
-    """`"4KiB"` or `{"4KiB" = 70, "64KiB" = 30}` -> bytes to weight."""
-    weights = given.items() if isinstance(given, Mapping) else [(given, 1.0)]
-    sizes: dict[int, float] = {}
-    for size, weight in weights:
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
-            raise _wrong_block_size(f'weight {shown(weight)}; expected a number above 0, such as {{"4KiB" = 70}}')
-        sizes[_read_block_size(size)] = float(weight)
-    if not sizes or not all(0 < size < 2**32 for size in sizes):
-        raise _wrong_block_size(f"{shown(given)} given; expected sizes from 1 byte to 4 GiB")
-    return sizes
-
-
-def _read_block_size(given: object) -> int:
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given
-    if not isinstance(given, str):
-        raise _wrong_block_size(f'{shown(given)} given; expected a size such as "4KiB", or sizes with weights')
-    try:
-        return quantity.parse_bytes(given)
-    except ValueError as error:
-        raise _wrong_block_size(str(error)) from None
-
-
-def _wrong_block_size(why: str) -> PydanticCustomError:
-    return PydanticCustomError("quantity", "{why}", {"why": why})
-
-
-BlockSizes = Annotated[dict[int, float], BeforeValidator(_read_block_sizes)]
 
 
 class PhaseOptions(Options):
@@ -207,4 +172,4 @@ class JobOptions(Options):
     @property
     def mean_block_bytes(self) -> float:
         """The mean of the block sizes, weighted by how often each is drawn, in bytes."""
-        return sum(size * weight for size, weight in self.block_size.items()) / sum(self.block_size.values())
+        return mean_bytes(self.block_size)

@@ -9,6 +9,7 @@ from typing import Literal
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
+from iolab.domain.workload.block_sizes import AlignedBlocks, block_list
 from iolab.domain.workload.conflict import SECTOR_BYTES, is_bounded
 from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
 
@@ -195,8 +196,8 @@ def job_json(
     file_order: native.FileOrder = "sequential",
     pattern: native.Pattern | None = None,
     read_share: float = 0.0,
-    blocks: list[native.BlockSize] | None = None,
-    writes: native.WriteBlocks | None = None,
+    blocks: Mapping[int, float] | None = None,
+    writes: AlignedBlocks | None = None,
     offset_bytes: int = 0,
     queue_depth: int = 1,
     depth_search: native.DepthSearch | None = None,
@@ -207,7 +208,11 @@ def job_json(
     sync_at_end: bool = False,
 ) -> native.JobSpec:
     """A job's specification. By default its blocks have `align_bytes`, the unit of its offsets, and it does one
-    operation after another, from the start of each file."""
+    operation after another, from the start of each file.
+
+    Args:
+        blocks: sizes of operations with weights; of reads alone, if `writes` has those of writes.
+    """
     job: native.JobSpec = {
         "name": name,
         "files": files,
@@ -215,7 +220,7 @@ def job_json(
         "file_order": file_order,
         "pattern": pattern or {"kind": "sequential"},
         "read_share": read_share,
-        "blocks": blocks or [{"bytes": align_bytes, "weight": 1.0}],
+        "blocks": block_list(blocks or {align_bytes: 1.0}),
         "align_bytes": align_bytes,
         "offset_bytes": offset_bytes,
         "queue_depth": queue_depth,
@@ -227,7 +232,7 @@ def job_json(
     }
     # What few jobs have is left out of the others, whose documents so stay as they were.
     if writes is not None:
-        job["writes"] = writes
+        job["writes"] = {"blocks": block_list(writes.sizes), "align_bytes": writes.align_bytes}
     if depth_search is not None:
         job["depth_search"] = depth_search
     if start_ns is not None:
@@ -308,7 +313,7 @@ def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed
         file_order=job.file_order,
         pattern=_pattern(job),
         read_share=job.read_percent / 100,
-        blocks=[{"bytes": size, "weight": weight} for size, weight in job.block_size.items()],
+        blocks=job.block_size,
         offset_bytes=job.range_start,
         queue_depth=job.queue_depth,
         arrival=_arrival(job),

@@ -292,14 +292,14 @@ def _jobs(options: TraceOptions, seed: int, devices: int, size: int) -> Iterator
         job = job_json(
             name,
             files=list(range(devices)),
-            align_bytes=largest,
+            blocks={largest: 1.0},
+            align_bytes=options.align,
             length_bytes=size,
             seed=derive_seed(seed, name),
             read_share=0.5 if reads and (writes or discards) else float(not (writes or discards)),
             queue_depth=depth,
             until=until_json(ops=ios),
         )
-        job["align_bytes"] = options.align
         job["replay"] = {
             "trace": options.choice,
             "digest": found["digest"],

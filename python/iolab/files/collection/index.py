@@ -26,12 +26,12 @@ from typing import Any, NoReturn
 
 from pydantic import TypeAdapter
 
-import iolab
 from iolab.base import beneath, replaceable
 from iolab.base.errors import InputError, MachineError
 from iolab.base.gc_pause import gc_paused
 from iolab.base.plain_text import one_line
 from iolab.base.schema import checked, checked_json
+from iolab.base.version import VERSION
 from iolab.domain.collection.entry import Entry
 
 FOLDER = ".iolab-index"
@@ -262,13 +262,13 @@ def _foreign(db: sqlite3.Connection) -> str | None:
     if laid_out != _layout():
         return "it is not laid out as this iolab does"
     about = db.execute("select format, version from about").fetchall()
-    return None if about == [(FORMAT, iolab.__version__)] else "another iolab made it"
+    return None if about == [(FORMAT, VERSION)] else "another iolab made it"
 
 
 def _fill(db: sqlite3.Connection) -> None:
     for statement in SCHEMA.split(";"):
         db.execute(statement)
-    db.execute("insert into about values (?, ?)", (FORMAT, iolab.__version__))
+    db.execute("insert into about values (?, ?)", (FORMAT, VERSION))
 
 
 @cache

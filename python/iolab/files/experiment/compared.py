@@ -7,24 +7,27 @@ from collections.abc import Iterable, Sequence
 from iolab.base.errors import unknown
 from iolab.base.problem import Problems
 from iolab.domain.experiment import CompiledWorkload, Experiment
-from iolab.domain.metric import ALL, METRICS, parse_key
+from iolab.domain.metric import ALL, METRICS, Key, parse_key
 from iolab.domain.metric.row import is_kept
 from iolab.files.experiment.setting import Setting
 
 
-def check(experiment: Experiment, problems: Problems) -> None:
-    """A key names a phase that some workload has, an operation that is done in it, and what is measured of it."""
+def check(experiment: Experiment, settings: Sequence[Setting], problems: Problems) -> None:
+    """A key names a phase that some workload has, an operation that is done in it, and what is measured of it; where a
+    probe measures that, it is on under every setting."""
     workloads = [*experiment.workloads.values(), *experiment.variants.values()]
-    for text in experiment.compare.metrics or ():
-        what = lacks(text, workloads, experiment.target.devices)
+    keys = [parse_key(text) for text in experiment.compare.metrics or ()]
+    wrong = [(key, lacks(key, workloads, experiment.target.devices)) for key in keys]
+    wrong += [(key, _without_probe(key, experiment, settings)) for key in keys]
+    for key, what in wrong:
         if what is not None:
-            problems.add(("compare", "metrics"), f"{text}: {what}")
+            problems.add(("compare", "metrics"), f"{key}: {what}")
 
 
-def lacks(text: str, workloads: Iterable[CompiledWorkload], devices: int) -> str | None:
+def lacks(key: Key, workloads: Iterable[CompiledWorkload], devices: int) -> str | None:
     """What all of the workloads lack of the key; None: one has it, where the metric's probe is on."""
     kept, names, ops = False, set(), set()
-    wanted, op, name = parse_key(text)
+    wanted, op, name = key
     for workload in workloads:
         phases = [phase for phase in workload.phases(seed=0, devices=devices) if phase.measured]
         names |= {phase.name for phase in phases if len(phases) > 1}
@@ -41,13 +44,10 @@ def lacks(text: str, workloads: Iterable[CompiledWorkload], devices: int) -> str
     return None if kept else f"it is not measured {where}"
 
 
-def check_probes(experiment: Experiment, settings: Sequence[Setting], problems: Problems) -> None:
-    """A metric that a probe gives is compared only where the probe is on."""
-    for text in experiment.compare.metrics or ():
-        probe = METRICS[parse_key(text).metric].probe
-        for setting in settings if probe is not None else ():
-            if probe not in experiment.probes[setting.name]:
-                table = "[probes]" if setting.probes is None else f"probes of setting {setting.written_as}"
-                what = f"the probe {probe} is off under setting {setting.name}; add {probe} = true to {table}"
-                problems.add(("compare", "metrics"), f"{text}: {what}")
-                break
+def _without_probe(key: Key, experiment: Experiment, settings: Sequence[Setting]) -> str | None:
+    probe = METRICS[key.metric].probe
+    for setting in settings if probe is not None else ():
+        if probe not in experiment.probes[setting.name]:
+            table = "[probes]" if setting.probes is None else f"probes of setting {setting.written_as}"
+            return f"the probe {probe} is off under setting {setting.name}; add {probe} = true to {table}"
+    return None

@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from iolab.base.errors import InputError
 from iolab.base.problem import Path, Problems
 from iolab.domain.experiment import CompiledWorkload
-from iolab.domain.filesystem_options import checked_mount_options, mkfs_arguments
+from iolab.domain.filesystem_options import (
+    DEFAULT,
+    HAVE_LOG_DEVICES,
+    HAVE_REALTIME_DEVICES,
+    checked_mount_options,
+    mkfs_arguments,
+)
 from iolab.domain.trial import ScratchTarget, Target
 from iolab.files.experiment.options import ScratchOptions
 from iolab.files.experiment.setting import Setting
 from iolab.files.experiment.workloads import Workload
-from iolab.machines.system.filesystem import DEFAULT, HAVE_LOG_DEVICES, HAVE_REALTIME_DEVICES
 
 OPTIONS: Mapping[str, Callable[[str, str], object]] = {
     "mkfs_options": mkfs_arguments,
@@ -75,7 +80,7 @@ def _filesystems(
             makes_its_own = "mkfs_options" in type(options).model_fields
             given = {key: found for key in FIELDS if (found := _given(key, target, workload, options, setting))}
             if "filesystem" not in given and makes_its_own:
-                given["filesystem"] = _Given(DEFAULT.name, ("workloads", workload.written_as))
+                given["filesystem"] = _Given(DEFAULT, ("workloads", workload.written_as))
             if "filesystem" in given and (makes_its_own or target.kind == "scratch"):
                 chosen = tuple((key, given[key]) for key in OPTIONS if key in given)
                 yield _Filesystem(given["filesystem"], chosen)

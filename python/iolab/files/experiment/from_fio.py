@@ -17,7 +17,6 @@ from iolab.domain.workload.fio_file import job_file
 from iolab.domain.workload.fio_file.ini import JobFileProblems, filled, only
 from iolab.domain.workload.fio_file.job_file import JobFile, Runner
 from iolab.domain.workload.fio_file.translate import Plan, plan
-from iolab.machines.system.block import device_at
 
 ONE = "name one place in the job file, or say [target] and relocate = true in an experiment"
 
@@ -29,9 +28,18 @@ def is_job_file(path: Path, text: str) -> bool:
     return job_file.looks_like_one(text)
 
 
-def text_of(path: Path, text: str, runner: Runner = "iolab", sections: Sequence[str] = ()) -> tuple[str, list[str]]:
-    """The experiment of the job file at `path`, and its options that have no effect on iolab's engine. `sections`: of
-    these jobs alone.
+def text_of(
+    path: Path,
+    text: str,
+    device_bytes: Callable[[Path], int],
+    runner: Runner = "iolab",
+    sections: Sequence[str] = (),
+) -> tuple[str, list[str]]:
+    """The experiment of the job file at `path`, and its options that have no effect on iolab's engine.
+
+    Args:
+        device_bytes: the size of the device at a path, or an InputError.
+        sections: of these jobs alone.
 
     Raises:
         InputError: a line for each problem in it.
@@ -43,7 +51,7 @@ def text_of(path: Path, text: str, runner: Runner = "iolab", sections: Sequence[
     problems.raise_any()
     # First without minding sizes: what is there already may have one.
     unsized = plan(jobs, default_size=2**60, problems=JobFileProblems(str(path)), runner=runner)
-    target, size = _target(jobs, unsized, str(path))
+    target, size = _target(jobs, unsized, str(path), device_bytes)
     plan(jobs, default_size=size, problems=problems, runner=runner)
     problems.raise_any()
     return _experiment(path, text, target, size, runner), jobs.accepted if runner == "iolab" else []
@@ -58,12 +66,12 @@ def _experiment(path: Path, text: str, target: str, size: int | None, runner: Ru
     )
 
 
-def _target(jobs: JobFile, found: Plan, where: str) -> tuple[str, int | None]:
+def _target(jobs: JobFile, found: Plan, where: str, device_bytes: Callable[[Path], int]) -> tuple[str, int | None]:
     """The [target] table for the places that the jobs name, and the size of what is there."""
     names = found.named_paths
     devices = [name for name in names if name.startswith("/dev/") or _is(name, stat.S_ISBLK)]
     if devices:
-        return _devices(names, devices, where)
+        return _devices(names, devices, where, device_bytes)
     directories = {job["directory"] for job in jobs.jobs if job["directory"] is not None}
     if len(names) == 1 and not directories:
         [name] = names
@@ -76,10 +84,12 @@ def _target(jobs: JobFile, found: Plan, where: str) -> tuple[str, int | None]:
     return _table("directory", path=parents.pop()), None
 
 
-def _devices(names: Sequence[str], devices: Sequence[str], where: str) -> tuple[str, int | None]:
+def _devices(
+    names: Sequence[str], devices: Sequence[str], where: str, device_bytes: Callable[[Path], int]
+) -> tuple[str, int | None]:
     if len(devices) < len(names):
         raise InputError("files and devices in one job file", where=where, remedy=ONE)
-    sizes = [device_at(Path(name)).size_bytes for name in names]
+    sizes = [device_bytes(Path(name)) for name in names]
     if len(names) == 1:
         return _table("device", path=names[0]), sizes[0]
     return _table("device", paths=list(names)), min(sizes)

@@ -10,6 +10,7 @@ from iolab.base.option import Bytes, Duration, Options, option
 from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import TomlTable
+from iolab.domain.control import CONTROLS
 from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.probe import Probes
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
@@ -17,7 +18,6 @@ from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, Target, Weigh
 from iolab.domain.trial.drive_properties import Parameter
 from iolab.domain.trial.guest import MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, PREFIX, Accelerator, DriveKind
 from iolab.files.experiment.workloads import Workload
-from iolab.machines.control import CONTROLS
 
 if TYPE_CHECKING:
     from iolab.files.experiment.setting import Setting

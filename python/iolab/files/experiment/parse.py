@@ -184,8 +184,7 @@ def loads(
         _check_together(workloads, experiment.target.devices, problems)
     _check_space(experiment, workloads, problems)
     _check_named_paths(experiment, workloads, problems)
-    compared.check(experiment, problems)
-    compared.check_probes(experiment, settings, problems)
+    compared.check(experiment, settings, problems)
     problems.raise_any()
     return experiment
 

@@ -11,12 +11,12 @@ from iolab.base.option import natural_lists, shown
 from iolab.base.plain_text import is_one_line
 from iolab.base.problem import Problems
 from iolab.base.toml import TomlTable
+from iolab.domain.control import CONTROLS
 from iolab.domain.probe import PROBES, Probes, resolved
 from iolab.domain.workload import KINDS
-from iolab.machines.control import CONTROLS
 
 if TYPE_CHECKING:
-    from iolab.machines.control import Control
+    from iolab.domain.control import Control
 
 
 def read_probes(given: object, path: tuple[str, ...], problems: Problems) -> Probes:

@@ -14,18 +14,20 @@ from iolab.base.errors import InputError
 from iolab.base.problem import Problems
 from iolab.base.renamed import renewed_key
 from iolab.domain import native_types as native
+from iolab.domain import simulated_machine
+from iolab.domain.control import CONTROLS
 from iolab.domain.experiment import CompiledWorkload, SimulatedMachine
 from iolab.domain.probe import Probes
+from iolab.domain.simulated_machine import InvalidMachine
 from iolab.domain.workload import KINDS
 from iolab.files import machine_file
 from iolab.files.experiment.setting import Setting
 from iolab.files.experiment.workloads import Workload
-from iolab.files.machine_file import Change, Changed, InvalidChange, InvalidMachine, MachineFile
+from iolab.files.machine_file import Change, Changed, InvalidChange, MachineFile
 from iolab.files.machine_file.machine_file import RENAMED_KEYS
-from iolab.machines.control import CONTROLS
 
 if TYPE_CHECKING:
-    from iolab.base.toml import KeyPath, TomlTable
+    from iolab.base.toml import KeyPath
     from iolab.domain.trial import Phase
 
 _UNREAD_OPTION = (
@@ -99,7 +101,7 @@ def check(
         InputError: the machine's file describes none, whatever the settings change.
     """
     try:
-        machine_file.check(machine.table)
+        simulated_machine.check(machine.table)
     except InvalidMachine as error:
         raise InputError(str(error), where=machine.where(error.path)) from None
     possible: dict[str, bool] = {}
@@ -116,7 +118,7 @@ def check(
             if setting.controls.get("drop_caches") and not machine_file.caches_files(phases):
                 what = f"the workload {workload.name} goes past the page cache, so nothing reads it; leave it out"
                 problems.add(("settings", setting.written_as, "drop_caches"), what)
-            table = machine_file.with_groups(changed.table, phases)
+            table = simulated_machine.with_groups(changed.table, phases)
             # The model says the same of equal machines, and most settings and workloads have equal ones.
             if (text := json.dumps(table)) not in possible:
                 possible[text] = _is_possible(table, changed, setting, workload, machine, problems)
@@ -127,7 +129,8 @@ def check(
                     problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
                 if not refusals:
                     _check_read(table, changed, workload, phases, problems)
-                    _check_options_read(changed.table, machine, workload, setting, problems)
+                    if not setting.changes or (workload.name, setting.name) in under:
+                        _check_options_read(changed.table, machine, workload, compiled, setting, problems)
             members.setdefault((workload.written_as, setting.name), []).append((workload, compiled))
     for (_, name), alike in members.items():
         if name in machines:
@@ -160,13 +163,21 @@ def _check_read(
 
 
 def _check_options_read(
-    table: native.MachineFile, machine: MachineFile, workload: Workload, setting: Setting, problems: Problems
+    table: native.MachineFile,
+    machine: MachineFile,
+    workload: Workload,
+    compiled: CompiledWorkload,
+    setting: Setting,
+    problems: Problems,
 ) -> None:
     """Notes each option that the setting changes or the workload has, and that this machine does not read: it would
     compare the machine with itself, or pretend."""
     kind = KINDS[workload.compiled.kind]
 
-    def phases(table: TomlTable) -> list[Phase] | None:
+    def phases_without(key: str) -> list[Phase] | None:
+        table = {name: value for name, value in given.items() if name != key}
+        if key in setting.changes and key in workload.table:
+            table[key] = workload.table[key]
         try:
             options = kind.options.model_validate({key: value for key, value in table.items() if key != "kind"})
         except ValueError:
@@ -174,15 +185,12 @@ def _check_options_read(
         return None if any(kind.conflicts(options)) else CompiledWorkload(kind.name, options).phases(0, machine.places)
 
     given = kind.override(workload.table, setting.changes) if setting.changes else workload.table
+    ours = compiled.phases(0, machine.places)
     for key in {**workload.table, **setting.changes}:
-        changed = key in setting.changes
-        before = {name: value for name, value in given.items() if name != key}
-        if changed and key in workload.table:
-            before[key] = workload.table[key]
-        if key == "engine" and not changed:
+        if key == "engine" and key not in setting.changes:
             continue  # by itself it says who does the I/O, and compares nothing
-        ours, theirs = phases(given), phases(before)
-        if ours is not None and theirs is not None and _is_same_to(table, ours, theirs):
+        theirs = phases_without(key)
+        if theirs is not None and _is_same_to(table, ours, theirs):
             problems.add(_blamed(machine_file.Refusal(key, ""), workload, setting, problems), _UNREAD_OPTION)
 
 
@@ -258,9 +266,9 @@ def _is_possible(
     """Notes why not. A cell of the setting `affinity` that this kernel or these CPUs cannot do is no problem, as on a
     host: its trials are impossible, and the others run."""
     try:
-        machine_file.check(table)
+        simulated_machine.check(table)
     except InvalidMachine as error:
-        if error.is_of_cell and "affinity" in setting.controls and machine_file.is_detailed(table):
+        if error.is_of_cell and "affinity" in setting.controls and simulated_machine.is_detailed(table):
             return False
         if error.path[:1] == ("cgroups",):
             problems.add(("workloads", workload.written_as, "weights"), str(error))

@@ -10,7 +10,9 @@ from iolab.base.errors import InputError, unknown
 from iolab.base.option import Duration, Options, option, shown
 from iolab.base.quantity import parse_bytes, parse_duration_ns
 from iolab.base.toml import TomlTable
-from iolab.domain.metric import describe, parse_key
+from iolab.domain.control import CONTROLS
+from iolab.domain.control.control import Range
+from iolab.domain.metric import METRICS, parse_key
 from iolab.domain.tune.search import Budget
 from iolab.domain.tune.space import OPERATORS, Parameter, Requirement, Space, nested
 from iolab.domain.tune.tuning import Tuning
@@ -21,8 +23,6 @@ from iolab.files.experiment.grid import VALUES_MAX, grid
 from iolab.files.experiment.options import read_share
 from iolab.files.experiment.setting import read_settings
 from iolab.files.experiment.workloads import variants
-from iolab.machines.control import CONTROLS
-from iolab.machines.control.control import Range
 
 if TYPE_CHECKING:
     from iolab.base.problem import Problems
@@ -147,11 +147,11 @@ def read_tuning(
 
 def _check_objective(text: str, path: tuple[str, ...], problems: Problems) -> None:
     try:
-        key = str(parse_key(text))
+        metric = METRICS[parse_key(text).metric]
     except InputError as error:
         problems.add(path, str(error))
         return
-    if describe(key).better is None:
+    if metric.better is None:
         problems.add(path, f"{text}: neither more nor less of it is better")
 
 

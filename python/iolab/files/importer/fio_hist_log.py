@@ -12,7 +12,7 @@ from collections import Counter
 
 from iolab.base.errors import InputError
 from iolab.base.histogram import few, known_quantile
-from iolab.files.importer.fio_job import WAYS, latency_of_bin
+from iolab.domain.fio_report.job import WAYS, latency_of_bin
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source

@@ -5,7 +5,7 @@ Of the snapshots that --status-interval prints, the last counts.
 
 from __future__ import annotations
 
-from iolab.files.importer.fio_document import documents, last_of_each_run
+from iolab.domain.fio_report.document import documents, last_of_each_run
 from iolab.files.importer.fio_run import FioRun, add_runs
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from iolab.base.histogram import few, known_quantile
 from iolab.base.strict_json import JsonObject
-from iolab.files.importer.fio_document import job_list, started_unix_ns
-from iolab.files.importer.fio_job import MIXED, WAYS, Job, Latency, Side, number, table
+from iolab.domain.fio_report.document import job_list, started_unix_ns
+from iolab.domain.fio_report.job import MIXED, WAYS, Job, Latency, Side, number, table
 from iolab.files.importer.results import MAIN, Results, Row
 from iolab.files.importer.source import Source
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from iolab.base import csv_table
 from iolab.base.errors import InputError
-from iolab.domain.comparable import facts_of
+from iolab.domain.conditions import facts_of
 from iolab.domain.history.history import History, Moment, Series
 from iolab.domain.summary import chosen_keys, compared_keys, values_by_setting
 from iolab.domain.verdict.interval import typical

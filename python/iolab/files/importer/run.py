@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-import iolab
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.metric import OPS, describe
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
 from iolab.files.importer.results import ImportedTrial, Results
-from iolab.files.store import imported, index, session, trial_file
+from iolab.files.store import imported, index, trial_file
 from iolab.files.store.directory import RunDirectory, create
 from iolab.files.store.event import RunStarted, TrialFinished
 from iolab.files.store.examine import Examination
-from iolab.files.store.journal import Journal
+from iolab.files.store.journal import FORMAT, Journal
 from iolab.files.store.read import RunData
 from iolab.files.store.state import RunState, describe_finished
 from iolab.files.store.trial_file import Stored, table_schema
@@ -119,14 +119,14 @@ def write(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> R
 def _started(results: Results) -> RunStarted:
     return {
         "event": "run_started",
-        "format": session.FORMAT,
+        "format": FORMAT,
         "seed": 0,
         "rounds": max((trial.round + 1 for trial in results.trials), default=0),
         "until_decided": False,
         "machine": IMPORTED,
         "workloads": list(dict.fromkeys(trial.workload for trial in results.trials)),
         "settings": list(dict.fromkeys(trial.setting for trial in results.trials)),
-        "iolab_version": iolab.__version__,
+        "iolab_version": VERSION,
         "fingerprint": {"kernel": IMPORTED},
     }
 

@@ -5,15 +5,6 @@ from __future__ import annotations
 
 from iolab.files.machine_file.catalogue import PREFIX, is_model, names
 from iolab.files.machine_file.change import Change, Changed, InvalidChange, changed
-from iolab.files.machine_file.check import (
-    InvalidMachine,
-    check,
-    cpu_count,
-    in_memory,
-    is_detailed,
-    scheduler_of,
-    with_groups,
-)
 from iolab.files.machine_file.machine_file import MachineFile, as_filed, read
 from iolab.files.machine_file.mechanism import (
     Refusal,
@@ -25,34 +16,24 @@ from iolab.files.machine_file.mechanism import (
     unread,
     used,
 )
-from iolab.files.machine_file.model import drive_sizes, switched_on
 
 __all__ = [
     "PREFIX",
     "Change",
     "Changed",
     "InvalidChange",
-    "InvalidMachine",
     "MachineFile",
     "Refusal",
     "as_filed",
     "as_read",
     "caches_files",
     "changed",
-    "check",
-    "cpu_count",
-    "drive_sizes",
     "holes",
-    "in_memory",
-    "is_detailed",
     "is_model",
     "names",
     "probe_refused",
     "read",
     "refused",
-    "scheduler_of",
-    "switched_on",
     "unread",
     "used",
-    "with_groups",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import clipped, whole_number
-from iolab.files.machine_file.check import InvalidMachine, Table
+from iolab.domain.simulated_machine import InvalidMachine, Table
 from iolab.files.machine_file.machine_file import MachineFile, check_values
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab import _native
-from iolab.files.machine_file import model
+from iolab.domain import native_model
 
 if TYPE_CHECKING:
     from iolab.base.toml import KeyPath
@@ -78,7 +78,7 @@ class Key:
 
 def keys() -> list[Key]:
     """Every key of the schema, in the order of their names; those of an array's disk are those of a disk."""
-    model.required()
+    native_model.required()
     definitions: dict[str, _Schema] = json.loads(_native.schema())["$defs"]
     return list(_Walk(definitions).inside(definitions["MachineFile"], (), None))
 
@@ -86,7 +86,7 @@ def keys() -> list[Key]:
 def read_when(names: Sequence[str]) -> dict[str, str]:
     """When a machine reads each key, by its dotted path, as a phrase; a key that nothing reads is left out."""
     numbered = {re.sub(rf"\b{ELEMENT}\b", "0", name): name for name in names}
-    found = model.unread_keys(_ANY_MACHINE, [], list(numbered))
+    found = native_model.unread_keys(_ANY_MACHINE, [], list(numbered))
     return {numbered[key]: when for key, when in found.items() if when is not None}
 
 

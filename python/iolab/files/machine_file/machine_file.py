@@ -14,8 +14,8 @@ from iolab.base.errors import InputError
 from iolab.base.renamed import renewed
 from iolab.base.toml import parse
 from iolab.domain import native_types as native
+from iolab.domain.simulated_machine import InvalidMachine, Table
 from iolab.files.machine_file.catalogue import DEVICES, MOUNTS, PREFIX, copy_of, machine_path, part_path
-from iolab.files.machine_file.check import InvalidMachine, Table
 from iolab.files.machine_file.tables import as_written, expanded_drives, mounts_with_files
 
 if TYPE_CHECKING:

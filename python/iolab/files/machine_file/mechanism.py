@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from iolab.domain import native_model
+from iolab.domain.simulated_machine import cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
-from iolab.files.machine_file import model
-from iolab.files.machine_file.check import cpu_count, is_detailed, scheduler_of, with_groups
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
@@ -103,7 +103,7 @@ def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[
     (crates/model/stack/src/key_reader.rs)."""
     if not keys:
         return {}
-    return model.unread_keys(machine, [_as_used(phase) for phase in phases], keys)
+    return native_model.unread_keys(machine, [_as_used(phase) for phase in phases], keys)
 
 
 def _as_used(phase: Phase) -> dict[str, object]:

@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import whole_number
-from iolab.files.machine_file.check import InvalidMachine, Table
+from iolab.domain.simulated_machine import InvalidMachine, Table
 
 if TYPE_CHECKING:
     from iolab.base.toml import Document, KeyPath

@@ -24,6 +24,10 @@ from iolab.files.store.event import Event
 JOURNAL_BYTES_MAX = 2**30
 """A million trials."""
 FORMAT_WITHOUT_SUMS = 1
+FORMAT = 2
+"""The lines have checksums."""
+FORMATS = (FORMAT_WITHOUT_SUMS, FORMAT)
+"""Of runs that are read, and gone on with."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from iolab.base import strict_json
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
-from iolab.domain.across import interleaved, spans
+from iolab.domain.arms import interleaved, spans
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import Shape, kinds_of, shape_of
 from iolab.files.experiment import loads
@@ -29,7 +29,7 @@ from iolab.files.store.trial_file import TableSchema, read_record, table_schema
 if TYPE_CHECKING:
     import polars
 
-    from iolab.domain.compare import Pairing
+    from iolab.domain.comparison import Pairing
     from iolab.domain.record import Record
     from iolab.files.experiment import Experiment
 

@@ -26,12 +26,11 @@ from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import Stalled, error_to_json
 from iolab.domain.trial import Trial
-from iolab.files.store import session
 from iolab.machines.cluster import address as addresses
 from iolab.machines.cluster.environment import environment
 from iolab.machines.cluster.task import SOCKET_VARIABLE
 from iolab.machines.host.local_process import LocalProcess
-from iolab.machines.system import lock
+from iolab.machines.system import lock, session
 from iolab.machines.system.undo import restore_dead
 
 if TYPE_CHECKING:

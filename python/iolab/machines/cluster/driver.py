@@ -24,8 +24,8 @@ from typing import Any, TextIO
 
 import ray
 
-from iolab import __version__
 from iolab.base.errors import IolabError, MachineError
+from iolab.base.version import VERSION
 from iolab.domain.executor import error_to_json
 from iolab.machines.cluster import task
 from iolab.machines.cluster.message import HOST_RESOURCE, Report, Request
@@ -111,7 +111,7 @@ class Driver:
                 self._slots[host].stop.remote()
             return
         if host is None:
-            reference = self._simulate.remote(request["trial"], __version__)
+            reference = self._simulate.remote(request["trial"], VERSION)
         else:
             reference = self._slot(host).run.remote(request["trial"])
         self._begun[reference] = Begun(request["id"], host)
@@ -122,7 +122,7 @@ class Driver:
             slot = self._ray.remote(num_cpus=0, max_concurrency=2, resources={f"{HOST_RESOURCE}{host}": 1})(
                 task.HostSlot
             )
-            self._slots[host] = slot.remote(__version__)
+            self._slots[host] = slot.remote(VERSION)
         return self._slots[host]
 
     def _hand_back(self) -> None:

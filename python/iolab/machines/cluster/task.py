@@ -7,8 +7,8 @@ import os
 import socket
 import threading
 
-from iolab import __version__
 from iolab.base.errors import IolabError
+from iolab.base.version import VERSION
 from iolab.domain.executor import Answer, error_to_json
 from iolab.domain.trial import Trial
 from iolab.machines.model.pool import Workers
@@ -27,7 +27,7 @@ def simulate(trial: str, version: str) -> str:
         version: of iolab where the run is; another one's record would not be the same.
     """
     global _workers
-    if version != __version__:
+    if version != VERSION:
         return json.dumps(_other_version(version))
     _workers = _workers or Workers()
     try:
@@ -50,7 +50,7 @@ class HostSlot:
 
     def run(self, trial: str) -> str:
         """The agent's answer. ConnectionError if the agent is gone: it restores what the trial changed."""
-        if self._version != __version__:
+        if self._version != VERSION:
             return json.dumps(_other_version(self._version))
         self._send(f'{{"trial":{trial}}}')
         line = self._lines.readline()
@@ -70,7 +70,7 @@ class HostSlot:
 def _other_version(version: str) -> Answer:
     return {
         "error": {
-            "what": f"a node has iolab {__version__}, and the run is of iolab {version}",
+            "what": f"a node has iolab {VERSION}, and the run is of iolab {version}",
             "where": socket.gethostname(),
             "remedy": "install the same iolab on every node",
             "exit_status": 3,

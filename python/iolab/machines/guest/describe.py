@@ -6,9 +6,10 @@ import re
 import subprocess
 from collections.abc import Mapping
 
-from iolab import __version__, _native
+from iolab import _native
 from iolab.base import child_process
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain.record import Observed
 from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
 from iolab.machines.guest import kernel, programs, tree
@@ -38,7 +39,7 @@ def describe(name: str, guests: Mapping[str, GuestMachine]) -> JsonObject:
         "kernel": {"release": first.kernel if len(images) == 1 else "by setting"},
         "cpu": {"count_online": first.cpus, "model": "emulated, an instruction a nanosecond"},
         "memory": {"total_bytes": first.memory_bytes},
-        "versions": {"iolab": __version__, "native_build_profile": _native.build_profile()},
+        "versions": {"iolab": VERSION, "native_build_profile": _native.build_profile()},
     }
 
 

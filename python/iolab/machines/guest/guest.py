@@ -12,12 +12,12 @@ from iolab.base.errors import InputError, MachineError
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import format_bytes
 from iolab.base.strict_json import JsonObject
+from iolab.domain import control
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.record import Fault, Record, impossible, interrupted
 from iolab.domain.trial import GuestMachine, ScratchTarget, SortPhase, Trial
-from iolab.machines import control
 from iolab.machines.guest import counted, debug_files, kernel, kvm, plan, qemu, sorts, symbols
 from iolab.machines.guest.below import path_of
 from iolab.machines.guest.describe import observed

@@ -10,12 +10,12 @@ from typing import Any, cast
 from iolab import _native
 from iolab.base.errors import InputError
 from iolab.base.strict_json import dumps
+from iolab.domain import control
 from iolab.domain import native_types as native
 from iolab.domain.filesystem_options import checked_mount_options
 from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, ScratchTarget, SortPhase, Trial, WeightedLoadPhase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
-from iolab.machines import control
 from iolab.machines.guest import programs, sorts
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.steps import CGROUPS, Plan

@@ -11,9 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab import __version__, _native
+from iolab import _native
 from iolab.base import child_process, cpu_list
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.machines.system import command, interrupt, loop
 from iolab.machines.system.block import BlockDevice, device_at, device_under
 from iolab.machines.system.facts import Fact, absent, fields, files, is_absent, text
@@ -186,7 +187,7 @@ def _versions() -> JsonObject:
         except PackageNotFoundError:
             libraries[name] = absent("not installed")
     return {
-        "iolab": __version__,
+        "iolab": VERSION,
         "native_build_profile": _build_profile(),
         "python": platform.python_version(),
         "libraries": libraries,

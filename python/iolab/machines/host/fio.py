@@ -22,8 +22,8 @@ from iolab.base.option import shown
 from iolab.base.plain_text import is_one_line
 from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import Progress
+from iolab.domain.fio_report.document import documents
 from iolab.domain.workload.fio_file.value import joined
-from iolab.files.importer.fio_document import documents
 from iolab.machines.host import fio_record
 from iolab.machines.system import beneath, command, page_cache
 

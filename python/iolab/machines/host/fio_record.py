@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.histogram import merged
 from iolab.domain import native_types as native
+from iolab.domain.fio_report.job import Job, Latency, number
 from iolab.domain.phase_record import (
     Failure,
     GroupRecord,
@@ -19,7 +20,6 @@ from iolab.domain.phase_record import (
     job_record,
     phase_record,
 )
-from iolab.files.importer.fio_job import Job, Latency, number
 
 if TYPE_CHECKING:
     from iolab.domain.trial import FioPhase

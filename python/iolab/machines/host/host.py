@@ -16,16 +16,16 @@ from typing import Any
 
 from iolab import _native
 from iolab.base.errors import IolabError, MachineError
+from iolab.domain.control import UnsupportedSetting, amend, reach
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import PhaseRecord, failures_of, ops_of, seen_with
 from iolab.domain.record import NOT_RESTORED, Fault, Observed, Record
 from iolab.domain.trial import FioPhase, Phase, Trial
 from iolab.domain.trial.phase import at_once
-from iolab.machines import control
-from iolab.machines.control import Applied, Context, UnsupportedSetting
 from iolab.machines.host import (
     commands,
     conditions,
+    control,
     describe,
     fio,
     load,
@@ -38,6 +38,7 @@ from iolab.machines.host import (
     together,
     weighted_load,
 )
+from iolab.machines.host.control import Applied, Context
 from iolab.machines.host.site import Site, TargetPlace
 from iolab.machines.host.surroundings import Surroundings
 from iolab.machines.system import cgroup, lock
@@ -56,7 +57,7 @@ def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, l
         InputError, MachineError: the trial cannot run; everything is restored.
     """
     run = _Run(trial, on_progress, should_stop, time.time_ns())
-    amended = control.amend(trial)
+    amended = amend(trial)
     with ExitStack() as stack:
         if not locked:
             stack.enter_context(lock.of_target(trial.target))
@@ -101,10 +102,10 @@ class _Run:
         self.on_progress(Progress(phase="", doing="preparing"))
         where = site.prepare(amended.target, amended.phases, undo, stack)
         self.notes += where.notes
-        reach = {what for phase in amended.phases for what in phase.reach} | control.reach(amended.controls)
-        if "machine" in reach:
+        shared = {what for phase in amended.phases for what in phase.reach} | reach(amended.controls)
+        if "machine" in shared:
             stack.enter_context(lock.of_machine())
-        if "queue" in reach:
+        if "queue" in shared:
             for disk in sorted({place.device.disk.name for place in where.places if place.device is not None}):
                 stack.enter_context(lock.of_queue(disk))
         contexts = [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from iolab import __version__, _native
+from iolab import _native
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain import native_types as native
+from iolab.domain import simulated_machine
 from iolab.domain.record import Observed, ObservedTarget
 from iolab.domain.trial import Trial
-from iolab.files import machine_file
 
 Described = JsonObject
 """What people read, and tables by path: texts and numbers under keys, `{"absent": why}` for what is not known."""
@@ -32,7 +33,7 @@ def describe(name: str, machine: native.MachineFile, files: Sequence[str]) -> De
         "memory": machine.get("memory") or {"absent": "no page cache: all I/O is direct"},
         "drives": [_drive(drive) for drive in machine["drives"]],
         **({"mounts": mounts} if (mounts := machine.get("mounts")) else {}),
-        "versions": {"iolab": __version__, "native_build_profile": _native.build_profile()},
+        "versions": {"iolab": VERSION, "native_build_profile": _native.build_profile()},
     }
 
 
@@ -54,7 +55,7 @@ def observed(trial: Trial) -> Observed:
 def _cpu(machine: native.MachineFile) -> Described:
     clock_hz = machine["cpus"].get("clock_hz")
     clock = {} if clock_hz is None else {"frequency_mhz": clock_hz / 1e6}
-    return {"count_online": machine_file.cpu_count(machine), **clock, **machine["cpus"]}
+    return {"count_online": simulated_machine.cpu_count(machine), **clock, **machine["cpus"]}
 
 
 def _drive(drive: native.DriveSpec) -> Described:
@@ -69,7 +70,7 @@ def _filesystem(drive: native.DriveSpec) -> Described:
 
 
 def _device(drive: native.DriveSpec) -> Described:
-    named = machine_file.scheduler_of(drive)
+    named = simulated_machine.scheduler_of(drive)
     return {
         "model": drive["device"]["kind"],
         "virtual": True,

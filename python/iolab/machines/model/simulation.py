@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
+from iolab.domain import control, native_model, simulated_machine
 from iolab.domain import native_types as native
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import Observations, PhaseRecord, failures_of, seen_with
@@ -18,8 +19,6 @@ from iolab.domain.probe.probe import ProbeOptions
 from iolab.domain.record import Fault, Record, impossible, packed_trace
 from iolab.domain.trial import Trial
 from iolab.domain.trial.phase import at_once
-from iolab.files import machine_file
-from iolab.machines import control
 from iolab.machines.host import load, outcome
 from iolab.machines.host.extents import examined
 from iolab.machines.model.describe import observed
@@ -73,7 +72,7 @@ class _Simulation:
         amended = control.amend(self.trial)
         phases = [phase for phase in amended.phases if isinstance(phase, ModelPhase)]
         assert len(phases) == len(amended.phases), "an experiment with other phases is refused before it runs"
-        model = _switched_on(machine_file.with_groups(self.machine, phases), self.trial.controls)
+        model = _switched_on(simulated_machine.with_groups(self.machine, phases), self.trial.controls)
         so_far: list[ModelPhase] = []
         for group in at_once(phases):
             first = group[0]
@@ -117,7 +116,7 @@ class _Simulation:
         try:
             model.start(json.dumps({**phases_for_model(group), "probes": native}))
         except ValueError as error:
-            refusal = machine_file.InvalidMachine.told_by(error)
+            refusal = simulated_machine.InvalidMachine.told_by(error)
             where = ": ".join(filter(None, [f"phase {phase.name}", refusal.key]))
             raise InputError(refusal.what, where=where) from None
         return model
@@ -153,9 +152,9 @@ def _for_model(probe: str, options: ProbeOptions) -> ProbeOptions:
 
 def _switched_on(machine: native.MachineFile, controls: Mapping[str, Any]) -> _native.Model:
     try:
-        return machine_file.switched_on(machine)
+        return native_model.switched_on(machine)
     except ValueError as error:
-        told = machine_file.InvalidMachine.told_by(error)
+        told = simulated_machine.InvalidMachine.told_by(error)
         if told.is_of_cell and "affinity" in controls:
             reason = control.UnsupportedSetting(told.what)
             reason.control = "affinity"

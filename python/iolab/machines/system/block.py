@@ -103,6 +103,11 @@ def device_at(path: Path) -> BlockDevice:
     return device
 
 
+def device_bytes(path: Path) -> int:
+    """The size of the device that a node names; errors as of `device_at`."""
+    return device_at(path).size_bytes
+
+
 def device_numbered(major: int, minor: int) -> BlockDevice | None:
     """The block device of these numbers; None where there is none."""
     directory = SYS / "dev" / "block" / f"{major}:{minor}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.base.errors import InputError, MachineError
+from iolab.domain import filesystem_options
 from iolab.domain.filesystem_options import checked_mount_options, mkfs_arguments
 from iolab.machines.system import command
 
@@ -50,9 +51,7 @@ class Choice:
     sides: Sides = NO_SIDES
 
 
-DEFAULT = Choice("ext4", "", "")
-HAVE_LOG_DEVICES = ("ext3", "ext4", "xfs")
-HAVE_REALTIME_DEVICES = ("xfs",)
+DEFAULT = Choice(filesystem_options.DEFAULT, "", "")
 EXT_BLOCK_BYTES = "4096"
 """Where a journal has a device of its own and nobody says another: mke2fs would choose for each device by its size, and
 the two have to agree."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from iolab import __version__
+from iolab.base.version import VERSION
 from iolab.presentation.cli.attribute import attribute
 from iolab.presentation.cli.bisect import bisect
 from iolab.presentation.cli.characterise import characterise
@@ -40,7 +40,7 @@ from iolab.presentation.cli.tune import tune
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"iolab {__version__}")
+        print(f"iolab {VERSION}")
         raise typer.Exit
 
 

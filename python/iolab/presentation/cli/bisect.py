@@ -315,8 +315,8 @@ def _of_commits(
 ) -> Experiment:
     """The experiment with the commits as its settings."""
     from iolab.files.experiment import loads
-    from iolab.files.experiment.commits import with_commits
     from iolab.files.experiment.parse import find, read_text
+    from iolab.studies.run.commit_settings import with_commits
 
     if good is None or bad is None:
         what = "the commits from which to which?"

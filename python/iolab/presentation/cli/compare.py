@@ -28,7 +28,7 @@ from iolab.presentation.cli.outcome import check_conditions, exit_if_met
 from iolab.presentation.cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
-    from iolab.presentation.compared import Compared
+    from iolab.presentation.side_by_side import Compared
 
 
 def compare(
@@ -102,8 +102,8 @@ def compare(
                 remedy="call the columns setting, round and workload in the files, or put all rows into one",
             )
         _refuse_for_csv({"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output})
-        from iolab.domain.compare import compare_csv
-        from iolab.presentation.compared import Compared
+        from iolab.domain.comparison import compare_csv
+        from iolab.presentation.side_by_side import Compared
 
         found = compare_csv(
             runs[0],
@@ -122,7 +122,7 @@ def compare(
         _compare_traces(runs, 0.02 if margin is None else margin, json=json)
         return
 
-    from iolab.presentation.compared import Wanted, compare_paths
+    from iolab.presentation.side_by_side import Wanted, compare_paths
 
     wanted = Wanted(metric or (), baseline, margin, by_job, job)
     compared = compare_paths(runs, wanted, group_by=group_by, from_=from_)
@@ -130,7 +130,7 @@ def compare(
 
 
 def _are_traces(paths: list[Path]) -> bool:
-    from iolab.studies.trace.compare import is_trace
+    from iolab.studies.trace.stretches import is_trace
 
     return all(map(is_trace, paths))
 
@@ -143,7 +143,7 @@ def _refuse_for_traces(given: dict[str, object]) -> None:
 
 def _compare_traces(paths: list[Path], same_within: float, *, json: bool) -> None:
     from iolab.studies.trace import trace_of
-    from iolab.studies.trace.compare import ONE_EACH, compare_traces
+    from iolab.studies.trace.stretches import ONE_EACH, compare_traces
 
     found = compare_traces(trace_of(paths[:1]), trace_of(paths[1:]), same_within)
     if json:

@@ -11,12 +11,12 @@ from iolab.base import beneath
 from iolab.base.errors import InputError
 from iolab.files.collection.place import runs_below
 from iolab.files.store import read
-from iolab.files.store.sweep import SweepDirectory, is_sweep
+from iolab.files.store.sweep_directory import SweepDirectory, is_sweep
 from iolab.studies.run import search_file
 from iolab.studies.tuner.directory import is_tune
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
 
 NAMED_MAX = 3
 CONFIRM = "confirm"

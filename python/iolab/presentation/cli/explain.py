@@ -83,7 +83,7 @@ def explain(
 
 def _are_traces(paths: list[Path]) -> bool:
     """Whether they are traces beyond doubt, which are looked at by request."""
-    from iolab.studies.trace.compare import is_trace
+    from iolab.studies.trace.stretches import is_trace
 
     return not any(path.is_dir() for path in paths) and all(is_trace(path) for path in paths)
 

@@ -141,7 +141,7 @@ def _workloads() -> Entries:
 
 
 def _controls() -> Entries:
-    from iolab.machines.control import CONTROLS
+    from iolab.domain.control import CONTROLS
 
     return [
         {

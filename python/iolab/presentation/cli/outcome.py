@@ -15,7 +15,7 @@ from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.files.store import RunData
     from iolab.studies.run import parts
 

@@ -255,6 +255,7 @@ def load(
     from iolab.files.experiment import loads
     from iolab.files.experiment.from_fio import is_job_file, text_of
     from iolab.files.experiment.parse import find, read_text
+    from iolab.machines.system.block import device_bytes
 
     path = find(path)
     text = read_text(path)
@@ -270,7 +271,7 @@ def load(
         return found
     if engine not in (None, *ENGINES):
         raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
-    text, without_effect = text_of(path, text, "fio" if engine == "fio" else "iolab", sections)
+    text, without_effect = text_of(path, text, device_bytes, "fio" if engine == "fio" else "iolab", sections)
     if without_effect:
         print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
     return loads(text, str(path), probes=probes, machine=machine)

@@ -17,7 +17,7 @@ from iolab.presentation.cli.where import executor_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolab.studies.run.sweep import Asked
+    from iolab.studies.run.cells import Asked
 
 
 def sweep(
@@ -80,9 +80,9 @@ def sweep(
     elif not experiments:
         raise InputError("name experiments, or a sweep to go on with (--resume DIR)", where="iolab sweep")
 
-    from iolab.files.store.sweep import SweepDirectory
+    from iolab.files.store.sweep_directory import SweepDirectory
     from iolab.presentation.progress import display
-    from iolab.studies.run import sweep as runner
+    from iolab.studies.run import cells as runner
 
     asked, own_seed = ([], None) if resume else _asked(experiments or (), machine or (), rounds)
     with executor_on(on, seconds(patience)) as executor:
@@ -102,7 +102,7 @@ def _asked(experiments: Sequence[Path], machines: Sequence[str], rounds: int | N
     from dataclasses import replace
 
     from iolab.studies.run import sweep_file
-    from iolab.studies.run.sweep import Asked
+    from iolab.studies.run.cells import Asked
 
     sources = [sweep_file.source_of(path) for path in experiments]
     if not any(map(sweep_file.is_sweep_file, sources)):

@@ -8,18 +8,18 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import iolab
 from iolab.base import output_file
 from iolab.base.plain_text import visible
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain.metric import describe
 from iolab.presentation.report.forest import forest
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.words import change_with_interval, label, tally, verdict_with_rounds
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
 
 
 def write(
@@ -49,7 +49,7 @@ def render(title: str, about: Sequence[str], comparisons: Sequence[Comparison], 
     )
     return environment.get_template("comparison.html.j2").render(
         title=title,
-        version=iolab.__version__,
+        version=VERSION,
         style=Markup((files("iolab.presentation.report") / "page.css").read_text()),
         about=about,
         tally=tally(comparisons).capitalize(),

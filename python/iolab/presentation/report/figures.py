@@ -11,7 +11,7 @@ from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain.metric import TRANSFERS
 from iolab.domain.summary import Summary
-from iolab.presentation.report import flames, functions, heat, probes, search, steps, sweeps
+from iolab.presentation.report import axes, flames, functions, heat, probes, search, steps
 from iolab.presentation.report.plot import (
     FRAME_HEIGHT_PX,
     VERDICT_COLOURS,
@@ -31,7 +31,7 @@ from iolab.presentation.table.words import change_with_interval, label, rounds
 if TYPE_CHECKING:
     import polars
 
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.files.store import RunData
 
 GREY = "#8a93a0"
@@ -50,7 +50,7 @@ def figures(run: RunData, summary: Summary) -> list[Figure]:
     left_out = len(run.workloads) - len(workloads)
     only = f" Shown are the first {len(workloads)} of {len(run.workloads)} workloads." if left_out else ""
     found = [
-        sweeps.figure(summary),
+        axes.figure(summary),
         Figure(
             "differences",
             "How large, how sure",

@@ -12,7 +12,7 @@ from iolab.domain.definition import NO_DIFFERENCE
 from iolab.presentation.table.words import change_with_interval, label, verdict_with_rounds
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
 
 ROWS_MAX = 10
 """Lines that the first screen has room for: those that lead, then those that differ most."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary
+from iolab.presentation.report.axes import LINES_PLOTTED_MAX
 from iolab.presentation.report.plot import FRAME_HEIGHT_PX, Figure, Plot, by, by_setting, caption, duration, literal
-from iolab.presentation.report.sweeps import LINES_PLOTTED_MAX
-from iolab.presentation.table.sweep import title
+from iolab.presentation.table.axis import title
 
 if TYPE_CHECKING:
     import polars

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-import iolab
 from iolab.base.errors import InputError
 from iolab.base.plain_text import visible
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain.explain import causes, explain
 from iolab.domain.explain.inputs import of_run
 from iolab.domain.matrix_axis import sweeps
@@ -23,10 +23,10 @@ from iolab.presentation.report.figures import figures
 from iolab.presentation.report.forest import forest
 from iolab.presentation.report.plot import Figure
 from iolab.presentation.table import cause, csv
+from iolab.presentation.table.axis import sentence
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
-from iolab.presentation.table.sweep import sentence
 from iolab.presentation.table.words import sentences, tally
 from iolab.presentation.terminal import console
 from iolab.studies.reproduction.evidence import evidence, in_words
@@ -84,7 +84,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
     why = _why(run, metrics)
     return {
-        "version": iolab.__version__,
+        "version": VERSION,
         "title": summary.title,
         "facts": list(_facts(run, summary)),
         "warnings": [*summary.problems, *summary.doubts],

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-import iolab
 from iolab.base import output_file
 from iolab.base.plain_text import visible
+from iolab.base.version import VERSION
 from iolab.presentation.report.heat import HEAT
 from iolab.presentation.report.over_time import Counts, fine, times
 from iolab.presentation.report.page import asset, figure_json
@@ -19,13 +19,16 @@ from iolab.presentation.report.plot import Figure, Plot, series
 from iolab.presentation.table.trace import shown
 from iolab.presentation.terminal import console
 
+if TYPE_CHECKING:
+    from iolab.domain import native_types as native
+
 TEXT_WIDTH = 150
 PROCESSES_DRAWN = 6
 INTERVALS = 2**14
 """Counted for a page: zooming shows up to 16 times as much as is drawn at first."""
 
 
-def write(figures: dict[str, Any], name: str, path: Path, inputs: Sequence[Path] = ()) -> int:
+def write(figures: native.TraceFigures, name: str, path: Path, inputs: Sequence[Path] = ()) -> int:
     """Writes the page to `path`, as `iolab.base.output_file` does, and returns its bytes.
 
     Raises:
@@ -37,7 +40,7 @@ def write(figures: dict[str, Any], name: str, path: Path, inputs: Sequence[Path]
     return len(page)
 
 
-def render(figures: dict[str, Any], name: str) -> str:
+def render(figures: native.TraceFigures, name: str) -> str:
     """The page as one HTML document, scripts included."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -49,7 +52,7 @@ def render(figures: dict[str, Any], name: str) -> str:
         trim_blocks=True,
     )
     return environment.get_template("trace.html.j2").render(
-        version=iolab.__version__,
+        version=VERSION,
         title=visible(name),
         text=visible(_text(figures)),
         figures=[figure_json(figure) for figure in maps(figures)],
@@ -60,7 +63,7 @@ def render(figures: dict[str, Any], name: str) -> str:
     )
 
 
-def _text(figures: dict[str, Any]) -> str:
+def _text(figures: native.TraceFigures) -> str:
     text = io.StringIO()
     page = console(text, width=TEXT_WIDTH, color_system=None)
     for part in shown(figures):
@@ -68,7 +71,7 @@ def _text(figures: dict[str, Any]) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
-def maps(figures: dict[str, Any]) -> Iterator[Figure]:
+def maps(figures: native.TraceFigures) -> Iterator[Figure]:
     """Latency, place, depth and rate over time, and how latencies lie; what the trace can't give is left out."""
     drawn = figures["maps"]
     step_s = drawn["interval_ns"] / 1e9
@@ -105,7 +108,14 @@ PLACES = (
 )
 
 
-DIRECTIONS = (
+DIRECTIONS: tuple[
+    tuple[
+        str,
+        Literal["reads", "writes", "discards"],
+        Literal["bytes_read", "bytes_written", "bytes_discarded"],
+    ],
+    ...,
+] = (
     ("read", "reads", "bytes_read"),
     ("write", "writes", "bytes_written"),
     ("discard", "discards", "bytes_discarded"),
@@ -141,7 +151,7 @@ def _map(
     return Figure(plot_id, heading, explanation, [plot])
 
 
-def _lines(drawn: dict[str, Any], step_s: float, *, depth_known: bool) -> Figure:
+def _lines(drawn: native.Maps, step_s: float, *, depth_known: bool) -> Figure:
     plot = Plot(
         "trace-rates", "Requests and queue", "Rates and queue depth over time.", "time since the trace began (s)",
         ["requests/s", "MiB/s", *(["with the driver"] if depth_known else [])],
@@ -170,7 +180,7 @@ def _draw(plot: Plot, lines: list[tuple[int, int, str, Counts]], step_s: float) 
     plot.fine = fine([counts for *_, counts in lines], step_s, "y")
 
 
-def _by_process(figures: dict[str, Any], step_s: float) -> Figure:
+def _by_process(figures: native.TraceFigures, step_s: float) -> Figure:
     by_name: dict[str, np.ndarray[Any, Any]] = {}
     for pid, counts in figures["maps"]["by_pid"].items():
         name = figures["names"].get(pid, "unknown" if pid == "0" else f"task {pid}")
@@ -188,7 +198,7 @@ def _by_process(figures: dict[str, Any], step_s: float) -> Figure:
     return Figure("trace-processes", "Rate by process", "The processes of most requests, by name.", [plot])
 
 
-def _distribution(figures: dict[str, Any]) -> Iterator[Figure]:
+def _distribution(figures: native.TraceFigures) -> Iterator[Figure]:
     groups = [(group["name"], group["whole_ns"] or group["device_ns"]) for group in figures["by_operation"]]
     known = [(name, values) for name, values in groups if values]
     if not known:

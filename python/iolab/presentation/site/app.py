@@ -15,8 +15,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.middleware.gzip import GZipMiddleware
 
-import iolab
 from iolab.base.errors import InputError, IolabError
+from iolab.base.version import VERSION
 from iolab.files.collection.collection import Collection
 from iolab.presentation.site import benchmark, comparison, model, overview
 from iolab.presentation.site import run as run_page
@@ -80,7 +80,7 @@ def make_app(runs: Collection, host: str) -> tuple[FastAPI, Answers]:
     app = FastAPI(
         title="iolab: runs",
         description="Read only. The files of `iolab site` have the same names and contents, without live and compare.",
-        version=iolab.__version__,
+        version=VERSION,
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",

@@ -8,7 +8,7 @@ from iolab.base.errors import InputError
 from iolab.domain.collection.benchmark import Benchmark, natural_order
 from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract, Judged, Measured, judged_of
-from iolab.domain.compare import Pair, compare_pairs
+from iolab.domain.comparison import Pair, compare_pairs
 from iolab.files.collection.collection import Collection
 from iolab.presentation.site.model import (
     BenchmarkPage,

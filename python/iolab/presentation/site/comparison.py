@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from iolab.base.errors import InputError
-from iolab.domain.across import Arm
+from iolab.domain.arms import Arm
 from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Judged, judged_of
 from iolab.domain.collection.hardware import hardware_of, unlike
-from iolab.domain.compare import Comparison
+from iolab.domain.comparison import Comparison
 from iolab.files.collection.collection import Collection
 from iolab.files.store import read
-from iolab.presentation.compared import Wanted, compare_several
+from iolab.presentation.side_by_side import Wanted, compare_several
 from iolab.presentation.site.model import ComparisonPage, Difference
 from iolab.presentation.site.parts import metrics_of, run_row
 from iolab.presentation.table.conclusions import conclusions

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import iolab
 from iolab.base.errors import IolabError
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import steps_of_units
+from iolab.base.version import VERSION
 from iolab.domain.collection.benchmark import Benchmark
 from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract
@@ -55,7 +55,7 @@ def meta(runs: Collection, *, live: bool) -> Meta:
         for unit, steps in steps_of_units().items()
     }
     return Meta(
-        version=iolab.__version__,
+        version=VERSION,
         live=live,
         title=one_line(runs.directory.resolve().name),
         runs=len(runs.entries),

@@ -18,9 +18,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.domain.control.cell import PARTS, letter
 from iolab.domain.native_types import BlockObservation, DeviceReport
 from iolab.domain.phase_record import probes_of
-from iolab.machines.control.cell import PARTS, letter
 
 if TYPE_CHECKING:
     from iolab.domain.record import Record

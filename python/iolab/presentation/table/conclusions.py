@@ -11,7 +11,7 @@ from iolab.domain.definition import VERDICTS
 from iolab.presentation.table.words import change_of, label, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Verdict
 
 RARE = 0.01

@@ -17,7 +17,7 @@ from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.fs_mark import FsMarkOptions
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Numbers
+    from iolab.domain.comparison import Numbers
     from iolab.domain.workload.fs_mark import FsMarkOptions
     from iolab.files.store import RunData
 

@@ -17,7 +17,7 @@ from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.iozone import IozoneOptions
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Numbers
+    from iolab.domain.comparison import Numbers
     from iolab.domain.workload.iozone import IozoneOptions
     from iolab.files.store import RunData
 

@@ -10,7 +10,7 @@ from iolab.base.strict_json import JsonObject, dumps
 from iolab.domain.hosts import on_hosts
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
-from iolab.presentation.table import hosts, sweep
+from iolab.presentation.table import axis, hosts
 from iolab.presentation.table.conclusions import conclusions
 from iolab.studies.reproduction.evidence import evidence
 
@@ -59,7 +59,7 @@ def as_dict(summary: Summary, run: RunData) -> JsonObject:
             for one in conclusions(summary.comparisons)
         ],
         "sweeps": [
-            {"name": one.name, "parameter": one.parameter, "values": one.texts, "text": sweep.sentence(one, summary)}
+            {"name": one.name, "parameter": one.parameter, "values": one.texts, "text": axis.sentence(one, summary)}
             for one in sweeps(summary)
         ],
         "comparisons": [comparison.as_dict() for comparison in summary.comparisons],

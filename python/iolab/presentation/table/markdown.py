@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import summarise
-from iolab.presentation.table import sweep
+from iolab.presentation.table import axis
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
@@ -28,7 +28,7 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     lines = [f"# {summary.title}", ""]
     said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
     lines += [said, "", *(f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons))]
-    told = (sweep.sentence(one, summary) for one in sweeps(summary))
+    told = (axis.sentence(one, summary) for one in sweeps(summary))
     lines += [f"- {_escaped(text)}" for text in told if text]
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]
     if summary.comparisons or summary.doubts:

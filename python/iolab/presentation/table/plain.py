@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import UNFAITHFUL, Summary, summarise
-from iolab.presentation.table import sweep
+from iolab.presentation.table import axis
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import FirstThatFits, Footnotes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.summary import Jobs
     from iolab.files.store import RunData
 
@@ -80,14 +80,14 @@ def tables(summary: Summary) -> RenderableType:
     swept: list[RenderableType] = []
     in_tables = blocks(summary)
     for one in sweeps(summary):
-        if said := sweep.sentence(one, summary):
+        if said := axis.sentence(one, summary):
             parts.append(Constrain(Text.assemble(("● ", "cyan"), said), SENTENCE_WIDTH_MAX))
-        if len(one.lines) <= sweep.LINES_MAX:
+        if len(one.lines) <= axis.LINES_MAX:
             for workload in {point.workload for line in one.lines for point in line.points}:
                 in_tables.pop(workload, None)
-            heading = Padding(Text(sweep.title(one), style="bold cyan"), (1, 0, 0, 0), expand=False)
-            by_metric, by_line = sweep.tables_by_metric(one, summary), sweep.tables_by_line(one, summary)
-            swept += [heading, FirstThatFits(sweep.table(one, summary), Group(*by_metric), Group(*by_line))]
+            heading = Padding(Text(axis.title(one), style="bold cyan"), (1, 0, 0, 0), expand=False)
+            by_metric, by_line = axis.tables_by_metric(one, summary), axis.tables_by_line(one, summary)
+            swept += [heading, FirstThatFits(axis.table(one, summary), Group(*by_metric), Group(*by_line))]
     parts += swept
     for workload, block in in_tables.items():
         # Not as the table's own title, which is broken where the table is narrower.

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.domain.compare import Numbers
+from iolab.domain.comparison import Numbers
 from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.tiobench import TiobenchOptions
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base.histogram import BEYOND, is_known
 from iolab.base.plain_text import one_line
@@ -13,17 +13,25 @@ from iolab.base.quantity import change, format_bytes, plain, scale_for
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from iolab.studies.trace.compare import Compared
+    from iolab.domain import native_types as native
+    from iolab.studies.trace.stretches import Compared
     from iolab.studies.trace.synthetic import Difference
 
-STAGES = (("queue_ns", "queue"), ("scheduler_ns", "scheduler"), ("device_ns", "device"), ("whole_ns", "whole"))
-_PERCENTILES = (("p50", 50), ("p90", 90), ("p99", 99), ("p99_9", 99.9), ("p99_99", 99.99))
+STAGES: tuple[tuple[Literal["queue_ns", "scheduler_ns", "device_ns", "whole_ns"], str], ...] = (
+    ("queue_ns", "queue"),
+    ("scheduler_ns", "scheduler"),
+    ("device_ns", "device"),
+    ("whole_ns", "whole"),
+)
+_PERCENTILES: tuple[tuple[Literal["p50", "p90", "p99", "p99_9", "p99_99"], float], ...] = (
+    *(("p50", 50), ("p90", 90), ("p99", 99), ("p99_9", 99.9), ("p99_99", 99.99)),
+)
 GROUPS_SHOWN = 12
 DEVICES_SHOWN = 24
 CACHES_SHOWN = 8
 
 
-def shown(figures: dict[str, Any]) -> Iterator[RenderableType]:
+def shown(figures: native.TraceFigures) -> Iterator[RenderableType]:
     """A table or a paragraph for each question, in the order of docs/traces.md."""
     yield "\n".join(_summary(figures))
     yield from _stages(figures["all"])
@@ -37,7 +45,7 @@ def shown(figures: dict[str, Any]) -> Iterator[RenderableType]:
     yield "\n".join((*_bursts(figures["bursts"]), *_reuse(figures["reuse"])))
 
 
-def _summary(figures: dict[str, Any]) -> Iterator[str]:
+def _summary(figures: native.TraceFigures) -> Iterator[str]:
     elapsed_s = figures["elapsed_ns"] / 1e9
     everything = figures["all"]
     yield (
@@ -58,7 +66,7 @@ def _summary(figures: dict[str, Any]) -> Iterator[str]:
         yield f"! {line}"
 
 
-def doubts(figures: dict[str, Any]) -> Iterator[str]:
+def doubts(figures: native.TraceFigures) -> Iterator[str]:
     """What is missing, and what the figures therefore leave out; a line each."""
     lost = "events were lost {} times ({events_lost} events counted): no time was told across a loss"
     if figures["format"] == "blkparse":
@@ -76,9 +84,10 @@ def doubts(figures: dict[str, Any]) -> Iterator[str]:
         ("restarts", "{} further recordings follow in the same file"),
         ("malformed", "{} records could not be understood; the first: {first_malformed}"),
     )
+    words = {key: value for key, value in figures.items() if isinstance(value, str | int)}
     for key, text in said:
-        if figures[key]:
-            yield one_line(text.format(figures[key], **{k: v for k, v in figures.items() if isinstance(v, str | int)}))
+        if words[key]:
+            yield one_line(text.format(words[key], **words))
     for figure, reason in figures["absent"].items():
         yield f"no {figure}: {reason}"
     yield from (one_line(note) for note in figures["notes"])
@@ -89,13 +98,13 @@ def error_name(error: int) -> str:
     return f"{errno.errorcode.get(-error, 'error')} ({error})"
 
 
-def _stages(group: dict[str, Any]) -> Iterator[RenderableType]:
-    rows = [(name, group[stage]) for stage, name in STAGES if group[stage]]
+def _stages(group: native.GroupFigures) -> Iterator[RenderableType]:
+    rows = [(name, known) for stage, name in STAGES if (known := group[stage])]
     if rows:
         yield _quantiles("Where the time went", "stage", rows)
 
 
-def _quantiles(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> RenderableType:
+def _quantiles(title: str, first: str, rows: list[tuple[str, native.Quantiles]]) -> RenderableType:
     from rich.table import Table
 
     most = max(row["count"] for _, row in rows)
@@ -122,7 +131,7 @@ def microseconds(value_ns: float) -> str:
     return text.rstrip("0").rstrip(".") if decimals == 3 else text
 
 
-def _groups(title: str, groups: list[dict[str, Any]]) -> Iterator[RenderableType]:
+def _groups(title: str, groups: list[native.GroupFigures]) -> Iterator[RenderableType]:
     """By the whole time where it is known, otherwise the device's."""
     rows = [(group["name"], group["whole_ns"] or group["device_ns"]) for group in groups[:GROUPS_SHOWN]]
     known = [(name, row) for name, row in rows if row]
@@ -131,7 +140,7 @@ def _groups(title: str, groups: list[dict[str, Any]]) -> Iterator[RenderableType
         yield _quantiles(title + (f" ({more} more: --json)" if more > 0 else ""), "", known)
 
 
-def _devices(devices: list[dict[str, Any]]) -> RenderableType:
+def _devices(devices: list[native.DeviceFigures]) -> RenderableType:
     """Of what may be absent, only the columns in which a device has something."""
     from rich.table import Table
 
@@ -155,7 +164,8 @@ def _devices(devices: list[dict[str, Any]]) -> RenderableType:
         ("most", "depth_max", lambda depth: "" if depth is None else str(depth), True),
         ("idle", "idle_share", _share, True),
     ]
-    shown = [column for column in columns if column[3] or any(device[column[1]] for device in devices)]
+    by_key: Sequence[Mapping[str, object]] = devices
+    shown = [column for column in columns if column[3] or any(device[column[1]] for device in by_key)]
     more = len(devices) - DEVICES_SHOWN
     devices = sorted(devices, key=lambda one: -one["requests"]["count"]) if more > 0 else devices
     title = f"Devices, those of most requests first ({more} more: --json)" if more > 0 else "Devices"
@@ -164,12 +174,16 @@ def _devices(devices: list[dict[str, Any]]) -> RenderableType:
     for head, *_ in shown:
         table.add_column(head, justify="right")
     for device in devices[:DEVICES_SHOWN]:
-        cells = (text(device[key]) for _, key, text, _ in shown)
+        cells = _cells(device, [(key, text) for _, key, text, _ in shown])
         table.add_row(one_line(device["name"] or device["device"]), *cells)
     return table
 
 
-def _slowest(figures: dict[str, Any]) -> RenderableType:
+def _cells(row: Mapping[str, object], columns: Iterable[tuple[str, Callable[[Any], str]]]) -> Iterator[str]:
+    return (text(row[key]) for key, text in columns)
+
+
+def _slowest(figures: native.TraceFigures) -> RenderableType:
     from rich.table import Table
 
     table = Table(
@@ -199,13 +213,13 @@ def _slowest(figures: dict[str, Any]) -> RenderableType:
     return table
 
 
-def total(slow: dict[str, Any]) -> float:
+def total(slow: native.Slow) -> float:
     """The latency that made it one of the slowest, in nanoseconds."""
     _, _, device, whole = slow["stages_ns"]
     return float(whole if whole is not None else device or 0)
 
 
-def in_front(slow: dict[str, Any], figures: dict[str, Any]) -> str:
+def in_front(slow: native.Slow, figures: native.TraceFigures) -> str:
     """`fio 12 requests, 48 KiB; kworker ...`."""
     tasks = (
         f"{_task(task['pid'], figures)} {task['requests']} ({_bytes(task['bytes'])})" for task in slow["ahead"][:3]
@@ -213,7 +227,7 @@ def in_front(slow: dict[str, Any], figures: dict[str, Any]) -> str:
     return "; ".join(tasks) or "nobody"
 
 
-def _task(pid: int, figures: dict[str, Any]) -> str:
+def _task(pid: int, figures: native.TraceFigures) -> str:
     name = figures["names"].get(str(pid))
     return one_line(f"{name}-{pid}") if name else f"task {pid}" if pid else "unknown"
 
@@ -264,7 +278,7 @@ def beside(found: Iterable[Difference], machine: str) -> Iterator[RenderableType
     yield from missed or ["Alike there in all of these."]
 
 
-def _bursts(bursts: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _bursts(bursts: Iterable[native.BurstFigures]) -> Iterator[str]:
     for one in bursts:
         if one["dispersion"] is not None:
             yield (
@@ -275,7 +289,7 @@ def _bursts(bursts: Iterable[dict[str, Any]]) -> Iterator[str]:
             )
 
 
-def _reuse(reuse: dict[str, Any]) -> Iterator[str]:
+def _reuse(reuse: native.ReuseFigures) -> Iterator[str]:
     if not reuse["touched_bytes"]:
         return
     yield f"Working set: {_bytes(reuse['working_set_bytes'])} of {_bytes(reuse['touched_bytes'])} touched"

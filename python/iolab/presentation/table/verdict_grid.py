@@ -19,7 +19,7 @@ from iolab.base.strict_json import dumps
 from iolab.domain.definition import VERDICTS
 from iolab.domain.summary import summarise
 from iolab.files.store import read
-from iolab.files.store.sweep import SweepDirectory, is_sweep
+from iolab.files.store.sweep_directory import SweepDirectory, is_sweep
 from iolab.presentation.table.plain import STYLES, empty_table
 from iolab.presentation.table.words import label
 from iolab.presentation.terminal import text_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Verdict
     from iolab.domain.summary import Summary
     from iolab.files.store import RunData

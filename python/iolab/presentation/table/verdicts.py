@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.domain.comparable import Conditions
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
+    from iolab.domain.conditions import Conditions
 
 NAMED_MAX = 3
 """Comparisons that share a remark; more are counted."""

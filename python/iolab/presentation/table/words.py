@@ -20,7 +20,7 @@ MEDIAN_APART = 0.1
 MEDIANS_MAX = 3
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Comparison
+    from iolab.domain.comparison import Comparison
     from iolab.domain.verdict import Judgement
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.toml import TomlTable
-from iolab.domain.compare import Comparison, Pair, compare_pairs, nature_of
+from iolab.domain.comparison import Comparison, Pair, compare_pairs, nature_of
 from iolab.domain.metric import ALL
 from iolab.studies.reproduction.measured import Value
 from iolab.studies.reproduction.options import KeyPath, StatementOptions, by_name, check_metric, check_verdicts

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import iolab
 from iolab.base.errors import InputError, MachineError
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 from iolab.domain.trial.trial import SEED_MAX
 from iolab.files.experiment import loads
 from iolab.files.store import directory
@@ -147,7 +147,7 @@ def resume(
         block = None if part is None else parts.next_block(experiment, state, part, described)
         resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
         begin.describe_session(resumed, experiment, plan, block, on)
-        journal.append(**resumed, iolab_version=iolab.__version__)
+        journal.append(**resumed, iolab_version=VERSION)
         reconcile(opened, journal, state, plan, retry_failed=retry_failed)
         return _loop(opened, journal, state, plan, goal, executor, progress, block).complete()
 

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import iolab
 from iolab import _native
 from iolab.base.strict_json import JsonObject
-from iolab.files.store import directory, session
+from iolab.base.version import VERSION
+from iolab.files.store import directory
+from iolab.files.store.journal import FORMAT
 from iolab.machines import model
 from iolab.machines.guest import describe as guest
 from iolab.machines.host import describe
+from iolab.machines.system import session
 from iolab.studies.run import origin
 from iolab.studies.run.reconcile import digest
 
@@ -43,7 +45,7 @@ def create(
     `iolab.studies.run.run`. InputError if the path is taken or can't be made."""
     first_event: RunStarted = {
         "event": "run_started",
-        "format": session.FORMAT,
+        "format": FORMAT,
         "seed": plan.seed,
         "rounds": goal.rounds,
         "until_decided": goal.until_decided,
@@ -52,7 +54,7 @@ def create(
         "workloads": list(experiment.workloads),
         "settings": list(experiment.settings),
         "experiment_sha256": digest(experiment.text),
-        "iolab_version": iolab.__version__,
+        "iolab_version": VERSION,
     }
     if question is not None:
         first_event["question"] = question.as_event()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from iolab.base.errors import InputError, unknown
 from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
 from iolab.domain.metric import describe
-from iolab.domain.metric.registry import ALL, METRICS, parse_key
+from iolab.domain.metric.registry import ALL, METRICS, Key, parse_key
 from iolab.domain.metric.row import key_of, rows
 from iolab.domain.verdict import Judgement, control_false_discovery, judge
 from iolab.domain.workload import KINDS
@@ -142,16 +142,16 @@ def question(
         raise InputError(f"{len(settings)} settings; expected {VERSIONS_MAX} at most")
     compared = list(KINDS[experiment.workloads[chosen].kind].compared)
     keys = metrics or (list(experiment.compare.metrics or ()) + compared)[:1]
-    asked = tuple(dict.fromkeys(str(parse_key(key)) for key in keys))
+    asked = dict.fromkeys(map(parse_key, keys))
     for key in asked:
         _check_metric(experiment, chosen, key, settings)
-    return Question(chosen, asked, first, last, confidence, most, confirm, spread, time_s)
+    return Question(chosen, tuple(map(str, asked)), first, last, confidence, most, confirm, spread, time_s)
 
 
-def _check_metric(experiment: Experiment, workload: str, key: str, settings: Sequence[str]) -> None:
+def _check_metric(experiment: Experiment, workload: str, key: Key, settings: Sequence[str]) -> None:
     """A search without values would measure for nothing."""
     what = lacks(key, [experiment.workloads[workload]], experiment.target.devices)
-    probe = METRICS[parse_key(key).metric].probe
+    probe = METRICS[key.metric].probe
     if what is None and probe is not None and any(probe not in experiment.probes[name] for name in settings):
         what = f"the probe {probe} is off; add {probe} = true to [probes]"
     if what is not None:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.domain import control, simulated_machine
 from iolab.domain.trial import Trial
 from iolab.domain.trial.trial import derive_seed
-from iolab.files import machine_file
-from iolab.machines import control
 
 if TYPE_CHECKING:
     from iolab.files.experiment import Experiment
@@ -105,5 +104,5 @@ def _trial(
         probes=experiment.probes.get(setting, {}),
         model=model,
         guest=experiment.guests.get(setting),
-        phases=phases if model is None else machine_file.in_memory(phases, model),
+        phases=phases if model is None else simulated_machine.in_memory(phases, model),
     )

@@ -12,13 +12,14 @@ from iolab.base.errors import InputError, MachineError
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.trial.guest import is_guest
 from iolab.files.machine_file import is_model
-from iolab.files.store import index, session
+from iolab.files.store import index
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.event import Event, RunStarted, TrialFinished
 from iolab.files.store.examine import examine
-from iolab.files.store.journal import Journal
+from iolab.files.store.journal import FORMAT, FORMATS, Journal
 from iolab.files.store.state import RunState, fold
 from iolab.files.store.trial_file import read_record
+from iolab.machines.system import session
 from iolab.studies.run.plan import Plan
 
 
@@ -42,9 +43,9 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
             where=str(directory.path),
             remedy="import again",
         )
-    if started["format"] not in session.FORMATS:
+    if started["format"] not in FORMATS:
         raise InputError(
-            f"the run has format {started['format']}; this iolab reads {session.FORMAT}",
+            f"the run has format {started['format']}; this iolab reads {FORMAT}",
             where=str(directory.path),
             remedy=f"use iolab {started['iolab_version']}",
         )

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from iolab import __version__
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
+from iolab.base.version import VERSION
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Executor
@@ -60,4 +60,4 @@ def pin(executor: Executor, state: RunState) -> None:
 
 def describe(on: str) -> JsonObject:
     """What machine.json says of a run on several hosts; each record tells its own."""
-    return {"cluster": {"address": on}, "versions": {"iolab": __version__}}
+    return {"cluster": {"address": on}, "versions": {"iolab": VERSION}}

@@ -23,7 +23,8 @@ from iolab.files.experiment.from_fio import is_job_file, text_of
 from iolab.files.experiment.options import ROUNDS_MAX
 from iolab.files.experiment.parse import find, read_text
 from iolab.files.machine_file import PREFIX, is_model
-from iolab.studies.run.sweep import HOST, Asked, Source
+from iolab.machines.system.block import device_bytes
+from iolab.studies.run.cells import HOST, Asked, Source
 
 SUFFIX = ".toml"
 
@@ -91,7 +92,7 @@ def source_of(path: Path) -> Source:
     """What the file, or the experiment of that name, says. InputError if there is none."""
     found = find(path)
     text = read_text(found)
-    return Source(found, text_of(found, text)[0] if is_job_file(found, text) else text)
+    return Source(found, text_of(found, text, device_bytes)[0] if is_job_file(found, text) else text)
 
 
 def machine_named(name: str, where: str = "--machine", directory: Path | None = None) -> str:

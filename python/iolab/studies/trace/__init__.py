@@ -2,13 +2,12 @@
 
 from iolab.base.trace_files import Trace, trace_of
 from iolab.studies.trace.export import FORMS, export
-from iolab.studies.trace.figures import Figures, shortened, study
+from iolab.studies.trace.figures import shortened, study
 from iolab.studies.trace.histograms import Histogram, histograms_of
 from iolab.studies.trace.queues import queues_of
 
 __all__ = [
     "FORMS",
-    "Figures",
     "Histogram",
     "Trace",
     "export",

@@ -11,7 +11,8 @@ from iolab import _native
 from iolab.base import output_file
 from iolab.base.errors import InputError, unknown
 from iolab.base.trace_files import Trace, attended
-from iolab.studies.trace.figures import Figures, study, unreadable
+from iolab.domain import native_types as native
+from iolab.studies.trace.figures import study, unreadable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +29,7 @@ _OPERATIONS = ("read", "write", "discard", "flush", "other")
 _TIMES = ("queued_ns", "inserted_ns", "issued_ns", "completed_ns")
 
 
-def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> Figures | None:
+def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> native.TraceFigures | None:
     """Writes the trace as `form` to `path` (of blktrace: `path.blktrace.CPU`): whole, or not at all.
 
     Args:

@@ -8,21 +8,20 @@ from typing import Any
 
 from iolab import _native
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 from iolab.base.trace_files import Trace, attended
-
-Figures = dict[str, Any]
-"""`TraceFigures` of crates/measure/trace/src/study/figures.rs."""
+from iolab.domain import native_types as native
 
 _LOOK_EVERY_S = 0.2
 
 
 def study(
     trace: Trace,
-    output: dict[str, Any] | None = None,
+    output: native.OutputSpec | None = None,
     *,
     intervals: int | None = None,
     queues: Sequence[Sequence[int]] = (),
-) -> Figures:
+) -> native.TraceFigures:
     """Reads the whole trace; with `output` it is written in another form on the way.
 
     Args:
@@ -42,13 +41,13 @@ def study(
             job.stop()
     except ValueError as error:
         raise unreadable(error, trace) from error
-    figures: Figures = json.loads(found)
+    figures: native.TraceFigures = json.loads(found)
     if not figures["events"]:
         raise InputError(_empty(figures), where=trace.name, remedy="record the events of block/ (iolab record)")
     return figures
 
 
-def shortened(figures: Figures) -> Figures:
+def shortened(figures: native.TraceFigures) -> JsonObject:
     """The same without histograms and without maps over time, which are most of it."""
     return {key: _without_histograms(value) for key, value in figures.items() if key != "maps"}
 
@@ -67,7 +66,7 @@ def unreadable(error: ValueError, trace: Trace) -> InputError:
     return InputError(what, where=None if known else trace.name)
 
 
-def _empty(figures: Figures) -> str:
+def _empty(figures: native.TraceFigures) -> str:
     if why := figures["first_malformed"]:
         return f"no event of block I/O in {figures['records']} records ({figures['format']}); the first: {why}"
     return f"no event of block I/O in {figures['records']} records ({figures['format']})"

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.base.schema import first_problem
+from iolab.domain import native_model
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.trace import TraceOptions
@@ -45,7 +46,7 @@ def place_of(on: str, *, destroy: bool) -> ReplayTarget:
     """
     if machine_file.is_model(on):
         table = machine_file.read(on, Path()).table
-        sizes = machine_file.drive_sizes(table)
+        sizes = native_model.drive_sizes(table)
         if not sizes:
             raise InputError("has no drive", where=on, remedy="name a machine with one: iolab list machines")
         return ReplayTarget(on, (), min(sizes))

@@ -11,9 +11,9 @@ from typing import Any
 
 from iolab.base.option import shown
 from iolab.base.toml import write
+from iolab.domain.control import CONTROLS
 from iolab.domain.trial import DeviceTarget, Target
 from iolab.domain.tune.space import nested
-from iolab.machines.control import CONTROLS
 
 DEVICE = "DEVICE"
 """Stands for a disk that only the user knows."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from iolab.base.quantity import size_in_words
 from iolab.domain import native_types as native
+from iolab.domain.workload.block_sizes import AlignedBlocks, mean_bytes
 from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, Runner
 from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
@@ -30,7 +31,7 @@ class Shape:
     blocks: Mapping[int, float]
     """Sizes of operations, with weights; where writes have their own, those of reads."""
     align_bytes: int
-    writes_alone: native.WriteBlocks | None
+    writes_alone: AlignedBlocks | None
     """Sizes and alignment of writes, where a mix has others for them."""
     file_count: int
     """Of each clone."""
@@ -72,21 +73,18 @@ class Shape:
     @property
     def mean_bytes(self) -> tuple[float, float]:
         """The mean size of a read and of a write, in bytes."""
-        of_both = _mean(self.blocks)
-        if self.writes_alone is None:
-            return of_both, of_both
-        return of_both, _mean({block["bytes"]: block["weight"] for block in self.writes_alone["blocks"]})
+        of_both = mean_bytes(self.blocks)
+        return of_both, of_both if self.writes_alone is None else mean_bytes(self.writes_alone.sizes)
 
     @property
     def sizes(self) -> list[int]:
         """Every size that an operation may have."""
-        alone = self.writes_alone
-        return [*self.blocks, *([] if alone is None else (block["bytes"] for block in alone["blocks"]))]
+        return [*self.blocks, *(() if self.writes_alone is None else self.writes_alone.sizes)]
 
     @property
     def aligns(self) -> list[int]:
         """What offsets are multiples of: of reads, and of writes where those have their own."""
-        return [self.align_bytes, *([] if self.writes_alone is None else [self.writes_alone["align_bytes"]])]
+        return [self.align_bytes, *([] if self.writes_alone is None else [self.writes_alone.align_bytes])]
 
     @property
     def lays_out(self) -> bool:
@@ -175,9 +173,7 @@ class Shape:
     @property
     def _is_of_one_size(self) -> bool:
         """Each direction has one size, and blocks of that size side by side."""
-        of_writes = [] if self.writes_alone is None else self.writes_alone["blocks"]
-        sizes = [min(self.blocks), *(block["bytes"] for block in of_writes)]
-        return len(self.blocks) == 1 and len(of_writes) < 2 and sizes == self.aligns
+        return self.sizes == self.aligns
 
     def bounds(self) -> native.Until:
         """The engine's `until`: whichever comes first."""
@@ -218,10 +214,8 @@ def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, r
         return None
     given = job["ba"] or Directions(None, None)
     align = (given.read or min(of_reads)) if is_split else max((part for part in given if part), default=min(blocks))
-    writes_alone: native.WriteBlocks | None = None
-    if is_split:
-        writes_alone = {"blocks": block_list(of_writes), "align_bytes": given.write or min(of_writes)}
-    granule = align if writes_alone is None else math.gcd(align, writes_alone["align_bytes"])
+    writes_alone = AlignedBlocks(of_writes, given.write or min(of_writes)) if is_split else None
+    granule = align if writes_alone is None else math.gcd(align, writes_alone.align_bytes)
     length = length // granule * granule
     if length < max(sizes):
         line = job.line_of("filesize" if job.has("filesize") else "size")
@@ -247,16 +241,6 @@ def _blocks(job: FioJob) -> tuple[Mapping[int, float], Mapping[int, float]]:
             read, write = (part or plain for part in sizes)
             return read, write
     return plain, plain
-
-
-def block_list(blocks: Mapping[int, float]) -> list[native.BlockSize]:
-    """Sizes with weights as the engine has them."""
-    return [{"bytes": size, "weight": weight} for size, weight in blocks.items()]
-
-
-def _mean(blocks: Mapping[int, float]) -> float:
-    """In bytes, weighted by how often each is drawn."""
-    return sum(size * weight for size, weight in blocks.items()) / sum(blocks.values())
 
 
 def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from iolab.domain.trial import FioPhase, LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, JobFile, Runner
-from iolab.domain.workload.fio_file.shape import Shape, block_list, shape_of
+from iolab.domain.workload.fio_file.shape import Shape, shape_of
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
 
 LAYOUT_BLOCK_BYTES = 2**20
@@ -270,7 +270,7 @@ def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> na
         file_order=job["file_service_type"],
         pattern=shape.pattern(),
         read_share=shape.read_share,
-        blocks=block_list(shape.blocks),
+        blocks=shape.blocks,
         writes=shape.writes_alone,
         start_ns=shape.start_ns or None,
         depth_search=shape.depth_search,

@@ -1,0 +1,3 @@
+"""This iolab's version."""
+
+VERSION = "0.1.0"

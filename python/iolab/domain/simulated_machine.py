@@ -1,0 +1,133 @@
+"""Whether the model can be such a machine, asked before anything runs, and what is wrong with one that it cannot be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, cast
+
+from iolab.base.toml import TomlTable
+from iolab.domain import native_model
+from iolab.domain import native_types as native
+
+if TYPE_CHECKING:
+    from iolab.domain.trial import Phase
+
+Table = TomlTable
+"""A machine's file, whole or in part."""
+
+
+_GIVEN = re.compile(
+    r"invalid (?:type|value|length): (?:(?P<kind>map|sequence|null|unit value|Option value)|"
+    r"(?:string|integer|floating point|boolean|character) (?P<value>`[^`]*`|\"(?:[^\"\\]|\\.)*\")), "
+    r"expected (?P<expected>.*)",
+    re.DOTALL,
+)
+_KINDS = {
+    "map": "a table",
+    "sequence": "an array",
+    "null": "nothing",
+    "unit value": "nothing",
+    "Option value": "nothing",
+}
+_EXPECTED = (
+    (re.compile(r"\bu8\b"), "a whole number from 0 to 255"),
+    (re.compile(r"\bu16\b"), "a whole number from 0 to 65535"),
+    (re.compile(r"\b(?:u32|u64|u128|usize)\b"), "a whole number, not negative"),
+    (re.compile(r"\b(?:i8|i16|i32|i64|i128|isize)\b"), "a whole number"),
+    (re.compile(r"\bf(?:32|64)\b"), "a number"),
+    (re.compile(r"\bstring or map\b"), "a text or a table"),
+    (re.compile(r"\ba map\b"), "a table"),
+    (re.compile(r"\ba sequence\b"), "an array"),
+    (re.compile(r"\ba boolean\b"), "true or false"),
+    (re.compile(r"\ba string\b"), "a text"),
+    (re.compile(r"\ba nonzero (\S+)"), r"\1 but 0"),
+    (
+        re.compile(
+            r"\b(?:internally tagged |adjacently tagged )?(?:struct|enum|tuple struct|tuple variant|newtype struct) \w+"
+        ),
+        "a table",
+    ),
+    (re.compile(r"\ban? (?:tuple|array) of (?:length|size) (\d+)"), r"an array of \1"),
+)
+"""What serde calls a type -> what a machine's file calls it."""
+
+
+def in_plain_words(what: str) -> str:
+    """A deserializer's message without its language's types: `"four" given; expected a whole number, not negative`."""
+    found = _GIVEN.fullmatch(what)
+    given, expected = (
+        (_KINDS.get(found["kind"]) or found["value"].strip("`"), found["expected"]) if found else ("", what)
+    )
+    for pattern, words in _EXPECTED:
+        expected = pattern.sub(words, expected)
+    return f"{given} given; expected {expected}" if found else expected
+
+
+class InvalidMachine(Exception):
+    """`key` is the dotted path in the machine's file, such as `drives.0.device.zones.3.cylinders`."""
+
+    def __init__(self, key: str, what: str) -> None:
+        self.key = key
+        self.what = what
+        super().__init__(f"{key}: {what}" if key else what)
+
+    @classmethod
+    def told_by(cls, error: ValueError) -> InvalidMachine:
+        """Of the model's own error, (key, what)."""
+        key, what = error.args if len(error.args) == 2 else ("", str(error))
+        return cls(str(key), in_plain_words(str(what)))
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The key in its parts; empty where no key is to blame."""
+        return tuple(self.key.split(".")) if self.key else ()
+
+    @property
+    def is_of_cell(self) -> bool:
+        """Whether it is about where a drive's application runs and its requests are queued and completed."""
+        return self.path[:1] == ("drives",) and self.path[2:3] == ("affinity",)
+
+
+def check(table: native.MachineFile) -> None:
+    """Raises InvalidMachine with the key and the reason."""
+    try:
+        native_model.switched_on(table)
+    except ValueError as error:
+        raise InvalidMachine.told_by(error) from None
+
+
+def with_groups(table: native.MachineFile, phases: Sequence[Phase]) -> native.MachineFile:
+    """The machine with a control group for each weighted group of the phases."""
+    groups = [group for phase in phases for group in phase.weighted_groups]
+    if not groups:
+        return table
+    weights = {group.name: group.weight for group in groups}
+    return {**table, "cgroups": [{"name": name, "weight": weight} for name, weight in weights.items()]}
+
+
+def in_memory(phases: Sequence[Phase], table: native.MachineFile) -> list[Phase]:
+    """The phases with the machine's memory for those that said no limit of their own."""
+    memory = table.get("memory")
+    return list(phases) if memory is None else [phase.in_memory(memory["bytes"]) for phase in phases]
+
+
+def is_detailed(machine: native.MachineFile) -> bool:
+    """Whether its CPUs have places, contexts and interrupts of their own (docs/model/processors.md)."""
+    cpus: object = machine.get("cpus")
+    return isinstance(cpus, dict) and "topology" in cpus
+
+
+def cpu_count(machine: native.MachineFile) -> int:
+    """Of a machine that the model has checked."""
+    if not is_detailed(machine):
+        return cast(native.CpuSpec, machine["cpus"])["count"]
+    topology = cast(native.DetailedCpusTable, machine["cpus"])["topology"]
+    return int(prod(cast(dict[str, int], topology).values()))
+
+
+def scheduler_of(drive: native.DriveSpec) -> dict[str, native.TunableValue]:
+    """The drive's scheduler as a table, whichever way the file writes it; empty: the kernel's."""
+    scheduler = drive.get("scheduler") or {}
+    return {"name": scheduler} if isinstance(scheduler, str) else scheduler

@@ -1,0 +1,26 @@
+"""What the page cache holds when a phase starts: the phases drop it, this says how much of it they can."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from iolab.machines.host.control.applier import Applied, Applier, Context
+from iolab.machines.system.page_cache import DROP_CACHES
+
+if TYPE_CHECKING:
+    pass
+
+
+class DropCaches(Applier):
+    """Says which caches are dropped."""
+
+    @override
+    def apply(self, context: Context, value: bool) -> Applied:
+        reach = "all caches" if os.access(DROP_CACHES, os.W_OK) else "the files' own pages"
+        return Applied(None, reach if value else False)
+
+
+APPLIERS: tuple[Applier, ...] = (DropCaches("drop_caches"),)

@@ -1,0 +1,149 @@
+"""Runs, files and groups of them side by side: what `iolab compare` and `iolab.compare` tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from iolab.base.errors import InputError, unknown
+from iolab.domain.arms import Arm, arm_names, compare_arms
+from iolab.domain.comparison import Comparison
+from iolab.domain.conditions import Conditions, conditions_of, conditions_within
+from iolab.domain.summary import Jobs, summarise
+from iolab.domain.validity import lines
+from iolab.files.importer.groups import Group, groups_of
+from iolab.files.importer.opening import open_files, open_run
+from iolab.files.store import RunData
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is told of a comparison."""
+
+    comparisons: Sequence[Comparison]
+    conditions: Conditions | None = None
+    """Under which the arms were measured, where they may differ in more than the setting."""
+    read_as: str | None = None
+    """How names were read as settings and rounds, where they were."""
+    title: str = "Comparison"
+    trials_not_ok: int = 0
+    problems: Sequence[str] = ()
+    """What is wrong with the runs or files."""
+    doubts: Sequence[str] = ()
+    """Why numbers may not mean what they seem to, such as a page cache that served reads."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """Both, for people."""
+        return [*self.problems, *self.doubts]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is compared, of whatever is given."""
+
+    metrics: Sequence[str] = ()
+    """Keys; empty: what the experiment compares."""
+    baseline: str | None = None
+    """A setting; of several arms, the arm. None: the experiment's, or the first."""
+    same_within: float | None = None
+    """The margin of the verdict `same`, a share; None: the experiment's."""
+    by_job: bool = False
+    job: str | None = None
+    """This one of each workload only."""
+    on_command_line: bool = True
+    """Messages name options as they are given there, else as arguments."""
+
+    def __post_init__(self) -> None:
+        """InputError for options that exclude each other."""
+        if self.by_job and self.job is not None:
+            raise InputError(f"{self.option('by-job')} is given too; keep one of the two", where=self.option("job"))
+
+    def option(self, name: str) -> str:
+        """`--group-by`, or `group_by`."""
+        return f"--{name}" if self.on_command_line else name.replace("-", "_")
+
+
+def compare_paths(paths: Sequence[Path], wanted: Wanted, *, group_by: str | None, from_: str | None) -> Compared:
+    """Run directories, files of other tools, and directories of both, grouped as `groups_of` tells. InputError for what
+    can't be read or compared."""
+    groups = groups_of(paths, group_by)
+    are_settings = len(groups.groups) > 1
+    arms = [Arm(one.name, _opened(one, from_, is_setting=one.named or are_settings)) for one in groups.groups]
+    found = compare_several(arms, wanted)
+    return replace(found, read_as=groups.read_as, problems=[*groups.problems, *found.problems])
+
+
+def compare_runs(runs: Sequence[RunData], wanted: Wanted) -> Compared:
+    """Runs that are open already, the first the baseline. InputError as `compare_paths`."""
+    return compare_several([Arm(name, [run]) for name, run in zip(arm_names(runs), runs, strict=True)], wanted)
+
+
+def compare_several(arms: list[Arm], wanted: Wanted) -> Compared:
+    """The other arms with the first, or, of a single run, its settings with each other."""
+    jobs = Jobs("each" if wanted.by_job else "kinds", wanted.job)
+    if len(arms) == 1 and len(arms[0].runs) == 1:
+        return _within(arms[0], wanted, jobs)
+    return _across(_baseline_first(arms, wanted), wanted, jobs)
+
+
+def _within(arm: Arm, wanted: Wanted, jobs: Jobs) -> Compared:
+    """The settings of one run with each other."""
+    (run,) = arm.runs
+    summary = summarise(
+        run, metrics=wanted.metrics, baseline=wanted.baseline, same_within=wanted.same_within, jobs=jobs
+    )
+    return Compared(
+        summary.comparisons,
+        conditions_within(run),
+        title=summary.title,
+        trials_not_ok=summary.trials_not_ok,
+        problems=run.problems,
+        doubts=lines(run),
+    )
+
+
+def _across(arms: list[Arm], wanted: Wanted, jobs: Jobs) -> Compared:
+    """The other arms with the first."""
+    runs = [run for arm in arms for run in arm.runs]
+    return Compared(
+        compare_arms(arms, metrics=wanted.metrics, same_within=wanted.same_within, jobs=jobs),
+        conditions_of(arms),
+        title=f"{', '.join(arm.name for arm in arms[1:])} against {arms[0].name}",
+        trials_not_ok=sum(int((~run.trials["status"].is_in(["ok", "impossible"])).sum()) for run in runs),
+        problems=[f"{arm.name}: {problem}" for arm in arms for run in arm.runs for problem in run.problems],
+        doubts=[f"{arm.name}: {doubt}" for arm in arms for run in arm.runs for doubt in lines(run)],
+    )
+
+
+def _opened(group: Group, from_: str | None, *, is_setting: bool) -> list[RunData]:
+    """The runs of a group: files make one together, called as the group where it is a setting."""
+    files = [path for path in group.paths if path.is_file()]
+    if not files:
+        return [open_run(path) for path in group.paths]
+    if len(files) < len(group.paths):
+        raise InputError(f"{group.name} has runs and files", where=str(files[0]), remedy="compare the one or the other")
+    return [open_files(files, from_, group.name if is_setting else None)]
+
+
+def _baseline_first(arms: list[Arm], wanted: Wanted) -> list[Arm]:
+    """InputError if there is no arm of that name, if two have the same, or if there is only one."""
+    names = [arm.name for arm in arms]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise InputError("is given twice", where=repeated[0])
+    if len(arms) == 1:
+        raise InputError(
+            "nothing to compare with: all are rounds of one setting",
+            where=names[0],
+            remedy=f"name another run, or say with {wanted.option('group-by')} what the settings are",
+        )
+    if wanted.baseline is None:
+        return arms
+    name = wanted.baseline.rstrip("/")
+    found = next((arm for arm in arms if name in (arm.name, *(str(run.path) for run in arm.runs))), None)
+    if found is None:
+        raise InputError(
+            f"{wanted.baseline}: {unknown('run or setting', wanted.baseline, names)}", where=wanted.option("baseline")
+        )
+    return [found, *(arm for arm in arms if arm is not found)]
