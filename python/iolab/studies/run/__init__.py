@@ -18,11 +18,12 @@ from iolab.files.store.directory import RunDirectory
 from iolab.files.store.journal import Journal, read_journal
 from iolab.files.store.state import RunState, fold
 from iolab.studies.run import begin, origin, parts, preflight, remote_hosts
-from iolab.studies.run.bisect import BisectLoop, Question
+from iolab.studies.run.bisect import BisectLoop
 from iolab.studies.run.goal import Goal
 from iolab.studies.run.loop import Loop, Run
 from iolab.studies.run.origin import Consent
 from iolab.studies.run.plan import Plan
+from iolab.studies.run.question import Question
 from iolab.studies.run.reconcile import check_resumable, reconcile
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from iolab.files.experiment import Experiment
     from iolab.files.store.directory import RunDirectory
     from iolab.files.store.event import RunStarted, SessionEvent
-    from iolab.studies.run.bisect import Question
     from iolab.studies.run.goal import Goal
     from iolab.studies.run.parts import Block
     from iolab.studies.run.plan import Plan
+    from iolab.studies.run.question import Question
 
 
 def create(
