@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
+from iolab.domain.machine import Model
 from iolab.files import machine_file
 from iolab.files.experiment import Experiment
 from iolab.files.machine_file import InvalidMachine
@@ -196,18 +197,18 @@ def test_an_empty_table_that_changes_nothing_is_refused(given: str) -> None:
 
 def is_impossible(found: Experiment, setting: str = "s") -> bool:
     """A cell of `affinity` that the kernel cannot do: its trials say so, as on a host."""
-    assert found.simulated is not None
+    assert isinstance(found.machine, Model)
     try:
-        machine_file.check(found.simulated.under[setting])
+        machine_file.check(found.machine.under[setting])
     except InvalidMachine as error:
         return error.is_of_cell
     return False
 
 
 def is_read(found: Experiment, name: str, setting: str = "s") -> bool:
-    assert found.simulated is not None
+    assert isinstance(found.machine, Model)
     [workload] = found.workloads
-    table = found.simulated.under[setting]
+    table = found.machine.under[setting]
     places = len(table["drives"]) + len(table.get("mounts", ()))
     phases = found.workload_under(workload, setting).phases(seed=0, devices=places)
     changed = CONTROLS[name].on_model(found.settings[setting][name], len(table["drives"]))

@@ -3,13 +3,12 @@ settings."""
 
 from __future__ import annotations
 
-from iolab.files.machine_file.catalogue import PREFIX, is_model, names
+from iolab.files.machine_file.catalogue import names
 from iolab.files.machine_file.change import Change, Changed, InvalidChange, changed
 from iolab.files.machine_file.check import (
     InvalidMachine,
     check,
     cpu_count,
-    in_memory,
     is_detailed,
     scheduler_of,
     with_groups,
@@ -27,7 +26,6 @@ from iolab.files.machine_file.mechanism import (
 )
 
 __all__ = [
-    "PREFIX",
     "Change",
     "Changed",
     "InvalidChange",
@@ -41,9 +39,7 @@ __all__ = [
     "check",
     "cpu_count",
     "holes",
-    "in_memory",
     "is_detailed",
-    "is_model",
     "names",
     "probe_refused",
     "read",

@@ -11,9 +11,6 @@ import iolab
 from iolab import _native
 from iolab.base.strict_json import JsonObject
 from iolab.files.store import directory, session
-from iolab.machines import model
-from iolab.machines.guest import describe as guest
-from iolab.machines.host import describe
 from iolab.studies.run import origin
 from iolab.studies.run.reconcile import digest
 
@@ -47,7 +44,7 @@ def create(
         "seed": plan.seed,
         "rounds": goal.rounds,
         "until_decided": goal.until_decided,
-        "machine": experiment.machine,
+        "machine": experiment.machine.name,
         "probes": list(probes),
         "workloads": list(experiment.workloads),
         "settings": list(experiment.settings),
@@ -81,12 +78,3 @@ def describe_session(
         event["origin"] = mark
     if block is not None:
         event["part"], event["block"], event["boot"], event["facts"] = block.part, block.number, block.boot, block.facts
-
-
-def describe_machine(experiment: Experiment) -> JsonObject:
-    """What machine.json says of the experiment's machine: this one, a simulated one or a guest."""
-    if experiment.guests:
-        return guest.describe(experiment.machine, experiment.guests)
-    if experiment.simulated is None:
-        return describe.describe(experiment.target)
-    return model.describe(experiment.machine, experiment.simulated.as_filed, list(experiment.simulated.files))
