@@ -6,15 +6,21 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from fake_machine import SilentDisplay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.bisect.posterior import posterior
 from iolab.domain.bisect.search import Answer, Search, spread_of
+from iolab.files.experiment import loads
+from iolab.machines.model import RunAhead
 from iolab.presentation.table.bisection import largest_step
+from iolab.studies.run import run
+from iolab.studies.run.question import question
 from support.command_line import CommandLine, wait_until
 
 EXPERIMENT = """
@@ -158,6 +164,35 @@ def test_of_two_that_tell_alike_the_cheaper_one_is_measured() -> None:
         search.measured(version, value)
     chosen = search.next()
     assert chosen is not None and chosen < 500
+
+
+def test_what_is_measured_next_is_a_function_of_what_was_measured() -> None:
+    def begun() -> Search:
+        search = Search(300, seed=3, spread=0)
+        for version, value in ((0, 0.0), (299, 1.4), (0, 0.7), (299, 1.9), (0, -0.7), (299, 0.9), (150, 0.8)):
+            search.measured(version, value)
+        return search
+
+    asked_often = begun()
+    assert {asked_often.next() for _ in range(20)} == {begun().next()}
+
+
+def test_a_run_builds_its_search_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+
+    class Counted(Search):
+        def __init__(self, versions: int, **words: Any) -> None:
+            built.append(versions)
+            super().__init__(versions, **words)
+
+    monkeypatch.setattr("iolab.studies.run.bisect.Search", Counted)
+    loaded = loads(experiment(4, 2), "versions.toml")
+    asked = question(
+        loaded, workload=None, metrics=(), good=None, bad=None, confidence=0.95, most=50, confirm=2, spread=None
+    )
+    with RunAhead(cores=1) as executor:
+        done = run(loaded, tmp_path / "hunt", executor=executor, progress=SilentDisplay(), rounds=50, question=asked)
+    assert done.trials > 8 and built == [4]
 
 
 def test_nothing_is_named_where_nothing_changes() -> None:

@@ -247,8 +247,8 @@ def test_the_commits_of_a_tree_become_settings_that_need_no_repository(repositor
     text = 'machine = "guest:6.1.0-56-cloud"\n[workloads.reads]\noperations = 100\n'
     written = with_commits(text, "reads.toml", repository, "v3", "v6")
     found = loads(written, "reads.toml")
-    kernels = [found.guests[name].kernel for name in found.settings]
-    assert kernels == [f"{repository}@{run_git(repository, 'rev-parse', f'v{number}')}" for number in range(3, 7)]
+    commits = [run_git(repository, "rev-parse", f"v{number}") for number in range(3, 7)]
+    assert found.machine.kernels == [f"{repository}@{commit}" for commit in commits]
     assert "# change 5" in written
     with pytest.raises(InputError, match="the commits are the settings"):
         with_commits(text + "[settings.one]\n", "reads.toml", repository, "v3", "v6")

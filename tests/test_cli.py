@@ -336,7 +336,7 @@ def test_the_listed_machines_are_those_an_experiment_may_name(capsys: pytest.Cap
     machines = [entry["name"] for entry in json.loads(capsys.readouterr().out)["machines"]]
     assert {"host", "model:one_disk"} < set(machines)
     for machine in machines:
-        assert loads(f'machine = "{machine}"\n{workload}', "e.toml", already_run=True).machine == machine
+        assert loads(f'machine = "{machine}"\n{workload}', "e.toml", already_run=True).machine.name == machine
     with pytest.raises(IolabError):
         loads(f'machine = "elsewhere"\n{workload}', "e.toml")
 

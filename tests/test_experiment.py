@@ -41,7 +41,7 @@ def test_an_experiment_says_what_to_run() -> None:
     assert list(experiment.settings) == ["none", "bfq"]
     assert experiment.compare.baseline == "none"
     assert experiment.compare.same_within == pytest.approx(0.01)
-    assert (experiment.rounds, experiment.seed, experiment.machine) == (5, None, "host")
+    assert (experiment.rounds, experiment.seed, experiment.machine.name) == (5, None, "host")
     assert isinstance(experiment.target, ScratchTarget)
     assert experiment.target.size_bytes == 2**30
 

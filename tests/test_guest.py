@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 from iolab.base.errors import InputError, MachineError
 from iolab.domain import chains
+from iolab.domain.machine import Guest
 from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
 from iolab.files.experiment import loads
 from iolab.machines.guest import counted, debian, debug_files, describe, kernel, modules, plan, qemu, symbols
 from iolab.machines.guest.debug_files import Source
 from iolab.machines.guest.initramfs import Archive
+from iolab.machines.ports import port_of
 from iolab.studies.run.plan import Plan
 
 EXPERIMENT = """
@@ -245,7 +247,8 @@ def test_a_setting_changes_kernel_and_machine() -> None:
         'machine = { cpus = 2, "drive_parameters.irqmode" = 1 }\nscheduler = "bfq"\nnr_requests = 64\n'
     )
     experiment = loads(text, "guest.toml")
-    old, new = experiment.guests["old"], experiment.guests["new"]
+    assert isinstance(experiment.machine, Guest)
+    old, new = experiment.machine.under["old"], experiment.machine.under["new"]
     assert (old.kernel, old.cpus, old.drive_parameters) == ("6.1.0-1-cloud", 1, {})
     assert (new.kernel, new.cpus, new.drive_parameters) == ("6.12.1-cloud", 2, {"irqmode": "1"})
     (trial,) = [trial for trial in Plan(experiment, 1).round(0) if trial.setting == "new"]
@@ -374,7 +377,7 @@ def test_commits_of_a_tree_are_not_built_before_a_trial_takes_one(monkeypatch: p
     monkeypatch.setattr(describe, "_version", lambda: "7.2")
     monkeypatch.setattr(kernel.tree, "build", lambda name: pytest.fail("built"))
     experiment = loads(EXPERIMENT + '[settings.one]\nkernel = "/linux@abc"\n', "guest.toml")
-    told: Any = describe.describe(experiment.machine, experiment.guests)
+    told: Any = port_of(experiment.machine).describe(experiment.machine, experiment.target)
     assert told["guest"]["kernels"] == {"/linux@abc": {"commit": "abc"}}
 
 

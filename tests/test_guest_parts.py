@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from iolab.base.errors import InputError, IolabError, MachineError
+from iolab.domain.machine import Guest
 from iolab.domain.trial.drive_properties import PROPERTIES
 from iolab.files.experiment import loads
 from iolab.machines.guest import below, debug_files, guest, modules, programs
@@ -159,7 +160,9 @@ def test_a_settings_own_parameter_is_refused_at_the_setting() -> None:
 def test_parameters_are_told_as_the_drive_takes_them() -> None:
     def told(drive: str, parameters: str) -> dict[str, str]:
         text = f'{EXPERIMENT}drive = "{drive}"\n[guest.drive_parameters]\n{parameters}\n'
-        return next(iter(loads(text, "guest.toml").guests.values())).drive_parameters
+        machine = loads(text, "guest.toml").machine
+        assert isinstance(machine, Guest)
+        return next(iter(machine.under.values())).drive_parameters
 
     given = 'discard = false\nnum-queues = 2\nserial = "a_1"\nphysical_block_size = "4KiB"\nwrite-cache = "auto"'
     assert told("virtio-blk", given) == {

@@ -12,6 +12,7 @@ from iolab.base.errors import InputError
 from iolab.base.toml import parse
 from iolab.domain import simulated_machine
 from iolab.domain.control import CONTROLS, Control
+from iolab.domain.machine import Model
 from iolab.domain.simulated_machine import InvalidMachine
 from iolab.files import machine_file
 from iolab.files.experiment import Experiment
@@ -197,18 +198,18 @@ def test_an_empty_table_that_changes_nothing_is_refused(given: str) -> None:
 
 def is_impossible(found: Experiment, setting: str = "s") -> bool:
     """A cell of `affinity` that the kernel cannot do: its trials say so, as on a host."""
-    assert found.simulated is not None
+    assert isinstance(found.machine, Model)
     try:
-        simulated_machine.check(found.simulated.under[setting])
+        simulated_machine.check(found.machine.under[setting])
     except InvalidMachine as error:
         return error.is_of_cell
     return False
 
 
 def is_read(found: Experiment, name: str, setting: str = "s") -> bool:
-    assert found.simulated is not None
+    assert isinstance(found.machine, Model)
     [workload] = found.workloads
-    table = found.simulated.under[setting]
+    table = found.machine.under[setting]
     places = len(table["drives"]) + len(table.get("mounts", ()))
     phases = found.workload_under(workload, setting).phases(seed=0, devices=places)
     changed = CONTROLS[name].on_model(found.settings[setting][name], len(table["drives"]))

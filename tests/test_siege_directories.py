@@ -122,7 +122,7 @@ def test_of_a_guest_it_is_said_which_kernel_boots() -> None:
     duration = "10ms"
     """
     experiment = loads(text, "x.toml", already_run=True)
-    assert experiment.acts_here and not experiment.is_of_host
+    assert experiment.machine.acts_here and not experiment.machine.is_of_host
     assert "boot the kernel /tmp/bzImage in an emulated machine" in deeds(experiment)
 
 

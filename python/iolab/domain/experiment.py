@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from iolab.base.option import Options
 from iolab.base.strict_json import JsonObject
-from iolab.domain import native_types as native
+from iolab.domain.machine import Machine
 from iolab.domain.probe import Probes
-from iolab.domain.trial import GuestMachine, Phase, Target
+from iolab.domain.trial import Phase, Target
 from iolab.domain.tune.tuning import Tuning
 from iolab.domain.workload import KINDS
 
@@ -46,22 +46,11 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class SimulatedMachine:
-    """Tables as docs/reference/machines.md describes them, devices in place of their names."""
-
-    as_filed: native.MachineFile
-    under: Mapping[str, native.MachineFile]
-    """By setting: as changed by it."""
-    files: Mapping[str, str]
-    """What it was read from: name of a run's copy -> text."""
-
-
-@dataclass(frozen=True)
 class Experiment:
     """An experiment that can be run: every name, option and value checked, every matrix expanded."""
 
     title: str
-    machine: str
+    machine: Machine
     rounds: int
     seed: int | None
     """None: to be drawn by the run, and recorded."""
@@ -82,37 +71,13 @@ class Experiment:
     rounds_per_boot: int = 1
     own_draws: bool = False
     """Whether each trial of a round draws its own offsets, and does not share them with the other settings."""
-    simulated: SimulatedMachine | None = None
-    """The machine, where it is a simulated one."""
-    guests: Mapping[str, GuestMachine] = field(default_factory=dict)
-    """By setting: the guest machine, where it is one."""
     tuning: Tuning | None = None
     """What to tune, where the file has [tune]."""
-    target_by_default: bool = False
-    """Whether the file names no target of a host."""
-
-    @property
-    def is_of_host(self) -> bool:
-        """Whether trials run on this machine itself, and may change it."""
-        return self.simulated is None and not self.guests
-
-    @property
-    def acts_here(self) -> bool:
-        """Whether it has something run on this machine: its own trials, or an emulator with a kernel."""
-        return self.simulated is None
-
-    @property
-    def kernels(self) -> list[str]:
-        """The kernels that the settings ask for, each once; empty on a host."""
-        asked = [guest.kernel for guest in self.guests.values()]
-        if self.simulated is not None:
-            asked = [self.simulated.under.get(name, self.simulated.as_filed)["kernel"] for name in self.settings]
-        return list(dict.fromkeys(asked))
 
     @property
     def attachments(self) -> dict[str, str]:
         """The files that it names, which a run keeps: name of the copy -> text."""
-        found = {} if self.simulated is None else dict(self.simulated.files)
+        found = dict(self.machine.attachments)
         for workload in (*self.workloads.values(), *self.variants.values()):
             found |= workload.options.attachments
         return found

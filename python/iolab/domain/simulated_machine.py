@@ -107,12 +107,6 @@ def with_groups(table: native.MachineFile, phases: Sequence[Phase]) -> native.Ma
     return {**table, "cgroups": [{"name": name, "weight": weight} for name, weight in weights.items()]}
 
 
-def in_memory(phases: Sequence[Phase], table: native.MachineFile) -> list[Phase]:
-    """The phases with the machine's memory for those that said no limit of their own."""
-    memory = table.get("memory")
-    return list(phases) if memory is None else [phase.in_memory(memory["bytes"]) for phase in phases]
-
-
 def is_detailed(machine: native.MachineFile) -> bool:
     """Whether its CPUs have places, contexts and interrupts of their own (docs/model/processors.md)."""
     cpus: object = machine.get("cpus")

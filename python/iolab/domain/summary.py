@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from iolab.base.errors import InputError, unknown
 from iolab.domain.comparison import Numbers, Pair, compare_pairs, place_of
 from iolab.domain.lead import SYNC_TIMES, TAIL, Shape, in_order
+from iolab.domain.machine import Machine
 from iolab.domain.metric import Metric, describe, meant, parse_key
 from iolab.domain.validity import lines, unfaithful
 from iolab.domain.verdict.interval import typical
@@ -86,11 +87,9 @@ class Summary:
     """A run as its table tells it: a row per workload and metric, with a cell and a comparison per setting."""
 
     title: str
-    machine: str
+    machine: Machine
     seed: int | None
     """Of the order of trials and of all offsets; None where no run drew one, as in other tools' files."""
-    simulated: bool
-    """Of a simulated machine's run: all that it takes to have the same numbers again."""
     settings: list[str]
     """The baseline first."""
     rounds: int
@@ -107,7 +106,7 @@ class Summary:
     @property
     def machine_in_words(self) -> str:
         """The machine's name, with the seed where it is a simulated one."""
-        return f"{self.machine} (simulated, seed {self.seed})" if self.simulated else self.machine
+        return self.machine.with_seed(self.seed)
 
     @property
     def baseline(self) -> str:
@@ -161,7 +160,6 @@ def summarise(
         title=experiment.title or run.path.name,
         machine=experiment.machine,
         seed=run.seed,
-        simulated=experiment.simulated is not None,
         settings=sorted(run.settings, key=lambda name: name != baseline),
         rounds=run.trials["round"].n_unique(),
         trials=run.trials.height,

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
@@ -37,7 +38,9 @@ from iolab.machines.system import bounded, safety, state
 
 if TYPE_CHECKING:
     from iolab.domain.record import Record
-    from iolab.domain.trial import Trial
+    from iolab.domain.trial.trial import Kind
+
+    Execute = Callable[[Trial, OnProgress, ShouldStop], Record]
 
 ADMIT = b'{"admit":'
 DEFECT_CHARACTERS_MAX = 1000
@@ -106,11 +109,11 @@ def _record(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> A
 
 
 def _execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
-    if trial.model is not None:
-        return simulation.execute(trial, on_progress, should_stop)
-    if trial.guest is not None:
-        return guest.execute(trial, on_progress, should_stop)
+    execute: Mapping[Kind, Execute] = {"host": _on_this_host, "guest": guest.execute, "model": simulation.execute}
+    return execute[trial.kind](trial, on_progress, should_stop)
 
+
+def _on_this_host(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
     return host.execute(trial, on_progress=on_progress, should_stop=should_stop, locked=True)
 
 

@@ -78,6 +78,13 @@ class Answer:
     measurements: int
     stopped: Stopped
 
+    @property
+    def named(self) -> list[int]:
+        """The versions that a search which is over names, each beside a measurable one before it."""
+        if self.kind != "changes" or self.stopped != "decided":
+            return []
+        return [change.last for change in self.changes if change.first == change.last]
+
 
 def spread_of(versions: int) -> int:
     """Into how many parts so many versions are divided unless another number is asked for."""
@@ -115,7 +122,7 @@ class Search:
         self._margin = margin
         self._lost: set[int] = set()
         self._alive = np.arange(versions)
-        self._random = np.random.default_rng(seed)
+        self._seed = seed
         self._posterior: Posterior | None = None
         self._kind: tuple[Kind, float] | None = None
 
@@ -326,20 +333,22 @@ class Search:
     def _most_informative(self) -> int:
         import numpy as np
 
+        # Drawn from the beginning each time: a search that is gone on with chooses what it would have chosen.
+        random = np.random.default_rng(self._seed)
         now = self.posterior
         candidates = np.asarray(self._candidates())
-        signal = self._levels(candidates).var(axis=0)
+        signal = self._levels(candidates, random).var(axis=0)
         noise = now.noise**2 or 1e-12 * float(signal.max() or 1.0)
         worth = np.log1p(signal / noise) / np.asarray([self.cost(int(version)) for version in candidates])
-        return int(candidates[int(np.argmax(worth * (1 + 1e-3 * self._random.random(len(worth)))))])
+        return int(candidates[int(np.argmax(worth * (1 + 1e-3 * random.random(len(worth)))))])
 
-    def _levels(self, candidates: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _levels(self, candidates: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.float64]:
         """Levels of accounts drawn from the posterior, shape (SCENARIOS, candidates), in the metric's unit."""
         import numpy as np
 
         now = self.posterior
         points = np.asarray(now.points)
-        drawn = self._random.choice(len(now.probabilities), SCENARIOS, p=now.probabilities)
+        drawn = random.choice(len(now.probabilities), SCENARIOS, p=now.probabilities)
         before = np.searchsorted(points, candidates, side="right") - 1
         inside = points[before] != candidates
         levels = now.levels[drawn]
@@ -348,7 +357,7 @@ class Search:
         low, high = points[before], points[np.minimum(before + 1, len(points) - 1)]
         position = np.where(inside, (candidates - low) / np.maximum(high - low, 1), 0.0)
         # One place for each gap and scenario, so that candidates of one gap agree on where its change is.
-        at = self._random.random((SCENARIOS, len(points)))[:, before]
+        at = random.random((SCENARIOS, len(points)))[:, before]
         creeping = now.creeping[drawn][:, None]
         part = np.where(creeping, position, (at < position).astype(np.float64))
         return np.asarray(out + part * (after - out), dtype=np.float64)

@@ -42,8 +42,3 @@ class GuestMachine(Spec):
     """What executes its instructions: QEMU, which counts them, or this processor."""
     virtual_time_limit_ns: int = 120 * 10**9
     """Of the machine's own time, in which an instruction takes a nanosecond."""
-
-
-def is_guest(machine: object) -> bool:
-    """Whether the text names a guest machine."""
-    return isinstance(machine, str) and machine.startswith(PREFIX) and len(machine) > len(PREFIX)

@@ -14,6 +14,8 @@ from iolab.domain.trial.phase import Phase
 from iolab.domain.trial.target import DOCUMENT, DeviceIdentity, Spec, Target
 
 FORMAT: Final = 1
+Kind = Literal["host", "guest", "model"]
+"""Of machines: this one, an emulated one, a simulated one (iolab.domain.machine)."""
 
 
 class Trial(Spec):
@@ -41,9 +43,16 @@ class Trial(Spec):
     phases: list[Phase]
 
     @property
+    def kind(self) -> Kind:
+        """Of the machine that it runs on."""
+        if self.model is not None:
+            return "model"
+        return "host" if self.guest is None else "guest"
+
+    @property
     def is_of_host(self) -> bool:
         """Whether it runs on this machine itself, and may change it."""
-        return self.model is None and self.guest is None
+        return self.kind == "host"
 
     @property
     def writes(self) -> bool:

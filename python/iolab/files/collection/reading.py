@@ -139,7 +139,7 @@ def _main(extract: Extract) -> Main | None:
 
 def _kernel(run: RunData, extract: Extract) -> str:
     """Each that the settings asked for, or that was booted for them; else the host's."""
-    if asked := run.experiment.kernels:
+    if asked := run.experiment.machine.kernels:
         return ", ".join(Path(kernel).name for kernel in asked)
     releases = [
         release

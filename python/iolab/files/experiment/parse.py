@@ -16,20 +16,13 @@ from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import TomlTable, parse
 from iolab.domain.experiment import Comparison, Experiment
+from iolab.domain.machine import HOST, kind_of, unknown_machine
 from iolab.domain.metric import parse_key
-from iolab.domain.trial import DrivesTarget, GuestMachine, LoadPhase, ScratchTarget, Target
-from iolab.domain.trial.guest import PREFIX, is_guest
-from iolab.files import machine_file
-from iolab.files.experiment import compared, filesystems, guest, simulated
-from iolab.files.experiment.options import (
-    METRICS_MAX,
-    TARGETS,
-    CompareOptions,
-    DeviceOptions,
-    ExperimentOptions,
-    ScratchOptions,
-    default_target_kind,
-)
+from iolab.domain.trial import LoadPhase, ScratchTarget
+from iolab.domain.trial.trial import Kind
+from iolab.files.experiment import compared
+from iolab.files.experiment.machine import READERS, Asked, Written
+from iolab.files.experiment.options import METRICS_MAX, CompareOptions, ExperimentOptions
 from iolab.files.experiment.setting import Setting, and_also, read_probes, read_settings
 from iolab.files.experiment.tune import read_tuning
 from iolab.files.experiment.workloads import Workload, read_workloads, variants
@@ -97,58 +90,29 @@ def loads(
     top = problems.validated(ExperimentOptions, document.values, (), "an experiment") or ExperimentOptions()
     tables = {key: value for key, value in document.values.items() if isinstance(value, dict)}
 
-    own_machine = document.values.get("machine", "host")
-    chosen = own_machine if machine is None else machine
-    _check_machine(chosen, problems)
-    model = None
-    if is_model := machine_file.is_model(chosen):
-        if "target" in document.values and machine_file.is_model(own_machine):
-            problems.add(("target",), "a simulated machine takes no [target]: files lie on its drives")
-        model = simulated.read_machine(chosen, problems, given_by=None if machine is None else "--machine")
-        target: Target | None = None if model is None else DrivesTarget(devices=model.places)
-    else:
-        default = "scratch" if is_guest(chosen) else default_target_kind()
-        target = _read_target(tables.get("target", {}), default, problems)
+    chosen = document.values.get("machine", HOST) if machine is None else machine
+    kind = _kind(chosen, problems)
+    given_by = None if machine is None else "--machine"
+    reader = READERS[kind](Written(str(chosen), given_by, document.values, problems))
+    target = reader.target
     if not document.values.get("workloads"):
         example = 'such as [workloads.reads] with duration = "2s"'
         problems.add(("workloads",), f"no workload; an experiment needs at least one, {example}")
     workloads = read_workloads(tables.get("workloads", {}), problems)
-    settings = read_settings(tables.get("settings", {}), problems, simulated=is_model, guest=is_guest(chosen))
+    settings = read_settings(tables.get("settings", {}), problems, kind)
     of_all = read_probes(tables.get("probes", {}), ("probes",), problems)
-    _check_parts(
-        settings, top, problems, boots_nothing=is_model or is_guest(chosen), given="rounds_per_boot" in document.values
-    )
+    _check_parts(settings, top, problems, boots_nothing=kind != "host", given="rounds_per_boot" in document.values)
     compare = _read_compare(tables.get("compare", {}), settings, problems)
     under = variants(workloads, settings, problems)
-    of_settings = {
+    given = {
         setting.name: and_also(of_all if setting.probes is None else setting.probes, probes) for setting in settings
     }
-    machines: simulated.Machines = {}
-    guests: dict[str, GuestMachine] = {}
-    if model is not None:
-        machines = simulated.machines_under(settings, model, problems)
-        if not already_run:
-            simulated.check_probes(of_settings, machines, settings, problems)
-            simulated.check(model, machines, settings, workloads, under, problems)
-    elif is_guest(chosen):
-        of_settings = guest.counting(of_settings, tables.get("probes", {}), tables.get("guest", {}), settings)
-        guest.check_probes(of_settings, settings, problems)
-        guests = guest.machines_under(str(chosen), tables.get("guest", {}), settings, problems)
-        guest.check(target, settings, workloads, under, problems)
-        guest.check_drives(target, guests, problems)
-        if target is not None:
-            filesystems.check(target, workloads, settings, under, problems)
-    else:
-        guest.check_none(of_settings, settings, problems)
-        simulated.check_no_traces(of_settings, settings, problems)
-        if target is not None:
-            filesystems.check(target, workloads, settings, under, problems)
+    of_settings = reader.probes(given, settings)
+    found = reader.machine(Asked(settings, workloads, under, of_settings, already_run))
     tuning = None
     if "tune" in document.values:
         keys = None if compare is None else compare.metrics
-        tuning = read_tuning(
-            document.values["tune"], workloads, keys, problems, machine=str(chosen), guest=is_guest(chosen)
-        )
+        tuning = read_tuning(document.values["tune"], workloads, keys, problems, kind)
         if len(settings) > 1:
             what = f"{len(settings)} settings; with [tune] one at most, which the candidates change"
             problems.add(("settings", settings[1].written_as), what)
@@ -156,11 +120,11 @@ def loads(
         what = f"{len(workloads)} workloads under {len(settings)} settings"
         problems.add(("workloads",), f"{what}; expected at most {TRIALS_PER_ROUND_MAX} trials a round")
     problems.raise_any()
-    assert target is not None and compare is not None, "without problems, everything is there"
+    assert target is not None and compare is not None and found is not None, "without problems, everything is there"
 
     experiment = Experiment(
         title=top.title,
-        machine=chosen,
+        machine=found,
         rounds=top.rounds,
         seed=top.seed,
         own_draws=top.draws == "own",
@@ -173,44 +137,17 @@ def loads(
         probes=of_settings,
         parts={setting.name: setting.part for setting in settings if setting.part is not None},
         rounds_per_boot=top.rounds_per_boot,
-        simulated=None if model is None else simulated.described(model, machines),
-        guests=guests,
         tuning=tuning,
-        target_by_default=model is None and not guests and not top.target,
     )
     if not already_run:
         _check_loads(experiment, workloads, settings, problems)
-    if experiment.is_of_host:
+    if found.is_of_host:
         _check_together(workloads, experiment.target.devices, problems)
     _check_space(experiment, workloads, problems)
     _check_named_paths(experiment, workloads, problems)
     compared.check(experiment, settings, problems)
     problems.raise_any()
     return experiment
-
-
-def _read_target(table: TomlTable, default: str, problems: Problems) -> Target | None:
-    kind = table.get("kind", default)
-    if kind not in TARGETS:
-        problems.add(("target", "kind"), f"{kind!r}: {unknown('target', str(kind), TARGETS)}")
-        return None
-    options = problems.validated(TARGETS[kind], table, ("target",), f"target {kind}")
-    if isinstance(options, DeviceOptions) and (fault := _device_fault(options)):
-        problems.add(("target", "path" if options.paths is None else "paths"), fault)
-        return None
-    if isinstance(options, ScratchOptions):
-        filesystems.check_sides_given(options, problems)
-    return options.target() if options else None
-
-
-def _device_fault(options: DeviceOptions) -> str | None:
-    if options.path is not None and options.paths is not None:
-        return "path is given too; keep one of the two"
-    if options.path is None and not options.paths:
-        return 'missing; expected a path such as "/dev/nvme1n1", or several in paths'
-    if len(set(options.paths or ())) < len(options.paths or ()):
-        return "the same device twice"
-    return None
 
 
 def _read_compare(table: TomlTable, settings: list[Setting], problems: Problems) -> Comparison | None:
@@ -325,8 +262,9 @@ def _check_loads(
                 break
 
 
-def _check_machine(machine: object, problems: Problems) -> None:
-    if not isinstance(machine, str) or machine == "host" or machine_file.is_model(machine) or is_guest(machine):
-        return  # a wrong type is said already, with the others
-    known = ["host", f"{machine_file.PREFIX}NAME", f"{PREFIX}KERNEL"]
-    problems.add(("machine",), f'"{machine}": {unknown("machine", machine, known)}')
+def _kind(machine: object, problems: Problems) -> Kind:
+    """Of the machine; of what is none, which is noted, that of a host, for the rest of the file."""
+    kind = kind_of(machine)
+    if kind is None and isinstance(machine, str):  # a wrong type is said already, with the others
+        problems.add(("machine",), f'"{machine}": {unknown_machine(machine)}')
+    return kind or "host"

@@ -13,6 +13,7 @@ from iolab.base.problem import Problems
 from iolab.base.toml import TomlTable
 from iolab.domain.control import CONTROLS
 from iolab.domain.probe import PROBES, Probes, resolved
+from iolab.domain.trial.trial import Kind
 from iolab.domain.workload import KINDS
 
 if TYPE_CHECKING:
@@ -73,14 +74,11 @@ class Setting:
     """What the machine has to be booted with for it; None: it does not matter."""
 
 
-def read_settings(
-    tables: TomlTable, problems: Problems, *, simulated: bool = False, guest: bool = False
-) -> list[Setting]:
+def read_settings(tables: TomlTable, problems: Problems, kind: Kind) -> list[Setting]:
     """Every member of every setting's matrix, in file order; without any, one that changes nothing.
 
     Args:
-        simulated: they are for a simulated machine.
-        guest: they are for a guest machine.
+        kind: of the machine that they are for.
     """
     if not tables:
         return [Setting("default", "default", {}, {}, {})]
@@ -99,7 +97,7 @@ def read_settings(
             full_name = member.named(name)
             if full_name in found:
                 problems.add(path, f"two members of the matrix are named {full_name}; give each value once")
-            found[full_name] = _read_setting(full_name, name, member.table, problems, simulated, guest)
+            found[full_name] = _read_setting(full_name, name, member.table, problems, kind)
     return list(found.values())
 
 
@@ -108,9 +106,7 @@ def _axis_label(path: tuple[str, ...], value: Any) -> str | None:
     return control.axis(path, value) if control else None
 
 
-def _read_setting(
-    name: str, written_as: str, table: TomlTable, problems: Problems, simulated: bool, guest: bool
-) -> Setting:
+def _read_setting(name: str, written_as: str, table: TomlTable, problems: Problems, kind: Kind) -> Setting:
     path = ("settings", written_as)
     controls: TomlTable = {}
     changes: TomlTable = {}
@@ -135,7 +131,7 @@ def _read_setting(
             if both := [other for other in CONTROLS[key].excludes if other in table]:
                 problems.add((*path, key), f"{' and '.join(both)} given too; keep one of them")
             try:
-                controls[key] = _control_value(CONTROLS[key], value, simulated, guest)
+                controls[key] = _control_value(CONTROLS[key], value, kind)
             except (IolabError, ValueError) as error:
                 problems.add((*path, key), str(error))
         elif key in SHORTCUTS:
@@ -155,12 +151,12 @@ def _unknown(key: str) -> str:
     return unknown("setting", key, known)
 
 
-def _control_value(control: Control, value: Any, simulated: bool, guest: bool) -> Any:
+def _control_value(control: Control, value: Any, kind: Kind) -> Any:
     """InputError where the value is wrong, or the machine has no such thing."""
     if isinstance(value, str) and not is_one_line(value):
         raise InputError(f"{shown(value)} given; expected a text on one line, without control characters")
-    if not simulated:
-        if control.of_models_only and not guest:
+    if kind != "model":
+        if control.of_models_only and kind != "guest":
             raise InputError('only for a simulated machine, machine = "model:NAME"')
         return control.validate(value)
     validated = control.validate_for_model(value)

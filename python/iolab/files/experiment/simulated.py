@@ -16,7 +16,8 @@ from iolab.base.renamed import renewed_key
 from iolab.domain import native_types as native
 from iolab.domain import simulated_machine
 from iolab.domain.control import CONTROLS
-from iolab.domain.experiment import CompiledWorkload, SimulatedMachine
+from iolab.domain.experiment import CompiledWorkload
+from iolab.domain.machine import MODEL_PREFIX
 from iolab.domain.probe import Probes
 from iolab.domain.simulated_machine import InvalidMachine
 from iolab.domain.workload import KINDS
@@ -61,7 +62,7 @@ def read_machine(machine: str, problems: Problems, *, given_by: str | None) -> M
 
 def _copies_of_no_other(machine: str, directory: Path) -> Path | None:
     """Of an experiment that somebody took out of a run with its files. They stand in for no file that is there."""
-    name = machine.removeprefix(machine_file.PREFIX)
+    name = machine.removeprefix(MODEL_PREFIX)
     return directory / "files" if name.endswith(".toml") and not is_file(directory / name) else None
 
 
@@ -76,15 +77,6 @@ def machines_under(settings: Sequence[Setting], machine: MachineFile, problems: 
         except InvalidChange as error:
             _blame(error.change, error, problems)
     return found
-
-
-def described(machine: MachineFile, machines: Machines) -> SimulatedMachine:
-    """The machine as the experiment keeps it: as filed, under each setting, and the files that it was read from."""
-    return SimulatedMachine(
-        as_filed=machine.table,
-        under={setting: changed.table for setting, changed in machines.items()},
-        files=machine.copies,
-    )
 
 
 def check(

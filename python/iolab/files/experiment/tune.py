@@ -12,13 +12,14 @@ from iolab.base.quantity import parse_bytes, parse_duration_ns
 from iolab.base.toml import TomlTable
 from iolab.domain.control import CONTROLS
 from iolab.domain.control.control import Range
+from iolab.domain.machine import kind_of
 from iolab.domain.metric import METRICS, parse_key
+from iolab.domain.trial.trial import Kind
 from iolab.domain.tune.search import Budget
 from iolab.domain.tune.space import OPERATORS, Parameter, Requirement, Space, nested
 from iolab.domain.tune.tuning import Tuning
 from iolab.domain.verdict import FIRST_LOOK
 from iolab.domain.workload import KINDS
-from iolab.files import machine_file
 from iolab.files.experiment.grid import VALUES_MAX, grid
 from iolab.files.experiment.options import read_share
 from iolab.files.experiment.setting import read_settings
@@ -97,9 +98,7 @@ def read_tuning(
     workloads: list[Workload],
     compared: list[str] | None,
     problems: Problems,
-    *,
-    machine: str,
-    guest: bool,
+    kind: Kind,
 ) -> Tuning | None:
     """The table as a `Tuning`, or None with what is wrong noted."""
     if not isinstance(given, dict):
@@ -116,7 +115,7 @@ def read_tuning(
     if len(space) > KEYS_MAX:
         problems.add(SPACE, f"{len(space)} keys; expected at most {KEYS_MAX}")
         return None
-    parameters = _parameters(space, workloads, problems, simulated=machine_file.is_model(machine), guest=guest)
+    parameters = _parameters(space, workloads, problems, kind)
     if options is None or not workloads:
         return None
     workload = workloads[0].compiled
@@ -126,7 +125,7 @@ def read_tuning(
     limits = _limits(options.no_worse, problems)
     for key in objectives:
         _check_objective(key, (*TABLE, "objectives"), problems)
-    if options.first is not None and not machine_file.is_model(options.first):
+    if options.first is not None and kind_of(options.first) != "model":
         problems.add((*TABLE, "first"), f"{shown(options.first)} given; expected a simulated machine, model:NAME")
     requirements = _requirements(options.require, parameters, problems)
     return Tuning(
@@ -171,9 +170,7 @@ def _limits(table: TomlTable, problems: Problems) -> dict[str, float]:
     return found
 
 
-def _parameters(
-    space: TomlTable, workloads: list[Workload], problems: Problems, *, simulated: bool, guest: bool
-) -> list[Parameter]:
+def _parameters(space: TomlTable, workloads: list[Workload], problems: Problems, kind: Kind) -> list[Parameter]:
     found: dict[str, Parameter] = {}
     for key, given in space.items():
         path = (*SPACE, key)
@@ -187,7 +184,7 @@ def _parameters(
             continue
         if parameter is not None:
             found[parameter.key] = parameter
-            _check_values(key, parameter, found, workloads, problems, simulated=simulated, guest=guest)
+            _check_values(key, parameter, found, workloads, problems, kind)
     return list(found.values())
 
 
@@ -265,16 +262,14 @@ def _check_values(
     parameters: dict[str, Parameter],
     workloads: list[Workload],
     problems: Problems,
-    *,
-    simulated: bool,
-    guest: bool,
+    kind: Kind,
 ) -> None:
     """Each value is tried as a setting of its own, beside those that it depends on, by whoever reads settings."""
     beside = {key: parameters[key].values[min(places)] for key, places in parameter.when.items()}
     for value in parameter.values:
         aside = problems.aside()
         table = nested({**beside, parameter.key: value})
-        settings = read_settings({"candidate": table}, aside, simulated=simulated, guest=guest)
+        settings = read_settings({"candidate": table}, aside, kind)
         variants(workloads, settings, aside)
         for _, what in aside.found():
             problems.add((*SPACE, written), what)

@@ -3,7 +3,7 @@ settings."""
 
 from __future__ import annotations
 
-from iolab.files.machine_file.catalogue import PREFIX, is_model, names
+from iolab.files.machine_file.catalogue import names
 from iolab.files.machine_file.change import Change, Changed, InvalidChange, changed
 from iolab.files.machine_file.machine_file import MachineFile, as_filed, read
 from iolab.files.machine_file.mechanism import (
@@ -18,7 +18,6 @@ from iolab.files.machine_file.mechanism import (
 )
 
 __all__ = [
-    "PREFIX",
     "Change",
     "Changed",
     "InvalidChange",
@@ -29,7 +28,6 @@ __all__ = [
     "caches_files",
     "changed",
     "holes",
-    "is_model",
     "names",
     "probe_refused",
     "read",

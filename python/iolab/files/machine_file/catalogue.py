@@ -7,17 +7,12 @@ from pathlib import Path
 from iolab.base import data
 from iolab.base.bounded_file import is_file
 from iolab.base.errors import InputError, unknown
+from iolab.domain.machine import MODEL_PREFIX
 
-PREFIX = "model:"
 DEVICES = "devices"
 MOUNTS = "mounts"
 _PARTS = {DEVICES: "device", MOUNTS: "mount"}
 """Folders of what machines name, and what each holds."""
-
-
-def is_model(machine: object) -> bool:
-    """Whether `machine` names a simulated one: `model:NAME`."""
-    return isinstance(machine, str) and machine.startswith(PREFIX)
 
 
 def names() -> list[str]:
@@ -34,7 +29,8 @@ def machine_path(name: str, directory: Path) -> Path:
     if name.endswith(".toml"):
         return directory / name
     if name not in names():
-        raise InputError(f'"{PREFIX}{name}": {unknown("machine", name, names())}, or name a file, {PREFIX}PATH.toml')
+        what = f'"{MODEL_PREFIX}{name}": {unknown("machine", name, names())}'
+        raise InputError(f"{what}, or name a file, {MODEL_PREFIX}PATH.toml")
     return data.MACHINES / f"{name}.toml"
 
 

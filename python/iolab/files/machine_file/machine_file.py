@@ -14,8 +14,9 @@ from iolab.base.errors import InputError
 from iolab.base.renamed import renewed
 from iolab.base.toml import parse
 from iolab.domain import native_types as native
+from iolab.domain.machine import MODEL_PREFIX
 from iolab.domain.simulated_machine import InvalidMachine, Table
-from iolab.files.machine_file.catalogue import DEVICES, MOUNTS, PREFIX, copy_of, machine_path, part_path
+from iolab.files.machine_file.catalogue import DEVICES, MOUNTS, copy_of, machine_path, part_path
 from iolab.files.machine_file.tables import as_written, expanded_drives, mounts_with_files
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
         InputError: no such machine, not TOML, or no drives; says file and line.
     """
     reader = _Reader(copies)
-    path = reader.machine(machine.removeprefix(PREFIX), directory)
+    path = reader.machine(machine.removeprefix(MODEL_PREFIX), directory)
     document = reader.document(path)
     table = deepcopy(document.values)
 

@@ -59,7 +59,7 @@ class SessionEvent(AnyEvent):
 
 
 class AskedQuestion(TypedDict):
-    """Of a run that searches: `iolab.studies.run.bisect.Question`."""
+    """Of a run that searches: `iolab.studies.run.question.Question`."""
 
     workload: Name
     metric: NotRequired[Name]

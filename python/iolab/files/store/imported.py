@@ -10,6 +10,7 @@ from iolab.base.errors import InputError
 from iolab.base.option import Options
 from iolab.base.toml import TomlTable
 from iolab.domain.experiment import IMPORTED, Comparison, CompiledWorkload, Experiment
+from iolab.domain.machine import Host
 from iolab.domain.trial import FileTarget
 from iolab.domain.workload import KINDS
 
@@ -21,7 +22,7 @@ def parse(text: str, name: str) -> Experiment:
         workloads = table.get("workloads", {})
         return Experiment(
             title=str(table["title"]),
-            machine=IMPORTED,
+            machine=Host(IMPORTED),
             rounds=1,
             seed=None,
             target=FileTarget(path=table["sources"][0]["path"]),

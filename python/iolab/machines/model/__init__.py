@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from iolab.machines.model.ahead import RunAhead
-from iolab.machines.model.describe import describe
 
-__all__ = ["RunAhead", "describe"]
+__all__ = ["RunAhead"]

@@ -124,9 +124,10 @@ def _answering(find: Names) -> Names:
 @_answering
 def machines(_: str) -> list[str]:
     """For --machine."""
+    from iolab.domain.machine import MODEL_PREFIX
     from iolab.files import machine_file
 
-    return ["host", *(f"{machine_file.PREFIX}{name}" for name in machine_file.names())]
+    return ["host", *(f"{MODEL_PREFIX}{name}" for name in machine_file.names())]
 
 
 @_answering

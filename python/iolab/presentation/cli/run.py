@@ -246,12 +246,10 @@ def load(
 ) -> Experiment:
     """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
     wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
-    from iolab.domain.trial.guest import is_guest
-    from iolab.files.machine_file import is_model
+    from iolab.domain.machine import kind_of, unknown_machine
 
-    known = ["host", "model:NAME", "guest:KERNEL"]
-    if machine is not None and machine != "host" and not (is_model(machine) or is_guest(machine)):
-        raise InputError(f"{machine}: {unknown('machine', machine, known)}", where="--machine")
+    if machine is not None and kind_of(machine) is None:
+        raise InputError(f"{machine}: {unknown_machine(machine)}", where="--machine")
     from iolab.files.experiment import loads
     from iolab.files.experiment.from_fio import is_job_file, text_of
     from iolab.files.experiment.parse import find, read_text
@@ -296,8 +294,10 @@ def _say_if_target_is_left_out(experiment: Experiment, path: Path) -> None:
     """Of an experiment that was written for a host and runs on a model by choice of the command line."""
     import tomllib
 
-    if experiment.simulated is not None and "target" in tomllib.loads(experiment.text):
-        print(f"{path}: [target] is left out: files lie on the drives of {experiment.machine}", file=sys.stderr)
+    from iolab.domain.machine import Model
+
+    if isinstance(experiment.machine, Model) and "target" in tomllib.loads(experiment.text):
+        print(f"{path}: [target] is left out: files lie on the drives of {experiment.machine.name}", file=sys.stderr)
 
 
 def _refuse_with_resume(given: dict[str, object]) -> None:

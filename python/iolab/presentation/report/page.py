@@ -120,7 +120,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
 
 def _trust(run: RunData, summary: Summary) -> Iterator[tuple[str, str]]:
     """Of a simulated run, how far its mechanisms were ever held against a measurement."""
-    if summary.simulated and (words := in_words(evidence(run))):
+    if words := in_words(evidence(run)):
         yield "trust", words
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.domain.hosts import on_hosts
+from iolab.domain.machine import Model
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
 from iolab.presentation.table import axis, hosts
@@ -29,9 +30,11 @@ def as_dict(summary: Summary, run: RunData) -> JsonObject:
     return {
         "run": str(run.path),
         "title": summary.title,
-        "machine": summary.machine,
+        "machine": summary.machine.name,
         "seed": summary.seed,
-        "held_against_measurements": [asdict(one) for one in evidence(run)] if summary.simulated else None,
+        "held_against_measurements": [asdict(one) for one in evidence(run)]
+        if isinstance(summary.machine, Model)
+        else None,
         "baseline": summary.baseline,
         "settings": summary.settings,
         "rounds": summary.rounds,

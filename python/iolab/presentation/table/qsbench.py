@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.domain.machine import Model
 from iolab.domain.workload.qsbench import QsbenchOptions
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _table(run: RunData, workload: str, options: QsbenchOptions) -> str:
 
 
 def _what(run: RunData, options: QsbenchOptions) -> str:
-    if options.memory_limit is None and run.experiment.simulated is not None:
+    if options.memory_limit is None and isinstance(run.experiment.machine, Model):
         return f"{options.share:g} % of the machine's memory each"
     return f"{options.process_bytes / MIB:.1f} MiB each, with {options.host_limit / MIB:.1f} MiB of memory for all"
 

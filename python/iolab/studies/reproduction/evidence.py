@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iolab.domain.machine import Model
 from iolab.files import machine_file
 from iolab.studies.reproduction.part import Part
 from iolab.studies.reproduction.score import times, typical_factor
@@ -35,7 +36,9 @@ class Evidence:
 
 def mechanisms_of(run: RunData) -> dict[tuple[str, str], frozenset[str]]:
     """By workload and setting, the mechanisms that its trials used; empty of a run on a host."""
-    found = {}
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    if not isinstance(run.experiment.machine, Model):
+        return found
     trials = run.trials.unique(["workload", "setting"], keep="first", maintain_order=True)
     for trial, workload, setting in trials.select("trial", "workload", "setting").iter_rows():
         spec = run.record(trial).spec

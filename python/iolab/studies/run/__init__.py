@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +16,14 @@ from iolab.files.store import directory
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.journal import Journal, read_journal
 from iolab.files.store.state import RunState, fold
+from iolab.machines.ports import port_of
 from iolab.studies.run import begin, origin, parts, preflight, remote_hosts
-from iolab.studies.run.bisect import BisectLoop, Question
+from iolab.studies.run.bisect import BisectLoop
 from iolab.studies.run.goal import Goal
 from iolab.studies.run.loop import Loop, Run
 from iolab.studies.run.origin import Consent
 from iolab.studies.run.plan import Plan
+from iolab.studies.run.question import Question
 from iolab.studies.run.reconcile import check_resumable, reconcile
 
 if TYPE_CHECKING:
@@ -69,16 +70,12 @@ def run(
     given = experiment.seed if seed is None else seed
     plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
     plan.check()
-    if experiment.target_by_default and os.geteuid() != 0:
-        progress.say(
-            f"without root and [target], files go to {Path.cwd()}, through the filesystem there; for a filesystem of "
-            "their own on a scratch device: sudo iolab run ..."
-        )
-    if experiment.simulated is not None:
-        progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
-    if machine is None and experiment.is_of_host and on is not None:
+    port = port_of(experiment.machine)
+    if foretold := port.foretell(experiment.machine, plan.seed):
+        progress.say(foretold)
+    if machine is None and experiment.machine.is_of_host and on is not None:
         machine = remote_hosts.describe(on)
-    described = begin.describe_machine(experiment) if machine is None else machine
+    described = port.describe(experiment.machine, experiment.target) if machine is None else machine
     block = None if part is None else parts.next_block(experiment, RunState(rounds=goal.rounds), part, described)
     was_missing = directory.missing(path)
     made = begin.create(path, experiment, plan, goal, described, probes=probes, block=block, question=question, on=on)
@@ -143,7 +140,7 @@ def resume(
         preflight.check(experiment, progress, on)
         plan = Plan(experiment, started["seed"])
         state.rounds = goal.rounds
-        described = {} if part is None else begin.describe_machine(experiment)
+        described = {} if part is None else port_of(experiment.machine).describe(experiment.machine, experiment.target)
         block = None if part is None else parts.next_block(experiment, state, part, described)
         resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
         begin.describe_session(resumed, experiment, plan, block, on)

@@ -95,7 +95,7 @@ def mixed(experiment: Experiment) -> Experiment:
         given = {**same, **{key: value for key, value in values.items() if value is not None}}
         lines = [f"{key} = {_value(value)}" for key, value in given.items()]
         text += "\n".join(["", f"[settings.{MIXTURE}{number}]", *lines]) + "\n"
-    return loads(text, "experiment.toml", machine=experiment.machine)
+    return loads(text, "experiment.toml", machine=experiment.machine.name)
 
 
 def start(

@@ -12,9 +12,6 @@ from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
 from iolab.files.store import directory
 from iolab.files.store.journal import FORMAT
-from iolab.machines import model
-from iolab.machines.guest import describe as guest
-from iolab.machines.host import describe
 from iolab.machines.system import session
 from iolab.studies.run import origin
 from iolab.studies.run.reconcile import digest
@@ -23,10 +20,10 @@ if TYPE_CHECKING:
     from iolab.files.experiment import Experiment
     from iolab.files.store.directory import RunDirectory
     from iolab.files.store.event import RunStarted, SessionEvent
-    from iolab.studies.run.bisect import Question
     from iolab.studies.run.goal import Goal
     from iolab.studies.run.parts import Block
     from iolab.studies.run.plan import Plan
+    from iolab.studies.run.question import Question
 
 
 def create(
@@ -49,7 +46,7 @@ def create(
         "seed": plan.seed,
         "rounds": goal.rounds,
         "until_decided": goal.until_decided,
-        "machine": experiment.machine,
+        "machine": experiment.machine.name,
         "probes": list(probes),
         "workloads": list(experiment.workloads),
         "settings": list(experiment.settings),
@@ -83,12 +80,3 @@ def describe_session(
         event["origin"] = mark
     if block is not None:
         event["part"], event["block"], event["boot"], event["facts"] = block.part, block.number, block.boot, block.facts
-
-
-def describe_machine(experiment: Experiment) -> JsonObject:
-    """What machine.json says of the experiment's machine: this one, a simulated one or a guest."""
-    if experiment.guests:
-        return guest.describe(experiment.machine, experiment.guests)
-    if experiment.simulated is None:
-        return describe.describe(experiment.target)
-    return model.describe(experiment.machine, experiment.simulated.as_filed, list(experiment.simulated.files))

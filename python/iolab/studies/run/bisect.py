@@ -9,156 +9,40 @@ part in the search.
 
 from __future__ import annotations
 
-import math
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
 from iolab.domain.metric import describe
-from iolab.domain.metric.registry import ALL, METRICS, Key, parse_key
+from iolab.domain.metric.registry import ALL
 from iolab.domain.metric.row import key_of, rows
 from iolab.domain.verdict import Judgement, control_false_discovery, judge
-from iolab.domain.workload import KINDS
-from iolab.files.experiment.compared import lacks
 from iolab.files.store import trial_file
-from iolab.files.store.event import AskedQuestion
 from iolab.files.store.read import RunData, read
+from iolab.studies.run import search_loop
 from iolab.studies.run.loop import Loop, Run
+from iolab.studies.run.question import Question
 
 if TYPE_CHECKING:
     import polars
 
     from iolab.domain.record import Record
-    from iolab.domain.trial import Trial
     from iolab.files.experiment import Experiment
-    from iolab.files.store.state import RunState
+    from iolab.files.store.event import TrialFinished
 
 CONFIRM_FROM_ROUND = 10_000
 """Rounds from this one on confirm: no search comes so far."""
-VERSIONS_MAX = 4096
 SAID_EVERY = 10
 """Trials between two lines of what is known."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked. `good`, `bad`: settings, the ends of the search; `metrics`: keys; `most`: trials of the search at
-    most, None for any number; `confirm`: rounds for each change that is named; `spread`: see `Search`; `time_s`: after
-    so long a session chooses no further trial."""
-
-    workload: str
-    metrics: tuple[str, ...]
-    good: str
-    bad: str
-    confidence: float
-    most: int | None
-    confirm: int
-    spread: int | None = None
-    time_s: float | None = None
-
-    def as_event(self) -> AskedQuestion:
-        """The question as the journal keeps it."""
-        return cast(AskedQuestion, {**asdict(self), "metrics": list(self.metrics)})
-
-    @staticmethod
-    def of_run(state: RunState) -> Question | None:
-        """The question of a run, from its first event; None of a run that asks none."""
-        asked = None if state.started is None else state.started.get("question")
-        if asked is None:
-            return None
-        names = {one.name for one in fields(Question)}
-        known: dict[str, Any] = {key: value for key, value in asked.items() if key in (*names, "metric")}
-        metrics = tuple(known.pop("metrics", None) or (known.get("metric", ""),))
-        known.pop("metric", None)
-        # An iolab that does not say what it looked at looked nowhere in particular.
-        return Question(metrics=metrics, **{"spread": 0, **known})
-
-    def check(self, experiment: Experiment, journal: Path) -> None:
-        """InputError if the experiment is not the one that was asked about."""
-        names = list(experiment.settings)
-        lost = "its experiment, which was changed, has no"
-        try:
-            for key, name, known in (
-                ("workload", self.workload, list(experiment.workloads)),
-                ("good", self.good, names),
-                ("bad", self.bad, names),
-            ):
-                if name not in known:
-                    raise InputError(f"{lost} {'workload' if key == 'workload' else 'setting'} {name}", where=key)
-            if names.index(self.good) >= names.index(self.bad):
-                raise InputError(f"{self.good} does not come before {self.bad}", where="good")
-            for key in self.metrics:
-                parse_key(key)
-        except InputError as error:
-            what = f"question.{error.where}: {error.what}"
-            raise InputError(what, where=f"{journal}:1", remedy="begin a new search") from None
-
-    def versions(self, experiment: Experiment) -> list[str]:
-        """The settings from good to bad, in the experiment's order."""
-        names = list(experiment.settings)
-        return names[names.index(self.good) : names.index(self.bad) + 1]
-
-
-def question(
-    experiment: Experiment,
-    *,
-    workload: str | None,
-    metrics: Sequence[str],
-    good: str | None,
-    bad: str | None,
-    confidence: float,
-    most: int | None,
-    confirm: int,
-    spread: int | None = None,
-    time_s: float | None = None,
-) -> Question:
-    """The question with what is left out filled in: the only workload, the first and the last setting. InputError says
-    what the experiment lacks."""
-    if workload is None and len(experiment.workloads) != 1:
-        names = ", ".join(experiment.workloads)
-        raise InputError(f"the experiment has several workloads: {names}", remedy="name one with --workload")
-    chosen = workload or next(iter(experiment.workloads))
-    if chosen not in experiment.workloads:
-        raise InputError(f"{chosen}: {unknown('workload', chosen, experiment.workloads)}", where="--workload")
-    settings = list(experiment.settings)
-    first, last = good or settings[0], bad or settings[-1]
-    for option, name in (("--good", first), ("--bad", last)):
-        if name not in settings:
-            raise InputError(f"{name}: {unknown('setting', name, settings)}", where=option)
-    if settings.index(first) >= settings.index(last):
-        raise InputError(
-            f"{first} does not come before {last}",
-            where="--good",
-            remedy="the settings are the versions, oldest first, in the order of the file",
-        )
-    if len(settings) > VERSIONS_MAX:
-        raise InputError(f"{len(settings)} settings; expected {VERSIONS_MAX} at most")
-    compared = list(KINDS[experiment.workloads[chosen].kind].compared)
-    keys = metrics or (list(experiment.compare.metrics or ()) + compared)[:1]
-    asked = dict.fromkeys(map(parse_key, keys))
-    for key in asked:
-        _check_metric(experiment, chosen, key, settings)
-    return Question(chosen, tuple(map(str, asked)), first, last, confidence, most, confirm, spread, time_s)
-
-
-def _check_metric(experiment: Experiment, workload: str, key: Key, settings: Sequence[str]) -> None:
-    """A search without values would measure for nothing."""
-    what = lacks(key, [experiment.workloads[workload]], experiment.target.devices)
-    probe = METRICS[key.metric].probe
-    if what is None and probe is not None and any(probe not in experiment.probes[name] for name in settings):
-        what = f"the probe {probe} is off; add {probe} = true to [probes]"
-    if what is not None:
-        raise InputError(f"{key}: {what}", where="--metric")
-
-
-@dataclass(frozen=True)
+@dataclass
 class Finding:
     """What a run that searches has found by now about one metric."""
 
@@ -166,11 +50,28 @@ class Finding:
     metric: str
     versions: list[str]
     search: Search
-    answer: Answer
-    confirmations: dict[int, Judgement]
-    """By the version's place, of each that is named: against the version before it."""
-    unmeasurable: dict[str, str]
+    unmeasurable: dict[str, str] = field(default_factory=dict)
     """Why, by version."""
+    fresh: dict[int, dict[str, float | None]] = field(default_factory=dict)
+    """Values of the rounds that confirm, by round and version."""
+    confirmations: dict[int, Judgement] = field(default_factory=dict)
+    """By the version's place, of each that is named: against the version before it; see `confirmed`."""
+
+    @property
+    def answer(self) -> Answer:
+        """What is known."""
+        return self.search.answer()
+
+    def take(self, event: TrialFinished, value: float | None, why: str) -> None:
+        """A trial of one of the versions has ended, with a value of the metric or without one."""
+        version = event["setting"]
+        if event["round"] >= CONFIRM_FROM_ROUND:
+            self.fresh.setdefault(event["round"], {})[version] = value
+        elif value is None:
+            self.unmeasurable[version] = why
+            self.search.unmeasurable(self.versions.index(version))
+        else:
+            self.search.measured(self.versions.index(version), value)
 
 
 def check_search(path: Path) -> None:
@@ -182,8 +83,7 @@ def findings_in(path: Path) -> list[Finding]:
     """What the run in a directory has found, by metric. InputError for a run that does not search, and for a damaged
     trial: one that is gone on with measures it again."""
     data = read(path)
-    asked = _asked(data)
-    return findings(data.experiment, data.state, _Values(data.record), asked)
+    return _findings(data, _asked(data))
 
 
 def _asked(data: RunData) -> Question:
@@ -197,80 +97,71 @@ def _asked(data: RunData) -> Question:
 
 def findings_of_stored(path: Path, asked: Question) -> list[Finding]:
     """What the trials of any run say, its settings taken for versions; nothing is measured."""
-    data = read(path)
-    return findings(data.experiment, data.state, _Values(data.record), asked)
+    return _findings(read(path), asked)
 
 
 @dataclass
-class _Values:
-    """The metrics' values of each trial, read once. `record`: reads a trial."""
+class _Searches:
+    """A search for each metric, all of which learn of every trial."""
 
-    record: Callable[[int], Record]
-    known: dict[tuple[int, str], tuple[float | None, str]] = field(default_factory=dict)
+    experiment: Experiment
+    asked: Question
+    read: Callable[[int], Record]
+    """Of a trial by its number."""
 
-    def of(self, trial: int, metric: str) -> tuple[float | None, str]:
-        """The value, or None and why. InputError for a metric that such trials don't have."""
-        if (trial, metric) not in self.known:
-            self.known[trial, metric] = value_of(self.record(trial), metric)
-        return self.known[trial, metric]
+    @cached_property
+    def all(self) -> list[Finding]:
+        """What each has found, without confirmations."""
+        return [self._begun(metric) for metric in self.asked.metrics]
 
+    def take(self, event: TrialFinished) -> None:
+        """A trial has ended."""
+        if event["workload"] == self.asked.workload and event["setting"] in self.all[0].versions:
+            record = self.read(event["trial"])
+            for one in self.all:
+                one.take(event, *value_of(record, one.metric))
 
-def findings(experiment: Experiment, state: RunState, values: _Values, asked: Question) -> list[Finding]:
-    """What the finished trials say, in the order of time, of each metric. Of the confirmations of all metrics the false
-    discovery rate is controlled."""
-    found = [_finding(experiment, state, values, asked, metric) for metric in asked.metrics]
-    named = [(one, change) for one in found for change in one.confirmations]
-    judged = control_false_discovery([one.confirmations[change] for one, change in named])
-    for (one, change), judgement in zip(named, judged, strict=True):
-        one.confirmations[change] = judgement
-    return found
+    def _begun(self, metric: str) -> Finding:
+        asked, same_within = self.asked, self.experiment.compare.same_within
+        versions = asked.versions(self.experiment)
+        search = Search(
+            len(versions),
+            confidence=asked.confidence,
+            budget=asked.most,
+            spread=asked.spread,
+            margin=lambda level: abs(level) * same_within,
+        )
+        return Finding(asked, metric, versions, search)
 
-
-def _finding(experiment: Experiment, state: RunState, values: _Values, asked: Question, metric: str) -> Finding:
-    versions = asked.versions(experiment)
-    same_within = experiment.compare.same_within
-    search = Search(
-        len(versions),
-        confidence=asked.confidence,
-        budget=asked.most,
-        spread=asked.spread,
-        margin=lambda level: abs(level) * same_within,
-    )
-    places = {version: place for place, version in enumerate(versions)}
-    lost: dict[str, str] = {}
-    paired: dict[int, dict[str, float | None]] = {}
-    for event in state.finished.values():
-        if event["workload"] != asked.workload or event["setting"] not in places:
-            continue
-        value, why = values.of(event["trial"], metric)
-        if event["round"] >= CONFIRM_FROM_ROUND:
-            paired.setdefault(event["round"], {})[event["setting"]] = value
-        elif value is None:
-            lost[event["setting"]] = why
-            search.unmeasurable(places[event["setting"]])
-        else:
-            search.measured(places[event["setting"]], value)
-    answer = search.answer()
-    confirmations = _confirmations(asked, metric, versions, answer, paired, same_within)
-    return Finding(asked, metric, versions, search, answer, confirmations, lost)
+    def confirmed(self) -> list[Finding]:
+        """With confirmations, the false discovery rate of all of which is controlled."""
+        for one in self.all:
+            one.confirmations = _confirmations(one, self.experiment.compare.same_within)
+        named = [(one, change) for one in self.all for change in one.confirmations]
+        judged = control_false_discovery([one.confirmations[change] for one, change in named])
+        for (one, change), judgement in zip(named, judged, strict=True):
+            one.confirmations[change] = judgement
+        return self.all
 
 
-def _confirmations(
-    asked: Question,
-    metric: str,
-    versions: list[str],
-    answer: Answer,
-    paired: Mapping[int, Mapping[str, float | None]],
-    same_within: float,
-) -> dict[int, Judgement]:
-    found = {}
-    for change in _named(answer):
-        before, after = versions[change - 1], versions[change]
-        both = [(one[before], one[after]) for _, one in sorted(paired.items()) if before in one and after in one]
-        if both and len(both) >= asked.confirm:
+def _findings(data: RunData, asked: Question) -> list[Finding]:
+    """What the finished trials say, in the order of time, of each metric."""
+    searches = _Searches(data.experiment, asked, data.record)
+    for event in data.state.finished.values():
+        searches.take(event)
+    return searches.confirmed()
+
+
+def _confirmations(found: Finding, same_within: float) -> dict[int, Judgement]:
+    judged = {}
+    rounds = [values for _, values in sorted(found.fresh.items())]
+    for change in found.answer.named:
+        before, after = found.versions[change - 1 : change + 1]
+        both = [(one[before], one[after]) for one in rounds if before in one and after in one]
+        if both and len(both) >= found.question.confirm:
             ours, theirs = zip(*both, strict=True)
-            found[change] = judge(ours, theirs, nature=describe(metric).nature, same_within=same_within)
-    return found
+            judged[change] = judge(ours, theirs, nature=describe(found.metric).nature, same_within=same_within)
+    return judged
 
 
 @dataclass
@@ -316,13 +207,6 @@ class Confirming(RunData):
         return frame.filter((pl.col("round") >= CONFIRM_FROM_ROUND) & pl.col("setting").is_in(self.pair))
 
 
-def _named(answer: Answer) -> list[int]:
-    """The places of the versions that the answer names, each beside a measurable one before it."""
-    if answer.kind != "changes" or answer.stopped != "decided":
-        return []
-    return [change.last for change in answer.changes if change.first == change.last]
-
-
 def value_of(record: Record, key: str) -> tuple[float | None, str]:
     """The metric's value in a record, or why there is none. InputError for a key that such records don't have."""
     one_phase = sum(phase.measured for phase in record.spec.phases) == 1
@@ -346,58 +230,82 @@ class BisectLoop(Loop):
 
     def _run_rounds(self, stop: threading.Event) -> Run:
         assert self.question is not None
-        values = _Values(lambda trial: trial_file.read_record(self.directory.trial_file(trial)))
-        until = math.inf if self.question.time_s is None else time.monotonic() + self.question.time_s
-        while True:
-            now = findings(self.plan.experiment, self.state, values, self.question)
-            # What one metric's search wants to know tells the others too.
-            next_ = [(one, place) for one in now if (place := one.search.next()) is not None]
-            version = next((one.versions[place] for one, place in next_), None)
-            if version is not None and time.monotonic() >= until:
-                break
-            chosen = [(version, self._times(version))] if version is not None else self._to_confirm(now)
-            if not chosen:
-                self.journal.append("run_finished", rounds=len(self.state.finished))
-                break
-            for setting, round_ in chosen:
-                self.progress.planned(Counter({self.question.workload: 1}))
-                trial = self._trial(setting, round_)
-                if trial.trial in self.state.finished:
-                    what = f"trial {trial.trial} is finished, but not as {setting} in round {round_}"
-                    raise InputError(what, where=str(self.directory.journal_file), remedy="begin a new search")
-                self._run_trial(trial, stop)
-            if version is not None and len(self.state.finished) % SAID_EVERY == 0:
-                self.progress.looked("; ".join(in_words(one) for one in now))
+        trials = _Trials(self, self.question, stop)
+        if search_loop.complete(trials, confirm=self.question.confirm, time_s=self.question.time_s):
+            self.journal.append("run_finished", rounds=len(self.state.finished))
         statuses: Counter[str] = Counter(event["status"] for event in self.state.finished.values())
         return Run(self.directory.path, len(self.state.finished), dict(statuses), None)
 
-    def _times(self, setting: str) -> int:
-        """How often the search has measured a version."""
-        done = self.state.finished.values()
-        return sum(event["setting"] == setting and event["round"] < CONFIRM_FROM_ROUND for event in done)
 
-    def _to_confirm(self, now: Sequence[Finding]) -> list[tuple[str, int]]:
-        """The next pair of trials that confirm, in the order of its round; none when all are there."""
-        asked = now[0].question
-        done = {(event["setting"], event["round"]) for event in self.state.finished.values()}
-        named = sorted({change for one in now for change in _named(one.answer)})
-        for place, change in enumerate(named):
-            pair = [now[0].versions[change - 1], now[0].versions[change]]
-            for number in range(asked.confirm):
-                round_ = CONFIRM_FROM_ROUND + place * asked.confirm + number
-                missing = [setting for setting in pair if (setting, round_) not in done]
-                if missing:
-                    order = [trial.setting for trial in self.plan.round(round_)]
-                    return [(setting, round_) for setting in sorted(missing, key=order.index)]
-        return []
+@dataclass
+class _Trials:
+    """Measures with trials of the run: see `search_loop.Measuring`."""
 
-    def _trial(self, setting: str, round_: int) -> Trial:
-        assert self.question is not None
-        return next(
+    loop: BisectLoop
+    question: Question
+    stop: threading.Event
+
+    @cached_property
+    def searches(self) -> _Searches:
+        """Which know all trials that have ended."""
+        loop = self.loop
+        found = _Searches(
+            loop.plan.experiment,
+            self.question,
+            lambda trial: trial_file.read_record(loop.directory.trial_file(trial)),
+        )
+        for event in loop.state.finished.values():
+            found.take(event)
+        return found
+
+    def wanted(self) -> int | None:
+        # What one metric's search wants to know tells the others too.
+        return next((place for one in self.searches.all if (place := one.search.next()) is not None), None)
+
+    def measure(self, place: int) -> None:
+        setting = self.versions[place]
+        done = self.loop.state.finished.values()
+        times = sum(event["setting"] == setting and event["round"] < CONFIRM_FROM_ROUND for event in done)
+        self._run(setting, times)
+        if len(done) % SAID_EVERY == 0:
+            self.loop.progress.looked("; ".join(in_words(one) for one in self.searches.all))
+
+    def named(self) -> list[int]:
+        return sorted({place for one in self.searches.all for place in one.answer.named})
+
+    def missing(self, named: int, number: int) -> list[int]:
+        round_ = self._round(named, number)
+        done = {event["setting"] for event in self.loop.state.finished.values() if event["round"] == round_}
+        order = [trial.setting for trial in self.loop.plan.round(round_)]
+        pair = sorted((named - 1, named), key=lambda place: order.index(self.versions[place]))
+        return [place for place in pair if self.versions[place] not in done]
+
+    def confirm(self, place: int, named: int, number: int) -> bool:
+        # A trial without a value counts as its round's.
+        self._run(self.versions[place], self._round(named, number))
+        return True
+
+    @property
+    def versions(self) -> list[str]:
+        """The settings that are searched."""
+        return self.searches.all[0].versions
+
+    def _round(self, named: int, number: int) -> int:
+        return CONFIRM_FROM_ROUND + self.named().index(named) * self.question.confirm + number
+
+    def _run(self, setting: str, round_: int) -> None:
+        loop = self.loop
+        loop.progress.planned(Counter({self.question.workload: 1}))
+        trial = next(
             trial
-            for trial in self.plan.round(round_)
+            for trial in loop.plan.round(round_)
             if (trial.setting, trial.workload) == (setting, self.question.workload)
         )
+        if trial.trial in loop.state.finished:
+            what = f"trial {trial.trial} is finished, but not as {setting} in round {round_}"
+            raise InputError(what, where=str(loop.directory.journal_file), remedy="begin a new search")
+        loop._run_trial(trial, self.stop)
+        self.searches.take(loop.state.finished[trial.trial])
 
 
 def in_words(now: Finding) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from iolab.base.errors import InputError, InterruptedRun, IolabError
 from iolab.base.stop import stop_flag
 from iolab.base.version import VERSION
+from iolab.domain.machine import HOST
 from iolab.domain.trial.trial import SEED_MAX
 from iolab.files.experiment import loads
 from iolab.files.store import sweep_directory as store
@@ -27,6 +28,7 @@ from iolab.files.store.directory import RunDirectory, check_free, default_path
 from iolab.files.store.journal import Journal, read_journal
 from iolab.files.store.state import RunState, fold
 from iolab.files.store.sweep_directory import Cell, SweepDirectory
+from iolab.machines.ports import port_of
 from iolab.studies.run import begin, origin, preflight, remote_hosts
 from iolab.studies.run.goal import Goal
 from iolab.studies.run.loop import Loop, Stopped
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from iolab.files.store.event import SessionEvent
 
 CELLS_MAX = 10_000
-HOST = "host"
 NAME_LENGTH_MAX = 80
 
 
@@ -104,14 +105,16 @@ def create(asked: Sequence[Asked], out: Path | None, *, seed: int | None) -> Swe
             why = None
         except InputError as error:
             why = str(error).splitlines()[0]
-        described = ready[name][0].machine if why is None else one.machine or "?"
+        described = ready[name][0].machine.name if why is None else one.machine or "?"
         cells.append(Cell(experiment=stem, machine=described, run=name, impossible=why))
     if not ready:
         raise InputError(f"no cell of the sweep can be run; the first: {cells[0].impossible}")
 
     def make_run(cell: Cell, place: Path) -> None:
         experiment, plan, goal = ready[cell.run]
-        begin.create(place, experiment, plan, goal, begin.describe_machine(experiment))
+        begin.create(
+            place, experiment, plan, goal, port_of(experiment.machine).describe(experiment.machine, experiment.target)
+        )
 
     return store.create(path, cells, make_run, VERSION)
 
@@ -237,13 +240,13 @@ class _Sweep:
                 already_run=True,
                 copies=opened.files,
             )
-            if experiment.acts_here and not origin.is_ours(experiment, state):
+            if experiment.machine.acts_here and not origin.is_ours(experiment, state):
                 raise InputError(
                     "has something run here, and was made by somebody else, or changed since",
                     where=str(opened.path),
                     remedy=f"look at it, then go on with: iolab run --resume {opened.path}",
                 )
-            if experiment.is_of_host:
+            if experiment.machine.is_of_host:
                 preflight.check(experiment, self.progress)
             plan, goal = Plan(experiment, started["seed"]), Goal(state.rounds, until_decided=False)
             if len(events) > 1:  # not just made: an earlier session ended, or was killed, in it

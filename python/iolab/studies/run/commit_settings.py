@@ -8,7 +8,7 @@ from pathlib import Path
 from iolab.base.errors import InputError
 from iolab.base.plain_text import one_line
 from iolab.base.toml import parse
-from iolab.domain.trial.guest import is_guest
+from iolab.domain.machine import kind_of
 from iolab.machines.system import git
 
 
@@ -24,7 +24,7 @@ def with_commits(text: str, name: str, repository: Path, good: str, bad: str, ma
         InputError: an experiment that is not a guest machine's or has settings; no such repository or commits.
     """
     document = parse(text, name).values
-    if not is_guest(machine or document.get("machine")):
+    if kind_of(machine or document.get("machine")) != "guest":
         raise InputError(
             "commits are the kernels of a guest machine",
             where=f"{name}: machine",

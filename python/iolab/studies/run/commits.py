@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import random
 import time
@@ -43,7 +42,7 @@ from iolab.domain.definition import Nature
 from iolab.domain.verdict import Judgement, judge
 from iolab.machines.system import git, group
 from iolab.machines.system.git import Commit, Repository
-from iolab.studies.run import origin, search_file
+from iolab.studies.run import origin, search_file, search_loop
 from iolab.studies.run.origin import Consent
 from iolab.studies.run.search_file import Built, LimitSeconds, Measured, Text, Unmeasurable
 
@@ -129,10 +128,7 @@ class GitFinding:
     @property
     def named(self) -> list[int]:
         """The places of the commits that the answer names."""
-        answer = self.answer
-        if answer.kind != "changes" or answer.stopped != "decided":
-            return []
-        return [change.last for change in answer.changes if change.first == change.last]
+        return self.answer.named
 
     def judged(self, place: int) -> Judgement | None:
         """The verdict on fresh rounds, of a commit that has them all."""
@@ -181,7 +177,8 @@ def _resumed(
             _sign(out, question)
         found = finding_in(out, commits)
         try:
-            _Searcher(out, found, append, say).complete()
+            searcher = _Searcher(out, found, append, say)
+            search_loop.complete(searcher, confirm=question.confirm, time_s=question.time_s)
             if question.all_parents:
                 for place in found.named:
                     _within(out, found, place, say)
@@ -338,6 +335,8 @@ def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 @dataclass
 class _Searcher:
+    """Measures with commands: see `search_loop.Measuring`."""
+
     out: Path
     found: GitFinding
     append: Callable[[dict[str, Any]], None]
@@ -351,24 +350,24 @@ class _Searcher:
             place = place.parent
         return place
 
-    def complete(self) -> None:
-        """Measures until the answer stands and is confirmed."""
-        limit_s = self.found.question.time_s
-        until = math.inf if limit_s is None else time.monotonic() + limit_s
-        while (place := self.found.search.next()) is not None and time.monotonic() < until:
-            self._measure(place)
-        for place in self.found.named:
-            self._confirm(place)
+    def wanted(self) -> int | None:
+        return self.found.search.next()
 
-    def _confirm(self, place: int) -> None:
-        """The commit and the one before it in turns, in an order drawn for each round."""
-        for number in range(self.found.question.confirm):
-            done = self.found.confirmations.get(place, {}).get(number, {})
-            order = [place - 1, place]
-            random.Random(f"{self.found.question.seed} {place} {number}").shuffle(order)
-            for one in order:
-                if one not in done and not self._measure(one, of=place, round_=number):
-                    return
+    def measure(self, place: int) -> None:
+        self._measure(place)
+
+    def named(self) -> list[int]:
+        return self.found.named
+
+    def missing(self, named: int, number: int) -> list[int]:
+        # The order is drawn for each round.
+        order = [named - 1, named]
+        random.Random(f"{self.found.question.seed} {named} {number}").shuffle(order)
+        done = self.found.confirmations.get(named, {}).get(number, {})
+        return [place for place in order if place not in done]
+
+    def confirm(self, place: int, named: int, number: int) -> bool:
+        return self._measure(place, of=named, round_=number)
 
     def _note(self, entry: Built | Measured | Unmeasurable) -> None:
         self.append(dict(entry))

@@ -32,7 +32,7 @@ Consent = Callable[[list[str]], None]
 def mark(experiment: Experiment, seed: int) -> str | None:
     """For the event of a session: what it runs, signed with a key that only this user reads. None where no key can be
     kept: the run then counts as one of somebody else's."""
-    return signature(_signed(experiment, seed)) if experiment.acts_here else None
+    return signature(_signed(experiment, seed)) if experiment.machine.acts_here else None
 
 
 def signature(signed: list[Any]) -> str | None:
@@ -66,7 +66,7 @@ def is_marked(experiment: Experiment, seed: int, given: object) -> bool:
 
 def ask_about_run(path: Path, experiment: Experiment, state: RunState, consent: Consent | None) -> None:
     """Before anything is done. Of what only a model does, nobody is asked. InputError where nobody can be."""
-    if experiment.acts_here and not is_ours(experiment, state):
+    if experiment.machine.acts_here and not is_ours(experiment, state):
         ask(path, deeds(experiment), consent)
 
 
@@ -83,11 +83,7 @@ def ask(path: Path, to_do: list[str], consent: Consent | None) -> None:
 
 def deeds(experiment: Experiment) -> list[str]:
     """What the run does to this machine, a line each: where it writes, what it sets, what it runs."""
-    found = dict.fromkeys([_place(experiment.target)])
-    for guest in experiment.guests.values():
-        found[f"boot the kernel {guest.kernel} in an emulated machine"] = None
-        if guest.modules is not None:
-            found[f"load its modules from {guest.modules}"] = None
+    found = dict.fromkeys([_place(experiment.target), *experiment.machine.deeds])
     for setting, controls in experiment.settings.items():
         found |= dict.fromkeys(
             f"run sh -c {shown(value)} beside the load (setting {setting})"
@@ -130,7 +126,7 @@ def _place(target: Target) -> str:
 
 def _signed(experiment: Experiment, seed: int) -> list[Any]:
     probes = {setting: sorted(on) for setting, on in experiment.probes.items()}
-    return [experiment.text, sorted(experiment.attachments.items()), experiment.machine, seed, probes]
+    return [experiment.text, sorted(experiment.attachments.items()), experiment.machine.name, seed, probes]
 
 
 def _signature(key: bytes, signed: list[Any]) -> str:

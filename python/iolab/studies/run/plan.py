@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.domain import control, simulated_machine
+from iolab.domain import control
 from iolab.domain.trial import Trial
 from iolab.domain.trial.trial import derive_seed
 
@@ -90,7 +90,6 @@ def _trial(
     experiment: Experiment, round: int, position: int, per_round: int, workload: str, setting: str, seed: int
 ) -> Trial:
     phases = experiment.workload_under(workload, setting).phases(seed, experiment.target.devices)
-    model = None if experiment.simulated is None else experiment.simulated.under[setting]
     return Trial(
         trial=round * per_round + position,
         round=round,
@@ -98,11 +97,10 @@ def _trial(
         workload=workload,
         setting=setting,
         seed=seed,
-        machine=experiment.machine,
+        machine=experiment.machine.name,
         target=experiment.target,
         controls=experiment.settings[setting],
         probes=experiment.probes.get(setting, {}),
-        model=model,
-        guest=experiment.guests.get(setting),
-        phases=phases if model is None else simulated_machine.in_memory(phases, model),
+        phases=experiment.machine.phases(setting, phases),
+        **experiment.machine.of_trial(setting),
     )

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iolab.base.errors import MachineError
-from iolab.domain.probe import PROBES
-from iolab.machines.host import probe_needs
-from iolab.machines.system import reach
-from iolab.machines.system.undo import restore_dead
+from iolab.machines.ports import port_of
+from iolab.machines.system import abandoned
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Display
@@ -16,31 +13,10 @@ if TYPE_CHECKING:
 
 
 def check(experiment: Experiment, progress: Display, on: str | None = None) -> None:
-    """Restores what was left; where trials run here, sees that the target answers and says what probes lack. `on`: the
-    cluster that runs the trials instead. MachineError if something can't be restored, or does not answer."""
-    is_here = experiment.is_of_host and on is None
-    _restore_abandoned(progress, simulated=not is_here)
-    if is_here:
-        reach.check_answer(experiment.target)
-        _say_what_probes_lack(experiment, progress)
-
-
-def _restore_abandoned(progress: Display, *, simulated: bool) -> None:
-    try:
-        restored = restore_dead()
-    except MachineError as error:
-        if not simulated:
-            raise
-        progress.say(str(error))  # nothing of this machine is needed
+    """As the experiment's machine needs it. `on`: the cluster that runs the trials instead. MachineError if something
+    can't be restored, or does not answer."""
+    if on is not None:
+        abandoned.put_back(progress.say, needed=False)
         return
-    for line in restored.done:
-        progress.say(f"restored, after a run that was killed: {line}")
-    for line in restored.problems:
-        progress.say(f"not restored, after a run that was killed: {line}")
-
-
-def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
-    """Before it takes long; the run goes on, and each trial's record has the reason too."""
-    for name in dict.fromkeys(name for probes in experiment.probes.values() for name in probes):
-        for supply in probe_needs.lacking(PROBES[name]):
-            progress.say(f"probe {name}: {supply.detail}; {supply.remedy}")
+    probes = dict.fromkeys(name for on_in in experiment.probes.values() for name in on_in)
+    port_of(experiment.machine).preflight(experiment.target, probes, progress.say)

@@ -10,8 +10,7 @@ from iolab.base import beneath
 from iolab.base.durable import sync_directory
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.experiment import IMPORTED
-from iolab.domain.trial.guest import is_guest
-from iolab.files.machine_file import is_model
+from iolab.domain.machine import kind_of
 from iolab.files.store import index
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.event import Event, RunStarted, TrialFinished
@@ -60,7 +59,7 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
         before, now = ({name: value for name, value in one.items() if name != "kernel"} for one in (before, now))
     changes = session.differences(before, now)
     # What a simulated machine yields is the same wherever it is simulated; what a guest counts, wherever it runs.
-    if changes and not accept_other_machine and not is_model(started["machine"]) and not is_guest(started["machine"]):
+    if changes and not accept_other_machine and kind_of(started["machine"]) not in ("model", "guest"):
         raise MachineError(
             f"the run was started elsewhere: {'; '.join(changes)}; its trials would not be comparable",
             where=str(directory.path),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
+from iolab.domain.machine import HOST, Host
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Executor
@@ -26,11 +27,11 @@ class OnHosts(Protocol):
 
 def check(experiment: Experiment, part: str | None, on: str | None) -> None:
     """InputError if what the experiment asks of a host can't be asked of several."""
-    if on is None or not experiment.is_of_host:
+    if on is None or not isinstance(experiment.machine, Host):
         return
     if part is not None:
         raise InputError("a part is a boot of one machine", where="--part", remedy="leave --on out, and run it there")
-    if experiment.target_by_default:
+    if experiment.machine.target_by_default:
         raise InputError(
             "the experiment has no [target]; hosts differ in what is there",
             where="--on",
@@ -47,7 +48,7 @@ def check_resumable(path: Path, state: RunState, on: str | None) -> None:
         raise InputError(
             f"was measured on {named}", where=str(path), remedy="go on there, with --on as it was started with"
         )
-    of_host = state.started is not None and state.started["machine"] == "host"
+    of_host = state.started is not None and state.started["machine"] == HOST
     if on is not None and of_host and begun and not hosts:
         raise InputError("was measured on this machine", where=str(path), remedy="go on here, without --on")
 

@@ -17,14 +17,13 @@ from iolab.base.errors import InputError
 from iolab.base.option import Options, option
 from iolab.base.problem import Problems
 from iolab.base.toml import parse
-from iolab.domain.trial.guest import is_guest
+from iolab.domain.machine import MODEL_PREFIX, kind_of
 from iolab.domain.trial.trial import SEED_MAX
 from iolab.files.experiment.from_fio import is_job_file, text_of
 from iolab.files.experiment.options import ROUNDS_MAX
 from iolab.files.experiment.parse import find, read_text
-from iolab.files.machine_file import PREFIX, is_model
 from iolab.machines.system.block import device_bytes
-from iolab.studies.run.cells import HOST, Asked, Source
+from iolab.studies.run.cells import Asked, Source
 
 SUFFIX = ".toml"
 
@@ -98,10 +97,11 @@ def source_of(path: Path) -> Source:
 def machine_named(name: str, where: str = "--machine", directory: Path | None = None) -> str:
     """As an experiment names it. A file's path counts from `directory`, the current one by default. InputError if it is
     none that a sweep can run on."""
-    if name == HOST or is_guest(name) or (is_model(name) and not name.endswith(SUFFIX)):
+    kind = kind_of(name)
+    if name.endswith(SUFFIX) and kind in ("model", None):
+        return f"{MODEL_PREFIX}{((directory or Path()) / name.removeprefix(MODEL_PREFIX)).absolute()}"
+    if kind is not None:
         return name
-    if name.endswith(SUFFIX):
-        return f"{PREFIX}{((directory or Path()) / name.removeprefix(PREFIX)).absolute()}"
     raise InputError(
         f"{name}: no machine",
         where=where,

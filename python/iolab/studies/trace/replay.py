@@ -16,6 +16,7 @@ from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.base.schema import first_problem
 from iolab.domain import native_model
+from iolab.domain.machine import kind_of
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.trace import TraceOptions
@@ -44,7 +45,7 @@ def place_of(on: str, *, destroy: bool) -> ReplayTarget:
     Raises:
         InputError: there is no such place.
     """
-    if machine_file.is_model(on):
+    if kind_of(on) == "model":
         table = machine_file.read(on, Path()).table
         sizes = native_model.drive_sizes(table)
         if not sizes:

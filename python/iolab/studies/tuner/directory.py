@@ -85,7 +85,7 @@ class TuneDirectory:
         """Makes it, durably. InputError if the path is taken, or can't be made."""
         check_free(path)
         replaceable.refuse_strangers(path.parent)
-        told: Note = {"format": FORMAT, "seed": seed, "machine": experiment.machine}
+        told: Note = {"format": FORMAT, "seed": seed, "machine": experiment.machine.name}
         try:
             beneath.make_directories(path.parent)
             with put_in_place(path, PARTS) as nursery:
@@ -99,7 +99,7 @@ class TuneDirectory:
             raise InputError(
                 f"can't be made: {error.strerror}", where=str(path), remedy="choose another --out"
             ) from None
-        return TuneDirectory(path, experiment.text, seed, experiment.machine)
+        return TuneDirectory(path, experiment.text, seed, experiment.machine.name)
 
     @staticmethod
     def open(path: Path) -> TuneDirectory:

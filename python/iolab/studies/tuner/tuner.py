@@ -76,7 +76,7 @@ def resume(
     check_installed()
     directory = TuneDirectory.open(path)
     experiment = directory.experiment
-    if experiment.acts_here and not origin.is_marked(experiment, directory.seed, directory.origin):
+    if experiment.machine.acts_here and not origin.is_marked(experiment, directory.seed, directory.origin):
         origin.ask(path, _deeds(directory), None if consent_of is None else consent_of(path))
     directory.sign(origin.mark(experiment, directory.seed))
     return _Tuner(directory, executor, progress, consent_of=consent_of).complete()

@@ -1,0 +1,26 @@
+"""Guests as a `Port`: see iolab.domain.machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from iolab.base.strict_json import JsonObject
+from iolab.domain.machine import Guest
+from iolab.domain.trial import Target
+from iolab.machines.guest import describe as description
+from iolab.machines.system import abandoned
+
+
+def describe(machine: Guest, target: Target) -> JsonObject:
+    """Its kernels and emulator."""
+    return description.describe(machine.name, machine.under)
+
+
+def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
+    """Nothing of this machine is needed."""
+    abandoned.put_back(say, needed=False)
+
+
+def foretell(machine: Guest, seed: int) -> str | None:
+    """Nothing."""
+    return None

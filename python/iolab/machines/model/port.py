@@ -1,0 +1,26 @@
+"""Simulated machines as a `Port`: see iolab.domain.machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from iolab.base.strict_json import JsonObject
+from iolab.domain.machine import Model
+from iolab.domain.trial import Target
+from iolab.machines.model import describe as description
+from iolab.machines.system import abandoned
+
+
+def describe(machine: Model, target: Target) -> JsonObject:
+    """The machine as filed."""
+    return description.describe(machine.name, machine.as_filed, list(machine.files))
+
+
+def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
+    """Nothing of this machine is needed."""
+    abandoned.put_back(say, needed=False)
+
+
+def foretell(machine: Model, seed: int) -> str | None:
+    """All that it takes to have the same numbers again."""
+    return f"simulating {machine.name} with seed {seed}"

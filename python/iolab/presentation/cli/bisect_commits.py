@@ -1,0 +1,107 @@
+"""`iolab bisect` by commands: among the commits of a repository, or the versions of a list."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.base.errors import InputError
+from iolab.base.plain_text import one_line
+from iolab.presentation.cli.bisect_answer import show_commits
+from iolab.presentation.cli.bisect_options import Effort, OfCommands, limit_s
+from iolab.presentation.cli.consent import consent_of
+
+if TYPE_CHECKING:
+    from iolab.studies.run.commits import GitQuestion
+
+VERSIONS_LEAST = 2
+
+
+def go_on(search: Path, fail_on: str | None, *, trusted: bool, as_json: bool) -> None:
+    """Goes on with a search, and shows its answer."""
+    from iolab.studies.run import commits
+
+    found = commits.resume(search, _say(as_json=as_json), consent_of(search, trusted=trusted))
+    show_commits(found, search, fail_on, as_json=as_json)
+
+
+def among_commits(range_: str, repository: Path, effort: Effort, how: OfCommands, seed: int | None) -> GitQuestion:
+    """What is asked of the commits of a range."""
+    return _question(str(repository), _range(range_), (), effort, how, seed)
+
+
+def among_versions(path: Path, effort: Effort, how: OfCommands, seed: int | None) -> GitQuestion:
+    """What is asked of the versions that a file lists."""
+    listed = _listed(path)
+    return _question("", (listed[0], listed[-1]), listed, effort, how, seed)
+
+
+def start(asked: GitQuestion, name: str, out: Path | None, fail_on: str | None, *, as_json: bool) -> None:
+    """Searches, and shows the answer. `name`: of what is searched, for a directory that is not given."""
+    from iolab.files.store.directory import default_path
+    from iolab.studies.run import commits
+
+    path = out or default_path(f"bisect {name}")
+    show_commits(commits.start(asked, path, _say(as_json=as_json)), path, fail_on, as_json=as_json)
+
+
+def _question(
+    repository: str,
+    ends: tuple[str, str],
+    versions: tuple[str, ...],
+    effort: Effort,
+    how: OfCommands,
+    seed: int | None,
+) -> GitQuestion:
+    from iolab.studies.run.commits import GitQuestion
+
+    return GitQuestion(
+        repository=repository,
+        good=ends[0],
+        bad=ends[1],
+        build=how.build,
+        measure=how.command,
+        value=how.known_value,
+        higher_is_better=how.higher_is_better,
+        same_within=how.share,
+        confidence=effort.confidence,
+        most=effort.most,
+        confirm=effort.confirm,
+        build_limit_s=limit_s("--build-limit", how.build_limit or "1h"),
+        measure_limit_s=limit_s("--measure-limit", how.measure_limit or "10min"),
+        seed=1 if seed is None else seed,
+        spread=effort.spread,
+        versions=versions,
+        time_s=effort.time_s,
+        all_parents=how.all_parents,
+    )
+
+
+def _range(text: str) -> tuple[str, str]:
+    good, dots, bad = text.partition("..")
+    if not (good and dots and bad) or bad.startswith("."):
+        raise InputError(f"{text}: expected a range of commits", where="iolab bisect", remedy="such as v1.0..main")
+    return good, bad
+
+
+def _listed(path: Path) -> tuple[str, ...]:
+    from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
+
+    text = read_bounded(path, EXPERIMENT_BYTES_MAX, "a list of versions", pipes=True).decode(errors="replace")
+    found = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    if len(found) < VERSIONS_LEAST or len(set(found)) < len(found):
+        what = f"{len(found)} versions, {len(set(found))} of them different; expected two or more, a line each"
+        raise InputError(what, where=str(path))
+    return found
+
+
+def _say(*, as_json: bool) -> Callable[[str], None]:
+    """Tells how the search goes, on stderr."""
+
+    def say(line: str) -> None:
+        if not as_json:
+            print(one_line(line), file=sys.stderr)
+
+    return say
