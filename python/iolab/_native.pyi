@@ -214,7 +214,9 @@ class MetadataLoad:
 @final
 class Model:
     """A simulated machine, switched on: its phases run one after the other, in simulated time, each on a thread that
-    never touches Python. The same machine and phases, which carry the seeds, yield the same records."""
+    never touches Python. The same machine and phases, which carry the seeds, yield the same records.
+
+    An extension for hosts alone has none, nor `drive_sizes`, `time_tunables_ns` and `unread_keys`."""
 
     def __new__(cls, machine_json: str) -> Model:
         """JSON of a machine's file (crates/model/stack/src/machine/mod.rs), devices in place of their names.
