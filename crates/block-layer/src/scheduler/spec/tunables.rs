@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::scheduler::spec::{BadScheduler, SchedulerVariant};
+use crate::scheduler::spec::error::BadScheduler;
+use crate::scheduler::spec::variants::SchedulerVariant;
 use crate::scheduler::{
     anticipatory, bfq, cfq, cfq_by_service, cfq_lists, cfq_round_robin, deadline, deadline_a,
     deadline_timed, kyber, linus, mq_deadline,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::scheduler::spec::BadScheduler;
+use crate::scheduler::spec::error::BadScheduler;
 
 /// A scheduler as some kernels had it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
