@@ -12,9 +12,6 @@ use events::Component;
 use events::time::Time;
 use memory::cache::{FileId, PAGE_BYTES};
 
-/// The largest bio that direct I/O and the page cache submit where the queue takes requests as large (`BIO_MAX_PAGES`).
-pub(super) const BIO_SECTORS_MAX: u32 = 2048;
-
 /// What bios are for: the high bit of their tag says whether of the page cache.
 pub(super) const OF_CACHE: u32 = 1 << 31;
 
