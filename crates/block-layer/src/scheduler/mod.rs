@@ -72,7 +72,8 @@ pub trait Scheduler: Send {
         self.fifos()?.neighbour(requests, id, side)
     }
 
-    /// A bio was merged in front of the queued request, which started at `was` before: it has another place in sector order.
+    /// A bio was merged in front of the queued request, which started at `was` before: it has another place in sector order
+    /// (`deadline_merged_request`, `as_merged_request`, `dd_request_merged`).
     fn front_merged(&mut self, _now: Time, requests: &Requests, id: RequestId, was: Sector) {
         if let Some(fifos) = self.fifos() {
             fifos.front_merged(requests, id, was);
