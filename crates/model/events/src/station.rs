@@ -25,6 +25,23 @@ pub struct Violation {
     pub what: String,
 }
 
+impl Violation {
+    /// An invariant: violated unless it `holds`.
+    pub fn unless(
+        holds: bool,
+        station: &str,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), Violation> {
+        match holds {
+            true => Ok(()),
+            false => Err(Violation {
+                station: station.to_owned(),
+                what: what(),
+            }),
+        }
+    }
+}
+
 impl Station {
     /// One enters. `now` never goes back, here and in all calls.
     #[inline]

@@ -100,8 +100,9 @@ impl RequestQueue {
         }
         self.ends.insert((self.requests[id].end(), id));
         self.last_merge = Some(id);
-        self.scheduler
-            .merged_bio(now, &self.requests, id, side, was);
+        if side == Side::Front {
+            self.scheduler.front_merged(now, &self.requests, id, was);
+        }
         self.fuse(now, id, side);
     }
 

@@ -139,8 +139,6 @@ struct OneByOne {
 }
 
 impl Scheduler for OneByOne {
-    fn merged_requests(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {}
-
     fn add(&mut self, _: Time, _: &Requests, request: RequestId) {
         self.kept.push_back(request);
     }

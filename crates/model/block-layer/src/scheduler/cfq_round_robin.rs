@@ -5,8 +5,8 @@
 use crate::scheduler::Scheduler;
 use crate::scheduler::by_task::ByTask;
 use crate::scheduler::dispatch_list::DispatchList;
-use crate::scheduler::request_fifo::RequestFifos;
-use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::{Bio, RequestId, Requests, Sector, TaskId};
 use events::time::Time;
 
 /// What may be set.
@@ -115,22 +115,17 @@ impl CfqRoundRobin {
 }
 
 impl Scheduler for CfqRoundRobin {
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
     /// A process's own requests only (`cfq_find_rq_rb`); at the back, anybody's.
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = *self.queue_of.get(bio.task)?;
-        self.fifos.front_merge(requests, queue, bio)
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        self.queue_of.get(bio.task).copied()
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
         !self.dispatch_list.has(request)
-    }
-
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.fifos.merged_bio(requests, id, side, was);
     }
 
     /// `cfq_merged_requests`.

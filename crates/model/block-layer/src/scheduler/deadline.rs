@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use crate::scheduler::Scheduler;
 use crate::scheduler::read_preference::ReadPreference;
-use crate::scheduler::request_fifo::RequestFifos;
-use crate::{Bio, Direction, RequestId, Requests, Sector, Side};
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::{Bio, Direction, RequestId, Requests, Sector};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// Which rules end a batch.
@@ -127,22 +127,14 @@ impl Deadline {
 }
 
 impl Scheduler for Deadline {
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
     /// `deadline_merge`.
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        if !self.tunables.front_merges {
-            return None;
-        }
-        self.fifos
-            .front_merge(requests, bio.direction as usize, bio)
-    }
-
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    /// `deadline_merged_request`.
-    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.fifos.merged_bio(requests, id, side, was);
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        let fifo = bio.direction as usize;
+        self.tunables.front_merges.then_some(fifo)
     }
 
     /// `deadline_merged_requests`.

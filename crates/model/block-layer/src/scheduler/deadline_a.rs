@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::request_fifo::RequestFifos;
-use crate::{Bio, Direction, RequestId, Requests, Sector, Side};
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::{Bio, Direction, RequestId, Requests, Sector};
 use events::time::{MILLISECOND, Time};
 
 /// The numbers that its rules go by; times in nanoseconds.
@@ -106,31 +106,16 @@ impl DeadlineA {
 }
 
 impl Scheduler for DeadlineA {
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        self.fifos
-            .front_merge(requests, bio.direction as usize, bio)
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        Some(bio.direction as usize)
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
         !self.dispatching.contains(&request)
-    }
-
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.fifos.merged_bio(requests, id, side, was);
-    }
-
-    fn merged_requests(
-        &mut self,
-        _: Time,
-        requests: &Requests,
-        survivor: RequestId,
-        merged: RequestId,
-    ) {
-        self.fifos.merged_requests(requests, survivor, merged);
     }
 
     /// `deadline_add_request`.

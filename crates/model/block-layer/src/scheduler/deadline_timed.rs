@@ -6,8 +6,8 @@
 use serde::Deserialize;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::request_fifo::RequestFifos;
-use crate::{Bio, Direction, RequestId, Requests, Sector, Side};
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::{Bio, Direction, RequestId, Requests};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// Times in nanoseconds.
@@ -98,17 +98,12 @@ impl DeadlineTimed {
 }
 
 impl Scheduler for DeadlineTimed {
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        self.fifos
-            .front_merge(requests, bio.direction as usize, bio)
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
     }
 
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.fifos.merged_bio(requests, id, side, was);
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        Some(bio.direction as usize)
     }
 
     fn merged_requests(

@@ -212,10 +212,6 @@ impl Scheduler for Kyber {
         }
     }
 
-    fn merged_requests(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {
-        unreachable!("requests in fifo are not fused");
-    }
-
     /// `kyber_limit_depth`.
     fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
         if bio.sync {

@@ -124,7 +124,7 @@ impl Scheduler for Linus {
         OwnMerge::Nothing
     }
 
-    fn neighbour(&self, _: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+    fn neighbour(&mut self, _: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
         let position = self.position(id)?;
         match side {
             Side::Back => self.list.get(position + 1).copied(),

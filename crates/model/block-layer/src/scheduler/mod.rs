@@ -33,6 +33,7 @@ mod task_queues;
 use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};
 pub use cfq::message::SchedulerMessage;
 use events::time::Time;
+use request_fifo::{FifoId, RequestFifos};
 
 /// The order of a queue's requests.
 pub trait Scheduler: Send {
@@ -42,9 +43,20 @@ pub trait Scheduler: Send {
         OwnMerge::AskTheQueue
     }
 
-    /// A queued request that begins where the bio ends.
-    fn front_merge(&self, _requests: &Requests, _bio: &Bio) -> Option<RequestId> {
+    /// Where it keeps its requests, if they are sorted by sector: what the queue asks of their order is answered there.
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
         None
+    }
+
+    /// The FIFO with the requests that the bio may be merged in front of, if there is one.
+    fn fifo_before(&self, _bio: &Bio) -> Option<FifoId> {
+        None
+    }
+
+    /// A queued request that begins where the bio ends.
+    fn front_merge(&mut self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        let fifo = self.fifo_before(bio)?;
+        self.fifos()?.front_merge(requests, fifo, bio)
     }
 
     /// Whether its rules let the bio join the request.
@@ -53,35 +65,30 @@ pub trait Scheduler: Send {
     }
 
     /// The queued request before or after this one in sector order, which merging may have made contiguous with it.
-    fn neighbour(
-        &self,
-        _requests: &Requests,
-        _request: RequestId,
-        _side: Side,
-    ) -> Option<RequestId> {
-        None
+    fn neighbour(&mut self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        self.fifos()?.neighbour(requests, id, side)
     }
 
-    /// A bio was merged into the queued request at that side. `was`: where it started before; after a front merge it
-    /// has another place in sector order.
-    fn merged_bio(
-        &mut self,
-        _now: Time,
-        _requests: &Requests,
-        _request: RequestId,
-        _side: Side,
-        _was: Sector,
-    ) {
+    /// A bio was merged in front of the queued request, which started at `was` before: it has another place in sector order
+    /// (`deadline_merged_request`, `as_merged_request`, `dd_request_merged`).
+    fn front_merged(&mut self, _now: Time, requests: &Requests, id: RequestId, was: Sector) {
+        if let Some(fifos) = self.fifos() {
+            fifos.front_merged(requests, id, was);
+        }
     }
 
     /// `merged` has become part of `survivor` and is about to be freed. The survivor takes the earlier place by arrival.
     fn merged_requests(
         &mut self,
-        now: Time,
+        _now: Time,
         requests: &Requests,
         survivor: RequestId,
         merged: RequestId,
-    );
+    ) {
+        let fifos = self.fifos();
+        let fifos = fifos.expect("one that is not sorted by sector has its own rules for merging");
+        fifos.merged_requests(requests, survivor, merged);
+    }
 
     /// How many of a queue's `tags` there may be in use for such a bio to get another.
     fn tags_allowed(&self, _bio: &Bio, tags: u32) -> u32 {

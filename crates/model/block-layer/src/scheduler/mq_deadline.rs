@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::scheduler::Scheduler;
 use crate::scheduler::read_preference::ReadPreference;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
-use crate::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, Side};
+use crate::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// The attributes of mq-deadline in sysfs; times in nanoseconds.
@@ -184,26 +184,18 @@ fn fifo_of(class: IoClass, direction: Direction) -> FifoId {
 }
 
 impl Scheduler for MqDeadline {
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
     /// `dd_request_merge`.
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        if !self.tunables.front_merges {
-            return None;
-        }
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
         let fifo = fifo_of(bio.priority.class, bio.direction);
-        self.fifos.front_merge(requests, fifo, bio)
+        self.tunables.front_merges.then_some(fifo)
     }
 
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
         requests[request].priority == bio.priority
-    }
-
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    /// `dd_request_merged`.
-    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.fifos.merged_bio(requests, id, side, was);
     }
 
     /// `dd_merged_requests`.

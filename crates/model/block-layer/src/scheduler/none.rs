@@ -26,10 +26,6 @@ impl Scheduler for NoScheduler {
         }
     }
 
-    fn merged_requests(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {
-        unreachable!("requests in fifo are not fused");
-    }
-
     fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {
         fifo_of(&mut self.fifos, &requests[id]).push_back(id);
         self.queued += 1;

@@ -71,13 +71,11 @@ impl RequestFifos {
         self.place(id).fifo
     }
 
-    /// A bio was merged into the request at that side; before, it started at `was`.
-    pub fn merged_bio(&mut self, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        if side == Side::Front {
-            self.leave_order(was, id);
-            let fifo = self.fifo_of(id);
-            self.fifos[fifo].sorted.insert((requests[id].start, id));
-        }
+    /// A bio was merged in front of the request, which started at `was` before.
+    pub fn front_merged(&mut self, requests: &Requests, id: RequestId, was: Sector) {
+        self.leave_order(was, id);
+        let fifo = self.fifo_of(id);
+        self.fifos[fifo].sorted.insert((requests[id].start, id));
     }
 
     /// `merged` has become part of `survivor`, which takes the earlier deadline and, with it, the place by arrival.

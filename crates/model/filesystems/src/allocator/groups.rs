@@ -1,6 +1,35 @@
 //! Which group a new file belongs to (`find_group_other` of 2.5.59; docs/model/sources/allocators.md#groups-of-files).
 
-use crate::allocator::space::Space;
+use crate::allocator::space::{GROUP_BLOCKS, Space};
+
+/// The size of a filesystem and what its groups hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    /// Size in blocks of 4 KiB.
+    pub blocks: u64,
+    /// Blocks at the start of each group that are never given to files.
+    pub group_metadata_blocks: u32,
+    /// Inodes per group.
+    pub group_inodes: u32,
+}
+
+impl Geometry {
+    /// Two full groups without metadata, for tests.
+    #[cfg(test)]
+    pub const TEST: Geometry = Geometry {
+        blocks: 2 * GROUP_BLOCKS,
+        group_metadata_blocks: 0,
+        group_inodes: 16384,
+    };
+
+    pub(super) fn space(&self) -> Space {
+        Space::new(self.blocks, u64::from(self.group_metadata_blocks))
+    }
+
+    pub(super) fn inodes(&self) -> Inodes {
+        Inodes::new(self.blocks.div_ceil(GROUP_BLOCKS), self.group_inodes)
+    }
+}
 
 /// Free inodes by group.
 #[derive(Clone, Debug)]

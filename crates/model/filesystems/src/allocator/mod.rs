@@ -14,9 +14,10 @@ mod space;
 mod spec;
 
 use block_layer::TaskId;
+pub use groups::Geometry;
 use memory::cache::FileId;
 pub use space::GROUP_BLOCKS;
-pub use spec::{FilesystemSpec, Geometry, Kind};
+pub use spec::{FilesystemSpec, Kind};
 
 /// Blocks of this many bytes, the only size that is simulated.
 pub const BLOCK_BYTES: u64 = 4096;

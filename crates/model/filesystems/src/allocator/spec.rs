@@ -4,9 +4,9 @@ use serde::Deserialize;
 
 use crate::allocator::contiguous::Contiguous;
 use crate::allocator::ext4::Ext4;
-use crate::allocator::groups::Inodes;
+use crate::allocator::groups::Geometry;
 use crate::allocator::indirect::{Indirect, SetAside};
-use crate::allocator::space::{GROUP_BLOCKS, Space};
+use crate::allocator::space::GROUP_BLOCKS;
 use crate::allocator::{Allocator, BLOCK_BYTES};
 use events::SpecError;
 use events::spec_error::within;
@@ -53,17 +53,6 @@ pub enum Kind {
     Contiguous,
 }
 
-/// The size of a filesystem and what its groups hold.
-#[derive(Clone, Copy, Debug)]
-pub struct Geometry {
-    /// Size in blocks of 4 KiB.
-    pub blocks: u64,
-    /// Blocks at the start of each group that are never given to files.
-    pub group_metadata_blocks: u32,
-    /// Inodes per group.
-    pub group_inodes: u32,
-}
-
 /// 16384 inodes of 128 bytes, two bitmaps, superblock and descriptors (an estimate: what mke2fs made of a large disk in 2003).
 fn metadata_blocks() -> u32 {
     516
@@ -71,24 +60,6 @@ fn metadata_blocks() -> u32 {
 
 fn inodes_per_group() -> u32 {
     16384
-}
-
-impl Geometry {
-    /// Two full groups without metadata, for tests.
-    #[cfg(test)]
-    pub const TEST: Geometry = Geometry {
-        blocks: 2 * GROUP_BLOCKS,
-        group_metadata_blocks: 0,
-        group_inodes: 16384,
-    };
-
-    pub(super) fn space(&self) -> Space {
-        Space::new(self.blocks, u64::from(self.group_metadata_blocks))
-    }
-
-    pub(super) fn inodes(&self) -> Inodes {
-        Inodes::new(self.blocks.div_ceil(GROUP_BLOCKS), self.group_inodes)
-    }
 }
 
 /// 64 TiB: a group's entry is small, but they are made at once.

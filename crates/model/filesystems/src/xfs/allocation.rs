@@ -1,9 +1,9 @@
 //! Calls of the allocator: who runs it, and which group's free-space header it has to lock first.
 
-use super::deferral::{Item, Job};
 use super::locks::LockName;
 use super::site::Site;
 use super::volume::Request;
+use super::workers::{Item, Job};
 use super::{Actor, Caller, Xfs};
 
 /// How far a call has come.
@@ -145,7 +145,7 @@ impl Xfs {
 
     pub(super) fn held(&mut self, caller: Caller) -> &mut Held {
         match caller {
-            Caller::Thread(number) => &mut self.threads[number as usize].transaction.held,
+            Caller::Thread(number) => &mut self.threads[number].transaction.held,
             Caller::Flusher(number) => &mut self.flushers[number as usize].held,
         }
     }

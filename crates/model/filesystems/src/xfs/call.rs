@@ -9,10 +9,10 @@ use super::{BLOCK_BYTES, Xfs};
 
 impl Xfs {
     pub(super) fn program(&mut self, number: u32, cpu: Option<u16>) -> Next {
-        let (began, now) = (self.began, self.now);
+        let (began, now) = (self.threads.began(), self.machine.now());
         let cycles = self.volume.spec().cycles;
         let sync_cycles = self.volume.spec().writeback.cycles.write;
-        let thread = &mut self.threads[number as usize];
+        let thread = &mut self.threads[number];
         let call = thread.next_call(began, now);
         thread.calls_at(now);
         match call {
@@ -22,8 +22,8 @@ impl Xfs {
             }
             Call::Close => Next::Work(Stage::Over, cycles.close),
             Call::Create(_) => {
-                let begins = now + self.time_of(cycles.application);
-                self.threads[number as usize].calls_at(begins);
+                let begins = now + self.machine.time_of(cycles.application);
+                self.threads[number].calls_at(begins);
                 self.give_in_user_mode(number, cpu, cycles.application);
                 Next::Work(Stage::Begun, cycles.begin)
             }
@@ -32,15 +32,15 @@ impl Xfs {
             Call::Fsync => Next::Work(Stage::Syncs, sync_cycles),
             Call::SystemSync => Next::Work(Stage::SyncsAll, sync_cycles),
             Call::FsyncAgain(place) => {
-                self.threads[number as usize].opens_again(place.file);
+                self.threads[number].opens_again(place.file);
                 Next::Work(Stage::Syncs, cycles.begin + sync_cycles + cycles.close)
             }
         }
     }
 
     pub(super) fn over(&mut self, number: u32) -> Next {
-        let now = self.now;
-        let thread = &mut self.threads[number as usize];
+        let now = self.machine.now();
+        let thread = &mut self.threads[number];
         if std::mem::take(&mut thread.transaction.fails) {
             thread.found_full();
         } else {
@@ -52,13 +52,13 @@ impl Xfs {
     /// Into the page cache, with blocks reserved that the flusher finds places for later (delayed allocation).
     fn writes(&mut self, number: u32, bytes: u32) -> Next {
         let cycles = self.volume.spec().writeback.cycles;
-        let inode = self.threads[number as usize].open_inode();
+        let inode = self.threads[number].open_inode();
         let blocks = u64::from(self.files.added_blocks(inode, bytes));
         if !self.volume.has_room(blocks + self.reserved_blocks()) {
-            self.threads[number as usize].transaction.fails = true;
+            self.threads[number].transaction.fails = true;
             return Next::Work(Stage::Over, cycles.write);
         }
-        self.files.write(inode, bytes, self.now);
+        self.files.write(inode, bytes, self.machine.now());
         Next::Work(Stage::Written, cycles.of_write(bytes.div_ceil(BLOCK_BYTES)))
     }
 
@@ -70,7 +70,7 @@ impl Xfs {
             self.wake_flushers(cpu);
         }
         if self.holds_writers() {
-            self.waits.pages.push(number);
+            self.files.wait_for_fewer(number);
             return Next::Sleep(Stage::Over, Site::Throttled);
         }
         Next::Stage(Stage::Over)

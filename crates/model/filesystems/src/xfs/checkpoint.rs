@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use super::log_waits::BufferWaiter;
 use super::site::Site;
 use super::switches::Comm;
-use super::{Actor, Effect, Xfs, bound, unbound};
+use super::{Actor, BLOCK_BYTES, Xfs};
 use events::smp::{Context, TaskNumber};
 pub use kernels::filesystems::Checkpoints;
 
 /// The work item that writes checkpoints: it is in line once at most, and done by one worker at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CheckpointWork {
-    pub(super) form: Checkpoints,
+    form: Checkpoints,
     /// By the CPU that a worker is bound to; None: to none.
     tasks: BTreeMap<Option<u16>, TaskNumber>,
     /// In line, on that CPU: what is committed belongs to the checkpoint that it will write.
@@ -39,6 +39,23 @@ impl Xfs {
     pub fn with_checkpoints(mut self, form: Checkpoints) -> Xfs {
         self.checkpoint_work.form = form;
         self
+    }
+
+    /// Enough is committed for a checkpoint, and no worker writes it: its number, and the cycles of that.
+    pub(super) fn checkpoint_if_due(&mut self) -> Option<(u64, u32)> {
+        let by_worker = self.checkpoint_work.form != Checkpoints::ByCommitter;
+        if by_worker || !self.log.is_checkpoint_due(self.volume.spec()) {
+            return None;
+        }
+        let cycles = self.checkpoint_cycles();
+        Some((self.log.begin_checkpoint()?, cycles))
+    }
+
+    /// Of putting what is committed now into the log's buffers.
+    pub(super) fn checkpoint_cycles(&self) -> u32 {
+        let blocks = self.log.pending_bytes() / u64::from(BLOCK_BYTES);
+        let cycles = blocks * u64::from(self.volume.spec().cycles.checkpoint_block);
+        cycles.min(CHECKPOINT_CYCLES_MAX) as u32
     }
 
     /// After a commit on that CPU: a worker is to write a checkpoint, if there is enough for one.
@@ -77,8 +94,8 @@ impl Xfs {
                     return self.end_checkpoint_work(Some(cpu));
                 }
                 self.checkpoint_work.worker = Some((task, Stage::Waits));
-                self.scheduling.sleeps_in(task, Site::WorkerLogBuffers);
-                self.waits.buffers.push((number, BufferWaiter::Worker));
+                self.machine.sleeps_in(task, Site::WorkerLogBuffers);
+                self.waits.for_buffers(number, BufferWaiter::Worker);
             }
             Stage::Waits => unreachable!("it sleeps"),
         }
@@ -87,7 +104,7 @@ impl Xfs {
     /// All of its checkpoint is in the log's buffers: it may be in line again.
     pub(super) fn end_checkpoint_work(&mut self, by: Option<u16>) {
         if let Some((task, _)) = self.checkpoint_work.worker.take() {
-            self.scheduling.sleeps_in(task, Site::WorkerIdle);
+            self.machine.sleeps_in(task, Site::WorkerIdle);
         }
         if self.checkpoint_work.queued.is_some() {
             self.begin_checkpoint_work(by);
@@ -97,15 +114,14 @@ impl Xfs {
     fn begin_checkpoint_work(&mut self, by: Option<u16>) {
         let work = &mut self.checkpoint_work;
         let cpu = work.queued.expect("it is in line");
-        let (cpus, effects, scheduling) = (self.cpus, &mut self.effects, &mut self.scheduling);
         let bound_to = (work.form == Checkpoints::ByBoundWorker).then_some(cpu);
         let task = *work.tasks.entry(bound_to).or_insert_with(|| {
-            let (spec, name) = match bound_to {
-                Some(cpu) => (bound(cpus, cpu), Comm::kworker(cpu, CHECKPOINTS)),
-                None => (unbound(), Comm::unbound_kworker()),
+            let name = match bound_to {
+                Some(cpu) => Comm::kworker(cpu, CHECKPOINTS),
+                None => Comm::unbound_kworker(),
             };
-            effects.push(Effect::Task(spec));
-            scheduling.add(name, Site::WorkerIdle)
+            self.machine
+                .add_kernel_thread(bound_to, name, Site::WorkerIdle)
         });
         work.worker = Some((task, Stage::Begins));
         let cycles = self.volume.spec().cycles.hand_over;
@@ -120,3 +136,4 @@ impl Xfs {
 
 /// A number that no worker of the allocation workqueue has.
 const CHECKPOINTS: u32 = 1 << 16;
+const CHECKPOINT_CYCLES_MAX: u64 = 1_000_000_000;

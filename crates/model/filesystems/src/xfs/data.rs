@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::BLOCK_BYTES;
 use super::directory::map_blocks;
-use super::volume::violated;
 use super::writeback::Writeback;
 use events::station::Violation;
 use events::time::Time;
@@ -24,6 +23,10 @@ pub(super) struct Files {
     due_before: Option<Time>,
     /// Threads that wait for a file's pages to be on the drive.
     waiting: BTreeMap<u64, Vec<u32>>,
+    /// For dirty pages to become fewer.
+    waiting_for_fewer: Vec<u32>,
+    /// For all that was dirty when they asked.
+    waiting_for_all: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -124,8 +127,24 @@ impl Files {
         self.waiting.entry(inode).or_default().push(thread);
     }
 
-    pub(super) fn take_waiting(&mut self, inode: u64) -> Vec<u32> {
-        self.waiting.remove(&inode).unwrap_or_default()
+    pub(super) fn wait_for_fewer(&mut self, thread: u32) {
+        self.waiting_for_fewer.push(thread);
+    }
+
+    pub(super) fn wait_for_all(&mut self, thread: u32) {
+        self.waiting_for_all.push(thread);
+    }
+
+    /// Who has waited for the file, for no more dirty pages than so many, or for all.
+    pub(super) fn take_waiting(&mut self, inode: u64, few: u64) -> Vec<u32> {
+        let mut next = self.waiting.remove(&inode).unwrap_or_default();
+        if !self.is_over(few) {
+            next.append(&mut self.waiting_for_fewer);
+        }
+        if self.is_clean() {
+            next.append(&mut self.waiting_for_all);
+        }
+        next
     }
 
     /// Nothing is dirty that had to be written by now, and nothing is on its way.
@@ -246,18 +265,19 @@ impl Files {
         let overlap = all
             .windows(2)
             .any(|pair| pair[0].0 == pair[1].0 && pair[0].1 + pair[0].2 > pair[1].1);
-        if overlap {
-            return Err(violated("a block belongs to two files"));
-        }
+        Violation::unless(!overlap, "files", || {
+            "a block belongs to two files".to_owned()
+        })?;
         let delayed: u64 = self
             .files
             .values()
             .map(|file| u64::from(file.delayed))
             .sum();
         let dirty: u64 = self.files.values().map(|file| u64::from(file.dirty)).sum();
-        if (delayed, dirty) != (self.delayed_blocks, self.dirty_pages) {
-            return Err(violated("pages do not add up"));
-        }
+        let pages = (self.delayed_blocks, self.dirty_pages);
+        Violation::unless((delayed, dirty) == pages, "files", || {
+            format!("pages: {delayed} delayed and {dirty} dirty in files, {pages:?} of all")
+        })?;
         Ok(all.iter().map(|&(_, _, blocks)| u64::from(blocks)).sum())
     }
 

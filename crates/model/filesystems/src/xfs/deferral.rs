@@ -1,35 +1,18 @@
 //! What the workers of the allocation workqueue do for their callers.
 
 use super::allocation::Space;
+use super::machine::Timer;
 use super::site::Site;
 use super::switches::Comm;
-use super::volume::Request;
-use super::{Actor, Caller, Effect, Timer, Xfs, bound};
+use super::workers::{Item, Job};
+use super::{Actor, Xfs};
 use events::smp::Context;
-
-/// What a worker is given.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Item {
-    pub(super) caller: Caller,
-    pub(super) job: Job,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Job {
-    /// One call of the allocator. The group whose header is locked; None: none had room.
-    Call {
-        request: Request,
-        group: Option<u32>,
-    },
-    /// A flusher's mapping, with all its calls (`xfs_bmapi_allocate`).
-    Mapping,
-}
 
 impl Xfs {
     /// Puts it in line on the CPU where its caller runs, who sleeps.
     pub(super) fn hand_over(&mut self, item: Item, cpu: u16, site: Site) {
         let task = self.task_of(item.caller);
-        self.scheduling.sleeps_in(task, site);
+        self.machine.sleeps_in(task, site);
         self.workers.put(cpu, item);
         self.start_worker(cpu, cpu);
     }
@@ -53,13 +36,10 @@ impl Xfs {
         let caller = self.item(worker).caller;
         match self.volume.spec().call_stall_ns {
             0 => self.caller_goes_on(caller, Some(cpu)),
-            stall_ns => {
-                self.under_way += 1;
-                self.call_back(stall_ns, Timer::Answered(caller));
-            }
+            stall_ns => self.machine.call_back(stall_ns, Timer::Answered(caller)),
         }
         let task = self.workers.worker(worker).task;
-        self.scheduling.sleeps_in(task, Site::WorkerIdle);
+        self.machine.sleeps_in(task, Site::WorkerIdle);
         if self.workers.finish(worker).is_some() {
             self.begin_item(worker, cpu);
         }
@@ -83,17 +63,17 @@ impl Xfs {
             Job::Call { .. } => Site::WorkerSpaceLock,
             Job::Mapping => Site::MappingSpaceLock,
         };
-        self.scheduling.sleeps_in(task, site);
+        self.machine.sleeps_in(task, site);
         self.workers.blocks(worker);
         self.start_worker(cpu, by);
     }
 
     /// `by`: the CPU that does so.
     fn start_worker(&mut self, cpu: u16, by: u16) {
-        let (cpus, effects, scheduling) = (self.cpus, &mut self.effects, &mut self.scheduling);
         let started = self.workers.start(cpu, |of_cpu| {
-            effects.push(Effect::Task(bound(cpus, cpu)));
-            scheduling.add(Comm::kworker(cpu, of_cpu + 1), Site::WorkerIdle)
+            let name = Comm::kworker(cpu, of_cpu + 1);
+            self.machine
+                .add_kernel_thread(Some(cpu), name, Site::WorkerIdle)
         });
         if let Some(worker) = started {
             self.begin_item(worker, by);

@@ -2,11 +2,12 @@
 //! `xfs_iomap_write_allocate`), one extent for each transaction, and then gives up the pages as clean.
 
 use super::allocation::{CallNext, CallStage, Held};
-use super::deferral::{Item, Job};
 use super::io::Purpose;
+use super::machine::Timer;
 use super::site::Site;
 use super::switches::Comm;
-use super::{Actor, Caller, Effect, Timer, Xfs, unbound};
+use super::workers::{Item, Job};
+use super::{Actor, Caller, Xfs};
 use events::smp::{Context, TaskNumber};
 
 #[derive(Debug)]
@@ -95,9 +96,10 @@ impl Xfs {
         let wanted = self.volume.spec().writeback.flushers as usize;
         let own = |flusher: &&Flusher| flusher.thread.is_none();
         for _ in self.flushers.iter().filter(own).count()..wanted {
-            self.effects.push(Effect::Task(unbound()));
-            let comm = Comm::flusher(self.device);
-            let task = self.scheduling.add(comm, Site::FlusherIdle);
+            let name = Comm::flusher(self.device);
+            let task = self
+                .machine
+                .add_kernel_thread(None, name, Site::FlusherIdle);
             self.flushers.push(Flusher::new(task, None));
         }
         self.arm_writeback();
@@ -105,11 +107,10 @@ impl Xfs {
 
     /// While files are made or something is dirty.
     pub(super) fn arm_writeback(&mut self) {
-        let is_needed = self.files.has_dirty() || self.active > 0;
-        if is_needed && !self.flushers.is_empty() && !self.armed.write_back {
-            self.armed.write_back = true;
+        let is_needed = self.files.has_dirty() || self.threads.are_active();
+        if is_needed && !self.flushers.is_empty() {
             let period_ns = self.volume.spec().writeback.period_ns;
-            self.call_back(period_ns, Timer::WriteBack);
+            self.machine.arm(period_ns, Timer::WriteBack);
         }
     }
 
@@ -120,12 +121,12 @@ impl Xfs {
             .iter()
             .position(|flusher| flusher.thread == Some(thread));
         let number = known.unwrap_or_else(|| {
-            let task = self.threads[thread as usize].task;
+            let task = self.threads[thread].task;
             self.flushers.push(Flusher::new(task, Some(thread)));
             self.flushers.len() - 1
         });
         let flusher = &mut self.flushers[number];
-        flusher.task = self.threads[thread as usize].task;
+        flusher.task = self.threads[thread].task;
         (flusher.inode, flusher.failures) = (inode, 0);
         if let Next::Work(stage, cycles) = self.next_of_file(number as u32) {
             self.flushers[number].stage = stage;
@@ -202,7 +203,9 @@ impl Xfs {
         if self.flushers[number as usize].thread.is_some() {
             return Next::Waits(Stage::Idle);
         }
-        let due = self.files.take_due(self.now, &self.volume.spec().writeback);
+        let due = self
+            .files
+            .take_due(self.machine.now(), &self.volume.spec().writeback);
         let flusher = &mut self.flushers[number as usize];
         let Some(inode) = due else {
             return Next::Sleep(Stage::Idle, Site::FlusherIdle);
@@ -346,7 +349,7 @@ impl Xfs {
             None => Context::KernelThread,
         };
         if let Some(thread) = thread {
-            self.threads[thread as usize].system_ns += self.time_of(cycles);
+            self.threads[thread].system_ns += self.machine.time_of(cycles);
         }
         let actor = Actor::Caller(Caller::Flusher(number));
         self.give(task, by, (cycles, locked), context, actor);
@@ -359,7 +362,7 @@ impl Xfs {
                 let own = self.workers.worker(worker).cpu;
                 self.worker_blocks(worker, cpu.unwrap_or(own));
             }
-            None => self.scheduling.sleeps_in(flusher.task, site),
+            None => self.machine.sleeps_in(flusher.task, site),
         }
     }
 }

@@ -4,7 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::free_list::{FreeList, LIST_BLOCKS};
 use super::free_space::FreeSpace;
-use super::volume::BlockTarget;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockTarget {
+    /// There or not at all (`XFS_ALLOCTYPE_THIS_BNO`).
+    Exactly(u32),
+    /// (`XFS_ALLOCTYPE_NEAR_BNO`).
+    Near(u32),
+}
 
 /// Blocks and inodes count from the start of the group.
 #[derive(Clone, Debug)]

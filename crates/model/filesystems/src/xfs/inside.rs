@@ -67,7 +67,7 @@ impl Xfs {
 
     /// Something is under way: a thread, a daemon or the drive has work of this filesystem.
     pub fn is_busy(&self) -> bool {
-        self.under_way > 0
+        self.machine.is_busy()
     }
 
     /// Leaves of so many blocks of each group every other one free, as if something else had the rest.

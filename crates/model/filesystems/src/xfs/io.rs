@@ -1,17 +1,20 @@
 //! I/O on the drive: what is on its way, and what its end leads to.
 
-use super::{BlockIo, Effect, FlushNumber, Xfs};
+use super::{FlushNumber, Xfs};
+use crate::effect::BlockIo;
 use block_layer::Direction;
 use events::slab::Slab;
 use events::smp::TaskNumber;
 use events::time::Time;
 
 /// What is under way, and what has gone to the drive.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Io {
     /// By the tag that comes back.
     under_way: Slab<Purpose>,
-    pub(super) written: Written,
+    written: Written,
+    /// Whether `fsync` and the log ask the drive to empty its cache.
+    flushes: bool,
 }
 
 /// Blocks that were sent to the drive so far.
@@ -41,35 +44,61 @@ pub(super) enum Purpose {
 /// Flushes that log buffers wait for have the buffers' numbers; those that threads wait for follow.
 const FLUSHES_OF_THREADS: FlushNumber = 64;
 
-impl Xfs {
-    pub(super) fn write(&mut self, purpose: Purpose, task: TaskNumber, block: u64, blocks: u32) {
-        self.under_way += 1;
-        let written = &mut self.io.written;
+impl Io {
+    pub(super) fn new(flushes: bool) -> Io {
+        Io {
+            under_way: Slab::new(),
+            written: Written::default(),
+            flushes,
+        }
+    }
+
+    pub(super) fn written(&self) -> Written {
+        self.written
+    }
+
+    pub(super) fn flushes(&self) -> bool {
+        self.flushes
+    }
+
+    /// A write, with the tag that comes back.
+    fn write(&mut self, purpose: Purpose, task: TaskNumber, block: u64, blocks: u32) -> BlockIo {
+        let written = &mut self.written;
         *match purpose {
             Purpose::LogBuffer(_) => &mut written.log,
             Purpose::Items { .. } => &mut written.metadata,
             Purpose::Data(_) => &mut written.data,
         } += u64::from(blocks);
-        let tag = self.io.under_way.put(purpose).number();
-        self.effects.push(Effect::Io(BlockIo {
-            tag,
+        let is_log = matches!(purpose, Purpose::LogBuffer(_));
+        BlockIo {
+            tag: self.under_way.put(purpose).number(),
             task,
             direction: Direction::Write,
-            sync: matches!(purpose, Purpose::LogBuffer(_)),
+            sync: is_log,
             metadata: !matches!(purpose, Purpose::Data(_)),
-            behind_flush: self.flushes && matches!(purpose, Purpose::LogBuffer(_)),
-            writeback: !matches!(purpose, Purpose::LogBuffer(_)),
+            behind_flush: self.flushes && is_log,
+            writeback: !is_log,
             block,
             blocks,
-        }));
+        }
+    }
+
+    fn take(&mut self, tag: u32) -> Purpose {
+        self.under_way.take(self.under_way.id(tag))
+    }
+}
+
+impl Xfs {
+    pub(super) fn write(&mut self, purpose: Purpose, task: TaskNumber, block: u64, blocks: u32) {
+        self.machine
+            .submit(self.io.write(purpose, task, block, blocks));
     }
 
     /// I/O of that tag has ended.
     pub fn completed(&mut self, now: Time, tag: u32) {
-        self.now = now;
-        self.under_way -= 1;
-        let id = self.io.under_way.id(tag);
-        match self.io.under_way.take(id) {
+        self.machine.set_now(now);
+        self.machine.drive_is_done();
+        match self.io.take(tag) {
             Purpose::LogBuffer(buffer) => self.buffer_is_on_drive(buffer),
             Purpose::Items { block, blocks } => {
                 (block..block + u64::from(blocks)).for_each(|block| self.log.items.written(block));
@@ -84,20 +113,17 @@ impl Xfs {
     }
 
     pub(super) fn flush_for_buffer(&mut self, buffer: u32) {
-        self.under_way += 1;
-        self.effects.push(Effect::Flush(buffer));
+        self.machine.flush(buffer);
     }
 
     pub(super) fn flush_for_thread(&mut self, number: u32) {
-        self.under_way += 1;
-        self.effects
-            .push(Effect::Flush(FLUSHES_OF_THREADS + number));
+        self.machine.flush(FLUSHES_OF_THREADS + number);
     }
 
     /// The drive's cache is on the medium.
     pub fn flushed(&mut self, now: Time, number: FlushNumber) {
-        self.now = now;
-        self.under_way -= 1;
+        self.machine.set_now(now);
+        self.machine.drive_is_done();
         match number.checked_sub(FLUSHES_OF_THREADS) {
             Some(thread) => self.go_on(thread, None),
             None => self.buffer_is_flushed(number),

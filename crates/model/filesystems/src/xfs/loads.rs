@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::volume::{BlockTarget, Request};
+use super::group::BlockTarget;
+use super::volume::Request;
 use super::{Waiter, Xfs};
 use crate::allocator::file_map::FileMap;
 use crate::allocator::{Allocator, Extent, Full};

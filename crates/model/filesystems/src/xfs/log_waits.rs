@@ -2,28 +2,26 @@
 
 use std::collections::VecDeque;
 
-use super::checkpoint::Checkpoints;
+use super::Xfs;
 use super::io::Purpose;
 use super::log::LogWrite;
+use super::machine::Timer;
 use super::site::Site;
 use super::step::Next;
 use super::thread::Stage;
-use super::volume::violated;
-use super::{BLOCK_BYTES, Effect, Timer, Xfs};
 use block_layer::TaskId;
 use events::smp::TaskNumber;
-use events::station::Violation;
 use events::time::{SECOND, Time};
 
 /// Threads by their numbers, except where said.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waits {
     /// Transactions under way: each has room in the log.
-    pub(super) transactions: u64,
+    transactions: u64,
     /// For room in the log.
     room: VecDeque<u32>,
     /// For the checkpoint of that number to be in the log's buffers.
-    pub(super) buffers: Vec<(u64, BufferWaiter)>,
+    buffers: Vec<(u64, BufferWaiter)>,
     /// For it to be on the drive.
     written: Vec<(u64, Waiter)>,
     /// For the one that is being forced; then for one of their own.
@@ -32,10 +30,6 @@ pub(super) struct Waits {
     forced: Option<u64>,
     /// By buffer: what is written when the drive's cache is empty.
     flushing: Vec<(u32, LogWrite)>,
-    /// For dirty pages to become fewer.
-    pub(super) pages: Vec<u32>,
-    /// For all that was dirty when they asked.
-    pub(super) all: Vec<u32>,
 }
 
 /// Who waits for the log's buffers.
@@ -58,7 +52,16 @@ pub(super) enum Waiter {
 
 /// How often the log is forced and written in place (`xfs_syncd_centisecs`).
 const SYNC_NS: Time = 30 * SECOND;
-const CHECKPOINT_CYCLES_MAX: u64 = 1_000_000_000;
+
+impl Waits {
+    pub(super) fn for_buffers(&mut self, checkpoint: u64, waiter: BufferWaiter) {
+        self.buffers.push((checkpoint, waiter));
+    }
+
+    pub(super) fn has_waiting_for_room(&self) -> bool {
+        !self.room.is_empty()
+    }
+}
 
 impl Xfs {
     /// Room in the log for a transaction of the thread (`xfs_log_reserve`); None: it has it.
@@ -86,31 +89,12 @@ impl Xfs {
     pub(super) fn commit_to_log(&mut self, blocks: Vec<u64>) {
         let bytes = self.volume.spec().log_bytes_per_create;
         self.log.commit(bytes, blocks);
-        if !std::mem::replace(&mut self.armed.sync, true) {
-            self.call_back(SYNC_NS, Timer::Sync);
-        }
-    }
-
-    /// Enough is committed for a checkpoint, and no worker writes it: its number, and the cycles of that.
-    pub(super) fn checkpoint_if_due(&mut self) -> Option<(u64, u32)> {
-        let by_worker = self.checkpoint_work.form != Checkpoints::ByCommitter;
-        if by_worker || !self.log.is_checkpoint_due(self.volume.spec()) {
-            return None;
-        }
-        let cycles = self.checkpoint_cycles();
-        Some((self.log.begin_checkpoint()?, cycles))
-    }
-
-    /// Of putting what is committed now into the log's buffers.
-    pub(super) fn checkpoint_cycles(&self) -> u32 {
-        let blocks = self.log.pending_bytes() / u64::from(BLOCK_BYTES);
-        let cycles = blocks * u64::from(self.volume.spec().cycles.checkpoint_block);
-        cycles.min(CHECKPOINT_CYCLES_MAX) as u32
+        self.machine.arm(SYNC_NS, Timer::Sync);
     }
 
     /// A thread's checkpoint goes into the log's buffers; while none is free, it sleeps.
     pub(super) fn logs(&mut self, number: u32) -> Next {
-        let thread = &mut self.threads[number as usize];
+        let thread = &mut self.threads[number];
         let checkpoint = thread.checkpoint.take().expect("it has begun one");
         let task = thread.task;
         self.fill_buffers(task);
@@ -118,8 +102,7 @@ impl Xfs {
             return Next::Stage(Stage::Over);
         }
         self.waits
-            .buffers
-            .push((checkpoint, BufferWaiter::Thread(number)));
+            .for_buffers(checkpoint, BufferWaiter::Thread(number));
         Next::Sleep(Stage::Over, Site::LogBuffers)
     }
 
@@ -146,7 +129,7 @@ impl Xfs {
         self.waits.forced = Some(checkpoint);
         self.waits.written.push((checkpoint, waiter));
         let task = match waiter {
-            Waiter::Thread(number) => self.threads[number as usize].task,
+            Waiter::Thread(number) => self.threads[number].task,
             Waiter::Load(_) => self.pusher.task,
         };
         self.fill_buffers(task);
@@ -162,12 +145,10 @@ impl Xfs {
 
     /// `xfs_sync_worker`.
     pub(super) fn sync_log(&mut self) {
-        self.armed.sync = false;
         self.force_for_nobody();
         self.push_to(u64::MAX);
         if !self.log.items.is_empty() || self.log.newest().is_some() {
-            self.armed.sync = true;
-            self.call_back(SYNC_NS, Timer::Sync);
+            self.machine.arm(SYNC_NS, Timer::Sync);
         }
     }
 
@@ -185,7 +166,7 @@ impl Xfs {
 
     /// On the drive, or in its cache.
     pub(super) fn buffer_is_on_drive(&mut self, buffer: u32) {
-        match self.flushes {
+        match self.io.flushes() {
             true => self.flush_for_buffer(buffer),
             false => self.buffer_is_written(buffer),
         }
@@ -202,14 +183,6 @@ impl Xfs {
         }
     }
 
-    pub(super) fn log_is_in_order(&self) -> Result<(), Violation> {
-        let sleeps = !self.waits.room.is_empty() && self.under_way == 0;
-        match sleeps {
-            true => Err(violated("a thread waits for room in the log for ever")),
-            false => Ok(()),
-        }
-    }
-
     /// What keeps the log's oldest part goes where it belongs; what is not in the log yet goes there.
     fn make_room(&mut self) {
         if let Some(target) = self.log.push_target(self.waits.transactions) {
@@ -223,7 +196,7 @@ impl Xfs {
     /// As many buffers as are free.
     pub(super) fn fill_buffers(&mut self, task: TaskNumber) {
         while let Some(write) = self.log.next_write() {
-            if self.flushes {
+            if self.io.flushes() {
                 self.waits.flushing.push((write.buffer, write));
                 self.flush_for_buffer(write.buffer);
             } else {
@@ -275,7 +248,7 @@ impl Xfs {
     fn is_forced(&mut self, waiter: Waiter) {
         match waiter {
             Waiter::Thread(thread) => self.go_on(thread, None),
-            Waiter::Load(task) => self.effects.push(Effect::Unblock(task)),
+            Waiter::Load(task) => self.machine.unblock(task),
         }
     }
 }

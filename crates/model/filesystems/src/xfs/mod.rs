@@ -25,6 +25,7 @@ mod loads;
 mod locks;
 mod log;
 mod log_waits;
+mod machine;
 mod phase;
 mod pusher;
 mod release;
@@ -48,15 +49,13 @@ use base::rng;
 use trace::event::Device;
 
 use crate::actor::{Actor, Caller};
-use crate::effect::{BlockIo, Effect, FlushNumber};
+use crate::effect::{Effect, FlushNumber};
 use crate::filesystem::{Progress, Results};
 use crate::switches::SwitchesOptions;
 use checkpoint::CheckpointWork;
 pub use checkpoint::Checkpoints;
 use data::Files;
-use deferral::Item;
-use events::event_queue::EventQueue;
-use events::smp::{Context, SchedulerEvent, TaskNumber, TaskSpec, TaskUsage};
+use events::smp::{Context, SchedulerEvent, TaskNumber, TaskUsage};
 use events::station::Violation;
 use events::time::{SECOND, Time};
 use events::{Component, SpecError};
@@ -68,14 +67,15 @@ pub use io::Written;
 use loads::LoadFiles;
 use locks::Locks;
 use log::Log;
-use log_waits::Waiter;
+use log_waits::{Waiter, Waits};
+use machine::{Machine, Timer};
 use pusher::Pusher;
 use site::Site;
 pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
-use switches::{Comm, Scheduling, flusher_name, pusher_name};
-use thread::Thread;
-use volume::{Volume, violated};
-use workers::Workers;
+use switches::{Comm, flusher_name, pusher_name};
+use thread::Threads;
+use volume::Volume;
+use workers::{Item, Workers};
 pub use writeback::{Writeback, WritebackCycles};
 
 pub(super) const BLOCK_BYTES: u32 = 4096;
@@ -83,21 +83,16 @@ pub(super) const BLOCK_BYTES: u32 = 4096;
 /// A mounted filesystem. Phases run one after the other.
 pub struct Xfs {
     allocation: Allocation,
-    now: Time,
-    cpus: u16,
-    clock_hz: u64,
     drive: String,
     device: Device,
-    effects: Vec<Effect>,
+    machine: Machine,
     volume: Volume,
     /// By the path of a thread's directory and the number in it: which of the volume's.
     names: BTreeMap<(String, Option<u32>), usize>,
     locks: Locks<Actor>,
     log: Log,
     /// Who waits for what of the log.
-    waits: log_waits::Waits,
-    /// Whether `fsync` and the log ask the drive to empty its cache.
-    flushes: bool,
+    waits: Waits,
     pusher: Pusher,
     checkpoint_work: CheckpointWork,
     workers: Workers<Item>,
@@ -106,40 +101,9 @@ pub struct Xfs {
     loads: LoadFiles,
     flushers: Vec<Flusher>,
     io: Io,
-    timers: EventQueue<Timer>,
-    armed: Armed,
     draws: rng::Stream,
-    began: Time,
-    threads: Vec<Thread>,
-    /// Threads that still have something to do.
-    active: usize,
-    scheduling: Scheduling,
+    threads: Threads,
     allocator_calls: u64,
-    /// Pieces of work, I/O and answers that are still to come, of all but daemons. None: whoever is not done waits for ever.
-    under_way: u64,
-}
-
-/// What happens at a time by itself.
-#[derive(Clone, Copy, Debug)]
-enum Timer {
-    /// A daemon wakes up.
-    Daemon,
-    /// Flushers look for pages that have expired.
-    WriteBack,
-    /// The allocator's answer reaches its caller late.
-    Answered(Caller),
-    /// The log is written, whatever room it has.
-    Sync,
-    /// The pusher looks again.
-    Push,
-}
-
-/// Timers that come again and again, where they are on.
-#[derive(Clone, Copy, Debug, Default)]
-struct Armed {
-    daemon: bool,
-    write_back: bool,
-    sync: bool,
 }
 
 const COMPONENT_DRAWS: u64 = 0x0078_6673;
@@ -163,40 +127,39 @@ impl Component for Xfs {
     type Effect = Effect;
 
     fn next_event(&self) -> Option<Time> {
-        self.timers.next_at()
+        self.machine.next_event()
     }
 
     fn advance(&mut self, now: Time) {
-        while self.timers.next_at().is_some_and(|at| at <= now) {
-            let (at, timer) = self.timers.take().expect("one is due");
-            self.now = at;
+        while let Some(timer) = self.machine.take_due(now) {
             self.ring(timer);
         }
-        self.now = now;
+        self.machine.set_now(now);
     }
 
     fn take_effects(&mut self, into: &mut Vec<Effect>) {
-        into.append(&mut self.effects);
+        self.machine.take_effects(into);
     }
 
     /// Nobody sleeps for ever, no lock is kept, and blocks and inodes add up.
     fn check(&self, _now: Time) -> Result<(), Violation> {
-        self.log_is_in_order()?;
-        if self.under_way > 0 {
+        let is_busy = self.machine.is_busy();
+        let holds = |holds, what: &str| Violation::unless(holds, "xfs", || what.to_owned());
+        holds(
+            is_busy || !self.waits.has_waiting_for_room(),
+            "a thread waits for room in the log for ever",
+        )?;
+        if is_busy {
             // What goes on behind a phase's end is in the middle of something.
             return self.files.check().map(|_| ());
         }
-        if self.active > 0 {
-            return Err(violated(
-                "a thread sleeps for ever: the workers of a CPU all wait for a lock whose holder waits for one of them",
-            ));
-        }
-        if !self.flushers.iter().all(Flusher::is_idle) {
-            return Err(violated("a flusher sleeps for ever"));
-        }
-        if !self.locks.all_free() {
-            return Err(violated("a lock was kept"));
-        }
+        holds(
+            !self.threads.are_active(),
+            "a thread sleeps for ever: the workers of a CPU all wait for a lock whose holder waits for one of them",
+        )?;
+        let flushers_are_idle = self.flushers.iter().all(Flusher::is_idle);
+        holds(flushers_are_idle, "a flusher sleeps for ever")?;
+        holds(self.locks.all_free(), "a lock was kept")?;
         self.volume.check(self.files.check()? + self.loads.blocks())
     }
 }
@@ -206,52 +169,37 @@ impl Xfs {
     pub fn new(below: &Below<'_>, xfs: &XfsSpec, allocation: Allocation) -> Result<Xfs, SpecError> {
         xfs.check().map_err(|error| error.within("filesystem"))?;
         let cpus = below.cpus;
-        let mut scheduling = Scheduling::default();
-        let mut effects = Vec::new();
-        let daemons = (0..cpus)
-            .map(|cpu| {
-                effects.push(Effect::Task(bound(cpus, cpu)));
-                scheduling.add(Comm::kworker(cpu, 0), Site::WorkerIdle)
-            })
-            .collect();
+        let mut machine = Machine::new(cpus, below.clock_hz);
+        let mut daemon =
+            |cpu| machine.add_kernel_thread(Some(cpu), Comm::kworker(cpu, 0), Site::WorkerIdle);
+        let daemons = (0..cpus).map(&mut daemon).collect();
         let mut volume = Volume::new(xfs);
         let mut locks = Locks::new(xfs.ag_count);
         volume.turn_rotor();
         let root = volume.add_directory(0);
         locks.add_directory();
-        effects.push(Effect::Task(unbound()));
-        let pusher = Pusher::new(scheduling.add(Comm::pusher(below.drive), Site::PusherIdle));
+        let pusher = machine.add_kernel_thread(None, Comm::pusher(below.drive), Site::PusherIdle);
         Ok(Xfs {
             allocation: xfs.allocation.unwrap_or(allocation),
-            now: 0,
-            cpus,
-            clock_hz: below.clock_hz,
             drive: below.drive.to_owned(),
             device: below.device,
-            effects,
+            machine,
             names: BTreeMap::from([((String::new(), None), root)]),
             volume,
             locks,
             log: Log::new(xfs.log_blocks, xfs.log_buffers, xfs.log_buffer_bytes),
-            waits: log_waits::Waits::default(),
-            flushes: below.flushes && xfs.barrier,
-            pusher,
+            waits: Waits::default(),
+            pusher: Pusher::new(pusher),
             checkpoint_work: CheckpointWork::default(),
             workers: Workers::new(cpus, xfs.workers_max),
             daemons,
             files: Files::default(),
             loads: LoadFiles::default(),
             flushers: Vec::new(),
-            io: Io::default(),
-            timers: EventQueue::new(),
-            armed: Armed::default(),
+            io: Io::new(below.flushes && xfs.barrier),
             draws: rng::stream(0, COMPONENT_DRAWS),
-            began: 0,
-            threads: Vec::new(),
-            active: 0,
-            scheduling,
+            threads: Threads::default(),
             allocator_calls: 0,
-            under_way: 0,
         })
     }
 
@@ -267,13 +215,13 @@ impl Xfs {
 
     /// What has gone to the drive so far.
     pub fn blocks_written(&self) -> Written {
-        self.io.written
+        self.io.written()
     }
 
     /// Where CPUs keep no trace of switches: what the task has had of them.
     pub fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage) {
-        self.scheduling
-            .set_switches(task, used.slept, used.gave_way);
+        let scheduling = self.machine.scheduling();
+        scheduling.set_switches(task, used.slept, used.gave_way);
     }
 
     /// How often a thread or a worker slept for a lock.
@@ -283,7 +231,7 @@ impl Xfs {
 
     /// Threads of a phase have something to do, and something will make them go on.
     pub fn is_active(&self) -> bool {
-        self.active > 0 && self.under_way > 0
+        self.threads.are_active() && self.machine.is_busy()
     }
 
     /// Of those that submit I/O.
@@ -304,16 +252,13 @@ impl Xfs {
 
     /// Who has left a CPU for whom, in the filesystem's own numbers of tasks.
     pub fn scheduled(&mut self, event: &SchedulerEvent) {
-        self.scheduling.look(event);
+        self.machine.scheduling().look(event);
     }
 
     /// A piece of work is done, on that CPU.
     pub fn worked(&mut self, now: Time, actor: Actor, cpu: u16) {
-        self.now = now;
-        match actor {
-            Actor::Daemon(_) => return,
-            _ => self.under_way -= 1,
-        }
+        self.machine.set_now(now);
+        self.machine.worked(actor);
         match actor {
             Actor::Caller(caller) => self.caller_goes_on(caller, Some(cpu)),
             Actor::Worker(number) => self.worker_done(number, cpu),
@@ -326,67 +271,31 @@ impl Xfs {
     /// It is the timer's time.
     fn ring(&mut self, timer: Timer) {
         match timer {
-            Timer::Answered(caller) => {
-                self.under_way -= 1;
-                self.caller_goes_on(caller, None);
-            }
+            Timer::Answered(caller) => self.caller_goes_on(caller, None),
             Timer::WriteBack => {
-                self.armed.write_back = false;
                 self.wake_flushers(None);
                 self.arm_writeback();
             }
-            Timer::Daemon => {
-                self.armed.daemon = false;
-                self.wake_daemon();
-            }
+            Timer::Daemon => self.wake_daemon(),
             Timer::Sync => self.sync_log(),
-            Timer::Push => {
-                self.under_way -= 1;
-                self.pusher_looks(None);
-            }
+            Timer::Push => self.pusher_looks(None),
         }
     }
 
     /// While threads make files, a daemon on a CPU drawn at random.
     fn wake_daemon(&mut self) {
         let daemons = self.volume.spec().daemons;
-        if self.active == 0 {
+        if !self.threads.are_active() {
             return;
         }
-        let cpu = self.draws.below(u64::from(self.cpus)) as u16;
-        self.effects.push(Effect::Work {
-            task: self.daemons[usize::from(cpu)],
-            by: None,
-            cycles: daemons.cycles.max(1),
-            locked_cycles: 0,
-            context: Context::KernelThread,
-            of: Some(Actor::Daemon(cpu)),
-        });
+        let cpu = self.draws.below(u64::from(self.machine.cpus())) as u16;
+        let task = self.daemons[usize::from(cpu)];
+        let cycles = (daemons.cycles.max(1), 0);
+        let of = Some(Actor::Daemon(cpu));
+        self.machine
+            .give(task, None, cycles, Context::KernelThread, of);
         let mean_ns = SECOND as f64 / f64::from(daemons.wakeups_per_s);
         let pause_ns = -libm::log(1.0 - self.draws.unit()) * mean_ns;
-        self.armed.daemon = true;
-        self.call_back(pause_ns as Time, Timer::Daemon);
-    }
-
-    fn call_back(&mut self, after_ns: Time, timer: Timer) {
-        self.timers.put(self.now + after_ns, timer);
-    }
-}
-
-/// A kernel thread bound to a CPU.
-fn bound(cpus: u16, cpu: u16) -> TaskSpec {
-    TaskSpec {
-        sleeps_for_io: false,
-        ..TaskSpec::pinned(cpus, cpu)
-    }
-}
-
-/// One that runs wherever there is room.
-fn unbound() -> TaskSpec {
-    TaskSpec {
-        rank: events::smp::Rank::Normal,
-        last_cpu: 0,
-        allowed: None,
-        sleeps_for_io: false,
+        self.machine.arm(pause_ns as Time, Timer::Daemon);
     }
 }

@@ -5,10 +5,11 @@ use std::ops::Deref;
 use base::rng;
 use workload::metadata::MetadataPhase;
 
+use super::machine::{Timer, unbound};
 use super::site::Site;
 use super::switches::Comm;
 use super::thread::Thread;
-use super::{COMPONENT_DRAWS, Effect, Progress, Results, Timer, Xfs, unbound};
+use super::{COMPONENT_DRAWS, Progress, Results, Xfs};
 use crate::program;
 use crate::switches::SwitchesOptions;
 use events::SpecError;
@@ -23,14 +24,13 @@ impl Xfs {
         phase: &MetadataPhase,
         switches: Option<&SwitchesOptions>,
     ) -> Result<(), SpecError> {
-        program::check(phase, self.cpus)?;
-        self.now = now;
+        program::check(phase, self.machine.cpus())?;
+        self.machine.set_now(now);
         let seed = phase.threads.first().map_or(0, |thread| thread.job.seed);
         self.draws = rng::stream(seed, COMPONENT_DRAWS);
-        self.began = self.now;
-        self.scheduling.begin(self.now, switches);
-        let cpus = self.cpus;
-        self.threads.clear();
+        self.threads.begin(now);
+        self.machine.scheduling().begin(now, switches);
+        let cpus = self.machine.cpus();
         let mut placed = vec![0u32; usize::from(cpus)];
         for spec in &phase.threads {
             let directory = self.base_directory(&spec.directory);
@@ -44,23 +44,20 @@ impl Xfs {
                 self.draws.below(u64::from(cpus)) as u16,
             );
             placed[usize::from(last_cpu)] += 1;
-            self.effects.push(Effect::Task(TaskSpec {
+            let task = TaskSpec {
                 last_cpu,
                 allowed,
                 ..unbound()
-            }));
-            let task = self.scheduling.add(Comm::thread(), Site::Begins);
-            self.threads
-                .push(Thread::new(spec, task, directory, self.now)?);
+            };
+            let task = self.machine.add_task(task, Comm::thread(), Site::Begins);
+            self.threads.add(Thread::new(spec, task, directory, now)?);
         }
-        self.active = self.threads.len();
-        (0..self.active as u32).for_each(|number| self.go_on(number, None));
+        (0..self.threads.activate()).for_each(|number| self.go_on(number, None));
         if phase.threads.iter().any(|thread| thread.job.file_bytes > 0) {
             self.start_flushers();
         }
-        if self.volume.spec().daemons.wakeups_per_s > 0 && !self.armed.daemon {
-            self.armed.daemon = true;
-            self.call_back(0, Timer::Daemon);
+        if self.volume.spec().daemons.wakeups_per_s > 0 {
+            self.machine.arm(0, Timer::Daemon);
         }
         Ok(())
     }
@@ -73,10 +70,10 @@ impl Xfs {
     /// What the phase came to. `process_ns`: in user mode and in the kernel, of all CPUs until now. What is dirty goes on
     /// being written back.
     pub fn end(&mut self, now: Time, process_ns: (Time, Time)) -> Results {
-        let observed = self.scheduling.finish(now);
-        let began = self.began;
-        let threads = std::mem::take(&mut self.threads).into_iter().map(|thread| {
-            let switches = self.scheduling.switches_of(thread.task);
+        let observed = self.machine.scheduling().finish(now);
+        let began = self.threads.began();
+        let threads = self.threads.take().into_iter().map(|thread| {
+            let switches = self.machine.scheduling().switches_of(thread.task);
             Some(thread.into_measured(began, switches, process_ns))
         });
         Results {
@@ -89,7 +86,7 @@ impl Xfs {
     /// How far the load has come.
     pub fn progress(&self) -> Progress {
         let threads = self.threads.iter().map(Deref::deref);
-        program::progress(self.now - self.began, threads)
+        program::progress(self.machine.now() - self.threads.began(), threads)
     }
 
     /// A thread's directory: there before the phase begins, at no cost.

@@ -1,7 +1,8 @@
 //! The task that writes in place what the log has, so that the log's oldest part can be written over (`xfsaild`).
 
 use super::io::Purpose;
-use super::{Actor, Timer, Xfs};
+use super::machine::Timer;
+use super::{Actor, Xfs};
 use events::smp::{Context, TaskNumber};
 use events::time::{MILLISECOND, Time};
 
@@ -82,8 +83,7 @@ impl Xfs {
             .oldest()
             .is_some_and(|oldest| oldest <= target)
         {
-            self.under_way += 1;
-            self.call_back(PAUSE_NS, Timer::Push);
+            self.machine.call_back(PAUSE_NS, Timer::Push);
         } else {
             self.pusher.target = None;
             self.pusher.is_busy = false;

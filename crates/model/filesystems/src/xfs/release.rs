@@ -7,7 +7,7 @@ impl Xfs {
     pub(super) fn release_all(&mut self, number: u32, cpu: Option<u16>) {
         let caller = Caller::Thread(number);
         self.release_spaces(caller, cpu);
-        let transaction = &mut self.threads[number as usize].transaction;
+        let transaction = &mut self.threads[number].transaction;
         let (group, directory) = (transaction.group.take(), transaction.directory);
         if let Some(group) = group {
             self.unlock(LockName::Inodes(group), caller, cpu);

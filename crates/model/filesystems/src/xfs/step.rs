@@ -3,9 +3,8 @@
 use super::allocation::CallNext;
 use super::site::Site;
 use super::thread::Stage;
-use super::{Actor, Caller, Effect, Xfs};
+use super::{Actor, Caller, Xfs};
 use events::smp::{Context, TaskNumber};
-use events::time::{SECOND, Time};
 
 /// What becomes of a thread that has got to a stage.
 pub(super) enum Next {
@@ -42,7 +41,7 @@ impl Xfs {
 
     pub(super) fn task_of(&self, caller: Caller) -> TaskNumber {
         match caller {
-            Caller::Thread(number) => self.threads[number as usize].task,
+            Caller::Thread(number) => self.threads[number].task,
             Caller::Flusher(number) => self.flushers[number as usize].task,
         }
     }
@@ -50,7 +49,7 @@ impl Xfs {
     /// A thread has done what it was at, or has got what it waited for. `cpu`: where that happened; None: nowhere.
     pub(super) fn go_on(&mut self, number: u32, cpu: Option<u16>) {
         loop {
-            let next = match self.threads[number as usize].stage {
+            let next = match self.threads[number].stage {
                 Stage::Program => self.program(number, cpu),
                 Stage::Begun => self.begun(number),
                 Stage::DirectoryLocked => self.directory_locked(number, cpu),
@@ -74,25 +73,24 @@ impl Xfs {
                 Stage::Finished => Next::Finish,
             };
             match next {
-                Next::Stage(stage) => self.threads[number as usize].stage = stage,
+                Next::Stage(stage) => self.threads[number].stage = stage,
                 Next::Work(stage, cycles) => {
-                    self.threads[number as usize].stage = stage;
+                    self.threads[number].stage = stage;
                     let locked = self.locked_cycles(stage, cycles);
                     return self.give_thread(number, cpu, (cycles, locked));
                 }
                 Next::Sleep(stage, site) => {
-                    self.threads[number as usize].stage = stage;
+                    self.threads[number].stage = stage;
                     return self.sleeps(number, site);
                 }
                 Next::Wait(stage) => {
-                    self.threads[number as usize].stage = stage;
+                    self.threads[number].stage = stage;
                     return;
                 }
                 Next::Finish => {
                     self.sleeps(number, Site::Ends);
-                    self.active -= 1;
-                    let task = self.threads[number as usize].task;
-                    self.effects.push(Effect::Exit(task));
+                    self.threads.finish_one();
+                    self.machine.exits(self.threads[number].task);
                     return;
                 }
             }
@@ -109,8 +107,8 @@ impl Xfs {
     }
 
     fn give_thread(&mut self, number: u32, by: Option<u16>, cycles: (u32, u32)) {
-        let spent_ns = self.time_of(cycles.0);
-        let thread = &mut self.threads[number as usize];
+        let spent_ns = self.machine.time_of(cycles.0);
+        let thread = &mut self.threads[number];
         thread.system_ns += spent_ns;
         let task = thread.task;
         let actor = Actor::Caller(Caller::Thread(number));
@@ -126,37 +124,21 @@ impl Xfs {
         context: Context,
         of: Actor,
     ) {
-        self.under_way += 1;
-        self.effects.push(Effect::Work {
-            task,
-            by,
-            cycles: cycles.max(1),
-            locked_cycles,
-            context,
-            of: Some(of),
-        });
+        let cycles = (cycles.max(1), locked_cycles);
+        self.machine.give(task, by, cycles, context, Some(of));
     }
 
     pub(super) fn give_in_user_mode(&mut self, number: u32, by: Option<u16>, cycles: u32) {
-        let spent_ns = self.time_of(cycles);
-        let thread = &mut self.threads[number as usize];
+        let spent_ns = self.machine.time_of(cycles);
+        let thread = &mut self.threads[number];
         thread.user_ns += spent_ns;
-        self.effects.push(Effect::Work {
-            task: thread.task,
-            by,
-            cycles,
-            locked_cycles: 0,
-            context: Context::User,
-            of: None,
-        });
+        let task = thread.task;
+        self.machine
+            .give(task, by, (cycles, 0), Context::User, None);
     }
 
     pub(super) fn sleeps(&mut self, number: u32, site: Site) {
-        let task = self.threads[number as usize].task;
-        self.scheduling.sleeps_in(task, site);
-    }
-
-    pub(super) fn time_of(&self, cycles: u32) -> Time {
-        u64::from(cycles) * SECOND / self.clock_hz
+        let task = self.threads[number].task;
+        self.machine.sleeps_in(task, site);
     }
 }

@@ -12,7 +12,7 @@ use super::thread::Stage;
 impl Xfs {
     /// Its data first.
     pub(super) fn syncs(&mut self, number: u32, cpu: Option<u16>) -> Next {
-        let inode = self.threads[number as usize].open_inode();
+        let inode = self.threads[number].open_inode();
         match self.files.claim(inode) {
             Claimed::Clean => return Next::Stage(Stage::Forces),
             Claimed::Busy => {}
@@ -24,7 +24,7 @@ impl Xfs {
 
     /// Then what of it is in the log's memory only.
     pub(super) fn forces(&mut self, number: u32) -> Next {
-        let thread = &self.threads[number as usize];
+        let thread = &self.threads[number];
         let inode = thread.open_inode();
         let is_pinned = match thread.call {
             Call::SystemSync => true,
@@ -41,7 +41,7 @@ impl Xfs {
 
     /// Nothing went to the log, whose write would have emptied the drive's cache.
     pub(super) fn flushes(&mut self, number: u32) -> Next {
-        if !self.flushes {
+        if !self.io.flushes() {
             return Next::Stage(Stage::Over);
         }
         self.flush_for_thread(number);
@@ -53,28 +53,20 @@ impl Xfs {
         if self.files.is_clean() {
             return Next::Stage(Stage::Forces);
         }
-        self.files.all_are_due(self.now);
-        self.waits.all.push(number);
+        self.files.all_are_due(self.machine.now());
+        self.files.wait_for_all(number);
         self.wake_flushers(cpu);
         Next::Sleep(Stage::SyncsAll, Site::FileWrites)
     }
 
     /// Its pages are on the drive; a file that was unlinked meanwhile goes now.
     pub(super) fn file_is_written(&mut self, inode: u64) {
-        if let Some(file) = self.files.flushed(inode, self.now) {
+        if let Some(file) = self.files.flushed(inode, self.machine.now()) {
             self.volume.free_file(inode, &file);
         }
-        let mut next = self.files.take_waiting(inode);
         let background = u64::from(self.volume.spec().writeback.background_blocks);
-        if !self
-            .files
-            .is_over(background + pages_beyond(background) / 2)
-        {
-            next.append(&mut self.waits.pages);
-        }
-        if self.files.is_clean() {
-            next.append(&mut self.waits.all);
-        }
+        let few = background + pages_beyond(background) / 2;
+        let next = self.files.take_waiting(inode, few);
         self.arm_writeback();
         for thread in next {
             self.go_on(thread, None);

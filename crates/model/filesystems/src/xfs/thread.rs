@@ -1,7 +1,7 @@
 //! A thread of a metadata load in XFS: what it has locked and taken, and where it is in its call.
 
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use workload::metadata::{SyncMethod, ThreadMeasured, ThreadSpec};
 
@@ -11,6 +11,15 @@ use crate::program::{Program, Switches};
 use events::SpecError;
 use events::smp::TaskNumber;
 use events::time::Time;
+
+/// A phase's threads.
+#[derive(Default)]
+pub(super) struct Threads {
+    began: Time,
+    threads: Vec<Thread>,
+    /// Those that still have something to do.
+    active: usize,
+}
 
 pub(super) struct Thread {
     program: Program,
@@ -93,6 +102,64 @@ pub(super) struct Transaction {
     pub(super) held: Held,
     /// Ends without having done anything.
     pub(super) fails: bool,
+}
+
+impl Threads {
+    /// A phase begins: its threads are to be added.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.began = now;
+        self.threads.clear();
+    }
+
+    pub(super) fn add(&mut self, thread: Thread) {
+        self.threads.push(thread);
+    }
+
+    /// All have something to do. How many there are.
+    pub(super) fn activate(&mut self) -> u32 {
+        self.active = self.threads.len();
+        self.active as u32
+    }
+
+    /// One has finished.
+    pub(super) fn finish_one(&mut self) {
+        self.active -= 1;
+    }
+
+    pub(super) fn are_active(&self) -> bool {
+        self.active > 0
+    }
+
+    pub(super) fn began(&self) -> Time {
+        self.began
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Thread> {
+        self.threads.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Thread> {
+        self.threads.iter_mut()
+    }
+
+    /// The phase is over.
+    pub(super) fn take(&mut self) -> Vec<Thread> {
+        std::mem::take(&mut self.threads)
+    }
+}
+
+impl Index<u32> for Threads {
+    type Output = Thread;
+
+    fn index(&self, number: u32) -> &Thread {
+        &self.threads[number as usize]
+    }
+}
+
+impl IndexMut<u32> for Threads {
+    fn index_mut(&mut self, number: u32) -> &mut Thread {
+        &mut self.threads[number as usize]
+    }
 }
 
 impl Thread {

@@ -13,16 +13,16 @@ use super::{Actor, Caller, Xfs};
 
 impl Xfs {
     pub(super) fn begun(&mut self, number: u32) -> Next {
-        let is_full = !matches!(self.threads[number as usize].call, Call::Unlink(_))
+        let is_full = !matches!(self.threads[number].call, Call::Unlink(_))
             && !self.volume.has_room(self.reserved_blocks());
         if is_full {
-            self.threads[number as usize].transaction.fails = true;
+            self.threads[number].transaction.fails = true;
             return Next::Stage(Stage::Over);
         }
         if let Some(waits) = self.reserve_log(number) {
             return waits;
         }
-        let thread = &self.threads[number as usize];
+        let thread = &self.threads[number];
         let subdirectory = match thread.call {
             Call::Create(place) | Call::Unlink(place) => place.subdirectory,
             _ => None,
@@ -31,7 +31,7 @@ impl Xfs {
             Some(_) => self.names[&(thread.path.clone(), subdirectory)],
             None => thread.directory,
         };
-        self.threads[number as usize].transaction = Transaction {
+        self.threads[number].transaction = Transaction {
             directory,
             ..Transaction::default()
         };
@@ -47,7 +47,7 @@ impl Xfs {
     }
 
     pub(super) fn directory_locked(&mut self, number: u32, cpu: Option<u16>) -> Next {
-        let thread = &self.threads[number as usize];
+        let thread = &self.threads[number];
         if let Call::MakeDirectory { directory } = thread.call
             && self
                 .names
@@ -66,13 +66,13 @@ impl Xfs {
 
     /// Of the first group from that one on that can have an inode; of an unlink, of that one.
     pub(super) fn lock_inodes(&mut self, number: u32, from: u32) -> Next {
-        let unlinks = matches!(self.threads[number as usize].call, Call::Unlink(_));
+        let unlinks = matches!(self.threads[number].call, Call::Unlink(_));
         let found = if unlinks {
             Some(from)
         } else {
             self.volume.group_for_inode(from)
         };
-        let transaction = &mut self.threads[number as usize].transaction;
+        let transaction = &mut self.threads[number].transaction;
         transaction.attempt = 0;
         transaction.groups_tried += 1;
         let Some(group) = found.filter(|_| transaction.groups_tried <= self.volume.spec().ag_count)
@@ -92,11 +92,11 @@ impl Xfs {
     }
 
     pub(super) fn inodes_locked(&mut self, number: u32, cpu: Option<u16>) -> Next {
-        let thread = &mut self.threads[number as usize];
+        let thread = &mut self.threads[number];
         if thread.stage == Stage::Rolled {
             self.release_spaces(Caller::Thread(number), cpu);
         }
-        let thread = &mut self.threads[number as usize];
+        let thread = &mut self.threads[number];
         let call = thread.call;
         let transaction = &mut thread.transaction;
         let group = transaction.group.expect("locked");
@@ -132,7 +132,7 @@ impl Xfs {
     pub(super) fn answered(&mut self, number: u32) -> Next {
         self.sleeps(number, Site::Preempted);
         let spec = *self.volume.spec();
-        let transaction = &mut self.threads[number as usize].transaction;
+        let transaction = &mut self.threads[number].transaction;
         let answer = transaction.held.answer.take();
         if transaction.inode.is_none() {
             return match answer {
@@ -170,7 +170,7 @@ impl Xfs {
     /// The entry, with all the blocks that it takes (`xfs_dir_createname`); then the commit.
     pub(super) fn enters(&mut self, number: u32) -> Next {
         let spec = *self.volume.spec();
-        let thread = &mut self.threads[number as usize];
+        let thread = &mut self.threads[number];
         let hash = thread.hash();
         let name_bytes = thread.name_bytes();
         let transaction = &mut thread.transaction;
@@ -207,7 +207,7 @@ impl Xfs {
         match self.checkpoint_if_due() {
             None => Next::Work(Stage::Over, cycles),
             Some((checkpoint, writing)) => {
-                self.threads[number as usize].checkpoint = Some(checkpoint);
+                self.threads[number].checkpoint = Some(checkpoint);
                 Next::Work(Stage::Logs, cycles + writing)
             }
         }
@@ -215,7 +215,7 @@ impl Xfs {
 
     /// The blocks of the volume that the thread's transaction has changed.
     fn changed_by(&self, number: u32) -> Vec<u64> {
-        let thread = &self.threads[number as usize];
+        let thread = &self.threads[number];
         let transaction = &thread.transaction;
         let mut blocks = self
             .volume
@@ -234,7 +234,7 @@ impl Xfs {
 
     /// What the committed transaction has made has a name from now on.
     pub(super) fn finish_transaction(&mut self, number: u32) {
-        let thread = &mut self.threads[number as usize];
+        let thread = &mut self.threads[number];
         let Some(inode) = thread.transaction.inode else {
             return;
         };
@@ -252,7 +252,7 @@ impl Xfs {
 
     /// There is no room: what the transaction has taken goes back.
     pub(super) fn gives_up(&mut self, number: u32) -> Next {
-        let thread = &mut self.threads[number as usize];
+        let thread = &mut self.threads[number];
         let hash = thread.hash();
         let transaction = &mut thread.transaction;
         transaction.fails = true;

@@ -2,7 +2,7 @@
 
 use super::data::{Extent, File};
 use super::directory::Directory;
-use super::group::{Group, INODE_ROOT_BLOCK};
+use super::group::{BlockTarget, Group, INODE_ROOT_BLOCK};
 use super::spec::XfsSpec;
 use events::station::Violation;
 
@@ -33,14 +33,6 @@ pub(super) struct Request {
     pub(super) is_data: bool,
     /// Other groups will do, from the next one on (`XFS_ALLOCTYPE_START_BNO`).
     pub(super) elsewhere: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BlockTarget {
-    /// There or not at all (`XFS_ALLOCTYPE_THIS_BNO`).
-    Exactly(u32),
-    /// (`XFS_ALLOCTYPE_NEAR_BNO`).
-    Near(u32),
 }
 
 /// The shift of a group's number, which is the upper half of an inode's, as in XFS.
@@ -368,14 +360,15 @@ impl Volume {
         let held: u64 = self.groups.iter().map(Group::held).sum();
         let inodes: u64 = self.groups.iter().map(Group::inodes).sum();
         let free_inodes: u64 = self.groups.iter().map(Group::free_inodes).sum();
-        if self.data_blocks != of_files {
-            return Err(violated("blocks of files do not add up"));
-        }
-        if free + held + chunks + self.directory_blocks + of_files != self.blocks_at_first {
-            return Err(violated("blocks do not add up"));
-        }
-        if inodes - free_inodes != self.inodes_taken {
-            return Err(violated("inodes do not add up"));
+        let in_use = free + held + chunks + self.directory_blocks + of_files;
+        for (what, found, expected) in [
+            ("blocks of files", of_files, self.data_blocks),
+            ("blocks", in_use, self.blocks_at_first),
+            ("inodes", inodes - free_inodes, self.inodes_taken),
+        ] {
+            Violation::unless(found == expected, "allocation groups", || {
+                format!("{what} do not add up: {found} of {expected}")
+            })?;
         }
         Ok(())
     }
@@ -395,12 +388,5 @@ impl Volume {
         }
         let held: u64 = self.groups.iter().map(Group::held).sum();
         self.blocks_at_first = self.free() + held;
-    }
-}
-
-pub(super) fn violated(what: &str) -> Violation {
-    Violation {
-        station: "allocation groups".to_owned(),
-        what: what.to_owned(),
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use super::volume::Request;
+use crate::actor::Caller;
 use events::smp::TaskNumber;
 
 /// `I`: what a worker is to do.
@@ -28,6 +30,24 @@ pub(super) struct Worker<I> {
     pub(super) cpu: u16,
     pub(super) task: TaskNumber,
     pub(super) item: Option<I>,
+}
+
+/// What a worker is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    pub(super) caller: Caller,
+    pub(super) job: Job,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Job {
+    /// One call of the allocator. The group whose header is locked; None: none had room.
+    Call {
+        request: Request,
+        group: Option<u32>,
+    },
+    /// A flusher's mapping, with all its calls (`xfs_bmapi_allocate`).
+    Mapping,
 }
 
 impl<I: Copy> Workers<I> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::cache::flushers::{FLUSHER, JOURNAL};
+use crate::cache::device::{FLUSHER, JOURNAL};
 use crate::cache::spec::CacheSpec;
 use events::Component;
 use events::time::{MILLISECOND, SECOND, Time};
@@ -178,7 +178,10 @@ fn the_limit_goes_to_the_drives_by_what_they_write() {
         let mut bench = Bench::of(variant, Some(lately), [9_000, 1_000]);
         let limit = bench.cache.rules.foreground;
         bench.write_to_both(60);
-        let limits = [0, 1].map(|drive| bench.cache.device_limit(drive, limit));
+        let limits = [0, 1].map(|drive| {
+            let cache = &bench.cache;
+            cache.limits.of_drive(&cache.standing(), drive, limit)
+        });
         assert!(
             limits[0] * 100 > limit * 83,
             "{variant:?} {lately:?} {limits:?} of {limit}"
@@ -188,7 +191,7 @@ fn the_limit_goes_to_the_drives_by_what_they_write() {
             "{variant:?} {lately:?} {limits:?} of {limit}"
         );
         // So the slow drive has not filled the memory, and the fast one has always something to write.
-        let slow = bench.cache.devices[1].unwritten();
+        let slow = bench.cache.devices.unwritten(1);
         assert!(slow * 3 < limit, "{variant:?} {lately:?} {slow} of {limit}");
         let [fast, _] = bench.written;
         assert!(fast > 60 * 9_000 * 9 / 10, "{variant:?} {lately:?} {fast}");
@@ -235,10 +238,10 @@ fn who_waits_for_a_queue_goes_on_when_any_has_room() {
     assert!(bench.congested[0]);
     let at = bench.cache.next_event().unwrap();
     assert!(at > bench.now, "nobody has anything to do");
-    assert!(!bench.cache.flushers.paused.is_empty());
+    assert!(bench.cache.flushers.are_paused());
     bench.call(|cache, now| cache.congested(now, 1, Direction::Write, true));
     bench.call(|cache, now| cache.congested(now, 1, Direction::Write, false));
-    assert!(bench.cache.flushers.paused.is_empty());
+    assert!(!bench.cache.flushers.are_paused());
     assert_eq!(bench.cache.next_event(), Some(bench.now));
 }
 

@@ -1,34 +1,34 @@
-//! What flushers, throttled writers, syncs and commits are doing: the state that writeback goes through.
+//! Who writes back, and who is kept until that is done: flushers at work and paused, throttled writers.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::cache::FileId;
 use crate::cache::device::DeviceId;
-use crate::cache::pdflush::{Pdflush, Walk};
-use block_layer::KERNEL_TASKS;
+use crate::cache::pdflush_threads::Pdflush;
 use block_layer::TaskId;
+use events::station::Violation;
 use events::time::Time;
 
-/// The task on whose account background writeback is: bdflush, pdflush or the device's flusher.
-pub const FLUSHER: TaskId = KERNEL_TASKS;
-/// The task that writes back what has been dirty for too long: kupdate.
-pub const OLD_DATA_FLUSHER: TaskId = KERNEL_TASKS + 1;
-/// The task that commits the journal: kjournald.
-pub const JOURNAL: TaskId = KERNEL_TASKS + 2;
-
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Flushers {
-    pub(super) running: VecDeque<Flusher>,
+    running: VecDeque<Flusher>,
     /// Those that found nothing to write, until then or until the queue's congestion ends.
-    pub(super) paused: Vec<(Time, Flusher)>,
-    pub(super) waits: Vec<Wait>,
-    pub(super) throttled: BTreeSet<TaskId>,
-    pub(super) released: BTreeSet<TaskId>,
+    paused: Vec<(Time, Flusher)>,
+    throttled: BTreeSet<TaskId>,
+    released: BTreeSet<TaskId>,
     /// When kupdate looks for old data; None while nothing is dirty.
-    pub(super) look_at: Option<Time>,
+    look_at: Option<Time>,
     /// Whose last I/O has found no request: each sleeps by itself.
-    pub(super) blocked: BTreeSet<TaskId>,
-    pub(super) pdflush: Pdflush,
+    blocked: BTreeSet<TaskId>,
+    /// By drive: which of its flushers are at work.
+    of_drives: Vec<AtWork>,
+    pdflush: Pdflush,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct AtWork {
+    background: bool,
+    old_data: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,30 +59,49 @@ pub(super) enum Purpose {
     Commit,
 }
 
-/// Until no write with this number or a lower one is under way.
+/// How far a thread of pdflush is in its round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wait {
-    pub(super) until: u64,
-    pub(super) of: Whose,
-    pub(super) then: Then,
+pub(super) struct Walk {
+    /// Drives that it has not done with, from the first one on.
+    pub(super) drives: usize,
+    pub(super) found_congestion: bool,
 }
 
-/// Writes that are waited for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Whose {
-    File(FileId),
-    Device(DeviceId),
-    All,
+impl Walk {
+    pub(super) fn over(drives: usize) -> Walk {
+        Walk {
+            drives,
+            found_congestion: false,
+        }
+    }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
-    Release(TaskId),
-    Synced(TaskId),
-    Committed(DeviceId),
+impl Purpose {
+    /// Only what has been dirty since before then is written back.
+    pub(super) fn before(self) -> Option<Time> {
+        match self {
+            Purpose::OldData(before) => Some(before),
+            _ => None,
+        }
+    }
 }
 
 impl Flushers {
+    pub(super) fn new(devices: usize) -> Flushers {
+        Flushers {
+            running: VecDeque::new(),
+            paused: Vec::new(),
+            throttled: BTreeSet::new(),
+            released: BTreeSet::new(),
+            look_at: None,
+            blocked: BTreeSet::new(),
+            of_drives: vec![AtWork::default(); devices],
+            pdflush: Pdflush::default(),
+        }
+    }
+
+    // Flushers.
+
     pub(super) fn start(
         &mut self,
         purpose: Purpose,
@@ -90,11 +109,11 @@ impl Flushers {
         of: DeviceId,
         left: u64,
         turn: u64,
-    ) -> &mut Flusher {
+    ) {
         if purpose == Purpose::Throttled {
-            self.throttled.insert(task);
+            self.throttle(task);
         }
-        self.running.push_back(Flusher {
+        self.go_in_line(Flusher {
             purpose,
             task,
             of,
@@ -104,22 +123,43 @@ impl Flushers {
             has_waited: false,
             walk: None,
         });
-        self.running.back_mut().expect("just put there")
     }
 
-    /// None: the task is not kept. Else whether it may go now.
-    #[inline]
-    pub(super) fn was_throttled(&mut self, task: TaskId) -> Option<bool> {
-        if !self.released.is_empty() && self.released.remove(&task) {
-            return Some(true);
-        }
-        (!self.throttled.is_empty() && self.throttled.contains(&task)).then_some(false)
+    /// Whether none of that purpose is at work on the drive yet: one is from now on.
+    pub(super) fn begins(&mut self, purpose: Purpose, device: DeviceId) -> bool {
+        let is_at_work = self.at_work(purpose, device);
+        is_at_work.is_some_and(|is_at_work| !std::mem::replace(is_at_work, true))
     }
 
-    pub(super) fn something_is_dirty(&mut self, now: Time, interval: Time) {
-        if self.look_at.is_none() {
-            self.look_at = Some((now / interval + 1) * interval);
+    /// It has nothing more to do on its drive.
+    pub(super) fn ends(&mut self, purpose: Purpose, device: DeviceId) {
+        if let Some(is_at_work) = self.at_work(purpose, device) {
+            *is_at_work = false;
         }
+    }
+
+    fn at_work(&mut self, purpose: Purpose, device: DeviceId) -> Option<&mut bool> {
+        match purpose {
+            Purpose::Background => Some(&mut self.of_drives[device].background),
+            Purpose::OldData(_) => Some(&mut self.of_drives[device].old_data),
+            _ => None,
+        }
+    }
+
+    /// At its end.
+    pub(super) fn go_in_line(&mut self, flusher: Flusher) {
+        self.running.push_back(flusher);
+    }
+
+    /// The flusher whose step is next; None: all of them wait.
+    pub(super) fn pop_next(&mut self) -> Option<Flusher> {
+        let first = self.first_to_run()?;
+        self.running.remove(first)
+    }
+
+    fn first_to_run(&self) -> Option<usize> {
+        let mut running = self.running.iter();
+        running.position(|flusher| !self.blocked.contains(&flusher.task))
     }
 
     /// Until then, or until some queue has room.
@@ -137,8 +177,124 @@ impl Flushers {
             .extend(self.paused.drain(..).map(|(_, flusher)| flusher));
     }
 
+    /// Those whose pause is over.
+    pub(super) fn go_on_if_due(&mut self, now: Time) {
+        if !self.paused.is_empty() {
+            let due = self.paused.extract_if(.., |(at, _)| *at <= now);
+            self.running.extend(due.map(|(_, flusher)| flusher));
+        }
+    }
+
+    /// What the task writes back has found no request.
+    pub(super) fn block(&mut self, task: TaskId) {
+        self.blocked.insert(task);
+    }
+
+    /// It has one; whether it was blocked, and has no more to write.
+    pub(super) fn unblock(&mut self, task: TaskId) -> bool {
+        self.blocked.remove(&task) && self.running.iter().all(|flusher| flusher.task != task)
+    }
+
+    /// When a flusher has something to do.
+    pub(super) fn next_event(&self, now: Time) -> Option<Time> {
+        if self.first_to_run().is_some() {
+            return Some(now);
+        }
+        let paused = self.paused.iter().map(|&(at, _)| at);
+        paused.chain(self.look_at).min()
+    }
+
+    // Old data.
+
+    pub(super) fn something_is_dirty(&mut self, now: Time, interval: Time) {
+        if self.look_at.is_none() {
+            self.look_at = Some((now / interval + 1) * interval);
+        }
+    }
+
+    pub(super) fn looks_for_old_data(&self, now: Time) -> bool {
+        self.look_at.is_some_and(|at| at <= now)
+    }
+
+    pub(super) fn look_for_old_data_at(&mut self, at: Option<Time>) {
+        self.look_at = at;
+    }
+
+    // Writers.
+
+    /// The task is kept until it is released.
+    pub(super) fn throttle(&mut self, task: TaskId) {
+        self.throttled.insert(task);
+    }
+
+    pub(super) fn holds(&self, task: TaskId) -> bool {
+        self.throttled.contains(&task)
+    }
+
     pub(super) fn release(&mut self, task: TaskId) {
         self.throttled.remove(&task);
         self.released.insert(task);
+    }
+
+    /// None: the task is not kept. Else whether it may go now.
+    #[inline]
+    pub(super) fn was_throttled(&mut self, task: TaskId) -> Option<bool> {
+        if !self.released.is_empty() && self.released.remove(&task) {
+            return Some(true);
+        }
+        (!self.throttled.is_empty() && self.throttled.contains(&task)).then_some(false)
+    }
+
+    // pdflush.
+
+    /// `pdflush_operation`. False: there is no thread that could do it.
+    pub(super) fn start_pdflush(
+        &mut self,
+        now: Time,
+        purpose: Purpose,
+        walk: Walk,
+        turn: u64,
+    ) -> bool {
+        let Some(task) = self.pdflush.take(now) else {
+            return false;
+        };
+        self.start(purpose, task, 0, u64::MAX, turn);
+        let flusher = self.running.back_mut().expect("just put there");
+        flusher.walk = Some(walk);
+        true
+    }
+
+    pub(super) fn end_pdflush(&mut self, now: Time, task: TaskId) {
+        self.pdflush.finished(now, task);
+    }
+
+    /// Whether a thread writes something of the drive now (`writeback_in_progress`).
+    pub(super) fn has_pdflush(&self, device: DeviceId) -> bool {
+        let is_there = |flusher: &Flusher| flusher.of == device && flusher.inode.is_some();
+        self.pdflush_at_work().any(is_there)
+    }
+
+    pub(super) fn has_pdflush_for_old_data(&self) -> bool {
+        self.pdflush_at_work()
+            .any(|flusher| flusher.purpose != Purpose::Background)
+    }
+
+    fn pdflush_at_work(&self) -> impl Iterator<Item = &Flusher> {
+        let paused = self.paused.iter().map(|(_, flusher)| flusher);
+        let all = self.running.iter().chain(paused);
+        all.filter(|flusher| flusher.walk.is_some())
+    }
+
+    #[cfg(test)]
+    pub(super) fn are_paused(&self) -> bool {
+        !self.paused.is_empty()
+    }
+
+    /// Nobody is kept and free.
+    pub(super) fn check(&self) -> Result<(), Violation> {
+        let both = self.throttled.intersection(&self.released).next();
+        Violation::unless(both.is_none(), "flushers", || {
+            format!("task {both:?} is kept and may go")
+        })
     }
 }

@@ -3,141 +3,276 @@
 //! Source: `mm/page-writeback.c` of 2.6.24 (`get_dirty_limits`, `clip_bdi_dirty_limit`, `task_dirty_limit`,
 //! `balance_dirty_pages`) and of 3.4 (`bdi_dirty_limit`, `bdi_position_ratio`).
 
-use crate::cache::device::DeviceId;
-use crate::cache::dirty_rate::Level;
-use crate::cache::flushers::Purpose;
-use crate::cache::page_cache::PageCache;
-use crate::cache::spec::CacheVariant;
-use crate::cache::{FileId, Outcome};
-use block_layer::TaskId;
+use std::collections::{BTreeMap, BTreeSet};
 
-impl PageCache {
-    /// Looks at the thresholds now and then, each CPU for itself (`balance_dirty_pages_ratelimited`); may keep the writer.
-    /// Writers that dirty pages in turn on CPUs of their own are thus made to wait together, and go on together.
-    pub(super) fn balance(&mut self, task: TaskId, file: FileId) -> Outcome {
-        let device = self.device_of(file);
-        if self.devices[device].rate.is_some() {
-            return self.hold_to_rate(task, device);
+use crate::cache::device::{DeviceId, Devices};
+use crate::cache::dirty_rate::{DirtyRate, Level};
+use crate::cache::pages::Pages;
+use crate::cache::proportions::{Proportions, Share};
+use crate::cache::spec::{CacheVariant, Rules};
+use block_layer::TaskId;
+use events::time::Time;
+
+/// What has been dirtied and written lately by whom, and which writers sleep because of it.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    /// Who calls runs there.
+    cpu: u16,
+    /// Pages dirtied since the last look at the thresholds, by CPU.
+    dirtied: Vec<u64>,
+    of_drives: Vec<OfDrive>,
+    /// Pages that were written; None: drives have no limits of their own.
+    written: Option<Proportions>,
+    /// Pages that were dirtied, of all and by task, until writers are held to a rate.
+    dirtiers: Option<Proportions>,
+    dirtied_by: BTreeMap<TaskId, Share>,
+    /// Writers that are held to a rate, by when they go on.
+    sleeping: BTreeSet<(Time, TaskId, DeviceId)>,
+}
+
+#[derive(Clone, Debug)]
+struct OfDrive {
+    /// Of all pages that were written lately.
+    written: Share,
+    /// More was dirty than its limit, or than that of all (of the first drive), when a writer looked last.
+    exceeded: bool,
+    /// Of kernels whose writers do not write back themselves.
+    rate: Option<DirtyRate>,
+}
+
+/// What the limits are judged by.
+#[derive(Clone, Copy)]
+pub(super) struct Standing<'a> {
+    pub(super) now: Time,
+    pub(super) rules: &'a Rules,
+    pub(super) pages: &'a Pages,
+    pub(super) devices: &'a Devices,
+}
+
+/// What a writer has to do that looks at the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    GoesOn,
+    /// It writes back until less is dirty.
+    WritesBack,
+    Sleeps,
+}
+
+impl Standing<'_> {
+    /// Dirty or being written, in all.
+    fn unwritten(&self) -> u64 {
+        self.pages.dirty() + self.pages.writing()
+    }
+}
+
+impl Limits {
+    /// With so many drives, which have all written as much until now.
+    pub(super) fn new(rules: &Rules, drives: usize) -> Limits {
+        let of_limit = |lately| Proportions::new(lately, rules.foreground);
+        let has_rate = rules.variant == CacheVariant::Linux3_2;
+        let written = rules.lately.map(of_limit);
+        let of_drive = OfDrive {
+            written: written.map_or(Share::default(), |all| all.equal(drives as u64)),
+            exceeded: false,
+            rate: has_rate.then(DirtyRate::new),
+        };
+        Limits {
+            cpu: 0,
+            dirtied: vec![0],
+            of_drives: vec![of_drive; drives],
+            written,
+            dirtiers: rules.lately.filter(|_| !has_rate).map(of_limit),
+            dirtied_by: BTreeMap::new(),
+            sleeping: BTreeSet::new(),
         }
-        let rules = &self.rules;
-        // Without limits of their own, drives share the mark too.
-        let marked = self.written.map_or(0, |_| device);
-        let limit = if self.devices[marked].exceeded {
-            rules.ratelimit_exceeded
-        } else {
-            rules.ratelimit
+    }
+
+    /// The CPU that the next calls come from.
+    pub(super) fn on_cpu(&mut self, cpu: u16) {
+        self.cpu = cpu;
+        if self.dirtied.len() <= usize::from(cpu) {
+            self.dirtied.resize(usize::from(cpu) + 1, 0);
+        }
+    }
+
+    /// Who calls has dirtied a page.
+    #[inline]
+    pub(super) fn count_dirtied(&mut self) {
+        self.dirtied[usize::from(self.cpu)] += 1;
+    }
+
+    /// The task has dirtied so many pages (`task_dirty_inc`).
+    pub(super) fn count_dirtier(&mut self, now: Time, task: TaskId, pages: u64) {
+        if let Some(dirtiers) = &mut self.dirtiers
+            && pages > 0
+        {
+            let share = self.dirtied_by.entry(task).or_default();
+            dirtiers.count(now, share, pages);
+        }
+    }
+
+    pub(super) fn count_written(&mut self, now: Time, device: DeviceId, pages: u64) {
+        let of = &mut self.of_drives[device];
+        if let Some(rate) = &mut of.rate {
+            rate.written(pages);
+        }
+        if let Some(written) = &mut self.written {
+            written.count(now, &mut of.written, pages);
+        }
+    }
+
+    /// Who calls looks at the thresholds now and then, each CPU for itself (`balance_dirty_pages_ratelimited`): how many
+    /// pages it has dirtied, if it does. Writers that dirty pages in turn on CPUs of their own are thus made to wait
+    /// together, and go on together.
+    pub(super) fn looks(&mut self, rules: &Rules, device: DeviceId) -> Option<u64> {
+        let least = match (
+            &self.of_drives[device].rate,
+            self.of_drives[self.marked(device)].exceeded,
+        ) {
+            (Some(_), _) => 0,
+            (None, true) => rules.ratelimit_exceeded,
+            (None, false) => rules.ratelimit,
         };
         let dirtied = &mut self.dirtied[usize::from(self.cpu)];
-        if *dirtied < limit {
-            return Outcome::Done;
-        }
-        *dirtied = 0;
+        (*dirtied >= least).then(|| std::mem::take(dirtied))
+    }
+
+    /// Without limits of their own, drives share the mark too.
+    fn marked(&self, device: DeviceId) -> DeviceId {
+        self.written.map_or(0, |_| device)
+    }
+
+    /// Whether who looks starts background writeback on the drive.
+    pub(super) fn starts_background(&self, at: &Standing, device: DeviceId) -> bool {
         // 2.4 counts what nobody writes yet.
-        let dirty = match rules.variant {
-            CacheVariant::Linux2_4 => self.pages.waiting(),
-            _ => self.pages.dirty(),
+        let dirty = match at.rules.variant {
+            CacheVariant::Linux2_4 => at.pages.waiting(),
+            _ => at.pages.dirty(),
         };
-        if dirty > rules.background {
-            self.start_background(device);
-        }
-        let must_wait = self.must_wait(task, device);
-        self.devices[marked].exceeded = must_wait;
-        if !must_wait {
-            return Outcome::Done;
-        }
-        let writes = self.rules.throttled_writes;
-        self.flushers
-            .start(Purpose::Throttled, task, device, writes, writes);
-        Outcome::Wait
+        // Also, while anybody may be held to a rate, for a drive that has more than its part of the threshold.
+        let is_due = || {
+            let level = self.level(at, device);
+            level.dirty > level.free_run() && self.has_more_than_its_part(at, device)
+        };
+        dirty > at.rules.background || self.of_drives[device].rate.is_some() && is_due()
+    }
+
+    /// What the task has to do that has dirtied so many pages. From 3.2 on (`balance_dirty_pages` of 3.2) it sleeps for as
+    /// long as its pages take at the rate that it may have.
+    pub(super) fn judge(
+        &mut self,
+        at: &Standing,
+        device: DeviceId,
+        task: TaskId,
+        pages: u64,
+    ) -> Verdict {
+        let level = self.level(at, device);
+        let Some(rate) = &mut self.of_drives[device].rate else {
+            let must_wait = self.must_wait(at, device, task);
+            let marked = self.marked(device);
+            self.of_drives[marked].exceeded = must_wait;
+            return match must_wait {
+                true => Verdict::WritesBack,
+                false => Verdict::GoesOn,
+            };
+        };
+        let Some(pause_ns) = rate.holds(at.now, task, pages, level) else {
+            return Verdict::GoesOn;
+        };
+        self.sleeping.insert((at.now + pause_ns, task, device));
+        Verdict::Sleeps
     }
 
     /// Whether so much is dirty that who writes to the drive has to wait (`balance_dirty_pages`). Where drives have limits
     /// of their own, only if all together are beyond the middle of both thresholds.
-    pub(super) fn must_wait(&self, task: TaskId, device: DeviceId) -> bool {
-        let all = self.pages.dirty() + self.pages.writing();
-        match (&self.written, self.rules.variant) {
-            (_, CacheVariant::Linux2_4) => self.pages.waiting() > self.rules.foreground,
-            (None, _) => all > self.rules.foreground,
+    pub(super) fn must_wait(&self, at: &Standing, device: DeviceId, task: TaskId) -> bool {
+        match (&self.written, at.rules.variant) {
+            (_, CacheVariant::Linux2_4) => at.pages.waiting() > at.rules.foreground,
+            (None, _) => at.unwritten() > at.rules.foreground,
             (Some(_), _) => {
-                let own = self.devices[device].unwritten();
-                own > self.task_limit(task, device)
-                    && all >= (self.rules.background + self.rules.foreground) / 2
+                at.devices.unwritten(device) > self.task_limit(at, device, task)
+                    && at.unwritten() >= (at.rules.background + at.rules.foreground) / 2
             }
         }
     }
 
+    /// Too little of the drive is waiting to be written for a throttled writer to do it.
+    pub(super) fn only_waits(&self, at: &Standing, device: DeviceId, task: TaskId) -> bool {
+        at.rules.writes_back_only_beyond_limit
+            && at.devices.dirty(device) <= self.task_limit(at, device, task)
+    }
+
     /// The drive's share of the limit (`bdi_dirty_limit`).
-    pub(super) fn device_limit(&self, device: DeviceId, of: u64) -> u64 {
+    pub(super) fn of_drive(&self, at: &Standing, device: DeviceId, of: u64) -> u64 {
         match &self.written {
             None => of,
-            Some(written) => written.part(self.now, self.devices[device].written, of),
+            Some(written) => written.part(at.now, self.of_drives[device].written, of),
         }
     }
 
     /// The drive's limit for one task (`task_dirty_limit`): no more than is left, and less by up to an eighth the more of
     /// all it has dirtied lately.
-    pub(super) fn task_limit(&self, task: TaskId, device: DeviceId) -> u64 {
-        let all = self.pages.dirty() + self.pages.writing();
-        let left = self.rules.foreground.saturating_sub(all);
+    fn task_limit(&self, at: &Standing, device: DeviceId, task: TaskId) -> u64 {
+        let left = at.rules.foreground.saturating_sub(at.unwritten());
         let limit = self
-            .device_limit(device, self.rules.foreground)
-            .min(left + self.devices[device].unwritten());
+            .of_drive(at, device, at.rules.foreground)
+            .min(left + at.devices.unwritten(device));
         let dirtied = self.dirtied_by.get(&task).copied().unwrap_or_default();
         let less = self
             .dirtiers
-            .map_or(0, |all| all.part(self.now, dirtied, limit / 8));
+            .map_or(0, |all| all.part(at.now, dirtied, limit / 8));
         limit - less
     }
 
-    /// The task has dirtied so many pages (`task_dirty_inc`).
-    pub(super) fn count_dirtier(&mut self, task: TaskId, pages: u64) {
-        if let Some(dirtiers) = &mut self.dirtiers
-            && pages > 0
-        {
-            let share = self.dirtied_by.entry(task).or_default();
-            dirtiers.count(self.now, share, pages);
-        }
-    }
-
     /// Where dirty pages stand: those that are being written count.
-    pub(super) fn level(&self, device: DeviceId) -> Level {
+    fn level(&self, at: &Standing, device: DeviceId) -> Level {
         Level {
-            dirty: self.pages.dirty() + self.pages.writing(),
-            background: self.rules.background,
-            limit: self.rules.foreground,
-            of_device: self.devices[device].unwritten(),
-            device_limit: self.device_limit(device, self.rules.foreground),
+            dirty: at.unwritten(),
+            background: at.rules.background,
+            limit: at.rules.foreground,
+            of_device: at.devices.unwritten(device),
+            device_limit: self.of_drive(at, device, at.rules.foreground),
         }
-    }
-
-    /// From 3.2 on (`balance_dirty_pages` of 3.2): the writer sleeps for as long as its pages take at the rate that it may
-    /// have.
-    fn hold_to_rate(&mut self, task: TaskId, device: DeviceId) -> Outcome {
-        let pages = std::mem::take(&mut self.dirtied[usize::from(self.cpu)]);
-        let (now, level) = (self.now, self.level(device));
-        // Also, while anybody may be held, for a drive that has more than its part of the threshold.
-        let is_due = level.dirty > level.free_run() && self.has_more_than_its_part(device);
-        if self.pages.dirty() > self.rules.background || is_due {
-            self.start_background(device);
-        }
-        let rate = self.devices[device].rate.as_mut().expect("seen before");
-        let Some(pause_ns) = rate.holds(now, task, pages, level) else {
-            return Outcome::Done;
-        };
-        self.sleeping.insert((now + pause_ns, task, device));
-        self.flushers.throttled.insert(task);
-        Outcome::Wait
     }
 
     /// Background writeback goes on: from 3.2 on also while the drive has more than its part of the threshold.
-    pub(super) fn goes_on(&self, device: DeviceId) -> bool {
-        let stop = self.rules.background_stop.max(1);
-        let is_held = self.rules.variant == CacheVariant::Linux3_2;
-        self.pages.waiting() >= stop || is_held && self.has_more_than_its_part(device)
+    pub(super) fn goes_on(&self, at: &Standing, device: DeviceId) -> bool {
+        let stop = at.rules.background_stop.max(1);
+        let is_held = at.rules.variant == CacheVariant::Linux3_2;
+        at.pages.waiting() >= stop || is_held && self.has_more_than_its_part(at, device)
     }
 
     /// Of what starts background writeback (`over_bground_thresh`).
-    fn has_more_than_its_part(&self, device: DeviceId) -> bool {
-        self.devices[device].dirty > self.device_limit(device, self.rules.background)
+    fn has_more_than_its_part(&self, at: &Standing, device: DeviceId) -> bool {
+        at.devices.dirty(device) > self.of_drive(at, device, at.rules.background)
+    }
+
+    /// What a flusher writes of an inode before the next has its turn.
+    pub(super) fn turn(&self, rules: &Rules, device: DeviceId) -> u64 {
+        match &self.of_drives[device].rate {
+            Some(rate) => rate.chunk_pages(rules.foreground),
+            None => rules.turn,
+        }
+    }
+
+    /// When the first sleeper's time is over.
+    pub(super) fn next_event(&self) -> Option<Time> {
+        self.sleeping.first().map(|&(at, ..)| at)
+    }
+
+    /// A sleeper whose time is over. While the limit is exceeded, each sleeps on.
+    pub(super) fn pop_rested(&mut self, at: &Standing) -> Option<TaskId> {
+        while self.next_event().is_some_and(|until| until <= at.now) {
+            let (_, task, device) = self.sleeping.pop_first()?;
+            let level = self.level(at, device);
+            if level.dirty < level.limit {
+                return Some(task);
+            }
+            if let Some(rate) = &mut self.of_drives[device].rate {
+                let pause_ns = rate.holds_on(at.now, level);
+                self.sleeping.insert((at.now + pause_ns, task, device));
+            }
+        }
+        None
     }
 }

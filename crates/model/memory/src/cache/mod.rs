@@ -3,6 +3,7 @@
 //! It knows files and pages, not sectors: what it wants done leaves as `Io`, and whoever maps files to devices reports
 //! when that is done.
 
+mod backlog;
 mod commit;
 mod device;
 mod dirty_order;
@@ -20,15 +21,18 @@ mod page_cache;
 mod pages;
 mod part;
 mod pdflush;
+mod pdflush_threads;
 mod proportions;
 mod read;
 mod read_ahead;
+mod readers;
 mod spec;
 mod sync;
 mod syncs;
 #[cfg(test)]
 mod tests;
 mod write;
+mod writes;
 
 use block_layer::{Direction, TaskId};
 pub use device::journal_task;

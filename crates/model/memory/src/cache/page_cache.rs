@@ -1,75 +1,44 @@
 //! The cache as a whole: what is under way, and what its completion leads to.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::cache::device::{Device, DeviceId};
+use crate::cache::backlog::Backlog;
+use crate::cache::device::{Devices, FLUSHER, JOURNAL, OLD_DATA_FLUSHER, journal_task, task_of};
 use crate::cache::flushers::Flushers;
 use crate::cache::inode_lock::InodeLocks;
+use crate::cache::journal::Journals;
+use crate::cache::limits::{Limits, Standing};
 use crate::cache::pages::Pages;
-use crate::cache::proportions::{Proportions, Share};
-use crate::cache::read::Resumed;
-use crate::cache::read_ahead::Stream;
+use crate::cache::pdflush_threads::THREADS_MAX;
+use crate::cache::readers::Readers;
 use crate::cache::spec::{CacheSpec, CacheVariant, Rules};
 use crate::cache::syncs::Syncs;
-use crate::cache::{Effect, FileId, Io, PAGE_BYTES, dirty_order::DirtyOrder};
+use crate::cache::writes::{Then, Writes};
+use crate::cache::{Effect, FileId, FsyncHolds, Io, PAGE_BYTES};
 use block_layer::{Direction, TaskId};
 use events::slab::Slab;
 use events::station::Violation;
 use events::time::Time;
 use events::{Component, SpecError};
 
-/// A page cache of some kernel. Offsets and lengths are in bytes. `read`, `write`, `fsync` and `direct` are in files of
-/// their own.
+/// A page cache of some kernel: what a call, a completion or a flusher's step means for each of its owners. Offsets and
+/// lengths are in bytes. `read`, `write`, `sync` and the steps are in files of their own.
 #[derive(Clone, Debug)]
 pub struct PageCache {
     pub(super) rules: Rules,
     /// When it was last called.
     pub(super) now: Time,
     pub(super) pages: Pages,
-    pub(super) files: Vec<File>,
-    pub(super) streams: BTreeMap<(TaskId, FileId), Stream>,
-    /// Readers in a call that sleep or copy, and where they go on.
-    pub(super) resume: BTreeMap<TaskId, Resumed>,
-    /// I/O that a call holds back.
-    pub(super) plugged: BTreeMap<TaskId, Vec<Effect>>,
-    /// Who waits for which page.
-    pub(super) readers: BTreeSet<(FileId, u64, TaskId)>,
-    /// Dirty pages of all files in the order of dirtying; only 2.4 has it.
-    pub(super) order: DirtyOrder,
-    /// Who calls runs there.
-    pub(super) cpu: u16,
-    /// Pages dirtied since the last look at the thresholds, by CPU.
-    pub(super) dirtied: Vec<u64>,
+    pub(super) readers: Readers,
+    pub(super) devices: Devices,
+    pub(super) limits: Limits,
+    pub(super) backlog: Backlog,
+    pub(super) journals: Journals,
     pub(super) flushers: Flushers,
-    /// By drive.
-    pub(super) devices: Vec<Device>,
-    /// Pages that were written; None: drives have no limits of their own.
-    pub(super) written: Option<Proportions>,
-    /// Pages that were dirtied, of all and by task, until writers are held to a rate.
-    pub(super) dirtiers: Option<Proportions>,
-    pub(super) dirtied_by: BTreeMap<TaskId, Share>,
-    /// Writers that are held to a rate, by when they go on.
-    pub(super) sleeping: BTreeSet<(Time, TaskId, DeviceId)>,
+    pub(super) writes: Writes,
     pub(super) syncs: Syncs,
     pub(super) inode_locks: InodeLocks,
     pub(super) effects: Vec<Effect>,
     under_way: Slab<UnderWay>,
-    pub(super) last_write: u64,
     again: Vec<u64>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct File {
-    pub(super) device: DeviceId,
-    pub(super) pages: u64,
-    /// In the order of dirtying; of 2.5 to 2.6.5.
-    pub(super) order: DirtyOrder,
-    /// Where writeback in the order of the file goes on.
-    pub(super) cursor: u64,
-    /// In the line of inodes to be written, or with a flusher.
-    pub(super) queued: bool,
-    pub(super) dirtied_at: Time,
-    pub(super) writes: BTreeSet<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,11 +55,9 @@ impl Component for PageCache {
 
     /// When a flusher, a writer that is held to a rate, or a journal's commit is due.
     fn next_event(&self) -> Option<Time> {
-        let sleeper = self.sleeping.first().map(|&(at, ..)| at);
-        [self.next_flush(), self.next_commit(), sleeper]
-            .into_iter()
-            .flatten()
-            .min()
+        let flush = self.flushers.next_event(self.now);
+        let owners = [flush, self.journals.next_event(), self.limits.next_event()];
+        owners.into_iter().flatten().min()
     }
 
     /// Commits what is due, releases whose time is over, and one flusher does one step.
@@ -105,41 +72,28 @@ impl Component for PageCache {
         into.append(&mut self.effects);
     }
 
-    /// Pages that are dirty, and those that are being read or written, are those of the drives and of the I/O under way.
+    /// What is being read or written is under way, and each owner's own account adds up.
     fn check(&self, _now: Time) -> Result<(), Violation> {
-        let of_drives = |count: fn(&Device) -> u64| self.devices.iter().map(count).sum::<u64>();
         let of_io = |writes: bool| {
-            let own = self.under_way.iter().map(|(_, io)| io);
-            let own = own.filter(move |io| io.write.is_some() == writes);
-            own.map(|io| io.pages).sum::<u64>()
+            let io = self.under_way.iter().map(|(_, io)| io);
+            let io = io.filter(move |io| io.write.is_some() == writes);
+            io.map(|io| io.pages).sum::<u64>()
         };
-        let reading = self.pages.not_clean() - self.pages.unwritten();
-        for (what, pages, others) in [
-            (
-                "dirty on drives",
-                self.pages.dirty(),
-                of_drives(|one| one.dirty),
-            ),
-            (
-                "written by drives",
-                self.pages.writing(),
-                of_drives(|one| one.writing),
-            ),
-            (
-                "written by I/O under way",
-                self.pages.writing(),
-                of_io(true),
-            ),
-            ("read by I/O under way", reading, of_io(false)),
-        ] {
-            if pages != others {
-                return Err(Violation {
-                    station: "page cache".to_owned(),
-                    what: format!("{others} pages are {what}, {pages} in memory"),
-                });
-            }
-        }
-        Ok(())
+        let under_way = (of_io(false), of_io(true));
+        let in_memory = (self.pages.reading(), self.pages.writing());
+        Violation::unless(under_way == in_memory, "page cache", || {
+            format!(
+                "{under_way:?} pages are read and written by I/O under way, {in_memory:?} in memory"
+            )
+        })?;
+        self.pages.check()?;
+        self.readers.check(&self.pages)?;
+        self.devices.check(&self.pages)?;
+        self.backlog.check()?;
+        self.journals.check()?;
+        self.flushers.check()?;
+        self.writes.check()?;
+        self.inode_locks.check()
     }
 }
 
@@ -147,48 +101,80 @@ impl PageCache {
     /// An empty cache. The error names the key of the specification that is wrong.
     pub fn new(spec: &CacheSpec) -> Result<PageCache, SpecError> {
         spec.check()?;
-        let rules = spec.rules();
-        let of_limit = |lately| Proportions::new(lately, rules.foreground);
-        let has_dirtiers = rules.variant != CacheVariant::Linux3_2;
-        let cache = PageCache {
+        Ok(PageCache::of(spec.rules(), 1))
+    }
+
+    /// For a machine with so many drives, which have all written as much until now. In 2.4 they count as one: one list of
+    /// buffers, one limit, one flusher.
+    pub fn with_drives(self, drives: usize) -> PageCache {
+        PageCache::of(self.rules, drives)
+    }
+
+    fn of(rules: Rules, drives: usize) -> PageCache {
+        let devices = match rules.variant {
+            CacheVariant::Linux2_4 => 1,
+            _ => drives.max(1),
+        };
+        PageCache {
             rules,
             now: 0,
             pages: Pages::new(rules.memory),
-            files: Vec::new(),
-            streams: BTreeMap::new(),
-            resume: BTreeMap::new(),
-            plugged: BTreeMap::new(),
-            readers: BTreeSet::new(),
-            order: DirtyOrder::default(),
-            cpu: 0,
-            dirtied: vec![0],
-            flushers: Flushers::default(),
-            devices: Vec::new(),
-            written: rules.lately.map(of_limit),
-            dirtiers: rules.lately.filter(|_| has_dirtiers).map(of_limit),
-            dirtied_by: BTreeMap::new(),
-            sleeping: BTreeSet::new(),
+            readers: Readers::default(),
+            devices: Devices::new(devices),
+            limits: Limits::new(&rules, devices),
+            backlog: Backlog::new(rules.variant, devices),
+            journals: Journals::new(rules.commit_interval, devices),
+            flushers: Flushers::new(devices),
+            writes: Writes::new(devices),
             syncs: Syncs::default(),
             inode_locks: InodeLocks::default(),
             effects: Vec::new(),
             under_way: Slab::new(),
-            last_write: 0,
             again: Vec::new(),
+        }
+    }
+
+    /// On which of the drives the file is; the first, unless said.
+    pub fn place(&mut self, file: FileId, drive: usize) {
+        self.backlog.place(file, self.devices.counted(drive));
+    }
+
+    /// Who commits the drive's journal.
+    pub fn journal_task(&self, drive: usize) -> TaskId {
+        journal_task(self.devices.counted(drive))
+    }
+
+    /// Of the tasks that write back.
+    pub fn task_names(&self) -> impl Iterator<Item = (TaskId, String)> {
+        let devices = self.devices.count();
+        let (flushers, old_data_flushers) = match self.rules.variant.has_pdflush() {
+            true => (THREADS_MAX, 0),
+            false => (devices, devices),
         };
-        Ok(cache.with_drives(1))
+        let names = [
+            (FLUSHER, "flusher", flushers),
+            (OLD_DATA_FLUSHER, "old_flusher", old_data_flushers),
+            (JOURNAL, "journal", devices),
+        ];
+        names.into_iter().flat_map(|(task, name, count)| {
+            (0..count).map(move |number| (task_of(task, number), name.to_owned()))
+        })
+    }
+
+    /// What an fsync of files on the drive holds.
+    pub fn set_fsync_holds(&mut self, drive: usize, holds: FsyncHolds) {
+        let device = self.devices.counted(drive);
+        self.inode_locks.set_holds(device, holds);
     }
 
     /// The CPU that the next calls come from: thresholds are looked at by CPU.
     pub fn on_cpu(&mut self, cpu: u16) {
-        self.cpu = cpu;
-        if self.dirtied.len() <= usize::from(cpu) {
-            self.dirtied.resize(usize::from(cpu) + 1, 0);
-        }
+        self.limits.on_cpu(cpu);
     }
 
     /// How long the file is before anything is written to it: read-ahead ends there. Unknown: with what is asked for.
     pub fn set_size(&mut self, file: FileId, bytes: u64) {
-        self.file(file).pages = bytes.div_ceil(PAGE_BYTES);
+        self.backlog.set_size(file, bytes.div_ceil(PAGE_BYTES));
     }
 
     /// What an `Io` of that tag asked for is done.
@@ -218,8 +204,8 @@ impl PageCache {
     /// That drive's queue has become congested in that direction, or is so no more.
     pub fn congested(&mut self, now: Time, drive: usize, direction: Direction, is: bool) {
         self.now = now;
-        let device = self.counted(drive);
-        self.devices[device].congested[direction as usize] = is;
+        let device = self.devices.counted(drive);
+        self.devices.set_congested(device, direction, is);
         if direction == Direction::Write && !is {
             self.flushers.go_on();
         }
@@ -233,23 +219,20 @@ impl PageCache {
 
     /// What the task writes back has found no request: it goes on when there is one.
     pub fn blocked(&mut self, task: TaskId) {
-        self.flushers.blocked.insert(task);
+        self.flushers.block(task);
     }
 
     /// All that it had submitted is in the queue. Who has no more to write sleeps from now on, and lets the queue run first.
     pub fn unblocked(&mut self, now: Time, task: TaskId) {
         self.now = now;
-        if self.flushers.blocked.remove(&task) {
-            let mut running = self.flushers.running.iter();
-            if !running.any(|flusher| flusher.task == task) {
-                self.effects.push(Effect::Unplug);
-            }
+        if self.flushers.unblock(task) {
+            self.effects.push(Effect::Unplug);
         }
     }
 
     /// Whether the task is kept because too much is dirty.
     pub fn holds(&self, task: TaskId) -> bool {
-        self.flushers.throttled.contains(&task)
+        self.flushers.holds(task)
     }
 
     /// Pages in memory that the device does not have.
@@ -263,35 +246,40 @@ impl PageCache {
         self.effects.push(Effect::Wake(task));
     }
 
-    /// Those whose time is over. While the limit is exceeded, each sleeps on.
     fn release_sleepers(&mut self) {
-        while let Some(&(at, task, device)) = self.sleeping.first()
-            && at <= self.now
-        {
-            self.sleeping.pop_first();
-            let level = self.level(device);
-            if level.dirty < level.limit {
-                self.release(task);
-            } else if let Some(rate) = &mut self.devices[device].rate {
-                let pause_ns = rate.holds_on(self.now, level);
-                self.sleeping.insert((self.now + pause_ns, task, device));
+        while let Some(task) = {
+            let (pages, devices) = (&self.pages, &self.devices);
+            let (now, rules) = (self.now, &self.rules);
+            self.limits.pop_rested(&Standing {
+                now,
+                rules,
+                pages,
+                devices,
+            })
+        } {
+            self.release(task);
+        }
+    }
+
+    /// What the limits are judged by.
+    pub(super) fn standing(&self) -> Standing<'_> {
+        Standing {
+            now: self.now,
+            rules: &self.rules,
+            pages: &self.pages,
+            devices: &self.devices,
+        }
+    }
+
+    /// What has waited for writes that are no longer under way goes on.
+    pub(super) fn end_waits(&mut self) {
+        while let Some(then) = self.writes.pop_over() {
+            match then {
+                Then::Release(task) => self.release(task),
+                Then::Synced(task) => self.file_is_written(task),
+                Then::Committed(device) => self.committed(device),
             }
         }
-    }
-
-    /// What a flusher writes of an inode before the next has its turn.
-    pub(super) fn turn(&self, device: DeviceId) -> u64 {
-        match &self.devices[device].rate {
-            Some(rate) => rate.chunk_pages(self.rules.foreground),
-            None => self.rules.turn,
-        }
-    }
-
-    pub(super) fn file(&mut self, file: FileId) -> &mut File {
-        if self.files.len() <= file as usize {
-            self.files.resize_with(file as usize + 1, File::default);
-        }
-        &mut self.files[file as usize]
     }
 
     pub(super) fn submit_read(
@@ -329,16 +317,10 @@ impl PageCache {
         pages: u64,
         sync: bool,
     ) {
+        let device = self.backlog.device_of(file);
         self.pages.start_writing(file, page, pages);
-        self.last_write += 1;
-        let number = self.last_write;
-        let of = self.file(file);
-        of.writes.insert(number);
-        let device = of.device;
-        let device = &mut self.devices[device];
-        device.writes.insert(number);
-        device.dirty -= pages;
-        device.writing += pages;
+        self.devices.start_writing(device, pages);
+        let number = self.writes.start(file, device);
         let tag = self.put(UnderWay {
             file,
             page,
@@ -363,27 +345,17 @@ impl PageCache {
 
     fn read_done(&mut self, done: UnderWay) {
         self.pages.read(done.file, done.page, done.pages);
-        let range = (done.file, done.page, 0)..(done.file, done.page + done.pages, 0);
-        while let Some(&reader) = self.readers.range(range.clone()).next() {
-            self.readers.remove(&reader);
-            self.effects.push(Effect::Wake(reader.2));
+        while let Some(task) = self.readers.pop_waiting(done.file, done.page, done.pages) {
+            self.effects.push(Effect::Wake(task));
         }
     }
 
     fn write_done(&mut self, done: UnderWay, number: u64) {
-        let of = self.file(done.file);
-        of.writes.remove(&number);
-        let device = of.device;
-        let device = &mut self.devices[device];
-        device.writes.remove(&number);
-        device.writing -= done.pages;
-        if let Some(rate) = &mut device.rate {
-            rate.written(done.pages);
-        }
-        let has_room = !device.congested[Direction::Write as usize];
-        if let Some(written) = &mut self.written {
-            written.count(self.now, &mut device.written, done.pages);
-        }
+        let device = self.backlog.device_of(done.file);
+        self.writes.end(done.file, device, number);
+        self.devices.written(device, done.pages);
+        self.limits.count_written(self.now, device, done.pages);
+        let has_room = !self.devices.is_congested(device, Direction::Write);
         if has_room && self.rules.variant.has_pdflush() {
             // Each request that a queue gives back while it is not congested wakes all who wait for any queue
             // (`clear_queue_congested`).

@@ -2,17 +2,10 @@
 
 use crate::cache::page_cache::PageCache;
 use crate::cache::read_ahead::{Found, Stream, Window};
+use crate::cache::readers::Resumed;
 use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES, ReadAhead};
-use block_layer::TaskId;
+use block_layer::{Direction, TaskId};
 use events::time::Time;
-
-/// Where a call goes on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Resumed {
-    page: u64,
-    /// A page that was waited for is read before anything is read ahead again.
-    has_waited: bool,
-}
 
 impl PageCache {
     /// Reads a range of a file up to the first page that is not in memory (`do_generic_mapping_read`, before and after 2.6
@@ -30,16 +23,8 @@ impl PageCache {
             return Outcome::Done;
         }
         let (first, last) = (offset / PAGE_BYTES, (offset + bytes - 1) / PAGE_BYTES);
-        let resumed = if self.resume.is_empty() {
-            None
-        } else {
-            self.resume.remove(&task)
-        };
-        let mut stream = self
-            .streams
-            .get(&(task, file))
-            .copied()
-            .unwrap_or(Stream::new(self.rules.windows));
+        let resumed = self.readers.take_resumed(task);
+        let mut stream = self.readers.stream(task, file, self.rules.windows);
         if resumed.is_none() {
             stream.begin(first, last - first + 1, self.rules.read_ahead);
         }
@@ -68,16 +53,16 @@ impl PageCache {
             if !self.pages.is_cached(file, page) {
                 self.submit_read(task, file, page, 1, false);
             }
-            self.readers.insert((file, page, task));
+            self.readers.wait_for(file, page, task);
             break Outcome::Wait;
         };
         if outcome != Outcome::Done {
             let has_waited = outcome == Outcome::Wait;
-            self.resume.insert(task, Resumed { page, has_waited });
+            self.readers.resume_at(task, Resumed { page, has_waited });
         }
-        self.streams.insert((task, file), stream);
+        self.readers.keep_stream(task, file, stream);
         if copies_in_turn && self.rules.plugs_calls {
-            self.plug(task, before, outcome);
+            self.readers.plug(task, &mut self.effects, before, outcome);
         }
         outcome
     }
@@ -87,16 +72,6 @@ impl PageCache {
     pub fn copies_in_turn(&self, offset: u64, bytes: u64) -> bool {
         let pages = (offset + bytes).div_ceil(PAGE_BYTES) - offset / PAGE_BYTES;
         pages > self.rules.read_ahead.max(1)
-    }
-
-    /// What a call asks for leaves when it waits or is over (`blk_start_plug` in `generic_file_aio_read`).
-    fn plug(&mut self, task: TaskId, before: usize, outcome: Outcome) {
-        let held = self.plugged.entry(task).or_default();
-        held.extend(self.effects.drain(before..));
-        if !matches!(outcome, Outcome::Copies(_)) {
-            self.effects.append(held);
-            self.plugged.remove(&task);
-        }
     }
 
     /// Whether a reader waits for the page, or reads ahead with it.
@@ -121,8 +96,9 @@ impl PageCache {
             absent: !present && !self.pages.is_cached(file, page),
             present,
             marked: self.pages.take_mark(file, page),
-            congested: self.devices[self.device_of(file)].congested
-                [block_layer::Direction::Read as usize],
+            congested: self
+                .devices
+                .is_congested(self.backlog.device_of(file), Direction::Read),
         };
         let cached = |page| self.pages.is_cached(file, page);
         // A call that asks for more than a window gets it in one, as far as a request goes (`ondemand_readahead` of 4.10).
@@ -148,8 +124,7 @@ impl PageCache {
 
     /// A file of unknown size is as long as what is asked for.
     fn end_of(&self, file: FileId, last: u64) -> u64 {
-        let of = self.files.get(file as usize);
-        of.map_or(0, |file| file.pages).max(last + 1)
+        self.backlog.size(file).max(last + 1)
     }
 
     /// What of the window is inside the file and not cached, in consecutive pieces.

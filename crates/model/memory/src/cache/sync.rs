@@ -2,7 +2,7 @@
 
 use crate::cache::flushers::Purpose;
 use crate::cache::page_cache::PageCache;
-use crate::cache::syncs::Sync;
+use crate::cache::writes::{Then, Whose};
 use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
@@ -11,17 +11,29 @@ impl PageCache {
     /// Done when all that was written to the file before the call is on the device. Until `fsync_is_over` it may hold the inode.
     pub fn fsync(&mut self, now: Time, task: TaskId, file: FileId) -> Outcome {
         self.now = now;
-        if self.syncs.done.remove(&task) {
+        if self.syncs.take_done(task) {
             return Outcome::Done;
         }
-        let journal = self.devices[self.device_of(file)].journal.as_ref();
-        let journal_is_clean = journal.is_none_or(|journal| journal.is_idle());
-        if self.pages.unwritten_of(file) == 0 && journal_is_clean {
+        let device = self.backlog.device_of(file);
+        if self.pages.unwritten_of(file) == 0 && self.journals.is_idle(device) {
             return Outcome::Done;
         }
-        self.fsync_begins(task, file);
+        self.inode_locks.fsync_begins(device, task, file);
         self.start_sync(task, file, true);
         Outcome::Wait
+    }
+
+    /// The filesystem begins to commit what the task's fsync is for.
+    pub fn fsync_commits(&mut self, task: TaskId, file: FileId) {
+        let device = self.backlog.device_of(file);
+        self.inode_locks.fsync_commits(device, task, file);
+    }
+
+    /// The task's fsync returns.
+    pub fn fsync_is_over(&mut self, now: Time, task: TaskId, file: FileId) {
+        self.now = now;
+        let writers = self.inode_locks.fsync_ends(task, file);
+        self.effects.extend(writers.into_iter().map(Effect::Wake));
     }
 
     /// Before direct I/O on a range: what is dirty there is written first, then the cache forgets the range.
@@ -34,7 +46,7 @@ impl PageCache {
         bytes: u64,
     ) -> Outcome {
         self.now = now;
-        self.syncs.done.remove(&task);
+        self.syncs.take_done(task);
         let (first, end) = (offset / PAGE_BYTES, (offset + bytes).div_ceil(PAGE_BYTES));
         let is_clean = self.pages.unwritten_of(file) == 0
             || (first..end).all(|page| !self.pages.is_unwritten(file, page));
@@ -47,56 +59,45 @@ impl PageCache {
     }
 
     fn start_sync(&mut self, task: TaskId, file: FileId, commit: bool) {
-        // Called again before its time: it waits on.
-        if self.syncs.waiting.contains_key(&task) {
-            return;
-        }
         let again = self.pages.rewritten_of(file) > 0;
-        let sync = Sync {
-            file,
-            again,
-            commit: commit && self.rules.commit_interval.is_some(),
-        };
-        self.syncs.waiting.insert(task, sync);
-        self.flush_file(task, file);
+        let commit = commit && self.rules.commit_interval.is_some();
+        if self.syncs.begin(task, file, again, commit) {
+            self.flush_file(task, file);
+        }
     }
 
     fn flush_file(&mut self, task: TaskId, file: FileId) {
-        let end = self.file(file).pages;
-        let purpose = Purpose::Sync(file, 0, end);
-        let of = self.device_of(file);
-        self.flushers.start(purpose, task, of, u64::MAX, u64::MAX);
+        let purpose = Purpose::Sync(file, 0, self.backlog.size(file));
+        let device = self.backlog.device_of(file);
+        self.flushers
+            .start(purpose, task, device, u64::MAX, u64::MAX);
     }
 
     /// All that was dirty of the file is under way.
     pub(super) fn file_is_submitted(&mut self, task: TaskId, file: FileId) {
-        let Some(sync) = self.syncs.waiting.get_mut(&task) else {
-            return;
-        };
-        let commit = std::mem::take(&mut sync.commit);
-        if commit && self.commit_for(task, self.device_of(file)) {
-            return self.fsync_commits(task, file);
+        let device = self.backlog.device_of(file);
+        if self.syncs.take_commit(task) && self.commit_for(task, device) {
+            self.fsync_commits(task, file);
+        } else {
+            self.await_file(task);
         }
-        self.await_file(task, file);
     }
 
-    /// The commit that the task waited for is over.
-    pub(super) fn commit_is_over(&mut self, task: TaskId) {
-        if let Some(sync) = self.syncs.waiting.get(&task) {
-            self.await_file(task, sync.file);
+    /// What is under way of the task's file is waited for.
+    pub(super) fn await_file(&mut self, task: TaskId) {
+        if let Some(file) = self.syncs.file_of(task) {
+            self.writes.wait(Whose::File(file), Then::Synced(task));
+            self.end_waits();
         }
     }
 
     pub(super) fn file_is_written(&mut self, task: TaskId) {
-        let Some(sync) = self.syncs.waiting.get_mut(&task) else {
+        let Some(file) = self.syncs.file_of(task) else {
             return;
         };
-        if std::mem::take(&mut sync.again) {
-            let file = sync.file;
+        if self.syncs.is_written(task) {
             self.flush_file(task, file);
         } else {
-            self.syncs.waiting.remove(&task);
-            self.syncs.done.insert(task);
             self.effects.push(Effect::Wake(task));
         }
     }

@@ -1,7 +1,7 @@
 //! What each kernel's rules lead to.
 
 use super::*;
-use crate::cache::flushers::{FLUSHER, JOURNAL};
+use crate::cache::device::{FLUSHER, JOURNAL};
 use crate::cache::spec::CacheSpec;
 use events::Component;
 use events::time::{MILLISECOND, SECOND, Time};

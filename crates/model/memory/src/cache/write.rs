@@ -1,8 +1,10 @@
 //! Writing: into memory, and by whom it is written back when there is too much.
 
+use crate::cache::device::DeviceId;
+use crate::cache::flushers::Purpose;
+use crate::cache::limits::{Standing, Verdict};
 use crate::cache::page_cache::PageCache;
 use crate::cache::pages::Dirtied;
-use crate::cache::spec::CacheVariant;
 use crate::cache::{FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
@@ -28,7 +30,7 @@ impl PageCache {
         if bytes == 0 {
             return Outcome::Done;
         }
-        if self.waits_for_inode(task, file) {
+        if self.inode_locks.keeps(task, file) {
             return Outcome::Wait;
         }
         let end = offset + bytes;
@@ -41,22 +43,22 @@ impl PageCache {
             match self.pages.write_to(file, page) {
                 Dirtied::Now => self.became_dirty(file, page),
                 // When it has been written it becomes dirty once more.
-                Dirtied::WhileWriting => self.count_dirtied(),
+                Dirtied::WhileWriting => self.limits.count_dirtied(),
                 Dirtied::Before => continue,
             }
             dirtied += 1;
         }
-        let of = self.file(file);
-        of.pages = of.pages.max(last + 1);
-        let device = of.device;
-        self.devices[device].dirty += dirtied;
-        self.count_dirtier(task, dirtied);
-        self.balance(task, file)
+        let size = self.backlog.size(file).max(last + 1);
+        self.backlog.set_size(file, size);
+        let device = self.backlog.device_of(file);
+        self.devices.dirtied(device, dirtied);
+        self.limits.count_dirtier(self.now, task, dirtied);
+        self.balance(task, device)
     }
 
     /// A page that is written to in part, exists and is not in memory has to be read.
     fn reads_first(&mut self, task: TaskId, file: FileId, offset: u64, end: u64) -> bool {
-        let pages = self.file(file).pages;
+        let pages = self.backlog.size(file);
         let mut waits = false;
         for edge in [offset, end] {
             let page = edge / PAGE_BYTES;
@@ -66,48 +68,47 @@ impl PageCache {
             if !self.pages.is_cached(file, page) {
                 self.submit_read(task, file, page, 1, false);
             }
-            self.readers.insert((file, page, task));
+            self.readers.wait_for(file, page, task);
             waits = true;
             break;
         }
         waits
     }
 
+    /// Looks at the limits now and then (`balance_dirty_pages_ratelimited`); may keep the writer.
+    fn balance(&mut self, task: TaskId, device: DeviceId) -> Outcome {
+        let Some(dirtied) = self.limits.looks(&self.rules, device) else {
+            return Outcome::Done;
+        };
+        if self.limits.starts_background(&self.standing(), device) {
+            self.start_background(device);
+        }
+        let standing = Standing {
+            now: self.now,
+            rules: &self.rules,
+            pages: &self.pages,
+            devices: &self.devices,
+        };
+        match self.limits.judge(&standing, device, task, dirtied) {
+            Verdict::GoesOn => return Outcome::Done,
+            Verdict::Sleeps => self.flushers.throttle(task),
+            Verdict::WritesBack => {
+                let pages = self.rules.throttled_writes;
+                self.flushers
+                    .start(Purpose::Throttled, task, device, pages, pages);
+            }
+        }
+        Outcome::Wait
+    }
+
     /// The page is dirty and nobody is writing it: into the lists that the kernel has.
     #[inline]
     pub(super) fn became_dirty(&mut self, file: FileId, page: u64) {
-        let now = self.now;
-        self.count_dirtied();
-        let pages = &self.pages;
-        let is_waiting = |file, page| pages.is_waiting(file, page);
-        match self.rules.variant {
-            CacheVariant::Linux2_4 => {
-                self.order.push(file, page, now);
-                self.order.tidy(pages.waiting(), is_waiting);
-            }
-            CacheVariant::Linux2_5 => {
-                if self.files.len() <= file as usize {
-                    self.files.resize_with(file as usize + 1, Default::default);
-                }
-                let order = &mut self.files[file as usize].order;
-                order.push(file, page, now);
-                order.tidy(pages.waiting_of(file), is_waiting);
-            }
-            CacheVariant::Linux2_6_18 | CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {}
-        }
-        let device = self.device_of(file);
-        if let Some(journal) = &mut self.devices[device].journal {
-            journal.dirtied(now, file, page);
-            journal.tidy(pages.waiting(), is_waiting);
-        }
-        if self.rules.variant != CacheVariant::Linux2_4 {
-            self.queue_inode(file);
-        }
+        let (now, pages) = (self.now, &self.pages);
+        self.limits.count_dirtied();
+        self.backlog.became_dirty(now, file, page, pages);
+        let device = self.backlog.device_of(file);
+        self.journals.became_dirty(now, device, file, page, pages);
         self.flushers.something_is_dirty(now, self.rules.interval);
-    }
-
-    #[inline]
-    fn count_dirtied(&mut self) {
-        self.dirtied[usize::from(self.cpu)] += 1;
     }
 }

@@ -17,3 +17,6 @@ pub use effect::Effect;
 pub use reclaim::ReclaimKind;
 pub use sorting::{Results, Sorted, Sorting};
 pub use spec::{SortLoad, SwapSpec};
+
+/// The number of a page in all processes' memory, one after the other.
+type PageNumber = u32;

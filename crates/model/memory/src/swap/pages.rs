@@ -1,10 +1,8 @@
 //! Pages of processes: where each one is, and the two lists on which a kernel looks for pages to take away.
 
+use super::PageNumber;
 use super::slots::{SlotNumber, Slots};
 use events::station::Violation;
-
-/// The number of a page in all processes' memory, one after the other.
-pub(super) type PageNumber = u32;
 
 pub(super) const PAGE_BYTES: u64 = 4096;
 

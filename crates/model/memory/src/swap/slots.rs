@@ -3,7 +3,7 @@
 //! As `scan_swap_map` of 2.4 and 2.5 (`mm/swapfile.c`): 256 in a row, from the first run of 256 free ones on; where there
 //! is no such run, the first free one. The first slot of the area is its header.
 
-use super::pages::PageNumber;
+use super::PageNumber;
 
 pub(super) type SlotNumber = u32;
 

@@ -2,7 +2,7 @@
 
 use base::usage::Usage;
 
-use super::pages::PageNumber;
+use super::PageNumber;
 use super::quicksort::{Sort, Touch};
 use super::reclaim::Effort;
 use events::time::Time;

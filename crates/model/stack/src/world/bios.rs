@@ -1,19 +1,17 @@
 //! From a range of a file to bios in its drive's queue, and back when they are done.
 
+use super::World;
+use super::clock::Event;
 use super::drive::Effect;
 use super::files::{FileExtent, file_extents};
 use super::mounted_filesystem::OF_FILESYSTEM;
 use super::swapping::OF_SWAP;
 use super::task::State;
-use super::{Event, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Priority, TaskId};
 use events::Component;
 use events::time::Time;
 use memory::cache::{FileId, PAGE_BYTES};
-
-/// The largest bio that direct I/O and the page cache submit where the queue takes requests as large (`BIO_MAX_PAGES`).
-pub(super) const BIO_SECTORS_MAX: u32 = 2048;
 
 /// What bios are for: the high bit of their tag says whether of the page cache.
 pub(super) const OF_CACHE: u32 = 1 << 31;
@@ -41,7 +39,7 @@ impl World {
         extent: FileExtent,
         tag: u32,
     ) -> Bio {
-        let owner = self.tasks.get(task as usize);
+        let owner = self.tasks.get(task);
         let cpu = match owner.map(|task| task.state) {
             Some(State::Running(cpu)) => cpu,
             _ => self.cpus.here().unwrap_or(0),
@@ -72,7 +70,7 @@ impl World {
     /// The drive was told something: it is to look at it, or to be called later.
     pub(super) fn call_drive(&mut self, now: Time, number: usize) {
         let event = Event::Drive(number as u16);
-        self.drives[number].call_back(now, event, &mut self.events);
+        self.drives[number].call_back(now, event, &mut self.clock);
     }
 
     /// Collects what the drive has completed and sends it what may go.
@@ -129,8 +127,7 @@ impl World {
         if !self.flushed_for_journal(now, number, task)
             && !self.flushed_for_filesystem(now, number, task)
         {
-            self.syncs.flushed.insert(task);
-            self.unblock(now, task);
+            self.sync_goes_on(now, task);
         }
     }
 
@@ -157,7 +154,7 @@ impl World {
     }
 
     fn bio_done(&mut self, now: Time, drive: usize, bio: &Bio) {
-        self.progressed(now);
+        self.clock.progressed(now);
         if bio.tag & OF_CACHE != 0 {
             self.cache_bio_done(now, bio.tag & !OF_CACHE);
             return;

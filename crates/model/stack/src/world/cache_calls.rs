@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::World;
 use super::bios::OF_CACHE;
+use super::clock::Event;
 use super::driven::Driven;
-use super::{Event, World};
 use block_layer::{Bio, Direction, SECTOR_BYTES, Sector, TaskId};
 use events::Component;
 use events::time::Time;
@@ -54,7 +55,7 @@ impl World {
     pub(super) fn with_cache<T>(&mut self, now: Time, call: impl FnOnce(&mut PageCache) -> T) -> T {
         let cache = self.cached.get_mut();
         let result = call(cache);
-        cache.call_back(now, Event::Cache, &mut self.events);
+        cache.call_back(now, Event::Cache, &mut self.clock);
         let effects = cache.effects();
         let mut unplugs = false;
         for effect in &effects {
@@ -102,7 +103,7 @@ impl World {
         if io.direction == Direction::Write
             && self.allocate(io.task, io.file, offset, bytes).is_err()
         {
-            self.syncs.full.insert(io.file);
+            self.syncs.found_no_room(io.file);
         }
         let mut found = std::mem::take(&mut self.kept.found);
         let sectors_max = match io.direction {

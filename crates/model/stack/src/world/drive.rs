@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::DriveParts;
-use super::bios::BIO_SECTORS_MAX;
 use super::polling::Polling;
 use block_layer::{Bio, Direction, Request, RequestId, RequestQueue, Sector, Submitted, TaskId};
 use devices::{Command, Completion, Device};
@@ -11,6 +10,9 @@ use events::Component;
 use events::station::Violation;
 use events::time::Time;
 use filesystems::allocator::Allocator;
+
+/// The largest bio that direct I/O and the page cache submit where the queue takes requests as large (`BIO_MAX_PAGES`).
+const BIO_SECTORS_MAX: u32 = 2048;
 
 /// A device with its request queue, and the requests between the two.
 ///

@@ -2,9 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::Event;
+use super::clock::{Clock, Event};
 use events::Component;
-use events::event_queue::EventQueue;
 use events::time::Time;
 
 /// A component, when the machine has been asked to come back to it, and room for what it hands over.
@@ -34,14 +33,14 @@ impl<C: Component> Driven<C> {
 
     /// Puts an event for what the component does next, unless one comes no later.
     #[inline]
-    pub(super) fn call_back(&mut self, now: Time, event: Event, events: &mut EventQueue<Event>) {
+    pub(super) fn call_back(&mut self, now: Time, event: Event, clock: &mut Clock) {
         let Some(at) = self.component.next_event() else {
             return;
         };
         let at = at.max(now);
         if self.called_at.is_none_or(|called| at < called) {
             self.called_at = Some(at);
-            events.put(at, event);
+            clock.put(at, event);
         }
     }
 

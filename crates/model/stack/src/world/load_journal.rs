@@ -190,8 +190,7 @@ impl World {
         }
         let journal = self.journals.get_mut(&drive).expect("it has one");
         for task in std::mem::take(&mut journal.committing) {
-            self.syncs.flushed.insert(task);
-            self.unblock(now, task);
+            self.sync_goes_on(now, task);
         }
         self.begin_commit(now, drive);
     }

@@ -2,6 +2,7 @@
 
 mod bios;
 mod cache_calls;
+mod clock;
 mod cpu_work;
 mod cpus;
 mod drive;
@@ -25,7 +26,6 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::usage::Usage;
 use kernels::files::FileReads;
 use kernels::submission::SyncWrites;
 
@@ -33,8 +33,8 @@ use crate::key_reader::KeyReader;
 use block_layer::completion::Counters;
 use block_layer::{KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
 use cache_calls::Cached;
+use clock::{Clock, Event};
 pub(crate) use cpus::CALL_NS_MAX;
-use cpus::Reminder;
 pub use cpus::{
     CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
 };
@@ -42,7 +42,6 @@ use devices::Device;
 use drive::Drive;
 use driven::Driven;
 use events::Component;
-use events::event_queue::EventQueue;
 use events::slab::Slab;
 use events::smp::{Processors, SchedulerEvent};
 use events::station::Violation;
@@ -62,7 +61,7 @@ use submission::Submission;
 pub use swapping::SwapArea;
 use swapping::Swapping;
 use syncs::Syncs;
-use task::{Operation, Task};
+use task::{Operation, Tasks};
 pub use task::{Path, Progress};
 
 /// A device, its queue, and the filesystem on it where files are `FileLayout::Allocated`.
@@ -86,10 +85,9 @@ const HOUSEKEEPER: TaskId = KERNEL_TASKS + (1 << 19);
 
 /// The machine with everything on it.
 pub struct World {
-    now: Time,
-    events: EventQueue<Event>,
+    clock: Clock,
     cpus: Cpus,
-    tasks: Vec<Task>,
+    tasks: Tasks,
     drives: Vec<Driven<Drive>>,
     mounts: Vec<Driven<DirectIo>>,
     files: Vec<FileSpec>,
@@ -106,11 +104,7 @@ pub struct World {
     phase: Phase,
     /// The parts that have been used since the machine was made.
     touched: BTreeSet<KeyReader>,
-    /// By all tasks of all phases.
-    used: Usage,
     stop_poll: StopPoll,
-    /// When some I/O last ended.
-    progressed_at: Time,
     kept: Kept,
 }
 
@@ -120,26 +114,6 @@ struct Kept {
     may_retry: Vec<TaskId>,
     found: Vec<FileExtent>,
     scheduled: Vec<SchedulerEvent>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    /// The CPUs have something to do by themselves.
-    Cpus,
-    /// The CPUs have asked to be told that now.
-    Reminder(Reminder),
-    /// A CPU goes offline, or comes back.
-    Online(u16, bool),
-    Drive(u16),
-    Mount(u16),
-    /// The filesystem of the drive.
-    Filesystem(u16),
-    /// Processes that sort.
-    Swapping,
-    Wake(TaskId),
-    Cache,
-    /// Whoever runs the world is asked whether to stop.
-    StopPoll,
 }
 
 /// Events between two looks at whether to go on.
@@ -157,9 +131,8 @@ impl World {
         cpus.serve(drives.iter().map(|drive| drive.queue.hooks()));
         let cache = cache.map(|cache| cache.with_drives(drives.len()));
         World {
-            now: 0,
-            events: EventQueue::new(),
-            tasks: Vec::new(),
+            clock: Clock::new(),
+            tasks: Tasks::default(),
             submission: Submission::new(task_plug, cpus.count()),
             drives: (0..)
                 .zip(drives)
@@ -177,9 +150,7 @@ impl World {
             operations: Slab::new(),
             phase: Phase::default(),
             touched: BTreeSet::new(),
-            used: Usage::default(),
             stop_poll: StopPoll::default(),
-            progressed_at: 0,
             kept: Kept::default(),
         }
     }
@@ -198,13 +169,13 @@ impl World {
 
     /// How often the clock goes on that files take their times from.
     pub fn with_tick(mut self, tick_ns: Time) -> World {
-        self.syncs.tick_ns = tick_ns;
+        self.syncs.set_tick(tick_ns);
         self
     }
 
     /// By drive: whether fsync waits until the device's cache is on the medium.
     pub fn with_flushes(mut self, flushes: impl IntoIterator<Item = bool>) -> World {
-        self.syncs.looks_at_caches = true;
+        self.syncs.look_at_caches();
         for (drive, flushes) in self.drives.iter_mut().zip(flushes) {
             drive.set_flushes(flushes);
         }
@@ -221,11 +192,11 @@ impl World {
     pub fn run(&mut self, mut go_on: impl FnMut(&mut World) -> bool) {
         let mut stopped = false;
         for count in 0u64.. {
-            if self.phase.tasks_left == 0 && !self.makes_files() && !self.sorts() {
+            if self.phase.is_over() && !self.makes_files() && !self.sorts() {
                 return;
             }
             let Some((now, event)) = self.next_event() else {
-                unreachable!("{} tasks wait for nothing", self.phase.tasks_left);
+                unreachable!("{} tasks wait for nothing", self.phase.tasks_left());
             };
             let polls = matches!(event, Event::StopPoll) && self.stop_poll.is_due(now);
             self.handle(now, event);
@@ -244,22 +215,22 @@ impl World {
 
     /// The end of that part of what was begun stops the others; None: each goes on to its own end.
     pub fn stop_others_with(&mut self, part: Option<Part>) {
-        self.phase.stopper = part;
+        self.phase.stop_with(part);
     }
 
     #[inline]
     fn look_at_stopper(&mut self) {
-        if let Some(part) = self.phase.stopper
+        if let Some(part) = self.phase.stopper()
             && !self.is_active(part)
         {
-            self.phase.stopper = None;
+            self.phase.stop_with(None);
             self.stop_all();
         }
     }
 
     fn is_active(&self, part: Part) -> bool {
         match part {
-            Part::Load => self.phase.tasks_left > 0,
+            Part::Load => !self.phase.is_over(),
             Part::Metadata => self.makes_files(),
             Part::Sort => self.sorts(),
         }
@@ -295,17 +266,17 @@ impl World {
 
     /// Simulated time since the machine was made.
     pub fn now(&self) -> Time {
-        self.now
+        self.clock.now()
     }
 
     /// Takes one of the detailed CPUs offline at that time, or brings it back. The last one stays online.
     pub fn plan_online(&mut self, at: Time, cpu: u16, is: bool) {
-        self.events.put(at, Event::Online(cpu, is));
+        self.clock.put(at, Event::Online(cpu, is));
     }
 
     /// The CPUs' times, counters and topology, up to now; None: simple CPUs keep none.
     pub fn processors(&mut self) -> Option<&Processors<Tag>> {
-        self.cpus.processors(self.now)
+        self.cpus.processors(self.clock.now())
     }
 
     /// By drive: bios and requests by where they were worked on; none if the CPUs are simple.
@@ -320,7 +291,7 @@ impl World {
 
     /// Conservation and Little's law at every station.
     pub fn check(&self) -> Result<(), Violation> {
-        let now = self.now;
+        let now = self.clock.now();
         for drive in &self.drives {
             drive.check(now)?;
         }
@@ -342,19 +313,19 @@ impl World {
     /// What happens next; it is that time from here on.
     fn next_event(&mut self) -> Option<(Time, Event)> {
         let of_cpus = self.cpus.next_event();
-        let (at, event) = match (of_cpus, self.events.next_at()) {
+        let (at, event) = match (of_cpus, self.clock.next_at()) {
             (Some(at), other) if other.is_none_or(|other| at <= other) => (at, Event::Cpus),
-            _ => self.events.take()?,
+            _ => self.clock.take()?,
         };
         self.check_standstill(at);
         self.look_at_switches();
-        self.now = at;
+        self.clock.go_to(at);
         Some((at, event))
     }
 
     /// Anything is to come.
     fn has_events(&mut self) -> bool {
-        !self.events.is_empty() || self.cpus.next_event().is_some()
+        self.clock.next_at().is_some() || self.cpus.next_event().is_some()
     }
 
     fn handle(&mut self, now: Time, event: Event) {
@@ -377,7 +348,7 @@ impl World {
             Event::Filesystem(drive) => self.run_filesystem(now, usize::from(drive)),
             Event::Swapping => self.run_swapping(now),
             Event::Wake(task) => {
-                self.progressed(now);
+                self.clock.progressed(now);
                 self.wake(now, task);
             }
             Event::Cache => self.run_cache(now),

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use workload::metadata::MetadataPhase;
 
+use super::World;
+use super::clock::Event;
 use super::cpus::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
 use super::files::FileExtent;
-use super::{Event, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
@@ -126,7 +127,7 @@ impl World {
             drive,
             MountedFilesystem::new(Kind::Xfs(Box::new(xfs)), lock),
         );
-        self.follow_effects(self.now, drive);
+        self.follow_effects(self.clock.now(), drive);
         self
     }
 
@@ -156,7 +157,7 @@ impl World {
             drive,
             MountedFilesystem::new(Kind::Ext(Box::new(ext)), lock),
         );
-        self.follow_effects(self.now, drive);
+        self.follow_effects(self.clock.now(), drive);
         Ok(())
     }
 
@@ -184,7 +185,7 @@ impl World {
         phase: &MetadataPhase,
         switches: Option<&SwitchesOptions>,
     ) -> Result<(), SpecError> {
-        let now = self.now;
+        let now = self.clock.now();
         self.cpus.tap(true);
         self.touched
             .extend([KeyReader::Cpus, KeyReader::Filesystem(drive as u16)]);
@@ -195,7 +196,9 @@ impl World {
     pub fn end_metadata(&mut self, drive: usize) -> Results {
         self.look_at_switches();
         self.cpus.tap(false);
-        let used = self.cpus.used_by_all(self.now, self.used);
+        let used = self
+            .cpus
+            .used_by_all(self.clock.now(), self.tasks.used_by_all());
         let on = self.filesystems.get_mut(&drive);
         let on = on.expect("it was begun there");
         for (task, &runner) in (0..).zip(&on.runners) {
@@ -203,7 +206,7 @@ impl World {
                 on.filesystem.get_mut().count_switches(task, &usage);
             }
         }
-        on.get_mut().end(self.now, used)
+        on.get_mut().end(self.clock.now(), used)
     }
 
     /// How far the phase's threads have come.
@@ -255,7 +258,7 @@ impl World {
 
     /// A runner's piece of work is done.
     pub(super) fn item_done(&mut self, now: Time, cpu: u16, origin: Origin) {
-        self.progressed(now);
+        self.clock.progressed(now);
         match origin {
             Origin::Filesystem(drive, actor) => {
                 self.with_filesystem(now, usize::from(drive), |xfs| xfs.worked(now, actor, cpu));
@@ -319,7 +322,7 @@ impl World {
         drive: usize,
         call: impl FnOnce(&mut dyn Allocator) -> T,
     ) -> Option<T> {
-        let now = self.now;
+        let now = self.clock.now();
         if self.filesystems.contains_key(&drive) {
             return Some(self.with_filesystem(now, drive, |xfs| {
                 xfs.advance(now);
@@ -350,7 +353,7 @@ impl World {
     fn follow_effects(&mut self, now: Time, drive: usize) {
         let event = Event::Filesystem(drive as u16);
         let on = self.filesystems.get_mut(&drive).expect("it was told");
-        on.filesystem.call_back(now, event, &mut self.events);
+        on.filesystem.call_back(now, event, &mut self.clock);
         let mut effects = on.filesystem.effects();
         let mut goes_to_drive = false;
         let mut empty: Vec<FlushNumber> = Vec::new();
@@ -390,8 +393,7 @@ impl World {
                     }
                 }
                 Effect::Unblock(task) => {
-                    self.syncs.flushed.insert(task);
-                    self.unblock(now, task);
+                    self.sync_goes_on(now, task);
                 }
                 Effect::Exit(task) => {
                     let task = RUNNERS + self.filesystems[&drive].runners[task as usize];

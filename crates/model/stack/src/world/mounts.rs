@@ -4,8 +4,9 @@ use std::ops::Deref;
 
 use workload::job::{Op, OpKind};
 
+use super::clock::Event;
 use super::task::{Action, Operation};
-use super::{Event, FileLayout, Path, World};
+use super::{FileLayout, Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::TaskId;
 use events::Component;
@@ -38,7 +39,7 @@ impl World {
             self.succeeded(now, number, job, &op);
             return;
         };
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         task.blocked = task.path == Path::Direct;
         task.outstanding += 1;
         let id = self.operations.put(Operation {
@@ -67,7 +68,7 @@ impl World {
             Action::Start(_, op) => (op, false),
             Action::Reap(id) => (self.operations[id].op, true),
         };
-        let mount = self.mount_of(self.phase.files[op.file as usize])?;
+        let mount = self.mount_of(self.phase.file(op.file))?;
         match operation(op.kind) {
             Some(operation) if !reaps => Some(self.mounts[mount].cpu_ns(number, operation)),
             _ => Some(0),
@@ -91,7 +92,7 @@ impl World {
     /// Until the world's next event nobody but the mount does anything, and of that the world hears only what is done.
     /// To be called when all that follows from the present is in the event queue.
     fn go_on_alone(&mut self, number: usize) {
-        let times = [self.events.next_at(), self.cpus.next_event()];
+        let times = [self.clock.next_at(), self.cpus.next_event()];
         let next = times.into_iter().flatten().min();
         let mount = &mut self.mounts[number];
         // With nothing under way a phase may be over, and the next one begins now.
@@ -101,7 +102,7 @@ impl World {
         {
             mount.advance(at);
             if mount.has_effects() {
-                self.events.put(at, Event::Mount(number as u16));
+                self.clock.put(at, Event::Mount(number as u16));
                 return;
             }
         }
@@ -109,7 +110,7 @@ impl World {
 
     fn call_back_mount(&mut self, now: Time, number: usize) {
         let event = Event::Mount(number as u16);
-        self.mounts[number].call_back(now, event, &mut self.events);
+        self.mounts[number].call_back(now, event, &mut self.clock);
     }
 }
 

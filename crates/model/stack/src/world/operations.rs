@@ -13,9 +13,9 @@ use memory::cache::{FileId, Outcome};
 impl World {
     /// Blocks the task if it has to wait for what it starts.
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
-        let path = self.tasks[number as usize].path;
-        let file = self.phase.files[op.file as usize];
-        if self.syncs.flushed.remove(&number) {
+        let path = self.tasks[number].path;
+        let file = self.phase.file(op.file);
+        if self.syncs.take_flushed(number) {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
         } else if op.kind == OpKind::Discard {
@@ -23,14 +23,14 @@ impl World {
         } else if let Some(mount) = self.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
         } else if has_data_to_write(op.kind) && self.make_room(number, path, file, &op).is_err()
-            || op.kind.is_sync() && self.syncs.full.remove(&file)
+            || op.kind.is_sync() && self.syncs.take_full(file)
         {
             if op.kind.is_sync() {
                 self.sync_is_over(now, number, file);
             }
             let name = &self.files[file as usize].name;
-            let since_start = now - self.phase.start;
-            let task = &mut self.tasks[number as usize];
+            let since_start = self.phase.since(now);
+            let task = &mut self.tasks[number];
             if task.jobs[job].failed(since_start, &op, ENOSPC, name) {
                 let what = "the filesystem is full, so a job ended early";
                 task.notes.push(format!("{name}: {what}"));
@@ -53,11 +53,11 @@ impl World {
             }
             FileLayout::Allocated { .. } | FileLayout::Mounted => false,
         };
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         if !taken {
-            self.progressed(now);
-            let since_start = now - self.phase.start;
-            return self.tasks[number as usize].jobs[job].refused(since_start, &op);
+            self.clock.progressed(now);
+            let since_start = self.phase.since(now);
+            return self.tasks[number].jobs[job].refused(since_start, &op);
         }
         task.blocked = true;
         task.action = Some(Action::Start(job, op));
@@ -73,11 +73,11 @@ impl World {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
         if self.cached.cache.is_some() {
             // What the cache has of the range is on the drive before I/O goes past it.
-            self.tasks[number as usize].blocked = true;
+            self.tasks[number].blocked = true;
             let outcome =
                 self.with_cache(now, |cache| cache.direct(now, number, file, offset, bytes));
             if outcome == Outcome::Wait {
-                self.tasks[number as usize].resumes_with(Action::Start(job, op));
+                self.tasks[number].resumes_with(Action::Start(job, op));
                 return;
             }
         }
@@ -85,14 +85,14 @@ impl World {
         let drive = self.files[file as usize].drive;
         let sectors_max = self.drives[drive].bio_sectors_max;
         self.extents_of(file, offset, bytes, sectors_max, &mut found);
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         let path = task.path;
         task.blocked = path == Path::Direct && !found.is_empty();
         if found.is_empty() {
             // A hole: nothing to read.
             self.succeeded(now, number, job, &op);
         } else {
-            self.tasks[number as usize].outstanding += 1;
+            self.tasks[number].outstanding += 1;
             let id = self.operations.put(Operation {
                 task: number,
                 job,
@@ -107,7 +107,7 @@ impl World {
                 Path::DirectRing => self.submission.ring_workers,
                 _ => 0,
             };
-            let polled = self.tasks[number as usize].polls == Some(drive);
+            let polled = self.tasks[number].polls == Some(drive);
             for extent in found.drain(..) {
                 let sync = direction == Direction::Read || self.submission.sync_writes.direct;
                 let bio = Bio {
@@ -128,7 +128,7 @@ impl World {
     fn start_buffered(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
         // Before the call: what it waits for may be there before it returns.
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         task.blocked = true;
         let State::Running(cpu) = task.state else {
             unreachable!("who calls runs")
@@ -154,22 +154,22 @@ impl World {
         });
         match outcome {
             Outcome::Done if op.kind.is_sync() => {
-                self.tasks[number as usize].blocked = false;
+                self.tasks[number].blocked = false;
                 self.finish_sync(now, number, job, op, file);
             }
             Outcome::Done => {
-                self.tasks[number as usize].blocked = false;
+                self.tasks[number].blocked = false;
                 self.succeeded(now, number, job, &op);
             }
             Outcome::Copies(pages) => {
-                let task = &mut self.tasks[number as usize];
+                let task = &mut self.tasks[number];
                 task.blocked = false;
                 task.copies = Some(pages);
                 task.action = Some(Action::Start(job, op));
             }
             Outcome::Wait => {
                 // The same call again, when the task is woken.
-                self.tasks[number as usize].resumes_with(Action::Start(job, op));
+                self.tasks[number].resumes_with(Action::Start(job, op));
                 let drive = self.files[file as usize].drive;
                 if self
                     .cached
@@ -187,7 +187,7 @@ impl World {
 
     /// A write that is to be durable is followed by a flush, as the kernel does for a disk without FUA.
     pub(super) fn reaped(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
-        let file = self.phase.files[op.file as usize];
+        let file = self.phase.file(op.file);
         if op.kind == OpKind::DurableWrite && self.mount_of(file).is_none() {
             self.finish_sync(now, number, job, op, file);
         } else {
@@ -198,7 +198,7 @@ impl World {
     /// All that fsync is for has been sent to the drive: its cache has to be on the medium too.
     fn finish_sync(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
         let drive = self.files[file as usize].drive;
-        if self.syncs.looks_at_caches {
+        if self.syncs.looks_at_caches() {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
         let changes = self.syncs.take_changes(file, op.kind != OpKind::Fsync);
@@ -216,7 +216,7 @@ impl World {
         if let Some(cache) = &mut self.cached.cache {
             cache.fsync_commits(number, file);
         }
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         task.blocked = true;
         task.resumes_with(Action::Start(job, op));
         self.call_drive(now, drive);
@@ -230,18 +230,18 @@ impl World {
     }
 
     pub(super) fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {
-        self.progressed(now);
-        let since_start = now - self.phase.start;
-        let task = &mut self.tasks[number as usize];
+        self.clock.progressed(now);
+        let since_start = self.phase.since(now);
+        let task = &mut self.tasks[number];
         if task.jobs[job].succeeded(since_start, op) {
             task.samples.want(since_start);
         }
     }
 
     pub(super) fn complete_operation(&mut self, now: Time, id: OpId) {
-        self.progressed(now);
+        self.clock.progressed(now);
         let number = self.operations[id].task;
-        self.tasks[number as usize].completed.push_back(id);
+        self.tasks[number].completed.push_back(id);
         self.unblock(now, number);
     }
 
@@ -257,7 +257,7 @@ impl World {
             {
                 at += run;
             }
-            self.syncs.written(self.now, file, at < end);
+            self.syncs.written(self.clock.now(), file, at < end);
         }
         let spec = &self.files[file as usize];
         let is_delayed = path == Path::Buffered

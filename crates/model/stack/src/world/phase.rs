@@ -9,9 +9,10 @@ use workload::job::{Job, JobError};
 use workload::phase::StopsWith;
 use workload::spec::JobSpec;
 
+use super::clock::Event;
 use super::task::{Again, RunningJob, State, Task};
-use super::{Event, FileLayout, Path, Progress, World};
-use block_layer::{Counts, Priority, TaskId};
+use super::{FileLayout, Path, Progress, World};
+use block_layer::{Counts, Priority};
 use events::time::Time;
 use memory::cache::FileId;
 
@@ -96,16 +97,71 @@ const POLLING_REFUSED: &str =
 #[derive(Debug, Default)]
 pub(super) struct Phase {
     /// Jobs count their time from here.
-    pub(super) start: Time,
-    pub(super) tasks_left: usize,
-    pub(super) files: Vec<FileId>,
-    pub(super) ends_with_first: bool,
+    start: Time,
+    tasks_left: usize,
+    files: Vec<FileId>,
+    ends_with_first: bool,
     /// Jobs whose end stops the others and that are not done yet.
-    pub(super) to_stop: usize,
+    to_stop: usize,
     /// The part whose end stops the others.
-    pub(super) stopper: Option<Part>,
+    stopper: Option<Part>,
     /// The first job is done, and that ends the measured part.
-    pub(super) cut: bool,
+    cut: bool,
+}
+
+impl Phase {
+    pub(super) fn since(&self, now: Time) -> Time {
+        now - self.start
+    }
+
+    /// On the machine's clock, of one on the jobs'.
+    pub(super) fn time_of(&self, since_start: Time) -> Time {
+        self.start.saturating_add(since_start)
+    }
+
+    /// The machine's file that the jobs' number means.
+    pub(super) fn file(&self, number: u32) -> FileId {
+        self.files[number as usize]
+    }
+
+    pub(super) fn tasks_left(&self) -> usize {
+        self.tasks_left
+    }
+
+    /// All tasks are done.
+    pub(super) fn is_over(&self) -> bool {
+        self.tasks_left == 0
+    }
+
+    pub(super) fn task_is_done(&mut self) {
+        self.tasks_left -= 1;
+    }
+
+    /// The first job is done, or all of the first cgroup.
+    pub(super) fn first_is_done(&mut self) {
+        self.cut |= self.ends_with_first;
+    }
+
+    /// The measured part has ended before the others are done.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// So many more jobs whose end stops the others are done: whether these are as many as it takes.
+    pub(super) fn stoppers_are_done(&mut self, count: usize) -> bool {
+        let waited = self.to_stop > 0 && count > 0;
+        self.to_stop = self.to_stop.saturating_sub(count);
+        waited && self.to_stop == 0
+    }
+
+    /// The end of that part stops the others; None: no part's does.
+    pub(super) fn stop_with(&mut self, part: Option<Part>) {
+        self.stopper = part;
+    }
+
+    pub(super) fn stopper(&self) -> Option<Part> {
+        self.stopper
+    }
 }
 
 /// What a phase came to.
@@ -148,24 +204,23 @@ impl World {
             .zip(&spec.groups)
             .map(|(number, group)| self.task_of(number, group, spec, &sizes))
             .collect();
-        self.tasks = tasks?;
+        self.tasks.begin(tasks?);
         self.place_tasks(spec);
         for mount in &mut self.mounts {
             mount.reseed(spec.seed);
         }
         self.phase = Phase {
-            start: self.now,
-            tasks_left: self.tasks.len(),
+            start: self.clock.now(),
+            tasks_left: self.tasks.numbers().len(),
             files: spec.files.clone(),
             ends_with_first: spec.ends_with_first,
             stopper: None,
             to_stop: spec.stops_with.as_ref().map_or(0, StopsWith::count),
             cut: false,
         };
-        self.progressed(self.now);
-        for number in 0..self.tasks.len() {
-            self.events
-                .put(self.phase.start, Event::Wake(number as TaskId));
+        self.clock.progressed(self.clock.now());
+        for number in self.tasks.numbers() {
+            self.clock.put(self.phase.start, Event::Wake(number));
         }
         Ok(())
     }
@@ -228,8 +283,8 @@ impl World {
 
     /// What the phase came to; its tasks are gone and have closed their files.
     pub fn end_phase(&mut self) -> Results {
-        for task in 0..self.tasks.len() {
-            self.count_use(task as TaskId);
+        for task in self.tasks.numbers() {
+            self.count_use(task);
         }
         for file in self.phase.files.clone() {
             let spec = &self.files[file as usize];
@@ -240,10 +295,12 @@ impl World {
         let last = Sample {
             at: self.elapsed_ns(),
             thread: Usage::default(),
-            process: self.used,
+            process: self.tasks.used_by_all(),
         };
         Results {
-            groups: std::mem::take(&mut self.tasks)
+            groups: self
+                .tasks
+                .end()
                 .into_iter()
                 .map(|task| task.into_measured(last))
                 .collect(),
@@ -257,7 +314,7 @@ impl World {
 
     /// Since the phase's start.
     pub fn elapsed_ns(&self) -> Time {
-        self.now - self.phase.start
+        self.clock.now() - self.phase.start
     }
 
     /// How far the phase's jobs have come together.

@@ -3,9 +3,10 @@
 //! Source: `block/blk-mq.c` (`blk_poll`, `blk_mq_poll_hybrid_sleep`, `blk_mq_poll_nsecs`) of 4.10 to 6.3, `io_uring.c`
 //! (`io_do_iopoll`) of 5.1 on.
 
-use super::cpus::{Switch, Used};
+use super::clock::Event;
+use super::cpus::Switch;
 use super::task::State;
-use super::{Event, FileLayout, GroupSpec, PhaseSpec, World};
+use super::{FileLayout, GroupSpec, PhaseSpec, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Direction, Request, TaskId};
 use events::Component;
@@ -108,7 +109,7 @@ impl World {
 
     /// The task, which has that CPU, looks for its completions from now on, or sleeps a little first.
     pub(super) fn poll(&mut self, now: Time, cpu: u16, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         let drive = task.polls.expect("who polls has a drive");
         self.touched.insert(KeyReader::Polling(drive as u16));
         let has_napped = task.naps_until.take().is_some();
@@ -124,7 +125,7 @@ impl World {
         if nap_ns > 0 && !has_napped {
             task.naps_until = Some(now + nap_ns);
             task.state = State::Asleep;
-            self.events.put(now + nap_ns, Event::Wake(number));
+            self.clock.put(now + nap_ns, Event::Wake(number));
             self.count_switch(number, Switch::Voluntary);
             return self.leave_cpu(now, cpu, number, true);
         }
@@ -134,14 +135,14 @@ impl World {
     }
 
     fn look_for_completions(&mut self, now: Time, number: TaskId) {
-        let drive = self.tasks[number as usize].polls.expect("it polls");
+        let drive = self.tasks[number].polls.expect("it polls");
         let next = self.drives[drive].next_event().unwrap_or(now);
         self.cpus.look(now, number, next);
     }
 
     /// The task has looked once more.
     pub(super) fn looked(&mut self, now: Time, number: TaskId) {
-        let polls = matches!(self.tasks[number as usize].state, State::Polling(..));
+        let polls = matches!(self.tasks[number].state, State::Polling(..));
         // What it finds, it completes; then it looks again, unless that has given it something to do.
         if polls && !self.cpus.complete_polled(now, number) {
             self.look_for_completions(now, number);
@@ -150,12 +151,8 @@ impl World {
 
     /// It has found something.
     pub(super) fn end_polling(&mut self, now: Time, cpu: u16, since: Time, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
-        task.state = State::Running(cpu);
-        let used = Used {
-            task: &mut task.used,
-            all: &mut self.used,
-        };
+        self.tasks[number].state = State::Running(cpu);
+        let (used, _) = self.tasks.used(number);
         self.cpus.looked_for(now - since, used);
     }
 }

@@ -8,19 +8,13 @@ use events::time::{SECOND, Time};
 pub(super) const STANDSTILL_NS: Time = 3600 * SECOND;
 
 impl World {
-    /// Some I/O has ended, or a task that waited for none has come back.
-    #[inline]
-    pub(super) fn progressed(&mut self, now: Time) {
-        self.progressed_at = now;
-    }
-
     /// Before what happens at that time.
     ///
     /// # Panics
     /// Where the machine stands still; says what waits.
     #[inline]
     pub(super) fn check_standstill(&mut self, at: Time) {
-        if at > self.progressed_at + STANDSTILL_NS {
+        if self.clock.without_progress(at) > STANDSTILL_NS {
             self.look_for_standstill(at);
         }
     }
@@ -28,14 +22,14 @@ impl World {
     #[cold]
     fn look_for_standstill(&mut self, at: Time) {
         // Between phases the machine itself waits, for what it syncs.
-        let syncs = self.phase.tasks_left == 0;
+        let syncs = self.phase.is_over();
         let waiting = self
             .tasks
             .iter()
             .filter(|task| task.outstanding > 0 || task.blocked);
         let count = waiting.count();
         if count == 0 && !syncs {
-            self.progressed_at = at;
+            self.clock.progressed(at);
             return;
         }
         let who = match count {

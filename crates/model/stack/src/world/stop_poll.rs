@@ -1,6 +1,7 @@
 //! How often whoever runs the machine is asked whether to stop.
 
-use super::{Event, World};
+use super::World;
+use super::clock::Event;
 use events::time::Time;
 
 /// The interval between two questions, and the time of the next.
@@ -36,8 +37,8 @@ impl World {
         let Some(interval_ns) = self.stop_poll.every_ns else {
             return;
         };
-        let at = self.now + interval_ns;
+        let at = self.clock.now() + interval_ns;
         self.stop_poll.at = Some(at);
-        self.events.put(at, Event::StopPoll);
+        self.clock.put(at, Event::StopPoll);
     }
 }

@@ -134,15 +134,15 @@ impl World {
     /// The task is woken because there may be a request for it. One of a load tries again when it has a CPU, and whoever
     /// has one meanwhile may be faster; what others do on CPUs is not told here, so that they try at once.
     pub(super) fn may_have_request(&mut self, now: Time, task: TaskId) {
-        let state = self.tasks.get(task as usize).map(|task| task.state);
+        let state = self.tasks.get(task).map(|task| task.state);
         let waits = self.submission.waits(task);
         match state.filter(|_| waits) {
             Some(State::Asleep) => {
-                self.tasks[task as usize].again = Again::Woken;
+                self.tasks[task].again = Again::Woken;
                 self.wants_cpu(now, task);
             }
             Some(State::Running(_) | State::Ready) => {
-                self.tasks[task as usize].again = Again::Woken;
+                self.tasks[task].again = Again::Woken;
             }
             Some(State::Polling(..) | State::Gone) | None => {
                 self.retry(now, task);

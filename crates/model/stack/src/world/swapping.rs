@@ -1,9 +1,10 @@
 //! Processes that sort more than memory holds: their work, and the I/O of the swap area on its drive.
 
+use super::World;
+use super::clock::Event;
 use super::cpus::{Cost, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
 use super::files::FileExtent;
-use super::{Event, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Sector, TaskId};
 use events::Component;
@@ -56,7 +57,7 @@ impl Swapping {
 impl World {
     /// Processes that sort, beside the jobs of the phase that was begun. What `load` says has been checked.
     pub fn begin_sorting(&mut self, area: &SwapArea, load: &SortLoad) {
-        let now = self.now;
+        let now = self.clock.now();
         let sorting = Sorting::new(now, &area.spec, load, area.reclaim);
         let cpus = u32::from(self.cpus.count());
         let runners = (0..sorting.tasks()).map(|task| {
@@ -95,7 +96,7 @@ impl World {
         if let Some(cache) = &mut self.cached.cache {
             cache.leave(0);
         }
-        self.progressed(self.now);
+        self.clock.progressed(self.clock.now());
         while self.swap_mut().under_way > 0 {
             let (at, event) = self.next_event().expect("something is under way");
             self.handle(at, event);
@@ -198,7 +199,7 @@ impl World {
         let swapping = self.swapping.as_mut().expect("processes sort");
         let drive = swapping.drive;
         let sorting = &mut swapping.sorting;
-        sorting.call_back(now, Event::Swapping, &mut self.events);
+        sorting.call_back(now, Event::Swapping, &mut self.clock);
         let mut effects = sorting.effects();
         let mut goes_to_drive = false;
         let mut submitted: Vec<TaskId> = Vec::new();

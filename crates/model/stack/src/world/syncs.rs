@@ -11,17 +11,17 @@ use memory::cache::{FileId, FsyncHolds, Outcome, PageCache};
 #[derive(Default)]
 pub(super) struct Syncs {
     /// fsync asks whether the drive's cache forgets.
-    pub(super) looks_at_caches: bool,
+    looks_at_caches: bool,
     /// Tasks whose fsync has only to return: the drive's cache is on the medium.
-    pub(super) flushed: BTreeSet<TaskId>,
+    flushed: BTreeSet<TaskId>,
     /// Files of which something could not be written back for want of space: the next sync of each says so.
-    pub(super) full: BTreeSet<FileId>,
+    full: BTreeSet<FileId>,
     /// Who syncs between phases has what it waited for.
-    pub(super) housekeeper_woken: bool,
+    housekeeper_woken: bool,
     /// What of files is not committed, where a filesystem keeps that.
     changes: BTreeMap<FileId, Changes>,
     /// The clock that files take their times from goes on so often: a tick of the kernel's.
-    pub(super) tick_ns: Time,
+    tick_ns: Time,
 }
 
 /// What of a file is to be committed.
@@ -45,6 +45,37 @@ pub(super) struct ToCommit {
 }
 
 impl Syncs {
+    pub(super) fn set_tick(&mut self, tick_ns: Time) {
+        self.tick_ns = tick_ns;
+    }
+
+    pub(super) fn look_at_caches(&mut self) {
+        self.looks_at_caches = true;
+    }
+
+    pub(super) fn looks_at_caches(&self) -> bool {
+        self.looks_at_caches
+    }
+
+    /// Whether the task's fsync has only to return; it does.
+    pub(super) fn take_flushed(&mut self, task: TaskId) -> bool {
+        self.flushed.remove(&task)
+    }
+
+    /// Something of the file could not be written back for want of space.
+    pub(super) fn found_no_room(&mut self, file: FileId) {
+        self.full.insert(file);
+    }
+
+    /// Whether that is to be said of the file; it is.
+    pub(super) fn take_full(&mut self, file: FileId) -> bool {
+        self.full.remove(&file)
+    }
+
+    pub(super) fn wake_housekeeper(&mut self) {
+        self.housekeeper_woken = true;
+    }
+
     /// The file is written to. Its times change with the tick only (`file_update_time`, `current_time`).
     pub(super) fn written(&mut self, now: Time, file: FileId, gets_blocks: bool) {
         let tick = 1 + now / self.tick_ns.max(1);
@@ -70,6 +101,12 @@ impl Syncs {
 }
 
 impl World {
+    /// What the task's fsync waited for is on the medium.
+    pub(super) fn sync_goes_on(&mut self, now: Time, task: TaskId) {
+        self.syncs.flushed.insert(task);
+        self.unblock(now, task);
+    }
+
     /// The same where an fsync of files on the drive holds off writers.
     pub fn with_fsync_holds(mut self, drive: usize, holds: FsyncHolds) -> World {
         if let Some(cache) = &mut self.cached.cache {
@@ -94,10 +131,10 @@ impl World {
             Some(_) => self.files.len() as FileId,
             None => 0,
         };
-        self.progressed(self.now);
+        self.clock.progressed(self.clock.now());
         for file in 0..files {
             let bytes = self.files[file as usize].size_bytes;
-            let mut now = self.now;
+            let mut now = self.clock.now();
             while self.with_cache(now, |cache| call(cache, now, file, bytes)) == Outcome::Wait {
                 while !std::mem::take(&mut self.syncs.housekeeper_woken) {
                     let (at, event) = self.next_event().expect("writes are under way");

@@ -1,6 +1,7 @@
 //! Tasks: threads that ask their jobs what next, as the engine's threads do on a real machine.
 
 use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 
 use base::rng::Stream;
 use base::usage::{Sample, Samples, Usage};
@@ -8,7 +9,8 @@ use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op};
 use workload::measure::{Measure, Measured, Verdict};
 
-use block_layer::Priority;
+use super::cpus::Used;
+use block_layer::{Priority, TaskId};
 use events::slab::Id;
 use events::time::Time;
 
@@ -30,6 +32,14 @@ impl Path {
     pub(crate) fn is_async(self) -> bool {
         matches!(self, Path::DirectAsync | Path::DirectRing)
     }
+}
+
+/// A phase's tasks.
+#[derive(Default)]
+pub(super) struct Tasks {
+    tasks: Vec<Task>,
+    /// By all tasks of all phases.
+    used: Usage,
 }
 
 pub(super) struct Task {
@@ -128,6 +138,64 @@ pub struct Progress {
 }
 
 pub(super) type OpId = Id<Operation>;
+
+impl Tasks {
+    pub(super) fn begin(&mut self, tasks: Vec<Task>) {
+        self.tasks = tasks;
+    }
+
+    /// They are gone.
+    pub(super) fn end(&mut self) -> Vec<Task> {
+        std::mem::take(&mut self.tasks)
+    }
+
+    pub(super) fn numbers(&self) -> std::ops::Range<TaskId> {
+        0..self.tasks.len() as TaskId
+    }
+
+    /// None: of no task of the phase.
+    pub(super) fn get(&self, number: TaskId) -> Option<&Task> {
+        self.tasks.get(number as usize)
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Task> {
+        self.tasks.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Task> {
+        self.tasks.iter_mut()
+    }
+
+    pub(super) fn used_by_all(&self) -> Usage {
+        self.used
+    }
+
+    /// What the task uses counts for it and for all. And how its costs turn out.
+    pub(super) fn used(&mut self, number: TaskId) -> (Used<'_>, &mut Stream) {
+        let task = &mut self.tasks[number as usize];
+        let used = Used {
+            task: &mut task.used,
+            all: &mut self.used,
+        };
+        (used, &mut task.jitter)
+    }
+}
+
+impl Index<TaskId> for Tasks {
+    type Output = Task;
+
+    #[inline]
+    fn index(&self, number: TaskId) -> &Task {
+        &self.tasks[number as usize]
+    }
+}
+
+impl IndexMut<TaskId> for Tasks {
+    #[inline]
+    fn index_mut(&mut self, number: TaskId) -> &mut Task {
+        &mut self.tasks[number as usize]
+    }
+}
 
 impl RunningJob {
     pub(super) fn new(job: Job, stops: bool, warm_up_ns: Time, interval_ns: Time) -> RunningJob {

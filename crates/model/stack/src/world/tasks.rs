@@ -2,9 +2,10 @@
 
 use workload::job::{Next, OpKind};
 
-use super::cpus::{Call, Calling, Later, RunnerNumber, Switch, Turn, Used, WorkItem};
+use super::clock::Event;
+use super::cpus::{Call, Calling, Later, RunnerNumber, Switch, Turn, WorkItem};
 use super::task::{Action, Again, RunningJob, State, Task, drawn};
-use super::{Event, HOUSEKEEPER, Path, World};
+use super::{HOUSEKEEPER, Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::{KERNEL_TASKS, TaskId};
 use events::time::Time;
@@ -13,7 +14,7 @@ use memory::cache::PAGE_BYTES;
 impl World {
     /// The task goes on unless it waits for something else too. A wake-up may be one of an earlier phase.
     pub(super) fn wake(&mut self, now: Time, number: TaskId) {
-        let Some(task) = self.tasks.get(number as usize) else {
+        let Some(task) = self.tasks.get(number) else {
             return;
         };
         let waits = self.submission.waits(number);
@@ -39,23 +40,23 @@ impl World {
     pub(super) fn wants_cpu(&mut self, now: Time, number: TaskId) {
         match self.cpus.wants(now, number) {
             Some(cpu) => self.run_task(now, cpu, number),
-            None => self.tasks[number as usize].state = State::Ready,
+            None => self.tasks[number].state = State::Ready,
         }
     }
 
     /// What the task's call waited for has happened.
     pub(super) fn unblock(&mut self, now: Time, number: TaskId) {
         if number == HOUSEKEEPER {
-            self.syncs.housekeeper_woken = true;
+            self.syncs.wake_housekeeper();
         } else if number < KERNEL_TASKS {
-            self.tasks[number as usize].blocked = false;
+            self.tasks[number].blocked = false;
             self.wake(now, number);
         }
     }
 
     /// The task has a CPU: what does it do next?
     pub(super) fn run_task(&mut self, now: Time, cpu: u16, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         task.state = State::Running(cpu);
         if task.again == Again::Woken {
             task.again = Again::Tries;
@@ -65,11 +66,11 @@ impl World {
             return self.poll(now, cpu, number);
         }
         // A call that had to wait for the cache is made again.
-        if self.tasks[number as usize].action.is_none() {
-            let action = self.next_action(now - self.phase.start, number);
-            self.tasks[number as usize].action = action;
+        if self.tasks[number].action.is_none() {
+            let action = self.next_action(self.phase.since(now), number);
+            self.tasks[number].action = action;
         }
-        let task = &self.tasks[number as usize];
+        let task = &self.tasks[number];
         match task.action {
             Some(action) => self.call(now, cpu, number, action),
             None if task.looks_for_completions() => self.poll(now, cpu, number),
@@ -86,7 +87,7 @@ impl World {
             self.touched.insert(KeyReader::Calls);
         }
         let pages = self.copied_before(action);
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         let call = match (of_mount_ns, std::mem::take(&mut task.resumes)) {
             (Some(ns), _) => Call::OfMount { ns },
             (None, true) => Call::Resume,
@@ -100,18 +101,14 @@ impl World {
     }
 
     fn spend(&mut self, now: Time, cpu: u16, number: TaskId, call: Call, drive: Option<usize>) {
-        let task = &mut self.tasks[number as usize];
         let calling = Calling {
             task: number,
             cpu,
             call,
             drive,
         };
-        let used = Used {
-            task: &mut task.used,
-            all: &mut self.used,
-        };
-        let drawn = |cost, jitter| drawn(&mut task.jitter, cost, jitter);
+        let (used, draws) = self.tasks.used(number);
+        let drawn = |cost, jitter| drawn(draws, cost, jitter);
         let later = self.cpus.call(now, calling, used, drawn);
         self.plan_reminder(later);
     }
@@ -136,22 +133,22 @@ impl World {
         let Action::Start(_, op) = action else {
             return None;
         };
-        let past_cache = self.tasks[number as usize].path != Path::Buffered && !op.kind.is_sync();
-        let file = self.phase.files[op.file as usize];
+        let past_cache = self.tasks[number].path != Path::Buffered && !op.kind.is_sync();
+        let file = self.phase.file(op.file);
         (past_cache && self.mount_of(file).is_none()).then(|| self.files[file as usize].drive)
     }
 
     fn next_action(&mut self, since_start: Time, number: TaskId) -> Option<Action> {
-        if let Some(action) = self.tasks[number as usize].take_action() {
+        if let Some(action) = self.tasks[number].take_action() {
             return Some(action);
         }
         self.offers(since_start, number);
-        self.tasks[number as usize].take_action()
+        self.tasks[number].take_action()
     }
 
     /// Asks the task's jobs for operations: for all that they offer now, or for one where each is waited for.
     fn offers(&mut self, since_start: Time, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         let (mut one_is_done, mut stoppers_done) = (false, 0);
         let mut jobs = task.jobs.iter_mut().enumerate();
         while let Some((job, running)) = jobs.next()
@@ -160,7 +157,7 @@ impl World {
             if running.done {
                 continue;
             }
-            if self.phase.cut {
+            if self.phase.is_cut() {
                 running.end_early(since_start);
             }
             loop {
@@ -181,37 +178,25 @@ impl World {
                 }
             }
         }
-        if one_is_done && self.phase.ends_with_first {
-            self.phase.cut |= self.ends_all(number);
+        if one_is_done && self.ends_all(number) {
+            self.phase.first_is_done();
         }
-        if stoppers_done > 0 {
-            self.stopper_done(stoppers_done);
+        if self.phase.stoppers_are_done(stoppers_done) {
+            self.stop_jobs();
         }
-    }
-
-    /// Jobs whose end stops the others are done: once as many are as it takes, no job offers any more.
-    fn stopper_done(&mut self, count: usize) {
-        if self.phase.to_stop == 0 {
-            return;
-        }
-        self.phase.to_stop = self.phase.to_stop.saturating_sub(count);
-        if self.phase.to_stop > 0 {
-            return;
-        }
-        self.stop_jobs();
     }
 
     /// No job offers anything any more; those that wait for a time come at once.
     pub(super) fn stop_jobs(&mut self) {
-        for (number, task) in (0..).zip(&mut self.tasks) {
+        for (number, task) in (0..).zip(self.tasks.iter_mut()) {
             task.jobs.iter_mut().for_each(RunningJob::stop);
-            self.events.put(self.now, Event::Wake(number));
+            self.clock.put(self.clock.now(), Event::Wake(number));
         }
     }
 
     /// A job of this task is done: whether that ends the measured part. Tasks of a cgroup compete as one.
     fn ends_all(&self, number: TaskId) -> bool {
-        match self.tasks[number as usize].group {
+        match self.tasks[number].group {
             0 => true,
             group => self
                 .tasks
@@ -224,10 +209,10 @@ impl World {
 
     /// Nothing to do: until a completion, a time, or for good.
     fn sleep(&mut self, now: Time, cpu: u16, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         if task.jobs.iter().all(|job| job.done) {
             task.state = State::Gone;
-            self.phase.tasks_left -= 1;
+            self.phase.task_is_done();
             for drive in 0..self.drives.len() {
                 self.drives[drive].exited(now, number);
                 self.call_drive(now, drive);
@@ -237,16 +222,16 @@ impl World {
             self.plan_wakeup(number);
             self.count_switch(number, Switch::Voluntary);
         }
-        let for_io = self.tasks[number as usize].outstanding > 0;
+        let for_io = self.tasks[number].outstanding > 0;
         self.leave_cpu(now, cpu, number, for_io);
     }
 
     /// When one of its jobs wants to be asked again.
     pub(super) fn plan_wakeup(&mut self, number: TaskId) {
-        let jobs = &self.tasks[number as usize].jobs;
+        let jobs = &self.tasks[number].jobs;
         if let Some(at) = jobs.iter().filter_map(|job| job.next_wakeup()).min() {
-            let at = self.phase.start.saturating_add(at);
-            self.events.put(at, Event::Wake(number));
+            let at = self.phase.time_of(at);
+            self.clock.put(at, Event::Wake(number));
         }
     }
 
@@ -278,13 +263,13 @@ impl World {
 
     pub(super) fn plan_reminder(&mut self, later: Later) {
         if let Some((at, reminder)) = later {
-            self.events.put(at, Event::Reminder(reminder));
+            self.clock.put(at, Event::Reminder(reminder));
         }
     }
 
     /// The call has had its time on the CPU: now it takes effect.
     pub(super) fn call_done(&mut self, now: Time, cpu: u16, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         // The scheduler may have moved it since the call began.
         task.state = State::Running(cpu);
         if task.again == Again::Tries {
@@ -294,8 +279,9 @@ impl World {
             self.take_effect(now, number);
         }
         self.count_use(number);
-        let task = &mut self.tasks[number as usize];
-        task.sample(now - self.phase.start, self.used);
+        let used_by_all = self.tasks.used_by_all();
+        let task = &mut self.tasks[number];
+        task.sample(self.phase.since(now), used_by_all);
         let waits = self.submission.waits(number);
         if task.blocked && !waits && task.looks_for_completions() {
             return self.poll(now, cpu, number);
@@ -309,21 +295,21 @@ impl World {
         }
         let turn = self.cpus.goes_on(now, cpu, number);
         if turn != Turn::Task(number) {
-            self.tasks[number as usize].state = State::Ready;
+            self.tasks[number].state = State::Ready;
             self.count_switch(number, Switch::Involuntary);
         }
         self.has_cpu(now, cpu, turn);
     }
 
     fn take_effect(&mut self, now: Time, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
+        let task = &mut self.tasks[number];
         match task.action.take().expect("the CPU did something") {
             Action::Reap(id) => {
                 let operation = self.operations.take(id);
                 task.outstanding -= 1;
                 self.reaped(now, number, operation.job, operation.op);
-                if self.tasks[number as usize].path.is_async() {
-                    self.offers(now - self.phase.start, number);
+                if self.tasks[number].path.is_async() {
+                    self.offers(self.phase.since(now), number);
                 }
             }
             Action::Start(job, op) => self.start(now, number, job, op),
@@ -331,19 +317,13 @@ impl World {
     }
 
     pub(super) fn count_switch(&mut self, number: TaskId, switch: Switch) {
-        let used = Used {
-            task: &mut self.tasks[number as usize].used,
-            all: &mut self.used,
-        };
+        let (used, _) = self.tasks.used(number);
         self.cpus.switched(switch, used);
     }
 
     /// Brings up to now what the task has used.
     pub(super) fn count_use(&mut self, number: TaskId) {
-        let used = Used {
-            task: &mut self.tasks[number as usize].used,
-            all: &mut self.used,
-        };
+        let (used, _) = self.tasks.used(number);
         self.cpus.count_use(number, used);
     }
 }

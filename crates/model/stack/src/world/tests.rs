@@ -107,7 +107,7 @@ pub(super) const EVENTS_BETWEEN_CHECKS: u64 = 211;
 
 impl World {
     pub(super) fn hold_contracts(&mut self) {
-        let now = self.now;
+        let now = self.clock.now();
         let drives = self
             .drives
             .iter_mut()
@@ -563,8 +563,8 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
     };
     world.begin_phase(&all_files).unwrap();
     let mut most = 0;
-    while world.phase.tasks_left > 0 {
-        let (now, event) = world.events.take().unwrap();
+    while !world.phase.is_over() {
+        let (now, event) = world.clock.take().unwrap();
         world.handle(now, event);
         most = most.max(world.cached.cache.as_ref().unwrap().dirty_pages());
     }

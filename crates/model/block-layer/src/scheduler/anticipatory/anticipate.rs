@@ -1,19 +1,8 @@
 //! Whether to wait for the target's next request, and when to stop.
 
 use crate::scheduler::anticipatory::io_context::observe;
-use crate::scheduler::anticipatory::{Anticipatory, Version};
+use crate::scheduler::anticipatory::{Anticipatory, Version, Waiting};
 use crate::{Request, RequestId, Requests, Sector, TaskId};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
-    Off,
-    /// The target's requests are still at the device.
-    ForCompletion,
-    /// They have completed: its next one is due within `antic_expire`.
-    ForRequest,
-    /// It was waited for long enough, or need not be.
-    Finished,
-}
 
 /// A distance within which a request is as good as the target's, by how long it has been waited already.
 const CLOSE_SECTORS: u64 = 8192;

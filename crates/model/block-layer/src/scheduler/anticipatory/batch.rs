@@ -1,7 +1,6 @@
 //! Batches: a class is served for a time, and writes only so many that they take about theirs.
 
-use crate::scheduler::anticipatory::anticipate::Waiting;
-use crate::scheduler::anticipatory::{Anticipatory, Class, Version};
+use crate::scheduler::anticipatory::{Anticipatory, Class, Version, Waiting};
 use crate::{RequestId, Requests};
 
 impl Anticipatory {

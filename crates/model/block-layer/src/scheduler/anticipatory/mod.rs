@@ -12,9 +12,8 @@ mod tunables;
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
-use crate::scheduler::request_fifo::RequestFifos;
-use crate::{Bio, Direction, Request, RequestId, Requests, Sector, Side, TaskId};
-use anticipate::Waiting;
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::{Bio, Direction, Request, RequestId, Requests, Sector, TaskId};
 use events::time::{Tick, Time};
 use io_context::{IoContext, Strangers};
 pub use tunables::{AnticipatoryTunables, Version};
@@ -80,6 +79,17 @@ const BACKWARDS: Backwards = Backwards {
 
 /// Stands for a target that has exited and whose number is another task's. No task has it.
 const DEPARTED: TaskId = TaskId::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    Off,
+    /// The target's requests are still at the device.
+    ForCompletion,
+    /// They have completed: its next one is due within `antic_expire`.
+    ForRequest,
+    /// It was waited for long enough, or need not be.
+    Finished,
+}
 
 impl Anticipatory {
     /// An empty scheduler of a kernel with `hz` ticks per second.
@@ -312,32 +322,18 @@ impl Anticipatory {
 }
 
 impl Scheduler for Anticipatory {
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
     /// `as_merge`.
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let class = self.class_for(bio.direction, bio.sync);
-        self.fifos.front_merge(requests, class as usize, bio)
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        Some(self.class_for(bio.direction, bio.sync) as usize)
     }
 
     /// The task that is waited for (`as_may_queue`).
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
         self.is_anticipating() && self.target == Some(bio.task)
-    }
-
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    /// `as_merged_request`.
-    fn merged_bio(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        id: RequestId,
-        side: Side,
-        was: Sector,
-    ) {
-        self.now = now;
-        self.fifos.merged_bio(requests, id, side, was);
     }
 
     /// `as_merged_requests`.

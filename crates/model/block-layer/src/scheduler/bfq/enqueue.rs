@@ -1,8 +1,8 @@
 //! Requests come in: into which queue, and what is learned of their task.
 
-use crate::scheduler::bfq::queue::{Queue, QueueId, weight_of};
+use crate::scheduler::bfq::queue::{Queue, weight_of};
 use crate::scheduler::bfq::select::Reason;
-use crate::scheduler::bfq::{Bfq, DEFAULT_GROUP_WEIGHT};
+use crate::scheduler::bfq::{Bfq, DEFAULT_GROUP_WEIGHT, QueueId};
 use crate::{Priority, Request, RequestId, Requests, TaskId};
 
 impl Bfq {
@@ -117,7 +117,7 @@ impl Bfq {
         let thought_shortly = queue.short_think;
         queue.judge_think(slice_idle);
         if queue.short_think != thought_shortly {
-            queue.think_changed(now);
+            queue.injection.think_changed(now, queue.short_think);
         }
         queue.note_seek(request, rotational);
     }

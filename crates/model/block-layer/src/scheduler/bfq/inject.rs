@@ -4,8 +4,7 @@
 //! `block/bfq-iosched.c` of 6.x (by measured service times since 5.3). Left out: a queue that another one waits for
 //! (`waker_bfqq`), and async requests of the task that is idled for, which are injected without a limit there.
 
-use crate::scheduler::bfq::Bfq;
-use crate::scheduler::bfq::queue::{Queue, QueueId};
+use crate::scheduler::bfq::{Bfq, QueueId};
 use crate::{RequestId, Requests};
 use events::time::{MILLISECOND, SECOND, Time};
 
@@ -40,21 +39,21 @@ const THINK_AFTER_NS: Time = 100 * MILLISECOND;
 /// Where seeking is free, of larger requests one at a time.
 const LARGE_SECTORS: u32 = 2 * 32;
 
-impl Queue {
-    /// Nothing is known of what it bears (`bfq_reset_inject_limit`): a queue that thinks for long bears one.
-    pub(super) fn forget_injection(&mut self, now: Time) {
-        self.injection = Injection {
-            limit: u32::from(!self.short_think),
+impl Injection {
+    /// Nothing is known of what a queue bears (`bfq_reset_inject_limit`): one that thinks for long bears one.
+    pub(super) fn unknown(now: Time, short_think: bool) -> Injection {
+        Injection {
+            limit: u32::from(!short_think),
             alone_ns: None,
             lowered_at: now,
-        };
+        }
     }
 
-    /// It thinks for long now, or no longer.
-    pub(super) fn think_changed(&mut self, now: Time) {
-        let late = now >= self.injection.lowered_at + THINK_AFTER_NS;
-        if self.injection.alone_ns.is_none() && (late || !self.short_think) {
-            self.forget_injection(now);
+    /// The queue thinks for long now, or no longer.
+    pub(super) fn think_changed(&mut self, now: Time, short_think: bool) {
+        let late = now >= self.lowered_at + THINK_AFTER_NS;
+        if self.alone_ns.is_none() && (late || !short_think) {
+            *self = Injection::unknown(now, short_think);
         }
     }
 }
@@ -65,7 +64,7 @@ impl Bfq {
         let now = self.now;
         let queue = &mut self.queues[id];
         if now >= queue.injection.lowered_at + FORGET_AFTER_NS {
-            queue.forget_injection(now);
+            queue.injection = Injection::unknown(now, queue.short_think);
             self.measuring.request = None;
         }
         let known = self.queues[id].injection;

@@ -6,9 +6,8 @@
 //! queues whose requests are near one another (`bfq_find_close_cooperator`), which the kernel tries in the first 100 ms of
 //! a queue.
 
-use crate::scheduler::bfq::Bfq;
 use crate::scheduler::bfq::hierarchy::GroupId;
-use crate::scheduler::bfq::queue::QueueId;
+use crate::scheduler::bfq::{Bfq, QueueId};
 use crate::{Priority, TaskId};
 use events::time::{MILLISECOND, Time};
 

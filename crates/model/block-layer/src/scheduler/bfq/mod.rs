@@ -23,15 +23,17 @@ use std::collections::BTreeMap;
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
-use crate::scheduler::request_fifo::RequestFifos;
-use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, Side, TaskId};
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, TaskId};
 use events::time::Time;
 use hierarchy::{GroupId, Hierarchy};
 use inject::Measuring;
-use queue::{Queue, QueueId};
+use queue::Queue;
 use raise::Burst;
 use rate::PeakRate;
 pub use tunables::BfqTunables;
+
+type QueueId = FifoId;
 
 /// The state of one queue's BFQ.
 #[derive(Clone, Debug)]
@@ -196,10 +198,13 @@ impl Bfq {
 }
 
 impl Scheduler for Bfq {
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
     /// `bfq_find_rq_fmerge`.
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority)?;
-        self.fifos.front_merge(requests, queue, bio)
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        self.known_queue(bio.task, bio.group, bio.sync, bio.priority)
     }
 
     /// Only in the queue to which the bio would go (`bfq_allow_bio_merge`).
@@ -208,28 +213,13 @@ impl Scheduler for Bfq {
         bio.sync == requests[request].sync && queue == Some(self.fifos.fifo_of(request))
     }
 
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
     /// `bfq_request_merged`.
-    fn merged_bio(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        id: RequestId,
-        side: Side,
-        was: Sector,
-    ) {
-        self.now = now;
-        self.fifos.merged_bio(requests, id, side, was);
-        if side == Side::Front {
-            let queue_id = self.fifos.fifo_of(id);
-            let next = self.queues[queue_id].next;
-            self.queues[queue_id].next =
-                self.backwards
-                    .better(requests, self.last_position, next, Some(id));
-        }
+    fn front_merged(&mut self, _: Time, requests: &Requests, id: RequestId, was: Sector) {
+        self.fifos.front_merged(requests, id, was);
+        let next = &mut self.queues[self.fifos.fifo_of(id)].next;
+        *next = self
+            .backwards
+            .better(requests, self.last_position, *next, Some(id));
     }
 
     fn merged_requests(

@@ -1,5 +1,6 @@
 //! A queue: the requests of one task, or those of a group that nobody waits for.
 
+use crate::scheduler::bfq::QueueId;
 use crate::scheduler::bfq::hierarchy::GroupId;
 use crate::scheduler::bfq::inject::Injection;
 use crate::scheduler::bfq::raise::Raised;
@@ -8,8 +9,6 @@ use crate::scheduler::bfq::tree::EntityId;
 use crate::scheduler::mean::Mean;
 use crate::{IoClass, Priority, Request, RequestId, Sector};
 use events::time::{MILLISECOND, Time};
-
-pub(super) type QueueId = usize;
 
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
@@ -120,6 +119,25 @@ impl Queue {
 
     pub(super) fn is_empty(&self) -> bool {
         self.queued == 0
+    }
+
+    /// Its own, raised or not.
+    pub(super) fn weight_in_use(&self) -> u64 {
+        self.weight * self.coefficient()
+    }
+
+    /// How far its weight is raised.
+    pub(super) fn coefficient(&self) -> u64 {
+        self.raised.map_or(1, |raised| raised.coefficient())
+    }
+
+    pub(super) fn is_taken_for_interactive(&self) -> bool {
+        self.raised.is_some_and(|raised| raised.is_interactive())
+    }
+
+    /// Its first request after a pause looks like one of a soft real-time task.
+    pub(super) fn is_soft_real_time(&self, now: Time) -> bool {
+        !self.is_totally_seeky() && self.pace.is_slow_enough(now) && self.dispatched == 0
     }
 
     pub(super) fn is_idle_class(&self) -> bool {

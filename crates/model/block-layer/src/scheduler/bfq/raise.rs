@@ -5,9 +5,8 @@
 //! `bfq_bfqq_handle_idle_busy_switch`, `bfq_handle_burst` and `bfq_update_wr_data` are as generally known, not compared line
 //! by line, and so are the reference durations. Left out: async queues, groups of bursts. A queue whose priority is not the default is not raised (`entity.new_weight == 40`).
 
-use crate::scheduler::bfq::Bfq;
-use crate::scheduler::bfq::queue::{Queue, QueueId};
 use crate::scheduler::bfq::soft_real_time::LASTS_NS;
+use crate::scheduler::bfq::{Bfq, QueueId};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// What a raised weight is multiplied by (`bfq_wr_coeff`).
@@ -50,23 +49,17 @@ pub(super) struct Burst {
     is_large: bool,
 }
 
-impl Queue {
-    /// Its own, raised or not.
-    pub(super) fn weight_in_use(&self) -> u64 {
-        self.weight * self.coefficient()
-    }
-
-    /// How far it is raised.
+impl Raised {
+    /// How far.
     pub(super) fn coefficient(&self) -> u64 {
-        match self.raised.map(|raised| raised.kind) {
-            Some(Kind::Interactive) => COEFFICIENT,
-            Some(Kind::SoftRealTime { .. }) => SOFT_COEFFICIENT,
-            None => 1,
+        match self.kind {
+            Kind::Interactive => COEFFICIENT,
+            Kind::SoftRealTime { .. } => SOFT_COEFFICIENT,
         }
     }
 
-    pub(super) fn is_taken_for_interactive(&self) -> bool {
-        self.coefficient() == COEFFICIENT
+    pub(super) fn is_interactive(&self) -> bool {
+        matches!(self.kind, Kind::Interactive)
     }
 }
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::scheduler::bfq::hierarchy::ROOT;
-use crate::scheduler::bfq::queue::QueueId;
-use crate::scheduler::bfq::{BUDGETS_ENOUGH, Bfq, DEFAULT_MAX_BUDGET};
+use crate::scheduler::bfq::{BUDGETS_ENOUGH, Bfq, DEFAULT_MAX_BUDGET, QueueId};
 use crate::{RequestId, Requests};
 use events::time::{MILLISECOND, Time};
 

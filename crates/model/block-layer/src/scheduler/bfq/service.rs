@@ -1,8 +1,7 @@
 //! Requests go out and come back, and waiting for more of a queue.
 
-use crate::scheduler::bfq::queue::QueueId;
 use crate::scheduler::bfq::select::Reason;
-use crate::scheduler::bfq::{Bfq, DEEP_DEVICE, DEPTH_SAMPLES};
+use crate::scheduler::bfq::{Bfq, DEEP_DEVICE, DEPTH_SAMPLES, QueueId};
 use crate::{RequestId, Requests};
 use events::time::{MILLISECOND, Time};
 

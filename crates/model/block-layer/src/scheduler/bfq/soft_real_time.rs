@@ -4,8 +4,7 @@
 //! Source: `bfq_bfqq_softrt_next_start`, `bfq_bfqq_handle_idle_busy_switch`, `bfq_update_bfqq_wr_on_rq_arrival` and
 //! `bfq_update_wr_data` in `block/bfq-iosched.c` of 6.x.
 
-use crate::scheduler::bfq::Bfq;
-use crate::scheduler::bfq::queue::{Queue, QueueId};
+use crate::scheduler::bfq::{Bfq, QueueId};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// Sectors a second that such a task reads at most (`bfq_wr_max_softrt_rate`).
@@ -44,17 +43,15 @@ impl Pace {
         self.is_open = false;
     }
 
+    /// Whether a request that comes now comes late enough.
+    pub(super) fn is_slow_enough(&self, now: Time) -> bool {
+        now > self.next_start
+    }
+
     fn end(&mut self, now: Time, slice_idle_ns: Time) {
         let at_rate = self.busy_since + self.service * SECOND / RATE_MAX;
         let not_slow = now + slice_idle_ns + SLOW_NS;
         self.next_start = self.next_start.max(at_rate).max(not_slow);
-    }
-}
-
-impl Queue {
-    /// Its first request after a pause looks like one of a soft real-time task.
-    pub(super) fn is_soft_real_time(&self, now: Time) -> bool {
-        !self.is_totally_seeky() && now > self.pace.next_start && self.dispatched == 0
     }
 }
 

@@ -18,9 +18,9 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
 use crate::scheduler::cfq::message::{Event, QueueName, SchedulerMessage};
-use crate::scheduler::request_fifo::RequestFifos;
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
 use crate::scheduler::sorted_set::SortedSet;
-use crate::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
+use crate::{Bio, IoClass, RequestId, Requests, Sector, TaskId};
 use events::time::{Tick, Time};
 use group::Groups;
 pub use queue::Workload;
@@ -179,10 +179,13 @@ impl Cfq {
 }
 
 impl Scheduler for Cfq {
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
     /// `cfq_find_rq_fmerge`.
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = self.io_contexts.get(bio.task)?.queues[usize::from(bio.sync)]?;
-        self.fifos.front_merge(requests, queue, bio)
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        self.io_contexts.get(bio.task)?.queues[usize::from(bio.sync)]
     }
 
     /// The request must be in the queue to which the bio would go (`cfq_allow_merge`); sync I/O never waits behind async.
@@ -197,29 +200,16 @@ impl Scheduler for Cfq {
         queue == Some(self.fifos.fifo_of(request))
     }
 
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
     /// `cfq_merged_request`.
-    fn merged_bio(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        id: RequestId,
-        side: Side,
-        was: Sector,
-    ) {
+    fn front_merged(&mut self, now: Time, requests: &Requests, id: RequestId, was: Sector) {
         self.at(now);
-        self.fifos.merged_bio(requests, id, side, was);
-        if side == Side::Front {
-            let queue_id = self.fifos.fifo_of(id);
-            let next = self.queues[queue_id].next;
-            self.queues[queue_id].next =
-                self.backwards
-                    .better(requests, self.last_position, next, Some(id));
-            self.settle_place(requests, queue_id);
-        }
+        self.fifos.front_merged(requests, id, was);
+        let queue = self.fifos.fifo_of(id);
+        let next = &mut self.queues[queue].next;
+        *next = self
+            .backwards
+            .better(requests, self.last_position, *next, Some(id));
+        self.settle_place(requests, queue);
     }
 
     fn merged_requests(

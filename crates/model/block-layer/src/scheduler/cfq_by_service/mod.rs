@@ -10,8 +10,8 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
 use crate::scheduler::dispatch_list::DispatchList;
-use crate::scheduler::request_fifo::RequestFifos;
-use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::{Bio, RequestId, Requests, Sector, TaskId};
 use events::time::{MILLISECOND, SECOND, Tick, Time};
 
 /// What may be set. Times in nanoseconds; they take effect in whole ticks.
@@ -180,29 +180,26 @@ impl CfqByService {
 }
 
 impl Scheduler for CfqByService {
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
     /// A process's own requests only (`cfq_find_rq_rb`); at the back, anybody's.
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = *self.queue_of.get(bio.task)?;
-        self.fifos.front_merge(requests, queue, bio)
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        self.queue_of.get(bio.task).copied()
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
         !self.dispatch_list.has(request)
     }
 
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.fifos.merged_bio(requests, id, side, was);
-        self.arrivals.merged_bio(requests, id, side, was);
-        if side == Side::Front {
-            let queue = &mut self.queues[self.fifos.fifo_of(id)];
-            queue.next = self
-                .backwards
-                .nearer(requests, self.last_position, queue.next, Some(id));
-        }
+    fn front_merged(&mut self, _: Time, requests: &Requests, id: RequestId, was: Sector) {
+        self.fifos.front_merged(requests, id, was);
+        self.arrivals.front_merged(requests, id, was);
+        let next = &mut self.queues[self.fifos.fifo_of(id)].next;
+        *next = self
+            .backwards
+            .nearer(requests, self.last_position, *next, Some(id));
     }
 
     /// `cfq_merged_requests`.

@@ -12,9 +12,9 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::cfq;
 use crate::scheduler::dispatch_list::DispatchList;
-use crate::scheduler::request_fifo::RequestFifos;
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
 use crate::scheduler::task_queues::{QueueId, TaskQueues};
-use crate::{Bio, Priority, RequestId, Requests, Sector, Side, TaskId};
+use crate::{Bio, Priority, RequestId, Requests, Sector, TaskId};
 use events::time::{MILLISECOND, Tick, Time};
 use queue::{List, Lists, Queue};
 
@@ -254,36 +254,25 @@ impl CfqLists {
 }
 
 impl Scheduler for CfqLists {
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
     /// A task's own requests only; at the back, anybody's.
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
         let queue = self.queues.io_context(bio.task)?.queues[self.slot(bio.sync)]?;
         let may_search = self.queues[queue].is_tasks || self.version == Version::Linux2_6_18;
-        let queue = may_search.then_some(queue)?;
-        self.fifos.front_merge(requests, queue, bio)
+        may_search.then_some(queue)
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
         !self.dispatch_list.has(request)
     }
 
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    fn merged_bio(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        id: RequestId,
-        side: Side,
-        was: Sector,
-    ) {
-        self.at(now);
-        self.fifos.merged_bio(requests, id, side, was);
-        if side == Side::Front {
-            let queue = self.fifos.fifo_of(id);
-            self.queues[queue].next = self.better(requests, self.queues[queue].next, Some(id));
-        }
+    fn front_merged(&mut self, _: Time, requests: &Requests, id: RequestId, was: Sector) {
+        self.fifos.front_merged(requests, id, was);
+        let queue = self.fifos.fifo_of(id);
+        self.queues[queue].next = self.better(requests, self.queues[queue].next, Some(id));
     }
 
     fn merged_requests(

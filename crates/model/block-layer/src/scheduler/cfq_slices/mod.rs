@@ -12,10 +12,10 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::cfq::{CfqTunables, Surroundings};
 use crate::scheduler::dispatch_list::DispatchList;
-use crate::scheduler::request_fifo::RequestFifos;
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
 use crate::scheduler::sorted_set::SortedSet;
 use crate::scheduler::task_queues::{IoContext, QueueId, TaskQueues};
-use crate::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
+use crate::{Bio, IoClass, RequestId, Requests, Sector, TaskId};
 use events::time::{MILLISECOND, Tick, Time};
 use queue::{Queue, ServiceOrder};
 
@@ -528,9 +528,12 @@ impl CfqSlices {
 }
 
 impl Scheduler for CfqSlices {
-    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = self.queues.io_context(bio.task)?.queues[usize::from(bio.sync)]?;
-        self.fifos.front_merge(requests, queue, bio)
+    fn fifos(&mut self) -> Option<&mut RequestFifos> {
+        Some(&mut self.fifos)
+    }
+
+    fn fifo_before(&self, bio: &Bio) -> Option<FifoId> {
+        self.queues.io_context(bio.task)?.queues[usize::from(bio.sync)]
     }
 
     /// The request must be in the queue to which the bio would go (`cfq_allow_merge`); sync I/O never waits behind async.
@@ -543,27 +546,12 @@ impl Scheduler for CfqSlices {
         queue == Some(self.fifos.fifo_of(request))
     }
 
-    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.fifos.neighbour(requests, id, side)
-    }
-
-    fn merged_bio(
-        &mut self,
-        now: Time,
-        requests: &Requests,
-        id: RequestId,
-        side: Side,
-        was: Sector,
-    ) {
-        self.at(now);
-        self.fifos.merged_bio(requests, id, side, was);
-        if side == Side::Front {
-            let queue = self.fifos.fifo_of(id);
-            let next = self.queues[queue].next;
-            self.queues[queue].next =
-                self.backwards
-                    .better(requests, self.last_position, next, Some(id));
-        }
+    fn front_merged(&mut self, _: Time, requests: &Requests, id: RequestId, was: Sector) {
+        self.fifos.front_merged(requests, id, was);
+        let next = &mut self.queues[self.fifos.fifo_of(id)].next;
+        *next = self
+            .backwards
+            .better(requests, self.last_position, *next, Some(id));
     }
 
     fn merged_requests(

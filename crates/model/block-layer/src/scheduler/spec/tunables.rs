@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::scheduler::spec::{BadScheduler, SchedulerVariant};
+use crate::scheduler::spec::error::BadScheduler;
 use crate::scheduler::{
     anticipatory, bfq, cfq, cfq_by_service, cfq_lists, cfq_round_robin, deadline, deadline_a,
     deadline_timed, kyber, linus, mq_deadline,
 };
 use events::time::{MICROSECOND, MILLISECOND, Time};
+use kernels::schedulers::SchedulerVariant;
 
 /// Reads tunables from what is given. Whoever makes a scheduler's tunables asks for each that the scheduler has; these
 /// become the known ones, and what is left at the end is a mistake.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kernels::schedulers::{SchedulerVariant, of_patch, variants};
 use kernels::version::version;
 
-use crate::scheduler::spec::BadScheduler;
+use crate::scheduler::spec::error::BadScheduler;
 
 pub(super) fn find(
     given: &BTreeMap<String, String>,

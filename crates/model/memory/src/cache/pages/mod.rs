@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::cache::FileId;
 use chunk::{CHUNK, Chunk, NONE, bit};
+use events::station::Violation;
 
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
@@ -143,9 +144,30 @@ impl Pages {
         Some((start, end - start))
     }
 
+    pub(super) fn reading(&self) -> u64 {
+        self.reading
+    }
+
+    pub(super) fn is_reading(&self, file: FileId, page: u64) -> bool {
+        self.find(file, page)
+            .is_some_and(|chunk| chunk.reading & bit(page) != 0)
+    }
+
     /// Pages that can't be forgotten: being read, dirty or being written.
     pub(super) fn not_clean(&self) -> u64 {
         self.reading + self.unwritten()
+    }
+
+    /// Those of all files are those of each.
+    pub(super) fn check(&self) -> Result<(), Violation> {
+        let sum = |count: fn(&File) -> u64| self.files.iter().map(count).sum::<u64>();
+        let of_files = [sum(|of| of.dirty), sum(|of| of.writing), sum(|of| of.both)];
+        let of_all = [self.dirty, self.writing, self.both];
+        Violation::unless(of_files == of_all, "pages", || {
+            format!(
+                "{of_files:?} pages of files are dirty, being written and both, {of_all:?} of all"
+            )
+        })
     }
 
     // What happens to pages.

@@ -6,7 +6,8 @@
 mod reverse_map;
 mod virtual_scan;
 
-use super::pages::{Memory, PageNumber};
+use super::PageNumber;
+use super::pages::Memory;
 pub use kernels::swap::ReclaimKind;
 pub(super) use reverse_map::ReverseMap;
 pub(super) use virtual_scan::VirtualScan;

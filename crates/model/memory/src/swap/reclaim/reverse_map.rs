@@ -6,7 +6,8 @@
 //! remembered, not read: inferred.
 
 use super::{BATCH, Effort, Reclaim, ReclaimStep, Round};
-use crate::swap::pages::{List, Memory, PageNumber, PageState};
+use crate::swap::PageNumber;
+use crate::swap::pages::{List, Memory, PageState};
 
 const PRIORITY: u32 = 12;
 

@@ -8,7 +8,8 @@
 use std::ops::Range;
 
 use super::{BATCH, Effort, Reclaim, ReclaimStep, Round};
-use crate::swap::pages::{List, Memory, PageNumber, PageState};
+use crate::swap::PageNumber;
+use crate::swap::pages::{List, Memory, PageState};
 
 const PRIORITY: u32 = 6;
 

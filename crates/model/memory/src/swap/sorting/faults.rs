@@ -1,7 +1,8 @@
 //! Faults: a page that is not in the page table is found, made or read.
 
 use super::{NAP_NS, Sorting};
-use crate::swap::pages::{PageNumber, PageState};
+use crate::swap::PageNumber;
+use crate::swap::pages::PageState;
 use crate::swap::task::Wait;
 use block_layer::{Direction, TaskId};
 use events::time::Time;

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use base::rng::stream;
 use base::usage::Usage;
 
+use crate::swap::PageNumber;
 use crate::swap::effect::Effect;
-use crate::swap::pages::{Memory, PAGE_BYTES, PageNumber, PageState};
+use crate::swap::pages::{Memory, PAGE_BYTES, PageState};
 use crate::swap::quicksort::Sort;
 use crate::swap::reclaim::{Reclaim, ReclaimKind, ReverseMap, VirtualScan};
 use crate::swap::slots::Slots;

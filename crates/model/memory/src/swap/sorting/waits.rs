@@ -1,8 +1,9 @@
 //! What tasks wait for: pages on their way, requests, the clock.
 
 use super::Sorting;
+use crate::swap::PageNumber;
 use crate::swap::effect::Effect;
-use crate::swap::pages::{PageNumber, PageState};
+use crate::swap::pages::PageState;
 use crate::swap::slots::SlotNumber;
 use crate::swap::task::{State, Wait};
 use block_layer::{Direction, TaskId};
