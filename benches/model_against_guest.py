@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from guest_counts import chosen_kernel
+from iolab.base import data
 from model_against_kernel import ROOT, compared, rows_of, run, shorter, with_rows
 from result import Result
 
@@ -29,7 +30,7 @@ def measure(quick: bool) -> list[Result]:
     for name, guest in GUESTS.items():
         with tempfile.TemporaryDirectory(prefix="iolab-bench-") as directory:
             place = Path(directory)
-            text = (ROOT / "experiments" / f"{guest}.toml").read_text()
+            text = data.experiments()[guest].read_text()
             run(shorter(text) if quick else text, place / "kernel", rounds=None)
             measured = rows_of(name, place / "kernel", quick=quick)
             results += compared(name, measured, place, quick=quick)

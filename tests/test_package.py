@@ -19,6 +19,8 @@ from build_wheels import expected, missing_from
 from conftest import CommandLine
 from iolab.base import data
 from iolab.base.errors import InputError
+from iolab.studies.reproduction import load
+from iolab.studies.reproduction import names as published_names
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(iolab.__file__).parent
@@ -68,7 +70,8 @@ def alone(installed: Path, cwd: Path, *arguments: str) -> str:
 
 def test_the_copy_is_what_runs(installed: Path, tmp_path: Path) -> None:
     (listed,) = json.loads(alone(installed, tmp_path, "list", "experiments", "model", "--json"))["experiments"]
-    assert Path(listed["path"]) == (installed / "iolab" / "data" / "experiments" / "model.toml").resolve()
+    shipped = installed / "iolab" / "data" / "experiments"
+    assert Path(listed["path"]) == (shipped / "examples" / "model.toml").resolve()
 
 
 def test_machines_figures_and_experiments_come_with_the_package(installed: Path, tmp_path: Path) -> None:
@@ -77,7 +80,23 @@ def test_machines_figures_and_experiments_come_with_the_package(installed: Path,
     assert {entry["name"] for entry in machines["machines"]} == {"host", *(f"model:{name}" for name in names)}
     assert machines["scorecard"], "what was stored of published figures"
     experiments = json.loads(alone(installed, tmp_path, "list", "experiments", "--json"))["experiments"]
-    assert {entry["name"] for entry in experiments} == {path.stem for path in (ROOT / "experiments").glob("*.toml")}
+    assert [entry["name"] for entry in experiments][: len(data.EXAMPLES)] == [*data.EXAMPLES]
+    assert [entry["name"] for entry in experiments] == [*data.experiments()]
+
+
+def test_each_experiment_has_one_name_and_each_example_its_place() -> None:
+    folders = (data.EXPERIMENTS / "examples", data.EXPERIMENTS / "case-studies", data.PUBLISHED / "experiments")
+    paths = sorted(path for folder in folders for path in folder.glob("*.toml"))
+    assert sorted(data.experiments().values()) == paths
+    for number, name in enumerate(data.EXAMPLES, 1):
+        question, _, command = data.experiments()[name].read_text().splitlines()[:3]
+        assert question.startswith(f"# {number}. ") and question.endswith("?")
+        assert name in command.split()
+
+
+def test_figures_are_asked_again_by_experiments_beside_them() -> None:
+    used = {load(name).experiment for name in published_names()}
+    assert used == {*(data.PUBLISHED / "experiments").glob("*.toml")}
 
 
 def test_a_simulated_experiment_runs_and_is_compared(installed: Path, tmp_path: Path) -> None:
@@ -89,7 +108,7 @@ def test_a_simulated_experiment_runs_and_is_compared(installed: Path, tmp_path: 
 
 def test_an_experiment_that_comes_with_iolab_runs_by_its_name(iolab: CommandLine) -> None:
     iolab("run", "model", "--rounds", "1", "--out", "out")
-    assert (iolab.cwd / "out" / "experiment.toml").read_text() == (data.EXPERIMENTS / "model.toml").read_text()
+    assert (iolab.cwd / "out" / "experiment.toml").read_text() == data.experiments()["model"].read_text()
 
 
 def test_a_file_of_that_name_comes_first(iolab: CommandLine) -> None:
@@ -103,10 +122,10 @@ def test_a_name_of_nothing_has_the_nearest_one(iolab: CommandLine) -> None:
     iolab("run", "qqqq", status=2).assert_one_clear_line(2, "qqqq: no such file", "iolab list experiments")
 
 
-@pytest.mark.parametrize("path", sorted(data.EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", data.experiments().values(), ids=lambda path: path.stem)
 def test_files_that_an_experiment_names_come_with_it(path: Path) -> None:
     named = [one["file"] for one in tomllib.loads(path.read_text())["workloads"].values() if "file" in one]
-    assert all((data.EXPERIMENTS / name).is_file() for name in named)
+    assert all((path.parent / name).is_file() for name in named)
 
 
 def test_an_installation_without_data_says_so(tmp_path: Path) -> None:

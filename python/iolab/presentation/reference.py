@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypedDict
 
+from iolab.base import data, toml
 from iolab.base.option import expected, extras, written
 from iolab.base.plain_text import markdown_table
 from iolab.domain.definition import TOOL_METRICS
@@ -177,6 +178,15 @@ def _model_settings_table() -> str:
     return markdown_table(("setting", "keys of the machine's file"), rows)
 
 
+def _examples_table() -> str:
+    rows = []
+    for name in data.EXAMPLES:
+        path = data.experiments()[name]
+        values = toml.parse(path.read_text(), str(path)).values
+        rows.append([f"`{name}`", values["title"], f"`{values.get('machine', 'host')}`"])
+    return markdown_table(["example", "question", "machine"], rows)
+
+
 def _experiment_table() -> str:
     return options_table(ExperimentOptions)
 
@@ -290,6 +300,7 @@ MACHINE_KEYS: dict[str, Callable[[Key], bool]] = {
 """The tables of docs/reference/machine-keys.md, together every key."""
 
 TABLES: dict[str, Callable[[], str]] = {
+    "examples": _examples_table,
     "experiment": _experiment_table,
     "compare": _compare_table,
     "tune-options": _tune_table,

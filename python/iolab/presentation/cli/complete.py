@@ -173,7 +173,7 @@ def experiments(incomplete: str) -> list[str]:
     from iolab.base import data
 
     files = [path for path in _beside(incomplete) if path.endswith((".toml", ".fio"))]
-    return [*files, *([] if os.sep in incomplete else data.names(data.EXPERIMENTS))]
+    return [*files, *([] if os.sep in incomplete else data.experiments())]
 
 
 @_answering

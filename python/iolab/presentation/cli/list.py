@@ -110,8 +110,7 @@ def _mount(mount: TomlTable) -> str:
 def _experiments() -> Entries:
     from iolab.base import data, toml
 
-    paths = [data.EXPERIMENTS / f"{name}.toml" for name in data.names(data.EXPERIMENTS)]
-    return [_experiment(path, toml.parse(path.read_text(), str(path)).values) for path in paths]
+    return [_experiment(path, toml.parse(path.read_text(), str(path)).values) for path in data.experiments().values()]
 
 
 def _experiment(path: Path, table: TomlTable) -> Entry:
