@@ -179,12 +179,10 @@ def _model_settings_table() -> str:
 
 
 def _examples_table() -> str:
-    rows = []
-    for name in data.EXAMPLES:
-        path = data.experiments()[name]
-        values = toml.parse(path.read_text(), str(path)).values
-        rows.append([f"`{name}`", values["title"], f"`{values.get('machine', 'host')}`"])
-    return markdown_table(["example", "question", "machine"], rows)
+    known = data.experiments()
+    asked = {name: toml.parse(known[name].read_text(), str(known[name])).values for name in data.EXAMPLES}
+    rows = [(f"`{name}`", str(one["title"]), f"`{one.get('machine', 'host')}`") for name, one in asked.items()]
+    return markdown_table(("example", "question", "machine"), rows)
 
 
 def _experiment_table() -> str:
