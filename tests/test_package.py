@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import iolab
+import man_page
 import pytest
-from build_wheels import expected, missing_from
+from build_wheels import add, expected, missing_from
 from conftest import CommandLine
 from iolab.base import data
 from iolab.base.errors import InputError
+from iolab.presentation.cli.app import NAMES
 from iolab.studies.reproduction import load
 from iolab.studies.reproduction import names as published_names
 
@@ -153,12 +155,27 @@ def packed(path: Path, names: Sequence[str]) -> Path:
 
 def test_a_wheel_that_lacks_a_file_is_found(tmp_path: Path) -> None:
     whole = expected()
+    whole += [man_page.INSTALLED]
     whole += [f"iolab-{iolab.__version__}.dist-info/licenses/LICENSE-{name}" for name in ("MIT", "APACHE")]
     assert missing_from(packed(tmp_path / "whole.whl", whole)) == []
     without = [name for name in whole if not name.endswith(("nvme.toml", "LICENSE-MIT"))]
     lacking = missing_from(packed(tmp_path / "part.whl", without))
     assert "iolab/data/machines/nvme.toml" in lacking
     assert any(name.endswith("LICENSE-MIT") for name in lacking)
+
+
+def test_a_wheel_has_a_man_page_of_every_command_and_option(tmp_path: Path) -> None:
+    page = man_page.render()
+    for line in ("iolab \\- a laboratory for storage I/O on Linux", ".SS iolab run", ".B \\-\\-until\\-decided"):
+        assert line in page.splitlines()
+    assert all(f".SS iolab {name}" in page for name in NAMES)
+    wheel = packed(tmp_path / "iolab.whl", ["iolab/__init__.py", "iolab.dist-info/RECORD"])
+    add(wheel, man_page.INSTALLED, page.encode())
+    with zipfile.ZipFile(wheel) as opened:
+        *_, record = opened.namelist()
+        assert opened.read(man_page.INSTALLED).decode() == page
+        assert opened.read(record).decode().startswith(f"{man_page.INSTALLED},sha256=")
+    assert man_page.INSTALLED in missing_from(packed(tmp_path / "without.whl", expected()))
 
 
 def test_the_licences_are_named_alike_everywhere() -> None:
