@@ -41,12 +41,20 @@ def bisect(
     good: Annotated[
         str | None,
         typer.Option(
-            metavar="SETTING", help="The oldest version to look at.  [default: the first]", show_default=False
+            metavar="SETTING",
+            help="The oldest version to look at.  [default: the first]",
+            show_default=False,
+            autocompletion=complete.settings,
         ),
     ] = None,
     bad: Annotated[
         str | None,
-        typer.Option(metavar="SETTING", help="The newest version to look at.  [default: the last]", show_default=False),
+        typer.Option(
+            metavar="SETTING",
+            help="The newest version to look at.  [default: the last]",
+            show_default=False,
+            autocompletion=complete.settings,
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,

@@ -53,6 +53,7 @@ def compare(
             help="The setting to compare the others with; of several runs or files, the run or file.  "
             "[default: the first; of a run its experiment's]",
             show_default=False,
+            autocompletion=complete.settings,
         ),
     ] = None,
     metric: Metrics = None,

@@ -177,6 +177,32 @@ def experiments(incomplete: str) -> list[str]:
 
 
 @_answering
+def controls(_: str) -> list[str]:
+    """For CONTROL=VALUE."""
+    from iolab.machines.control import CONTROLS
+
+    return [f"{name}=" for name in CONTROLS]
+
+
+def settings(ctx: typer.Context, incomplete: str) -> list[str]:
+    """For --baseline, --good and --bad: the settings of experiments and runs that stand before it on the line."""
+    # An option that still lacks its value leaves the line unparsed, in `args`.
+    return list(dict.fromkeys(name for word in ctx.args for name in _settings_of(word)(incomplete)))
+
+
+def _settings_of(word: str) -> Names:
+    @_answering
+    def names(_: str) -> list[str]:
+        from iolab.files.experiment.parse import find, load
+        from iolab.files.store import read
+
+        path = Path(word)
+        return list((read(path).experiment if _is_run(word) else load(find(path))).settings)
+
+    return names
+
+
+@_answering
 def runs_and_files(incomplete: str) -> list[str]:
     """For what takes a run or a file: run directories, also those in a directory that is named, and files."""
     found = []

@@ -160,6 +160,7 @@ Baseline = Annotated[
         metavar="SETTING",
         help="The setting to compare the others with.  [default of a run: its experiment's]",
         show_default=False,
+        autocompletion=complete.settings,
     ),
 ]
 

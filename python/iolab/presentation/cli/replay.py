@@ -41,6 +41,7 @@ def replay(
             help="A setting to compare, such as scheduler=bfq; several controls with ; between them. May be given "
             "several times; the first is the baseline.  [default: everything as it is]",
             show_default=False,
+            autocompletion=complete.controls,
         ),
     ] = None,
     timing: Annotated[
