@@ -11,7 +11,7 @@ from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json, print_lines
-from iolab.presentation.cli.trace import Columns, Separator, TraceFiles
+from iolab.presentation.cli.trace import Columns, Gaps, Separator, TraceFiles
 
 if TYPE_CHECKING:
     from iolab.base.trace_files import Trace
@@ -35,6 +35,7 @@ def characterise(
     ] = None,
     columns: Columns = None,
     separator: Separator = None,
+    gaps: Gaps = None,
     json: Json = False,
 ) -> None:
     """Write an experiment whose workload offers what a trace shows, small enough to send to somebody.
@@ -53,7 +54,7 @@ def characterise(
         size_bytes = parse_bytes(size)
     except ValueError as error:
         raise InputError(str(error), where="--size", remedy="a size such as 1GiB") from error
-    source = trace_of(files, columns, separator)
+    source = trace_of(files, columns, separator, gaps)
     streams = streams_of(source)
     text = experiment(streams, study(source)["elapsed_ns"] / 1e9, size_bytes)
     to_stdout = output_file.is_stdout(output)

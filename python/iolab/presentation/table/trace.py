@@ -60,11 +60,11 @@ def _summary(figures: dict[str, Any]) -> Iterator[str]:
 
 def doubts(figures: dict[str, Any]) -> Iterator[str]:
     """What is missing, and what the figures therefore leave out; a line each."""
-    lost = "events were lost {} times ({events_lost} events counted): no time was told across a loss"
+    lost = "events were lost {} times ({events_lost} events counted): times across a loss are left out"
     if figures["format"] == "blkparse":
         lost = (
-            "numbers of events are left out {} times ({events_lost} events counted), lost or cut out of the text: no "
-            "time was told across them (--gaps filtered, if they were filtered)"
+            "numbers of events are left out {} times ({events_lost} events counted), lost or cut out of the text: "
+            "times across them are left out (--gaps filtered, if they were filtered)"
         )
     said = (
         ("losses", lost),
