@@ -54,7 +54,8 @@ def iolab(
 ) -> None:
     """A laboratory for storage I/O on Linux: change one thing, measure, and learn whether the difference is real.
 
-    Start with `iolab demo`: a comparison on this machine in about a minute.
+    Start with `iolab demo`: a comparison on this machine in about a minute. `man iolab` has the help of all commands,
+    if iolab was installed from a wheel.
 
     Exit status: 0 done; 1 done, but a --fail-on condition holds or every trial failed; 2 the input is wrong; 3 this
     machine can't do it; 130 interrupted, everything restored.
