@@ -245,7 +245,7 @@ def test_symbols_that_are_none_are_not_kept(tmp_path: Path) -> None:
     text = b"\x1b[2J no symbols\n0000 T x\n"
     said = lines([{"up": "x"}, {"bytes": len(text)}]) + text + lines([{"step": 0, "told": None}, {"end": True}])
     emulator_that_says(tmp_path / "qemu", said)
-    with pytest.raises(MachineError, match="does not tell its symbols"):
+    with pytest.raises(MachineError, match="does not list its symbols"):
         run(trial)
     assert trial.guest is not None
     assert symbols.known(kernel.find(trial.guest.kernel).identity()) is None

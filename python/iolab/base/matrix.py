@@ -26,7 +26,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Member:
-    """One table of a matrix; `label` tells it from the others: `queue_depth=1,block_size=4KiB`."""
+    """One table of a matrix; `label` distinguishes it from the others: `queue_depth=1,block_size=4KiB`."""
 
     label: str
     table: TomlTable

@@ -35,7 +35,7 @@ class Trace:
     table: dict[str, Any] | None = None
     partitions: tuple[tuple[str, str], ...] = field(default=())
     filtered: bool | None = None
-    """Whether a text that leaves out numbers of events was filtered; None: as the text itself tells."""
+    """Whether a text that leaves out numbers of events was filtered; None: by the text itself."""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def trace_of(
     Args:
         columns: of a table, what each column holds: `time:us,device,operation,offset:B,size:B`; a `-` is left out.
         separator: between them: a character, or tab, blank, comma, semicolon.
-        gaps: `filtered` or `lost`: what numbers are that a text of blkparse leaves out; None: as the text itself tells.
+        gaps: `filtered` or `lost`: what numbers are that a text of blkparse leaves out; None: by the text itself.
 
     Raises:
         InputError: there is no such file, or the columns are none.

@@ -66,7 +66,7 @@ def compare_arms(
     """Each setting of the other arms against the setting of the same name in the first, on each workload that both
     have; where each arm has a single setting, that one, whatever its name.
 
-    Rounds are paired where the arms were measured in turns, as the clock tells; else they are not. InputError if an arm
+    Rounds are paired if the clock shows that the arms were measured in turns. InputError if an arm
     has nothing in common with the first.
     """
     baseline, *candidates = arms

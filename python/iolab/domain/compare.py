@@ -190,7 +190,7 @@ def compare_pairs(
 ) -> list[Comparison]:
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
-    Pairs are in the order in which they are told: of each workload the first lead. Those that have no rounds in common
+    Pairs are in the order of the output: the first of each workload lead. Those that have no rounds in common
     are judged by `judge_unpaired`. `better` overrides which way of a metric is better. `max_rounds`: the most rounds of
     a run that may stop at any round; the sequential rule judges then, its promise shared among all pairs. What is
     paired by boot has a value for each `rounds_per_boot` of them.

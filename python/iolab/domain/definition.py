@@ -34,7 +34,7 @@ DIFFERENCES: dict[Nature, tuple[Verdict, Verdict]] = {
 }
 """By the metric's nature: what a candidate is called whose values are higher, and one whose values are lower."""
 VERDICTS: tuple[Verdict, ...] = ("slower", "worse", "faster", "better", "higher", "lower", "same", "undecided")
-"""In the order in which they are told: what needs attention first."""
+"""In the order of the output: what needs attention first."""
 GAINS: frozenset[Verdict] = frozenset({"faster", "better"})
 LOSSES: frozenset[Verdict] = frozenset({"slower", "worse"})
 NO_DIFFERENCE: frozenset[Verdict] = frozenset({"same", "undecided"})

@@ -1,4 +1,4 @@
-"""Who runs a trial, and who is told of it: small interfaces.
+"""Who runs a trial, and who observes it: small interfaces.
 
 `iolab.machines.host.local_process` runs a trial on this machine, `iolab.machines.model` simulates it, here or on
 the hosts of a cluster (`iolab.machines.cluster`). The loop over the trials (`iolab.studies.run`) calls the display,
@@ -35,7 +35,7 @@ class Progress:
     bytes: int = 0
     errors: int = 0
     fraction: float | None = None
-    """0 to 1 of the phase; None when no bound tells."""
+    """0 to 1 of the phase; None without a bound."""
     warming_up: bool = False
     waiting: str = ""
     """What does not answer, while nothing gets on."""
@@ -160,7 +160,7 @@ def error_from_json(fields: ErrorFields) -> IolabError:
 
 
 class Display(Protocol):
-    """Told by the loop (`iolab.studies.run`) what happens. Calls come from one thread, in this order."""
+    """Gets from the loop (`iolab.studies.run`) what happens. Calls come from one thread, in this order."""
 
     def begin(self, path: Path, *, finished: int) -> None:
         """The run in `path` starts or goes on, with so many trials finished before."""

@@ -27,7 +27,7 @@ OF_TRANSFERS = ("read", "write", "")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a workload is like, as far as it says what is told of it."""
+    """What a workload is like, as far as the choice of its metrics depends on it."""
 
     jobs: tuple[str, ...] = ()
     """Its kinds of jobs, where it has several: copies of one job are one kind."""

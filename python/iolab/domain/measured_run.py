@@ -60,7 +60,7 @@ class MeasuredRun(Protocol):
 
     @property
     def shapes(self) -> dict[str, Shape]:
-        """What each workload is like, as far as that says what is told of it."""
+        """What each workload is like, as far as the choice of its metrics depends on that."""
 
     @property
     def machine(self) -> JsonObject:

@@ -138,7 +138,8 @@ class Observation:
         return self.threads("cpu_user_ns", "cpu_system_ns")
 
     def cpu_wait_ns(self) -> int | None:
-        """Time for which the jobs' own threads could run and waited for a CPU, in ns; None unless all threads tell."""
+        """Time for which the jobs' own threads could run and waited for a CPU, in ns; None unless all threads report
+        it."""
         waits_ns = [group.get("cpu_wait_ns") for group in self.record["groups"]]
         known = [one for one in waits_ns if one is not None]
         return sum(known) if known and len(known) == len(waits_ns) else None

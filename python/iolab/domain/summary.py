@@ -24,11 +24,11 @@ UNFAITHFUL = "not judged: most arrivals of the replay were late, so that it is n
 COUNTED = ("kernel_instructions_per_op",)
 """On guest machines alone."""
 SPLIT = ("read", "write")
-"""Operations that are told apart where a workload, or a job, does both."""
+"""Operations that are shown apart if a workload, or a job, does both."""
 FOUND = ("queue_depth_found",)
-"""What a workload was run to find: told first."""
+"""What a workload was run to find: shown first."""
 JOBS_UNASKED_MAX = 8
-"""Kinds of jobs of a workload that are told one by one; of more, all together unless asked for."""
+"""Kinds of jobs of a workload that are shown one by one; if there are more, all together unless asked for."""
 Place = tuple[str, str | None, str]
 """Workload, job (None: all together), key."""
 ByPlace = dict[Place, dict[str, Numbers]]
@@ -37,7 +37,7 @@ ByPlace = dict[Place, dict[str, Numbers]]
 
 @dataclass(frozen=True)
 class Jobs:
-    """Which jobs of a workload are told one by one, before all together."""
+    """Which jobs of a workload are shown one by one, before all together."""
 
     which: Literal["kinds", "each", "none"] = "kinds"
     """Each kind of job of a mix; each job, copies too; or none."""
@@ -83,7 +83,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """A run as its table tells it: a row per workload and metric, with a cell and a comparison per setting."""
+    """A run as its table shows it: a row per workload and metric, with a cell and a comparison per setting."""
 
     title: str
     machine: str
@@ -206,7 +206,7 @@ def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, ba
 
 
 def is_of_one_job(key: str, by_job: dict[str, dict[str, dict[str, Numbers]]]) -> bool:
-    """Whether the key is of an operation that one job alone does: all together are that job, which is told already."""
+    """Whether the key is of an operation that one job alone does: all together are that job, which is shown already."""
     of_one_op = "." in key.rpartition("/")[2]
     return of_one_op and sum(_is_measured(values, key) for values in by_job.values()) == 1
 
@@ -220,8 +220,8 @@ def _told(
     beside_others: bool = False,
     beside_jobs: bool = False,
 ) -> list[str]:
-    """The keys that are told of these values, in order: of a job beside others, or of all together beside their jobs,
-    which tell reads and writes apart already."""
+    """The keys that are shown of these values, in order: of a job beside others, or of all together beside their jobs,
+    which show reads and writes apart already."""
     if named:
         return [key for key in wanted if key in values]
     split = [

@@ -27,7 +27,7 @@ STEAL_FROM = 0.05
 THROTTLED_FROM = 0.02
 GENERATOR_CPU_FROM = 0.95
 LATE_FROM = 0.01
-"""From here on a reader is told."""
+"""From here on it is reported."""
 LATE_FORBIDS_FROM = 0.5
 """From here on what was measured is no replay of the trace, and nothing is judged by it."""
 NAMED_MAX = 3
@@ -90,7 +90,7 @@ DOUBTS: dict[str, Doubt] = {
         "more jobs, or larger requests",
     ),
 }
-"""By code, in the order in which they are told. docs/read-a-report.md explains each."""
+"""By code, in the order of the output. docs/read-a-report.md explains each."""
 
 
 def doubts(record: Record) -> dict[str, float]:

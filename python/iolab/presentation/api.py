@@ -404,7 +404,7 @@ def compare(
         setting_column: of a frame, which needs it, and `round_column` too.
         round_column: of a frame; rows of one round are paired.
         workload_column: of a frame, if it has several workloads.
-        better: of a frame: by column `higher` or `lower`, where its name does not tell.
+        better: of a frame: by column `higher` or `lower`, if its name does not show it.
 
     Raises:
         InputError: a name that is not there, an argument that does not fit, numbers that can't be compared.

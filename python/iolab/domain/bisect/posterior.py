@@ -49,7 +49,7 @@ EXTENDED_SPAN = 12
 DRIFTS = ((0.0, 0.0), (0.6, 0.5), (0.6, 2.0), (0.95, 0.3), (0.95, 2.0), (0.995, 1.0), (0.995, 8.0))
 """What is tried of drift: correlation from one measurement to the next, and variance in units of the noise's."""
 DRIFT_FROM = 12
-"""With fewer measurements drift can't be told from noise."""
+"""With fewer measurements drift can't be distinguished from noise."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def posterior(versions: Sequence[int], values: Sequence[float]) -> Posterior:
     values_ = np.asarray(values, dtype=np.float64)
     scale, centre = float(np.ptp(values_)) or 1.0, float(values_.mean())
     y = (values_ - centre) / scale
-    # A first pass takes the noise for Gaussian and alike; its residuals tell outliers and drift.
+    # A first pass takes the noise for Gaussian and alike; its residuals show outliers and drift.
     first = _weigh(points, places, y, np.ones(len(y)), (0.0, 0.0))
     weights, drift = _noise(y - first.mean_levels[places])
     found = _weigh(points, places, y, weights, drift) if drift[1] or np.ptp(weights) else first

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WIDTHS_SD = (0.3, 1.0, 3.0, 10.0, 100.0)
 """Standard deviations of the normal priors of a change's size, in standard deviations of the noise; equally likely."""
 SIZES_WIDTH_SD = 1e5
-"""The prior of the sizes that levels are told with: as good as none, or a large size would leave residuals."""
+"""The prior of the sizes of levels: as good as none, or a large size would leave residuals."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Measured(_Part):
 
 
 class Judged(_Part):
-    """A comparison of the run, as `iolab show` tells it: fields of `iolab.domain.verdict.Judgement`."""
+    """A comparison of the run, as `iolab show` prints it: fields of `iolab.domain.verdict.Judgement`."""
 
     workload: str
     job: str | None

@@ -32,7 +32,7 @@ def hardware_id(hardware: Facts) -> str:
 
 
 def in_words(hardware: Facts) -> str:
-    """`host storage1, AMD EPYC, 2 CPUs, Samsung 980`: enough to tell two apart."""
+    """`host storage1, AMD EPYC, 2 CPUs, Samsung 980`: enough to distinguish two."""
     kind = " ".join(part for part in (hardware.get(KIND, ""), hardware.get("machine", "")) if part)
     cpus = f"{hardware['CPUs']} CPUs" if "CPUs" in hardware else ""
     parts = (kind, hardware.get("CPU", ""), cpus, hardware.get("device model", ""))

@@ -42,7 +42,7 @@ SYMPTOMS = frozenset({"cpu_cost"})
 """Named first only where a setting that acts on it was changed: a quotient of the result moves as the result does."""
 ABOVE = "above"
 CPU_SHRINKAGE_S = 0.05
-"""Added to the CPU time by which preemptions are divided: one of a thread that hardly ran tells nothing."""
+"""Added to the CPU time by which preemptions are divided: one of a thread that hardly ran shows nothing."""
 
 
 @dataclass(frozen=True)

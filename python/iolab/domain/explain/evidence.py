@@ -26,7 +26,7 @@ THROUGHPUT = frozenset(
     }
 )
 """Metrics that count the same work, or its time: of fixed work by a fixed number of jobs at a fixed depth each is a
-function of the others (Little's law for the mean latency). They tell a result in other words, and explain nothing."""
+function of the others (Little's law for the mean latency). They state a result in other words, and explain nothing."""
 
 SUSPECTS = (
     *("time_in_device_ns_mean", "time_in_scheduler_ns_mean", "time_in_queue_ns_mean", "queue_depth_mean"),
@@ -36,7 +36,7 @@ SUSPECTS = (
     *("machine_cpu_ns_per_io", "page_cache_hit_share", "dirty_bytes_mean", "extents_per_file_mean"),
     *("rpc_rtt_ns_mean", "rpc_backlog_wait_ns_mean"),
 )
-"""What is asked about first: that one of these did not move rules an explanation out. In the order of the telling."""
+"""What is asked about first: that one of these did not move rules an explanation out. In the order of the output."""
 
 
 def name_of(key: str) -> str:

@@ -85,7 +85,7 @@ def arms_of(frame: pl.DataFrame, name: Name) -> dict[str, Arms]:
 def functions_of_each_other(one: Arms, other: Arms) -> bool:
     """Whether the two always moved exactly alike, over all trials: the same measure in two units.
 
-    Metrics that do not vary within settings can't tell: any two settings differ alike then.
+    Metrics that do not vary within settings decide nothing: any two settings differ alike then.
     """
     if not np.array_equal(one.present, other.present) or not (one.varies_within and other.varies_within):
         return False

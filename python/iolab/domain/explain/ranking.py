@@ -72,7 +72,7 @@ class Explained:
     looked_at: list[Finding]
     """Every metric that could be looked at, the strongest evidence first."""
     same_measure: list[str]
-    """Metrics that tell the same as the result in other words."""
+    """Metrics that state the same as the result in other words."""
     constant: list[str]
     """Those with one value in all trials: they can't explain a difference."""
     absent: list[str]
@@ -168,7 +168,7 @@ class _Measures:
         return self._judged[first]
 
     def same_as(self, key: str) -> list[str]:
-        """The firsts of the groups that tell the same as `key`."""
+        """The firsts of the groups that state the same as `key`."""
         result = self.arms[key]
         return [
             first
@@ -196,7 +196,7 @@ def _why_not(result: Comparison, told: Sequence[Comparison], places: dict[Name, 
     same = place.same_as(result.metric)
     for other in told:
         if _place(other) == _place(result) and set(same) & set(place.same_as(other.metric)):
-            return f"it tells the same as {other.metric}"
+            return f"it states the same as {other.metric}"
     return None
 
 

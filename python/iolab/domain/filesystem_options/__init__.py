@@ -1,4 +1,4 @@
-"""What mkfs and mount may be told: an allow-list per filesystem, of forms that name no path.
+"""The options that mkfs and mount may get: an allow-list per filesystem, of forms that name no path.
 
 mkfs overwrites whatever its options name, and iolab makes it not ask. So its options are read, each value by its type,
 and written anew: mkfs is handed what was understood, and nothing that was not.

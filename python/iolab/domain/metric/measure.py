@@ -117,7 +117,7 @@ METRICS = (
         "of time; of several threads their mean, weighted by their I/Os.",
         "measure",
         lambda seen: seen.replayed.depth_distance,
-        "the trace does not tell when its I/Os ended",
+        "the trace does not show when its I/Os ended",
         per_job=True,
     ),
     Metric(

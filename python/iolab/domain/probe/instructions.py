@@ -25,7 +25,7 @@ class InstructionsOptions(Options):
     memory: bool = option(False, "Count memory accesses.")
     inlined: bool = option(
         False,
-        "Count functions that the compiler inlined into others as themselves, and tell lines; takes the kernel's file "
+        "Count functions that the compiler inlined into others as themselves, and name lines; takes the kernel's file "
         "with debug information, [guest] debug. Of the kernel without its modules.",
     )
     cache: Bytes | None = option(

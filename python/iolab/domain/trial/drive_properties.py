@@ -1,5 +1,5 @@
-"""What a guest machine's drives may be told, by kind: names and types. QEMU's devices have properties that name files,
-and other parts of the machine; none of those is here."""
+"""The properties that a guest machine's drives may get, by kind: names and types. QEMU's devices have properties that
+name files, and other parts of the machine; none of those is here."""
 
 from __future__ import annotations
 

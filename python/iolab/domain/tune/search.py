@@ -6,7 +6,7 @@ what came out. Simulations and real machines drive the same search.
 A block is the default and some candidates, each once, in random order: the block's level is taken out
 (`iolab.domain.tune.estimate`). First every candidate is new. Later some slots go to promising ones again: those that
 may, by what is known, be the best. The last blocks hold only these. When trials or time are used up, mixtures of the
-winner and the default tell which keys matter, and fresh rounds of default, winner and the smaller setting decide.
+winner and the default show which keys matter, and fresh rounds of default, winner and the smaller setting decide.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ def _paired(
 
 
 def why_no_ratio(both: NDArray[np.float64]) -> str | None:
-    """Why no ratio can be told of the two arms, whose values are `both`; None where it can."""
+    """Why the two arms, whose values are `both`, have no ratio; None if they have one."""
     if not np.isfinite(both).all():
         return "a value is infinite"
     if (both < 0).any():

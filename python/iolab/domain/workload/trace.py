@@ -233,7 +233,7 @@ def _conflicts(options: TraceOptions) -> Iterator[Conflict]:
         yield Conflict(("time_scale",), 'above 0 with timing = "recorded"; without pauses: timing = "dependent"')
     if options.timing == "dependent" and found["ended_share"] == 0:
         yield Conflict(
-            ("timing",), 'the trace does not tell when I/Os ended, so nobody knows what waited; use "recorded"'
+            ("timing",), 'the trace does not show when I/Os ended, so it is unknown what waited; use "recorded"'
         )
     if options.align % SECTOR_BYTES or options.region_size % options.align:
         yield Conflict(("align",), f"expected a multiple of {SECTOR_BYTES} that divides region_size")

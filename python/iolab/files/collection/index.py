@@ -75,8 +75,8 @@ class Index:
     """The file, opened for the time of each question."""
 
     def __init__(self, directory: Path, say: Callable[[str], None]) -> None:
-        """Of the runs below the directory. `say`: is told when it is made anew, and why. MachineError if there is no
-        place to keep it."""
+        """Of the runs below the directory. `say`: is called with the reason when it is made anew. MachineError if there
+        is no place to keep it."""
         self.path = _place(directory)
         self._say = say
 

@@ -42,7 +42,7 @@ class Read:
 
 
 def read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], None]) -> Iterator[Read]:
-    """Reads the runs of these names below the directory, in their order; `on_read` is told how many were read."""
+    """Reads the runs of these names below the directory, in their order; `on_read` gets how many were read."""
     tasks = [(str(directory), name) for name in names]
     if len(tasks) <= ALONE_MAX or (os.cpu_count() or 1) == 1:
         for count, task in enumerate(tasks, start=1):

@@ -193,7 +193,7 @@ def check_none(probes: Mapping[str, Probes], settings: Sequence[Setting], proble
     for setting in settings:
         if INSTRUCTIONS in probes[setting.name]:
             path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
-            problems.add((*path, INSTRUCTIONS), 'only a guest machine tells it, machine = "guest:KERNEL"')
+            problems.add((*path, INSTRUCTIONS), 'only a guest machine reports it, machine = "guest:KERNEL"')
 
 
 def _merged(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:

@@ -65,7 +65,7 @@ class TuneOptions(Options):
         5, "Candidates beside the default in a round of the search.", ge=1, le=100, expected="1 to 100"
     )
     key_rounds: int = option(
-        2, "Rounds of mixtures at most, which tell the keys that matter.", ge=0, le=100, expected="0 to 100"
+        2, "Rounds of mixtures at most, which show the keys that matter.", ge=0, le=100, expected="0 to 100"
     )
     confirm: int = option(
         12,

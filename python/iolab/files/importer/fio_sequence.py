@@ -59,7 +59,7 @@ class Member:
     shares: dict[str, float]
     """Of its group's rate, by direction, where the text says so."""
     identity: tuple[object, ...] | None
-    """The same in the snapshots of one run; None where nothing tells."""
+    """The same in the snapshots of one run; None if nothing shows it."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Which of several runs and files are the same setting again: told by directories, by names, or by a pattern."""
+"""Which of several runs and files are the same setting again: by directories, by names, or by a pattern."""
 
 from __future__ import annotations
 

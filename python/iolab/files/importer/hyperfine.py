@@ -1,7 +1,7 @@
 """hyperfine's --export-json and --export-csv: commands, timed several times.
 
 The JSON has each repetition's time, which is a round; CPU times it has as means only. The CSV has summaries only. A
-command is a setting; the parameters of --parameter-list tell apart commands of the same name.
+command is a setting; the parameters of --parameter-list distinguish commands of the same name.
 """
 
 from __future__ import annotations

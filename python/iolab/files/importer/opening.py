@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def open_run(path: Path, format_name: str | None = None) -> RunData:
     """The run in directory `path`, or what the file `path` holds, as a run in memory.
 
-    `format_name`: a name in `iolab.files.importer.formats.FORMATS`; None: told by the content. InputError names
+    `format_name`: a name in `iolab.files.importer.formats.FORMATS`; None: by the content. InputError names
     what is wrong, and where.
     """
     if not path.exists():

@@ -129,7 +129,7 @@ class Table:
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """What the table says, for telling whether another says the same."""
+        """What the table holds, to find whether another holds the same."""
         return tuple((row.place, tuple(row.rows)) for row in self.rows)
 
 

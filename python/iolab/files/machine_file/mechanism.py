@@ -1,4 +1,4 @@
-"""What the simulated machine has mechanisms for and what not, told from a phase alone; the model itself refuses the
+"""What the simulated machine has mechanisms for and what not, by a phase alone; the model itself refuses the
 rest."""
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class RunData:
 
     def pairing(self, baseline: str, candidate: str) -> Pairing:
         """See `iolab.domain.measured_run`. Imported numbers have rounds in common where one file holds both settings,
-        or where the clock tells that they were measured in turns."""
+        or if the clock shows that they were measured in turns."""
         if self.is_search:
             return "none"
         if self.machine_name != IMPORTED:

@@ -105,7 +105,7 @@ def observation(
         operations: that the phase completed.
         memory: whether accesses were counted.
         cache: whether misses were.
-        source: where functions that were inlined count as themselves, and lines are told.
+        source: where functions that were inlined count as themselves, and lines are named.
 
     Raises:
         MachineError: the source cannot be read.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LINES_MAX = 200
-"""That are told, the dearest."""
+"""How many are named, the most expensive first."""
 
 
 def lines_of(

@@ -35,7 +35,7 @@ class Unsaid(ValueError):
 
 @dataclass
 class Told:
-    """What the agent told, in its order."""
+    """What the agent reported, in its order."""
 
     up: str | None = None
     """The kernel's release, once it runs."""

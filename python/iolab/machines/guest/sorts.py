@@ -54,7 +54,7 @@ def add(plan: Plan, phase: SortPhase, machine: GuestMachine, drives: Sequence[tu
 
 
 def record(phase: SortPhase, told: Sorts) -> PhaseRecord:
-    """Of what the agent told (crates/engine/src/bin/guest-agent/sorts.rs)."""
+    """From what the agent reported (crates/engine/src/bin/guest-agent/sorts.rs)."""
     swapping = Swapping(told.before, told.first, told.after, told.swap_bytes_max, told.memory_bytes_max)  # type: ignore[arg-type]
     return sorting.record(phase, told.records, swapping, ())
 

@@ -1,4 +1,4 @@
-"""What the guest's agent is told (crates/engine/src/bin/guest-agent/main.rs), and the archive that it is in."""
+"""What the guest's agent gets (crates/engine/src/bin/guest-agent/main.rs), and the archive that it is in."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _interrupts(disk: BlockDevice) -> Fact:
 
 
 def virtualization() -> dict[str, Fact]:
-    """Virtual machine and container, as systemd-detect-virt tells them."""
+    """Virtual machine and container, as systemd-detect-virt reports them."""
     return {
         "machine": _detect_virt("--vm"),
         "container": _detect_virt("--container"),

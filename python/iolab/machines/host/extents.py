@@ -46,7 +46,7 @@ def examined(
     """What the probe saw of the files, or of so many of them as its options say.
 
     Args:
-        found: by the name that they are told under, their paths.
+        found: by the name that they are reported under, their paths.
         look: paths and bounds -> JSON of `Examined` (crates/trace/src/extents/mod.rs).
 
     Raises:

@@ -50,7 +50,7 @@ def run(phase: LoadPhase, around: Surroundings) -> PhaseRecord:
 
 
 class Watcher(Protocol):
-    """Who is told of progress, and says when to stop."""
+    """Who gets the progress, and decides when to stop."""
 
     @property
     def on_progress(self) -> OnProgress:

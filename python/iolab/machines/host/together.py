@@ -29,7 +29,7 @@ def run(phases: Sequence[Phase], around: Surroundings, run_phase: RunPhase) -> l
     records: list[PhaseRecord | None] = [None] * len(phases)
     failures: list[BaseException] = []
     stoppers = [phase for phase in phases if phase.beside is not None and phase.beside.stops_others]
-    # Lines of two that tell of their progress would alternate.
+    # Lines of two that report their progress would alternate.
     shown = (stoppers or phases)[0]
     shows = replace(around, should_stop=lambda: others_stop.is_set() or around.should_stop())
     silent = replace(shows, on_progress=lambda progress: None)

@@ -1,4 +1,4 @@
-"""Who shares a device by weights here, and the control groups that tell it so.
+"""Who shares a device by weights here, and the control groups that set them.
 
 - bfq: the scheduler shares its queue (block/bfq-cgroup.c): blkio.bfq.weight in version 1, io.bfq.weight in version 2.
 - cfq: the same of kernels before 5.0: blkio.weight.

@@ -81,7 +81,7 @@ class Directory:
 
 
 def held(files: Sequence[native.FileSpec], stack: ExitStack) -> tuple[list[str], list[int]]:
-    """How another program is told files of a placed phase (crates/workload/src/phase.rs) whose names may lead elsewhere
+    """How another program gets files of a placed phase (crates/workload/src/phase.rs) whose names may lead elsewhere
     meanwhile: paths that begin with a descriptor, and the descriptors to pass on, which the stack holds.
 
     Raises:

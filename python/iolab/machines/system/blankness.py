@@ -1,4 +1,4 @@
-"""Whether a device is blank, as far as a look at places all over it tells: most data has no signature."""
+"""Whether a device is blank, as far as places all over it show: most data has no signature."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Found:
 
     offset_bytes: int
     what: str | None
-    """What it looks like, where that can be told."""
+    """What it looks like, if that is known."""
 
     def __str__(self) -> str:
         place = f"byte {self.offset_bytes} is not zero"

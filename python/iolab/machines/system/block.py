@@ -118,7 +118,7 @@ def device_under(path: Path) -> BlockDevice | None:
     mount = mount_of(path)
     if mount is None or not mount.source.startswith("/dev/"):
         return None
-    # btrfs reports a number of its own: the mount's source tells the device.
+    # btrfs reports a number of its own: the mount's source names the device.
     try:
         return device_at(Path(mount.source))
     except IolabError:

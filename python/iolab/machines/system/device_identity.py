@@ -73,7 +73,7 @@ def _differences(known: DeviceIdentity, now: DeviceIdentity) -> Iterator[str]:
     if now.serial != known.serial:
         yield f"its serial number is {now.serial}, and was {known.serial}"
     if now.boot_id != known.boot_id:
-        # Numbers are given anew at each boot; without a serial number nothing tells two devices of a size apart.
+        # Numbers are given anew at each boot; without a serial number nothing distinguishes two devices of a size.
         if known.serial is None:
             yield "the machine was started anew, and it has no serial number to be known by"
     elif now.number != known.number:

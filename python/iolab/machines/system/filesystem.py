@@ -21,7 +21,7 @@ class Filesystem:
     """The Debian package that has its mkfs."""
     mkfs: tuple[str, ...]
     uuid: str = "-U {}"
-    """How mkfs is told the UUID."""
+    """mkfs's option for the UUID."""
 
     @property
     def tool(self) -> str:

@@ -141,7 +141,7 @@ def _of_device(path: Path) -> Lock:
     try:
         node = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return Lock(fds)  # the safety check tells better what is wrong with it
+        return Lock(fds)  # the safety check reports better what is wrong with it
     fds.append(node)
     if not _lock(node, patience_s=NODE_PATIENCE_S, worth_waiting=lambda: True):
         Lock(fds).release()

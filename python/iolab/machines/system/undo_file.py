@@ -1,7 +1,7 @@
 """The file of an undo journal: lines with checksums, in room that is reserved before anything is changed.
 
-Its owner holds a lock on it (flock), so that a dead owner's file is told from a living one's. It becomes a journal by
-its name only once it is locked: nobody takes a file that is just being made for a dead owner's.
+Its owner holds a lock on it (flock), which distinguishes a dead owner's file from a living one's. It becomes a journal
+by its name only once it is locked: nobody takes a file that is just being made for a dead owner's.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class UndoFile:
 
 
 def parsed(content: bytes) -> Lines:
-    """A journal's content in lines, checked; damaged ones are told apart (`iolab.base.checked_lines`)."""
+    """A journal's content in lines, checked; damaged ones apart (`iolab.base.checked_lines`)."""
     return checked_lines.read(content, is_earlier=lambda header: "boot_id" in header)
 
 

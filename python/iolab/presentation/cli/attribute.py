@@ -50,8 +50,8 @@ def attribute(
     """Find which of the keys in which two settings differ make the difference, and how much each.
 
     Every trial is of a mixture that has half of the keys as in the one setting and half as in the other, so that each
-    trial tells of every key. Rounds are added until a set of keys has the wanted probability. The answer may be that
-    no key makes a difference, or that two do so together.
+    trial is evidence on every key. Rounds are added until a set of keys has the wanted probability. The answer may be
+    that no key makes a difference, or that two do so together.
     """
     if not 0.5 <= confidence < 1:
         raise InputError(f"{confidence:g} given; expected 0.5 or more, below 1", where="--confidence")

@@ -187,7 +187,7 @@ def bisect(
 ) -> None:
     """Find the version that changed a metric: which one, how sure, how much, in few trials.
 
-    Each next trial is of the version that tells most by what is known. The answer is a version, several, a creep over
+    The next trial measures the version that is expected to show most. The answer is a version, several, a creep over
     many, or none, with its probability. What is named is then measured again, paired with the version before it.
     """
     if [experiment is None, resume is None, versions is None].count(False) != 1:
@@ -388,7 +388,7 @@ def _limit_s(option: str, text: str) -> float:
 
 
 def _say(*, as_json: bool) -> Callable[[str], None]:
-    """Tells how the search goes, on stderr."""
+    """Reports how the search goes, on stderr."""
 
     def say(line: str) -> None:
         if not as_json:

@@ -42,7 +42,7 @@ def characterise(
 
     Each task of most requests becomes a stream: share of reads, sizes, pattern (sequential, random, Zipf), mean
     rate, flushes. No name of a file, no content and no time of the traced machine is in it.
-    What the workload misses is told.
+    A line states what the workload misses.
     """
     from iolab.base import output_file
     from iolab.base.quantity import parse_bytes

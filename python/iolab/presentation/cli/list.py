@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from iolab.studies.reproduction.part import Part
 
 Entry = JsonObject
-"""What is told of one name: `name`, `help`, and what the list has beside; `--json` prints it as it is."""
+"""What is printed of one name: `name`, `help`, and what the list has beside; `--json` prints it as it is."""
 Entries = list[Entry]
 RENAMED = {"settings": "controls"}
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("plain", "csv", "json")
 TOLD_FROM = 20
-"""Of fewer new runs nobody needs to be told that they are read."""
+"""Reading fewer new runs than this needs no line."""
 
 
 def ls(

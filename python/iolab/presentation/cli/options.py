@@ -123,11 +123,11 @@ Metrics = Annotated[
 ByJob = Annotated[
     bool,
     typer.Option(
-        "--by-job", help="Tell of each job of a workload, copies too. Without it: of each kind of job, where few."
+        "--by-job", help="Show each job of a workload, copies too. Without it: each kind of job, if there are few."
     ),
 ]
 
-OneJob = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Tell only of this job.", show_default=False)]
+OneJob = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Show only this job.", show_default=False)]
 
 FailOn = Annotated[
     list[str] | None,
@@ -179,7 +179,7 @@ HigherIsBetter = Annotated[
 
 @dataclass(frozen=True)
 class CsvColumns:
-    """What the columns of a CSV file are, as told by hand."""
+    """What the columns of a CSV file are, as given by hand."""
 
     setting: str | None
     round: str | None

@@ -276,7 +276,7 @@ def _percentiles(setting: str, place: int, rows: polars.DataFrame, *, showlegend
 
 
 def _apart(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The first and the last, and of those between the ones that an eye tells apart: a histogram has thousands."""
+    """The first and the last, and of those between the ones that an eye distinguishes: a histogram has thousands."""
     kept = points[:1]
     for nines, latency_ns in points[1:-1]:
         if nines - kept[-1][0] >= NINES_APART or latency_ns > kept[-1][1] * LATENCY_APART:

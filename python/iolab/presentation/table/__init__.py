@@ -60,7 +60,7 @@ def render(run: RunData, name: str, metrics: Sequence[str] = (), jobs: Jobs | No
         return grid
     if jobs is not None and name not in OF_JOBS:
         raise InputError(
-            f"{name}: does not tell jobs apart", where="--as", remedy=f"choose another: {', '.join(OF_JOBS)}"
+            f"{name}: does not show jobs apart", where="--as", remedy=f"choose another: {', '.join(OF_JOBS)}"
         )
     of_jobs = {} if jobs is None else {"jobs": jobs}
     text: str = import_module(f"iolab.presentation.table.{name}").render(run, metrics, **of_jobs)

@@ -61,7 +61,7 @@ def lines(found: Finding, *, stored: bool = False) -> RenderableType:
 
 def _next(found: Finding) -> str:
     version = found.search.next()
-    return "" if version is None else f"{STOPPED['stored']} A trial of {found.versions[version]} would tell most."
+    return "" if version is None else f"{STOPPED['stored']} A trial of {found.versions[version]} would show most."
 
 
 def unseen(search: Search, names: Sequence[str]) -> Iterator[str]:

@@ -47,7 +47,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
 
 
 def in_words(verdicts: Mapping[Verdict, int]) -> str:
-    """`1 slower, 2 same`, in the order in which they are told; empty where nothing was compared."""
+    """`1 slower, 2 same`, in the order of the output; empty if nothing was compared."""
     return ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts.get(verdict))
 
 

@@ -17,14 +17,16 @@ ROWS_SHOWN = 25
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
-    """The tables. InputError if no lines were told, or if metrics are asked for."""
+    """The tables. InputError if there are no lines, or if metrics are asked for."""
     if metrics:
         raise InputError("the lines have fixed columns", where="--metric", remedy="leave --metric out")
     places: list[Seen[InstructionsObservation]] = seen(run, NAME)
     blocks = [_block(place) for place in places if any("lines" in one for one in place.observations)]
     if not blocks:
         raise InputError(
-            "no lines were told", where=str(run.path), remedy="measure with [probes] instructions = { inlined = true }"
+            "the run has no lines",
+            where=str(run.path),
+            remedy="measure with [probes] instructions = { inlined = true }",
         )
     return "\n".join(blocks)
 

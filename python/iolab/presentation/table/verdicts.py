@@ -62,7 +62,7 @@ def condition_lines(conditions: Conditions) -> list[str]:
 
 
 def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """What holds of many comparisons is told once."""
+    """What holds of many comparisons is stated once."""
     places: dict[str, list[str]] = {}
     for comparison in comparisons:
         for note in comparison.notes:

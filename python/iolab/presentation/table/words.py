@@ -16,7 +16,7 @@ from iolab.domain.summary import Summary
 from iolab.domain.verdict.forecast import FORECAST_MAX
 
 MEDIAN_APART = 0.1
-"""Of the interval: from here on the median of the rounds' ratios is told beside the typical one."""
+"""Of the interval: from here on the median of the rounds' ratios stands beside the typical one."""
 MEDIANS_MAX = 3
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 """A run that searches: its settings are versions in their order, and each trial is chosen by what is known by then.
-Each metric that is asked for has a search of its own; every trial tells all of them.
+Each metric that is asked for has a search of its own; every trial is evidence for all of them.
 
 The run directory is one like any other. Its first event holds the question; what was measured is in the journal, in
 the order of time, from which a resumed run knows what its search knew. When the search has an answer, each version
@@ -350,7 +350,7 @@ class BisectLoop(Loop):
         until = math.inf if self.question.time_s is None else time.monotonic() + self.question.time_s
         while True:
             now = findings(self.plan.experiment, self.state, values, self.question)
-            # What one metric's search wants to know tells the others too.
+            # What one metric's search measures is evidence for the others too.
             next_ = [(one, place) for one in now if (place := one.search.next()) is not None]
             version = next((one.versions[place] for one, place in next_), None)
             if version is not None and time.monotonic() >= until:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 Consent = Callable[[list[str]], None]
-"""Is told what would be done, a line each, and raises to have nothing done."""
+"""Gets what would be done, a line each, and raises to have nothing done."""
 
 
 def mark(experiment: Experiment, seed: int) -> str | None:

@@ -21,7 +21,7 @@ class OnHosts(Protocol):
     """An executor that measures each round on one of several hosts."""
 
     def pin(self, host_of: Mapping[int, str]) -> None:
-        """Tells on which host rounds have begun: the rest of each is measured there."""
+        """Gives the host on which rounds have begun: the rest of each is measured there."""
 
 
 def check(experiment: Experiment, part: str | None, on: str | None) -> None:
@@ -53,11 +53,11 @@ def check_resumable(path: Path, state: RunState, on: str | None) -> None:
 
 
 def pin(executor: Executor, state: RunState) -> None:
-    """Tells an executor of several hosts where the run's rounds have begun."""
+    """Gives an executor of several hosts the host on which each of the run's rounds began."""
     if isinstance(executor, OnHosts):
         executor.pin({event["round"]: event["host"] for event in state.finished.values() if "host" in event})
 
 
 def describe(on: str) -> JsonObject:
-    """What machine.json says of a run on several hosts; each record tells its own."""
+    """What machine.json says of a run on several hosts; each record names its own."""
     return {"cluster": {"address": on}, "versions": {"iolab": __version__}}

@@ -27,7 +27,7 @@ def study(
 
     Args:
         intervals: in the maps over time, at most; 1,024 where nothing is said.
-        queues: the CPUs of each hardware queue, which no trace tells.
+        queues: the CPUs of each hardware queue, which no trace holds.
 
     Raises:
         InputError: it can't be read, or holds no block I/O.

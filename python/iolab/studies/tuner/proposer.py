@@ -1,6 +1,7 @@
-"""Optuna's samplers as the search's source of candidates: ask and tell, with nothing kept between two blocks.
+"""Optuna's samplers as the search's source of candidates: ask and tell (its words), with nothing kept between two
+blocks.
 
-Each time the sampler is told anew what is known, since that changes with every block: the estimates of all points.
+Each time the sampler gets anew what is known, since that changes with every block: the estimates of all points.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ class Shape:
 
 
 def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, runner: Runner) -> Shape | None:
-    """None, with the problem noted, where there is no telling what the job would do."""
+    """None, with the problem noted, if it is unknown what the job would do."""
     random, reads, writes = DIRECTIONS[job["rw"][0]]
     of_reads, of_writes = _blocks(job)
     is_split = reads and writes and of_reads != of_writes

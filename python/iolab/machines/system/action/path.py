@@ -63,9 +63,10 @@ def missing_tree(path: Path) -> Path | None:
 
 
 def require_mounted(path: Path) -> None:
-    """Raises CannotUndo where nothing can be told of what the path belongs to."""
+    """Raises CannotUndo if nothing shows what the path belongs to."""
     root = missing_tree(path)
     if root is not None:
         raise CannotUndo(
-            f"cannot tell whether {path} is as it was: its filesystem is not mounted here; where it is: iolab restore"
+            f"cannot determine whether {path} is as it was: its filesystem is not mounted here; after mounting it: "
+            "iolab restore"
         )
