@@ -179,7 +179,7 @@ def try_out(wheel: Path) -> None:
 
 
 def _prepare(target: str) -> str | None:
-    """Why wheels for `target` can't be built here; None where they can. Adds what rustup can add."""
+    """Why wheels for `target` can't be built here; None if they can. Adds what rustup can add."""
     if shutil.which("cargo") is None:
         return "no cargo: install Rust (rustup, or the distribution's cargo)"
     if _has(target):

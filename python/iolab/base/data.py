@@ -46,12 +46,12 @@ def experiments() -> dict[str, Path]:
 
 
 def stems(folder: Path) -> list[str]:
-    """The names of the TOML files in `folder`, without their suffix, sorted; none where there is no such folder."""
+    """The names of the TOML files in `folder`, without their suffix, sorted; none if there is no such folder."""
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
 def names(folder: Path) -> list[str]:
-    """The names of what comes with iolab in `folder`, sorted. InputError where this installation lacks it."""
+    """The names of what comes with iolab in `folder`, sorted. InputError if this installation lacks it."""
     found = stems(folder)
     if not found:
         raise InputError(

@@ -87,7 +87,7 @@ def put_in_place(path: Path, parts: Collection[str], replaced: Callable[[int], N
             an empty one is.
 
     Raises:
-        OSError: EEXIST or ENOTEMPTY where something has the name by then.
+        OSError: EEXIST or ENOTEMPTY if something has the name by then.
         InputError: a link of another user's is on the way.
     """
     with beneath.followed(path.parent) as parent:

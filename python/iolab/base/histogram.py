@@ -54,7 +54,7 @@ def few(share: float) -> str:
 
 
 def known_quantile(histogram: Sequence[Bucket], share: float, highest: float) -> float | None:
-    """`quantile`, and None where too few values lie beyond it. A bucket may end above the highest value that was
+    """`quantile`, and None if too few values lie beyond it. A bucket may end above the highest value that was
     seen, which is `highest`; a quantile does not."""
     if sum(count for _, _, count in histogram) < values_needed(share):
         return None

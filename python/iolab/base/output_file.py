@@ -114,7 +114,7 @@ def is_stdout(path: Path) -> bool:
 
 
 def refused(error: OSError, path: Path) -> IolabError:
-    """The kernel's refusal as an error with the path: MachineError where room is lacking, else InputError."""
+    """The kernel's refusal as an error with the path: MachineError if room is lacking, else InputError."""
     kind = MachineError if error.errno in NO_ROOM else InputError
     return kind(f"can't be written: {error.strerror}", where=str(path), remedy=_REMEDY)
 

@@ -105,7 +105,7 @@ def size_in_words(size_bytes: int) -> str:
 
 
 def change(ratio: float, *, as_multiple: bool | None = None) -> str:
-    """`+3.1 %` for a ratio of 1.031, `4.93x` for one of 4.93. `as_multiple` chooses, where several ratios stand
+    """`+3.1 %` for a ratio of 1.031, `4.93x` for one of 4.93. `as_multiple` chooses, if several ratios stand
     together and are to be read in one notation; None: by this ratio alone.
     """
     if not (ratio >= MULTIPLE_FROM if as_multiple is None else as_multiple):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from iolab.domain.measured_run import MeasuredRun
 
 Span = tuple[int, int]
-"""When the first trial of a round began, and the last, in ns; 0 where that is not known."""
+"""When the first trial of a round began, and the last, in ns; 0 if that is not known."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from iolab.domain.verdict import Judgement
 
 Numbers = list[float | None]
-"""A value per round, None where it is absent."""
+"""A value per round, None if it is absent."""
 Pairing = Literal["round", "boot", "none"]
 """What two values have in common that are compared: a round; two boots one after the other; nothing."""
 NOT_INTERLEAVED = "not interleaved: drift is in this difference"
@@ -58,7 +58,7 @@ class Pair:
 
 
 def place_of(workload: str | None, job: str | None) -> str:
-    """`mixed, job reader`; empty where there is no workload."""
+    """`mixed, job reader`; empty if there is no workload."""
     return (workload or "") + (f", job {job}" if job else "")
 
 
@@ -68,7 +68,7 @@ class Comparison:
 
     metric: str
     workload: str | None
-    """None where the table has no workloads."""
+    """None if the table has no workloads."""
     setting: str
     """The candidate."""
     against: str
@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def place(self) -> str:
-        """The workload, and its job; empty where the table has none."""
+        """The workload, and its job; empty if the table has none."""
         return place_of(self.workload, self.job)
 
     def as_dict(self) -> JsonObject:
@@ -151,7 +151,7 @@ def compare_table(
     better: Mapping[str, Better] | None = None,
     name: str = "table",
 ) -> list[Comparison]:
-    """Verdicts on a frame with a row per (workload, setting, round), metrics as columns, null where a value is missing.
+    """Verdicts on a frame with a row per (workload, setting, round), metrics as columns, null if a value is missing.
 
     Order: by workload, then setting, as they first appear, then metric. `metrics`: default every other numeric column.
     Two rows of the same workload, setting and round are refused: repeats within a round aren't rounds. `name` is the

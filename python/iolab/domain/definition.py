@@ -41,7 +41,7 @@ NO_DIFFERENCE: frozenset[Verdict] = frozenset({"same", "undecided"})
 
 
 def better_of(nature: Nature) -> Better | None:
-    """Which way is better; None where neither is."""
+    """Which way is better; None if neither is."""
     ways: dict[Nature, Better] = {"rate": "higher", "benefit": "higher", "time": "lower", "cost": "lower"}
     return ways.get(nature)
 
@@ -52,14 +52,14 @@ class Described:
 
     name: str
     unit: str
-    """`bytes/s`, `1/s`, `Hz`, `bytes`, `ns`, `s`, `cycles`, `count`, `share` (0 to 1), `percent`; empty where it is not
+    """`bytes/s`, `1/s`, `Hz`, `bytes`, `ns`, `s`, `cycles`, `count`, `share` (0 to 1), `percent`; empty if it is not
     known."""
     nature: Nature
     help: str
 
     @property
     def better(self) -> Better | None:
-        """Which way is better; None where neither is."""
+        """Which way is better; None if neither is."""
         return better_of(self.nature)
 
 

@@ -30,7 +30,7 @@ class Shape:
     """What a workload is like, as far as the choice of its metrics depends on it."""
 
     jobs: tuple[str, ...] = ()
-    """Its kinds of jobs, where it has several: copies of one job are one kind."""
+    """Its kinds of jobs, if it has several: copies of one job are one kind."""
     syncs: bool = False
     """Whether it waits for data to be durable while it runs."""
     queue_depth: int = 1
@@ -48,7 +48,7 @@ def shape_of(phases: Iterable[Phase]) -> Shape:
 
 
 def kinds_of(jobs: Sequence[str]) -> list[str]:
-    """Jobs by name, copies together under the name of their kind; none where all are of one kind."""
+    """Jobs by name, copies together under the name of their kind; none if all are of one kind."""
     by_kind = families(jobs)
     of_kind = {name: kind for kind, names in by_kind.items() for name in names}
     found = list(dict.fromkeys(of_kind.get(name, name) for name in jobs))

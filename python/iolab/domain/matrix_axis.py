@@ -48,7 +48,7 @@ class Line:
     """What is the same along the axis."""
 
     name: str
-    """Empty where the sweep has one line."""
+    """Empty if the sweep has one line."""
     points: list[Point]
     """By rising value."""
 
@@ -123,7 +123,7 @@ def knee(points: Sequence[Numbers]) -> int | None:
     """Which of the points is the knee of a rising curve, by rising parameter; each point has its values by round.
 
     The first from which on no further value pays: the interval of every later point against it ends below
-    `FLAT_BELOW`, and its own against the first point lies above 1. None where more pays to the end, where nothing pays,
+    `FLAT_BELOW`, and its own against the first point lies above 1. None if more pays to the end, if nothing pays,
     or if the rounds are too few or too noisy to show one.
     """
     if len(points) < VALUES_MIN:

@@ -28,15 +28,15 @@ class MeasuredRun(Protocol):
 
     @property
     def experiment(self) -> Experiment:
-        """What was asked. Raises InputError where this iolab does not understand its text."""
+        """What was asked. Raises InputError if this iolab does not understand its text."""
 
     @property
     def machine_name(self) -> str | None:
-        """`host`, `model:NAME` or `imported`; None where it is lost."""
+        """`host`, `model:NAME` or `imported`; None if it is lost."""
 
     @property
     def seed(self) -> int | None:
-        """What its trials' seeds are derived from; None where it is lost."""
+        """What its trials' seeds are derived from; None if it is lost."""
 
     @property
     def rounds_until_decided(self) -> int | None:

@@ -300,7 +300,7 @@ def phase_record(
     """A phase of other runners than the engine: all of its time is measured.
 
     Args:
-        measures: by metric; None where it could not be measured.
+        measures: by metric; None if it could not be measured.
         failures: what makes the whole phase worthless.
     """
     return {

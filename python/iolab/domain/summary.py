@@ -55,7 +55,7 @@ class Cell:
     """Half the distance between the quartiles; None below two rounds."""
     n: int
     reason: str | None
-    """Why there is no value, where there is none."""
+    """Why there is no value, if there is none."""
     rounds: Numbers
     """The value of each round."""
 
@@ -88,7 +88,7 @@ class Summary:
     title: str
     machine: str
     seed: int | None
-    """Of the order of trials and of all offsets; None where no run drew one, as in other tools' files."""
+    """Of the order of trials and of all offsets; None if no run drew one, as in other tools' files."""
     simulated: bool
     """Of a simulated machine's run: all that it takes to have the same numbers again."""
     settings: list[str]
@@ -111,7 +111,7 @@ class Summary:
 
     @property
     def baseline(self) -> str:
-        """The setting that the others are compared with; empty where there is none."""
+        """The setting that the others are compared with; empty if there is none."""
         return self.settings[0] if self.settings else ""
 
     @property
@@ -234,7 +234,7 @@ def _told(
 
 
 def with_op(key: str, op: str) -> str:
-    """`write/latency_ns_mean` of reads: `write/read.latency_ns_mean`; empty where it is of one operation already."""
+    """`write/latency_ns_mean` of reads: `write/read.latency_ns_mean`; empty if it is of one operation already."""
     phase, slash, name = key.rpartition("/")
     return "" if "." in name else f"{phase}{slash}{op}.{name}"
 

@@ -36,7 +36,7 @@ class Difference:
 
 def per_operation(found: InstructionsObservation) -> dict[Key, float]:
     """Of one round, all of which adds up to the total: each function under the name that its source has, and user mode.
-    Empty where no operation completed."""
+    Empty if no operation completed."""
     if not found["operations"]:
         return {}
     sums: dict[Key, float] = {(USER, ""): found["user"] / found["operations"]}
@@ -119,7 +119,7 @@ def with_inlined(
     only and the caller's own instructions changed by about what the function had.
 
     Args:
-        before: who called each function under the baseline, after: under the candidate; empty where calls were not
+        before: who called each function under the baseline, after: under the candidate; empty if calls were not
             followed, and then all stays as it is.
     """
     by_name = {one.symbol: one for one in found}

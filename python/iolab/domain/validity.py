@@ -152,7 +152,7 @@ def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[t
             return
         yield from _of_reads(phase.load, done, accounted=accounted)
         busiest = max((_cpu_share(group, done) for group in done["groups"]), default=0.0)
-        # Where instructions are counted nothing waits for a device: the processor is what is asked.
+        # If instructions are counted nothing waits for a device: the processor is what is asked.
         if busiest >= GENERATOR_CPU_FROM and "instructions" not in probes_of(done):
             yield "generator_cpu", busiest
 

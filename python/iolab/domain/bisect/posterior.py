@@ -61,7 +61,7 @@ class Posterior:
 
     `probabilities`, shape (hypotheses,): the probability that it has;
     `gaps`, shape (hypotheses, 3): the gaps (gap i lies between points i and i + 1) that hold one change each; of a
-    creep the places of its first and last point; -1 where there is none;
+    creep the places of its first and last point; -1 if there is none;
     `creeping`, shape (hypotheses,): whether it is a creep;
     `levels`, shape (hypotheses, points): the mean at each measured version;
     `sizes`, `errors`, shape (hypotheses, 3): of each change its size and that one's standard error. Levels, sizes and
@@ -126,7 +126,7 @@ class Posterior:
         return tuple(int(gap) for gap in self.gaps[hypothesis] if gap >= 0)
 
     def within(self, margin: float) -> Array:
-        """The probability that each change is at most `margin`, shape (hypotheses, 3); 1 where there is none."""
+        """The probability that each change is at most `margin`, shape (hypotheses, 3); 1 if there is none."""
         import numpy as np
         from scipy.special import ndtr
 

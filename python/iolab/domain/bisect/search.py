@@ -7,7 +7,7 @@
 
 What is measured next is where the accounts of the history differ most: the information of a Gaussian channel, half
 the logarithm of one plus signal over noise. Before that, one version of each of `spread` parts of the range is measured
-once: that shows levels and noise, and shows changes that are reversed. Where the machine drifts, an end is measured
+once: that shows levels and noise, and shows changes that are reversed. If the machine drifts, an end is measured
 again now and then, as the reference that distinguishes drift from change.
 """
 
@@ -193,7 +193,7 @@ class Search:
 
     def unseen(self) -> tuple[int, int] | None:
         """The measured versions around the longest stretch that has none and could have one: a change that is reversed
-        within it is not seen. None where every version was measured."""
+        within it is not seen. None if every version was measured."""
         found = [ends for ends in pairwise(self.posterior.points) if len(self._inside(*ends))]
         return max(found, key=lambda ends: ends[1] - ends[0], default=None)
 

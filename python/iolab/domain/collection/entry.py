@@ -53,7 +53,7 @@ class Entry:
     title: str
     started_unix_ns: Nanoseconds | None
     machine: str
-    """`host`, `model:NAME`, `guest:KERNEL` or `imported`; empty where it is lost."""
+    """`host`, `model:NAME`, `guest:KERNEL` or `imported`; empty if it is lost."""
     hostname: str
     kernel: str
     settings: tuple[str, ...]
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def date(self) -> str:
-        """`2026-11-23 16:54`, in UTC; empty where nobody knows."""
+        """`2026-11-23 16:54`, in UTC; empty if nobody knows."""
         if self.started_unix_ns is None:
             return ""
         return datetime.fromtimestamp(self.started_unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M")

@@ -53,7 +53,7 @@ def _ranks(rows: Array) -> Array:
 
 
 def _unit(rows: Array) -> Array:
-    """Less their mean, of length 1; NaN where all are equal."""
+    """Less their mean, of length 1; NaN if all are equal."""
     centred = rows - rows.mean(-1, keepdims=True)
     length = np.sqrt((centred**2).sum(-1, keepdims=True))
     unit: Array = np.divide(centred, length, out=np.full_like(centred, np.nan), where=length > 0)

@@ -80,7 +80,7 @@ class WithResult:
     n: int
     """Rounds used."""
     rank_correlation: float | None
-    """Spearman's; None, like p and q, where there is none."""
+    """Spearman's; None, like p and q, if there is none."""
     p_value: float | None
     q_value: float | None
     reason: str | None
@@ -108,7 +108,7 @@ def strength(arms: Arms, floor: float = 0.0) -> float:
 
     The separation is Cliff's delta, the share of all pairs of a candidate's and a baseline's value in which the one is
     higher, less that in which it is lower: 1 without any overlap. The size is the logarithm of the ratio of the arms'
-    medians, each with an offset of `OFFSET_SHARE` of the larger one (or the floor, where that is more): a metric that
+    medians, each with an offset of `OFFSET_SHARE` of the larger one (or the floor, if that is more): a metric that
     falls to zero moved by a factor of 101, and one that was next to nothing and still is has not moved.
     """
     x, y = arms.baseline[arms.present], arms.candidate[arms.present]

@@ -39,7 +39,7 @@ class Inputs:
     first_only: str | None = None
     """The metric, where it was chosen for being the file's first."""
     changes: Changes = field(default_factory=dict)
-    """What was changed between the settings; nothing where that is not known."""
+    """What was changed between the settings; nothing if that is not known."""
 
     def of_workload(self, workload: str | None) -> Inputs:
         """The results on it alone; None: all. InputError if there is none."""

@@ -59,7 +59,7 @@ def ops_taken(metric: Metric) -> tuple[str, ...]:
 
 
 class Key(NamedTuple):
-    """What `[phase/][op.]metric` names. `phase` is None where a trial has one measured phase."""
+    """What `[phase/][op.]metric` names. `phase` is None if a trial has one measured phase."""
 
     phase: str | None
     op: str

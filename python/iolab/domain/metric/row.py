@@ -35,7 +35,7 @@ def key_of(row: Row, *, one_phase: bool) -> str:
 
 
 def rows(record: Record) -> list[Row]:
-    """The metrics of every measured phase: aggregates first, then each job's where there are several. Of a trial that
+    """The metrics of every measured phase: aggregates first, then each job's if there are several. Of a trial that
     failed, those of the phases before have their values.
     """
     found = {phase["phase"]: phase for phase in record.phases}

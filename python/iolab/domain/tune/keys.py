@@ -90,7 +90,7 @@ class Reduction:
     @property
     def minimal(self) -> Point | None:
         """The winner without the factors that, left out one after the other, cost the least, while `KEPT` of the gain
-        is kept and no more than `LOST_MOST` lost; None where nothing can be left out, or nothing is gained."""
+        is kept and no more than `LOST_MOST` lost; None if nothing can be left out, or nothing is gained."""
         if self._found is None and self.attribution is None:
             return None
         switches = [Parameter(str(place), (False, True), ordered=False) for place in range(len(self.factors))]

@@ -175,7 +175,7 @@ class Search:
         return found
 
     def winners(self) -> list[Point]:
-        """The best point, of several objectives the Pareto front; none where nothing looks better than the default."""
+        """The best point, of several objectives the Pareto front; none if nothing looks better than the default."""
         if self.reduction is not None:
             return [self.reduction.winner]
         alive = self._alive()

@@ -60,11 +60,11 @@ class Judgement:
     why: str | None = None
     """Why it is undecided."""
     median_ratio: float | None = None
-    """Median of the rounds' own ratios; None where the rounds are not paired, or are too few to have another one."""
+    """Median of the rounds' own ratios; None if the rounds are not paired, or are too few to have another one."""
     spread: float | None = None
     """Standard deviation of the logarithm of one round's ratio, as far as forecasts need it."""
     n_baseline: int | None = None
-    """Rounds of the baseline, where they are not the candidate's; None: the arms are paired, so both have `n`."""
+    """Rounds of the baseline, if they are not the candidate's; None: the arms are paired, so both have `n`."""
 
     def as_dict(self) -> JsonObject:
         """The fields that tables and JSON show."""

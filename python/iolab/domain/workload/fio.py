@@ -55,7 +55,7 @@ class FioOptions(Options):
     """Below it, no link is followed."""
 
     def model_post_init(self, context: Any) -> None:
-        """A run's experiment has the run's copy of the file; any other the file beside it, and only where there is none
+        """A run's experiment has the run's copy of the file; any other the file beside it, and only if there is none
         the copy, for who took the experiment of a run with its files."""
         given = context or {}
         if (copies := given.get("copies")) is not None:

@@ -171,8 +171,8 @@ class Index:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Of this iolab and whole as far as can be seen, made anew where it is not. DamagedIndex where something wrong
-        shows only when it is asked; MachineError where the machine can't do it."""
+        """Of this iolab and whole as far as can be seen, made anew if it is not. DamagedIndex if something wrong
+        shows only when it is asked; MachineError if the machine can't do it."""
         try:
             with closing(self._looked_at()) as db:
                 yield db

@@ -34,7 +34,7 @@ _ENTRY, _EXTRACT = TypeAdapter(Entry), TypeAdapter(Extract)
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of a run. `ended`: it is complete; `extract`: None where nothing could be read."""
+    """What was read of a run. `ended`: it is complete; `extract`: None if nothing could be read."""
 
     entry: Entry
     ended: bool

@@ -42,7 +42,7 @@ def lacks(text: str, workloads: Iterable[CompiledWorkload], devices: int) -> str
 
 
 def check_probes(experiment: Experiment, settings: Sequence[Setting], problems: Problems) -> None:
-    """A metric that a probe gives is compared only where the probe is on."""
+    """A metric that a probe gives is compared only if the probe is on."""
     for text in experiment.compare.metrics or ():
         probe = METRICS[parse_key(text).metric].probe
         for setting in settings if probe is not None else ():

@@ -33,7 +33,7 @@ class Group:
     sums: list[float]
 
     def mean(self, metric: int) -> float | None:
-        """The mean of the column of this number; None where no row has a value."""
+        """The mean of the column of this number; None if no row has a value."""
         return self.sums[metric] / self.counts[metric] if self.counts[metric] else None
 
 

@@ -110,7 +110,7 @@ def _parse_csv(source: Source, results: Results) -> None:
 
 
 def _names(commands: Iterator[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """What the settings are called: the command, and its parameters where several have the same."""
+    """What the settings are called: the command, and its parameters if several have the same."""
     found = [(command[:NAME_MAX].strip() or WORKLOAD, given) for command, given in commands]
     count = Counter(name for name, _ in found)
     return [

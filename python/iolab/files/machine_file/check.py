@@ -83,7 +83,7 @@ class InvalidMachine(Exception):
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The key in its parts; empty where no key is to blame."""
+        """The key in its parts; empty if no key is to blame."""
         return tuple(self.key.split(".")) if self.key else ()
 
     @property

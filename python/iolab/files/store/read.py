@@ -180,7 +180,7 @@ class RunData:
     @cached_property
     def trials(self) -> polars.DataFrame:
         """One row per trial with a whole file: trial, round, position, workload, setting, status, seed, attempt,
-        started_unix_ns, duration_ns (null where a kill lost it)."""
+        started_unix_ns, duration_ns (null if a kill lost it)."""
         import polars as pl
 
         schema = {
@@ -242,7 +242,7 @@ class RunData:
 
     def values(self, key: str, workload: str) -> polars.DataFrame:
         """One metric of one workload, as the verdict takes it: a row per round, a column `round` and one per setting;
-        null where there is no value. Where a setting is called `round`, the first column is `round_`."""
+        null if there is no value. If a setting is called `round`, the first column is `round_`."""
         import polars as pl
 
         rows = self._metrics_by_place.get(workload, {}).get(key)
@@ -309,7 +309,7 @@ class RunData:
 
     def latency_over_time(self, workload: str) -> polars.DataFrame:
         """Latency classes of half a power of two over time, of all jobs, reads and writes together: trial, setting,
-        phase, start_ns (of the interval, since the phase's start), latency_ns (the class's highest), count. Empty where
+        phase, start_ns (of the interval, since the phase's start), latency_ns (the class's highest), count. Empty if
         the records do not hold it."""
         import polars as pl
 

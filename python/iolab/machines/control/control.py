@@ -161,7 +161,7 @@ class Control(ABC):
         return None
 
     def read(self, context: Context) -> Any:
-        """The value in force, None where there is none."""
+        """The value in force, None if there is none."""
         return None
 
     def expected(self, value: Any) -> InputError:
@@ -187,7 +187,7 @@ def whole_number(control: Control, value: Any, *, at_least: int, at_most: int | 
 
 
 def queue_device(control: Control, context: Context) -> BlockDevice:
-    """The disk whose queue the target's I/O goes through. InputError where there is none."""
+    """The disk whose queue the target's I/O goes through. InputError if there is none."""
     if context.device is None:
         raise InputError(
             f"{control.name}: this target has no block device of its own (tmpfs, overlay or network filesystem)",

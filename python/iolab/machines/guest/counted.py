@@ -99,7 +99,7 @@ def observation(
     cache: bool = False,
     source: Source | None = None,
 ) -> InstructionsObservation:
-    """Each block's instructions are its symbol's; where several functions have one name in one module, together.
+    """Each block's instructions are its symbol's; if several functions have one name in one module, together.
 
     Args:
         operations: that the phase completed.

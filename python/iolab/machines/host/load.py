@@ -80,7 +80,7 @@ def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> 
 
 
 def records_of(done: PhaseRecord) -> list[PhaseRecord]:
-    """The record of each phase that ran, where several began together; what probes saw of all stands in the first."""
+    """The record of each phase that ran, if several began together; what probes saw of all stands in the first."""
     together: dict[str, Any] = dict(done)
     if "phases" not in together:
         return [done]

@@ -46,7 +46,7 @@ class TargetPlace:
     label: str
     """As a user knows it, for error lines."""
     device: BlockDevice | None
-    """Whose queue the I/O goes through; None where there is none (tmpfs, network)."""
+    """Whose queue the I/O goes through; None if there is none (tmpfs, network)."""
     directory: Directory | None = None
     regions: Path | None = None
     capacity_bytes: int | None = None

@@ -20,7 +20,7 @@ RunPhase = Callable[["Phase", "Surroundings"], "PhaseRecord"]
 
 
 def run(phases: Sequence[Phase], around: Surroundings, run_phase: RunPhase) -> list[PhaseRecord]:
-    """The records in the order of the phases. Where the end of one stops the others, these were not stopped from
+    """The records in the order of the phases. If the end of one stops the others, these were not stopped from
     outside. Raises what a runner raises, once all have ended."""
     notes = page_cache.drop(_files_of(phases)) if any(phase.drops_caches for phase in phases) else []
     phases = [phase.dropping_caches(False) for phase in phases]

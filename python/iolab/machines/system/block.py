@@ -104,7 +104,7 @@ def device_at(path: Path) -> BlockDevice:
 
 
 def device_numbered(major: int, minor: int) -> BlockDevice | None:
-    """The block device of these numbers; None where there is none."""
+    """The block device of these numbers; None if there is none."""
     directory = SYS / "dev" / "block" / f"{major}:{minor}"
     return BlockDevice((major, minor), directory.resolve()) if directory.exists() else None
 

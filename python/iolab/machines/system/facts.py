@@ -1,4 +1,4 @@
-"""Facts about a machine: read where they can be, absent with a reason where they can't."""
+"""Facts about a machine: read where they can be, absent with a reason if they can't."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Absent(Exception):
-    """One line: what is lacking, and the command that grants it where there is one."""
+    """One line: what is lacking, and the command that grants it if there is one."""
 
 
 Fact = Any

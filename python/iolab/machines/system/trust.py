@@ -40,7 +40,7 @@ def make_private_directory(path: Path, *, remedy: str | None = None) -> Path:
 
 
 def check_directory(path: Path, *, remedy: str | None = None) -> Path | None:
-    """The path without links; None where there is no such directory.
+    """The path without links; None if there is no such directory.
 
     Raises:
         MachineError: somebody else could write it or replace it.

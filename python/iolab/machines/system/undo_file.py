@@ -89,7 +89,7 @@ class UndoFile:
 
     @staticmethod
     def owner(path: Path) -> int | None:
-        """The process that the file was made by, if it is there. Where it is not, and the file is locked, another
+        """The process that the file was made by, if it is there. If it is not, and the file is locked, another
         process is putting everything back."""
         owner = path.name.partition("-")[0]
         return int(owner) if owner.isdecimal() and Path("/proc", owner).exists() else None

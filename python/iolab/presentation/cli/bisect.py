@@ -31,7 +31,8 @@ def bisect(
         typer.Argument(
             metavar="[EXPERIMENT.toml|RUN|GOOD..BAD]",
             help="An experiment whose settings are the versions, oldest first: kernels of a simulated machine, values "
-            "of a tunable, anything that a setting says. A run's directory: what its trials say, without more of them. "
+            "of a tunable, anything that a setting can change. A run's directory: the answer of its trials, without "
+            "further ones. "
             "With --git, a range of commits; or an experiment for guest machines, whose kernels are then the commits "
             "from --good to --bad.",
             show_default=False,
@@ -73,15 +74,15 @@ def bisect(
     confidence: Annotated[
         float, typer.Option(help="Stop when one account of the history has this probability.")
     ] = 0.95,
-    most: Annotated[int, typer.Option(help="Stop after so many trials of the search.")] = 200,
+    most: Annotated[int, typer.Option(help="Stop after this many trials of the search.")] = 200,
     confirm: Annotated[
-        int, typer.Option(help="Measure each version that is named against the one before it in so many fresh rounds.")
+        int, typer.Option(help="Measure each named version against the version before it in this many fresh rounds.")
     ] = 8,
     time: Annotated[
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="Stop after so long, such as 8h; --resume goes on, for as long.",
+            help="Stop after this time, such as 8h; --resume goes on for the same time.",
             show_default=False,
         ),
     ] = None,
@@ -125,13 +126,17 @@ def bisect(
         ),
     ] = None,
     all_parents: Annotated[
-        bool, typer.Option("--all-parents", help="By commands: go on in what a merge brought that is named.")
+        bool,
+        typer.Option(
+            "--all-parents", help="By commands: if the answer is a merge, go on among the commits that it merged."
+        ),
     ] = False,
     measure: Annotated[
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="By commands: what is measured, in a shell, in the directory $IOLAB_BUILD of the commit's build.",
+            help="By commands: the command to measure, in a shell, in the directory $IOLAB_BUILD of the commit's "
+            "build.",
             show_default=False,
         ),
     ] = None,
@@ -160,7 +165,7 @@ def bisect(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="By commands: a change that is no larger is none.  [default: 0.02]",
+            help="By commands: changes up to this size do not count.  [default: 0.02]",
             show_default=False,
         ),
     ] = None,
@@ -188,7 +193,7 @@ def bisect(
     """Find the version that changed a metric: which one, how sure, how much, in few trials.
 
     The next trial measures the version that is expected to show most. The answer is a version, several, a creep over
-    many, or none, with its probability. What is named is then measured again, paired with the version before it.
+    many, or none, with its probability. Each named version is then measured again, paired with the version before it.
     """
     if [experiment is None, resume is None, versions is None].count(False) != 1:
         what = "name one of an experiment, a list (--versions FILE), or a search to go on with (--resume DIR)"

@@ -28,7 +28,7 @@ def characterise(
         str | None,
         typer.Option(
             metavar="model:NAME",
-            help="Run the trace and the workload on this simulated machine, and say how far apart they are there.",
+            help="Run the trace and the workload on this simulated machine, and report how far apart they are there.",
             show_default=False,
             autocompletion=complete.machines,
         ),
@@ -38,11 +38,11 @@ def characterise(
     gaps: Gaps = None,
     json: Json = False,
 ) -> None:
-    """Write an experiment whose workload offers what a trace shows, small enough to send to somebody.
+    """Write an experiment whose workload has the characteristics of a trace, small enough to send to somebody.
 
-    Each task of most requests becomes a stream: share of reads, sizes, pattern (sequential, random, Zipf), mean
-    rate, flushes. No name of a file, no content and no time of the traced machine is in it.
-    A line states what the workload misses.
+    Each of the tasks with most requests becomes a stream: share of reads, sizes, pattern (sequential, random, Zipf),
+    mean rate, flushes. It holds no file names, no content and no times of the traced machine. A line states what the
+    workload misses.
     """
     from iolab.base import output_file
     from iolab.base.quantity import parse_bytes

@@ -111,7 +111,7 @@ Install = Annotated[
 
 
 def _answering(find: Names) -> Names:
-    """The names that begin as the word does; none where they can't be had."""
+    """The names that begin as the word does; none if they can't be had."""
 
     def answer(incomplete: str) -> list[str]:
         with suppress(IolabError, OSError):

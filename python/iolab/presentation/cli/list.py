@@ -202,7 +202,7 @@ _OF_METRICS = ["name", "unit", "better", "help"]
 
 
 def _stored_results() -> list[Part]:
-    """What simulated machines made of published figures; nothing where iolab was installed without them."""
+    """What simulated machines made of published figures; nothing if iolab was installed without them."""
     from iolab.studies.reproduction.scorecard import stored
 
     return stored()

@@ -29,9 +29,9 @@ def ls(
         list[str] | None,
         typer.Argument(
             metavar="WORD...",
-            help="Only runs of which every word holds: a word that stands in a name, a title, a tag ..., or KEY:TEXT "
+            help="Only runs that match every word: a word that stands in a name, a title, a tag ..., or KEY:TEXT "
             "with a key of run, title, machine, kernel, setting, workload, verdict, state, tag, note, since, until. "
-            "`not:` in front asks for the others.",
+            "`not:` in front selects the others.",
             show_default=False,
         ),
     ] = None,
@@ -46,7 +46,7 @@ def ls(
 ) -> None:
     """List the runs below a directory, the newest first: title, date, machine, kernel, settings, verdicts.
 
-    What was read of a run is kept in DIR/.iolab-index, or in ~/.cache/iolab where DIR can't be written to. It is
+    iolab keeps what it read of a run in DIR/.iolab-index, or in ~/.cache/iolab if DIR can't be written to. The index is
     derived: a run that changed is read again, and the index can be deleted at any time.
     """
     if as_ not in FORMATS:

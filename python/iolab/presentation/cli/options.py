@@ -21,7 +21,7 @@ Patience = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION",
-        help="How long what does not answer is waited for: a trial that gets nowhere, a device, a mount.",
+        help="How long to wait for what does not answer: a trial without progress, a device, a mount.",
         show_default=False,
     ),
 ]
@@ -158,7 +158,7 @@ Baseline = Annotated[
     str | None,
     typer.Option(
         metavar="SETTING",
-        help="The setting to compare the others with.  [default of a run: its experiment's]",
+        help="The setting to compare the others with.  [default in a run: its experiment's]",
         show_default=False,
         autocompletion=complete.settings,
     ),

@@ -26,7 +26,7 @@ def rm(
 ) -> None:
     """Remove runs, with all that is in their directories. Asks first.
 
-    Refused are directories that are no runs, and runs that a process writes to. If one is refused, none is removed.
+    iolab refuses directories that are no runs, and runs that a process writes to. If it refuses one, it removes none.
     """
     from iolab.files.collection import removal
 

@@ -27,7 +27,7 @@ WHOLLY = 0.1
 
 
 def figure(run: RunData, settings: Sequence[str]) -> Figure:
-    """Without plots where no calls were followed."""
+    """Without plots if no calls were followed."""
     return Figure(
         "flames",
         "Who called whom",

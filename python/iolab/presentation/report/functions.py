@@ -24,7 +24,7 @@ OTHERS = "all others"
 
 
 def figure(run: RunData, settings: Sequence[str]) -> Figure:
-    """Without plots where no instructions were counted, or nothing is compared."""
+    """Without plots if no instructions were counted, or nothing is compared."""
     return Figure(
         "functions",
         "Which functions became dearer",

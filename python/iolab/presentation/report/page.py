@@ -125,7 +125,7 @@ def _trust(run: RunData, summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _why(run: RunData, metrics: Sequence[str]) -> str | None:
-    """What `iolab explain --all` prints; None where nothing differs."""
+    """What `iolab explain --all` prints; None if nothing differs."""
     try:
         inputs = of_run(run, metrics, None)
     except InputError:
@@ -148,7 +148,7 @@ def _first_paragraph(why: str) -> list[str]:
 
 
 def _csv(run: RunData, metrics: Sequence[str]) -> Any:
-    """A data address of every trial's metrics as CSV; of the compared ones where all are too many, else None."""
+    """A data address of every trial's metrics as CSV; of the compared ones if all are too many, else None."""
     from markupsafe import Markup
 
     for keys in ((), [*dict.fromkeys(row.metric for row in summarise(run, metrics=metrics).rows)]):

@@ -175,7 +175,7 @@ def plot_id(figure: str, run: RunData, workload: str, number: int) -> str:
 
 
 def caption(workload: str, phase: str) -> str:
-    """A plot's caption: the workload, and the phase where there are several."""
+    """A plot's caption: the workload, and the phase if there are several."""
     return workload if phase == "main" else f"{workload}, {phase.replace('_', ' ')}"
 
 

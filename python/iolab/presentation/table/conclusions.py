@@ -33,7 +33,7 @@ class Conclusion:
     verdict: Verdict
     """The one that it begins with: what needs attention first."""
     setting: str | None
-    """None where it is about several."""
+    """None if it is about several."""
     text: str
 
 

@@ -84,7 +84,7 @@ class Case:
     """Phase -> for each round, metric -> its values by thread."""
 
     def value(self, phase: str, metric: str) -> float | None:
-        """The mean over the rounds of a metric of this phase; None where no round has a value."""
+        """The mean over the rounds of a metric of this phase; None if no round has a value."""
         key = metric if len(self.options.wanted_tests) == 1 else f"{phase}/{metric}"
         numbers = [number for number in self.values.get(key, ()) if number is not None]
         return fmean(numbers) if numbers else None

@@ -55,7 +55,7 @@ class Measured:
         return "lower" if self.row.better == "lower" else "higher"
 
     def gain_percent(self, statistic: Statistic, setting: str, baseline: str) -> float | None:
-        """How much better than the baseline; None where either has no value."""
+        """How much better than the baseline; None if either has no value."""
         if not self.samples.get(setting) or not self.samples.get(baseline):
             return None
         ours, theirs = statistic.of(self.samples[setting]), statistic.of(self.samples[baseline])

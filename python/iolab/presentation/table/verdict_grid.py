@@ -48,7 +48,7 @@ class GridCell:
     setting: str
     against: str
     verdict: Verdict | None
-    """None where there is nothing to compare: see `reason`."""
+    """None if there is nothing to compare: see `reason`."""
     ratio: float | None
     ci_low: float | None
     ci_high: float | None

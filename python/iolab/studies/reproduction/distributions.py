@@ -67,7 +67,7 @@ class ComparedRows:
     pair: Pair
     contrast: Contrast
     rounds_to_decide: int | None
-    """How many rounds each row would have needed for a verdict other than *undecided*; None where none suffice."""
+    """How many rounds each row would have needed for a verdict other than *undecided*; None if none suffice."""
     rounds_to_see: int | None
     """The same for a difference of the size that was found."""
 

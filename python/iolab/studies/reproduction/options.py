@@ -197,7 +197,7 @@ class StatementOptions(Options):
     workload: str = option(..., "The workload, as the experiment names it.")
     metric: str = option(..., "The metric's key, [phase/][op.]metric, that it is about.")
     per: str | None = option(
-        None, "Of a limit: another metric of the setting to divide it by.", default_is="the metric alone"
+        None, "For a limit: another metric of the setting to divide it by.", default_is="the metric alone"
     )
     job: str | None = option(None, "The job or group that it is about.", default_is="all together")
     baseline: str | None = option(None, "The setting to compare with.", default_is="must be given, or above or below")

@@ -46,7 +46,7 @@ class Score:
 
     @property
     def skill(self) -> str:
-        """Whether the model does better than the null predictor; `-` where there is none to compare with."""
+        """Whether the model does better than the null predictor; `-` if there is none to compare with."""
         if self.null is None:
             return "-"
         return "none shown" if self.null["as_good"] else "yes"

@@ -270,7 +270,7 @@ class Loop:
         return found
 
     def _look_at_boots(self) -> list[str] | None:
-        """What is undecided once each part has as many boots as the others; None where one lacks this block, or there
+        """What is undecided once each part has as many boots as the others; None if one lacks this block, or there
         are too few for a look."""
         assert self.block is not None, "of several boots"
         boots = self.block.number + 1

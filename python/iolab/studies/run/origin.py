@@ -30,7 +30,7 @@ Consent = Callable[[list[str]], None]
 
 
 def mark(experiment: Experiment, seed: int) -> str | None:
-    """For the event of a session: what it runs, signed with a key that only this user reads. None where no key can be
+    """For the event of a session: what it runs, signed with a key that only this user reads. None if no key can be
     kept: the run then counts as one of somebody else's."""
     return signature(_signed(experiment, seed)) if experiment.acts_here else None
 
@@ -65,13 +65,13 @@ def is_marked(experiment: Experiment, seed: int, given: object) -> bool:
 
 
 def ask_about_run(path: Path, experiment: Experiment, state: RunState, consent: Consent | None) -> None:
-    """Before anything is done. Of what only a model does, nobody is asked. InputError where nobody can be."""
+    """Before anything is done. Of what only a model does, nobody is asked. InputError if nobody can be."""
     if experiment.acts_here and not is_ours(experiment, state):
         ask(path, deeds(experiment), consent)
 
 
 def ask(path: Path, to_do: list[str], consent: Consent | None) -> None:
-    """About what this user did not make. InputError where nobody can be asked."""
+    """About what this user did not make. InputError if nobody can be asked."""
     if consent is None:
         raise InputError(
             f"was not made here by this user, and is to {'; '.join(to_do)}",
@@ -142,7 +142,7 @@ def _key_file() -> Path:
 
 
 def _key() -> bytes | None:
-    """None where there is none that only this user could have written and read."""
+    """None if there is none that only this user could have written and read."""
     try:
         descriptor = os.open(_key_file(), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

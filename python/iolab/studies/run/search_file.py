@@ -33,7 +33,7 @@ _STRICT = ConfigDict(strict=True, extra="forbid")
 
 @with_config(_STRICT)
 class Built(TypedDict):
-    """A build has ended. `place`: of the commit; `status`: None where its time was over."""
+    """A build has ended. `place`: of the commit; `status`: None if its time was over."""
 
     event: Literal["built"]
     place: Place

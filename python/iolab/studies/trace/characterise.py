@@ -179,7 +179,7 @@ def end_of(data: pl.DataFrame) -> int:
 
 
 def _zipf(blocks: pl.Series) -> float | None:
-    """The skew of a Zipf distribution with these frequencies by rank, by least squares of their logarithms; None where
+    """The skew of a Zipf distribution with these frequencies by rank, by least squares of their logarithms; None if
     blocks hardly come again."""
     import numpy as np
 
@@ -196,7 +196,7 @@ def _zipf(blocks: pl.Series) -> float | None:
 
 def _depth(data: pl.DataFrame) -> int:
     """Room for twice as many requests as were under way at once: how many there are follows from their rate. One, if
-    the task waited for each; 32 where nobody knows when they ended."""
+    the task waited for each; 32 if nobody knows when they ended."""
     import polars as pl
 
     ended = data.drop_nulls("completed_ns")

@@ -37,7 +37,7 @@ class Compared:
     candidate_blocks: int
     block_s: float
     judgement: Judgement | None
-    """None where there are not enough stretches that say nothing of one another."""
+    """None if there are not enough stretches that say nothing of one another."""
     why_not: str | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _spread(values: list[float], most: int) -> list[float]:
 
 
 def _lag_1(values: list[float]) -> float:
-    """Correlation of each value with the next; 0 where nothing varies."""
+    """Correlation of each value with the next; 0 if nothing varies."""
     import numpy as np
 
     centred = np.array(values) - np.mean(values)

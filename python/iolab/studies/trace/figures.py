@@ -26,7 +26,7 @@ def study(
     """Reads the whole trace; with `output` it is written in another form on the way.
 
     Args:
-        intervals: in the maps over time, at most; 1,024 where nothing is said.
+        intervals: in the maps over time, at most; 1,024 if nothing is said.
         queues: the CPUs of each hardware queue, which no trace holds.
 
     Raises:

@@ -29,7 +29,7 @@ class Histogram:
     """How many I/Os took how long."""
 
     name: str
-    """Of which of the text's histograms: a disk, a flag; empty where the text has one."""
+    """Of which of the text's histograms: a disk, a flag; empty if the text has one."""
     intervals: int = 0
     """Histograms of that name in the text, one after the other; they are counted together."""
     counts: dict[tuple[int, int], int] = field(default_factory=dict)

@@ -27,7 +27,7 @@ REFUSED_MAX = 200
 
 
 def check_installed() -> None:
-    """MachineError where Optuna is missing: what to install."""
+    """MachineError if Optuna is missing: what to install."""
     if importlib.util.find_spec("optuna") is None:
         raise MachineError("iolab tune needs Optuna, which is not installed", remedy="pip install 'iolab[tune]'")
 

@@ -42,7 +42,7 @@ WINNER, SMALLER = "winner", "smaller"
 
 @dataclass(frozen=True)
 class Found:
-    """What a tuner knows by now. `on_model`: the search on the simulated machine, where there is one."""
+    """What a tuner knows by now. `on_model`: the search on the simulated machine, if there is one."""
 
     directory: TuneDirectory
     search: Search
@@ -345,7 +345,7 @@ class _Tuner:
         return tuple(logs)
 
     def _check_values(self, path: Path) -> None:
-        """InputError where a trial of the default went well and has no value of what the search is about: nothing could
+        """InputError if a trial of the default went well and has no value of what the search is about: nothing could
         be told from any number of such trials."""
         data = read(path)
         for event in data.state.finished.values():

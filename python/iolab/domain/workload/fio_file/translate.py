@@ -122,7 +122,7 @@ def _check_stage(stage: Sequence[Shape], problems: JobFileProblems, runner: Runn
 
 
 def _stage_names(stages: Sequence[Sequence[Shape]]) -> list[str]:
-    """`main` for a single stage, else the first job's name, numbered where it is not the only one of that name."""
+    """`main` for a single stage, else the first job's name, numbered if it is not the only one of that name."""
     if len(stages) == 1:
         return ["main"]
     names = _Names()

@@ -66,7 +66,7 @@ class TruncateFile(Action):
 
 @dataclass(frozen=True)
 class RemoveFile(Action):
-    """An empty file was made where there was none."""
+    """An empty file was made if there was none."""
 
     path: str
     identity: str | None = None

@@ -54,7 +54,7 @@ def is_kernels(path: Path) -> bool:
 
 
 def missing_tree(path: Path) -> Path | None:
-    """The tree that the path belongs to, where it is not mounted here."""
+    """The tree that the path belongs to, if it is not mounted here."""
     for root, filesystems in FILESYSTEMS.items():
         if path.is_relative_to(root):
             mount = mount_of(nearest_existing(path))
