@@ -68,7 +68,7 @@ DOUBTS: dict[str, Doubt] = {
     ),
     "no_steady_state": Doubt(
         lambda _: "no steady state was seen: the numbers cover everything after the warm-up",
-        "a longer duration or a warm_up, or cut_transient = false where the start counts",
+        "a longer duration or a warm_up, or cut_transient = false if the start counts",
     ),
     "steal": Doubt(
         lambda share: f"other guests took up to {_percent(share)} of the CPU time (steal)",

@@ -156,7 +156,7 @@ def _check_read(
                 reader = "only phases that are not measured, such as laying out files, read it"
             what = f"{reader} under the workload {workload.name}"
             when = unread[key]
-            problems.add(given_at, f"{what}; it is read where {when}" if when else f"{what}, or any other")
+            problems.add(given_at, f"{what}; it is read when {when}" if when else f"{what}, or any other")
 
 
 def _check_options_read(

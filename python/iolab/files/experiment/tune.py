@@ -83,13 +83,13 @@ class KeyOptions(Options):
     """A key of [tune.space], where it is a table."""
 
     values: list[Any] | None = option(None, "The values to try.", default_is="a range", expected="a list of values")
-    low: Any = option(None, "The smallest value of a range.", default_is="the control's own, where it has one")
-    high: Any = option(None, "The largest.", default_is="the control's own, where it has one")
+    low: Any = option(None, "The smallest value of a range.", default_is="the control's own, if it has one")
+    high: Any = option(None, "The largest.", default_is="the control's own, if it has one")
     step: Any = option(None, "From one value of the range to the next.", default_is="a sixteenth of the range")
     log: bool | None = option(
         None, "Each value twice the one before.", default_is="as the control's own range, else false"
     )
-    when: TomlTable = option({}, "The key counts only where these keys have these values.", default_is="always")
+    when: TomlTable = option({}, "The key counts only if these keys have these values.", default_is="always")
 
 
 def read_tuning(

@@ -54,7 +54,7 @@ def _explanation(timeless: Sequence[str], settings: int) -> str:
     """`timeless`: workloads whose records do not hold latencies over time; `settings`: how many, if not all are
     shown."""
     said = (
-        "The stronger a cell's colour, the larger the share of its column's operations that took so long; all rounds "
+        "The stronger a cell's colour, the larger the share of its column's operations that took this long; all rounds "
         "together. Two bands in one column are two kinds of answers, such as a cache and a disk; a band that moves "
         "along the time is a machine that changes under the load."
     )

@@ -52,7 +52,7 @@ HOW = (
     "The ratio to the baseline comes with an interval that covers the true ratio in 95 % of cases. Same means that the "
     "whole interval lies within the margin; a difference means that it excludes 1, with the share of false "
     "discoveries over all comparisons held to 5 %; anything else is undecided. A rate or a time is then faster or "
-    "slower; another metric is better or worse, or higher or lower where neither way is better.",
+    "slower; another metric is better or worse, or higher or lower if neither direction is better.",
     "Latency counts from submission to completion; in an open loop from the time at which the operation was due, so "
     "that a stall is not forgotten. Warm-up and a transient at the start are left out of the metrics.",
 )

@@ -101,7 +101,7 @@ def _quantiles(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -
     most = max(row["count"] for _, row in rows)
     percentiles = [(key, percent) for key, percent in _PERCENTILES if is_known(percent, most)]
     left_out = any(not is_known(percent, row["count"]) for _, percent in _PERCENTILES for _, row in rows)
-    caption = f"A percentile is shown where {BEYOND} requests lie beyond it." if left_out else None
+    caption = f"A percentile is shown if {BEYOND} requests lie beyond it." if left_out else None
     table = Table(title=f"{title} (µs)", title_justify="left", caption=caption, caption_justify="left")
     table.add_column(first)
     for column in ("requests", "mean", *(f"p{percent:g}" for _, percent in percentiles), "max"):
