@@ -27,7 +27,7 @@ class Arm:
 
     name: str
     runs: Sequence[MeasuredRun]
-    """Of one, each round is a value; of several, each run is one, the typical one of its rounds."""
+    """One run: each round is a value. Several: each run is one, the typical one of its rounds."""
 
     @property
     def settings(self) -> list[str]:

@@ -131,10 +131,10 @@ class Answer(TypedDict, total=False):
     """What the process that runs trials says: its progress, and last one of the others."""
 
     progress: JsonObject
-    """Of a `Progress`, its fields."""
+    """The fields of a `Progress`."""
     record: JsonObject
     admitted: list[JsonObject]
-    """Of each device its `DeviceIdentity`."""
+    """The `DeviceIdentity` of each device."""
     error: ErrorFields
     defect: str
     """What was raised that is no error of iolab's, in a line."""

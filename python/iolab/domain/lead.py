@@ -4,7 +4,7 @@ The rule, which docs/reference/statistics.md states:
 
 - A workload that syncs while it runs waits for its syncs: sync latency leads. A buffered write returns from memory.
 - One that keeps several I/Os in flight waits for completions: latency leads.
-- Of jobs side by side, the one with the longest tail under the baseline comes first, and its tail leads.
+- The job with the longest tail under the baseline comes first among jobs side by side, and its tail leads.
 - Any other leads with what its experiment compares first.
 """
 

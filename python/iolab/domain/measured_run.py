@@ -76,7 +76,7 @@ class MeasuredRun(Protocol):
 
     @property
     def doubts(self) -> list[tuple[str, str, dict[str, float]]]:
-        """Of each trial its workload, its setting, and what casts doubt on it (`iolab.domain.validity.DOUBTS`)."""
+        """Each trial's workload, its setting, and what casts doubt on it (`iolab.domain.validity.DOUBTS`)."""
 
     @property
     def trials(self) -> polars.DataFrame:

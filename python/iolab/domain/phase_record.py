@@ -40,7 +40,7 @@ class JobRecord(TypedDict):
     mismatches: list[native.MismatchRecord]
     intervals: list[native.IntervalRecord]
     output: NotRequired[str]
-    """Of a command that failed: what it said."""
+    """The output of a command that failed."""
 
 
 class GroupRecord(TypedDict):
@@ -150,7 +150,7 @@ class Conditions(TypedDict, total=False):
     """What the machine did to a phase from outside; what its kernel does not show is left out."""
 
     steal_share: float
-    """Of the CPU time of all CPUs, what a hypervisor took."""
+    """The share of the CPU time of all CPUs that a hypervisor took."""
     cpu_throttled_s: float
     """By quotas of control groups."""
     thermal_throttles: float

@@ -32,7 +32,7 @@ JOBS_UNASKED_MAX = 8
 Place = tuple[str, str | None, str]
 """Workload, job (None: all together), key."""
 ByPlace = dict[Place, dict[str, Numbers]]
-"""Of each place the settings' values by round."""
+"""The settings' values of each place, by round."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _unjudged(comparison: Comparison) -> Comparison:
 
 
 def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, baseline: str | None = None) -> ByPlace:
-    """Of each place its values by setting and round, workload by workload, each kind of job before all together, in the
+    """The values of each place by setting and round, workload by workload, each kind of job before all together, in the
     order of `iolab.domain.lead`. `keys`: in this order instead; None: the default ones, and those of reads and of
     writes where both occur. `baseline`: whose tail says which job comes first; None: the first setting's."""
     found: ByPlace = {}

@@ -35,7 +35,7 @@ class Difference:
 
 
 def per_operation(found: InstructionsObservation) -> dict[Key, float]:
-    """Of one round, all of which adds up to the total: each function under the name that its source has, and user mode.
+    """Each function of one round, all of which add up to the total, under the name that its source has, and user mode.
     Empty if no operation completed."""
     if not found["operations"]:
         return {}
@@ -47,7 +47,7 @@ def per_operation(found: InstructionsObservation) -> dict[Key, float]:
 
 
 def calls_per_operation(found: InstructionsObservation) -> dict[Key, float]:
-    """Of one round, how often each function began."""
+    """How often each function began in one round."""
     calls: dict[Key, float] = {}
     for symbol, module, amount in zip(found["symbols"], found["modules"], found["calls"], strict=True):
         key = (source_name(symbol), module)
@@ -67,7 +67,7 @@ def means(rounds: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
 
 
 def differences(baseline: Sequence[Mapping[Key, float]], candidate: Sequence[Mapping[Key, float]]) -> list[Difference]:
-    """Of every function that either setting executed, the largest change first. The changes add up to that of the
+    """Every function that either setting executed, the largest change first. The changes add up to that of the
     totals."""
     keys = {key for one in (*baseline, *candidate) for key in one}
     found = []

@@ -60,7 +60,7 @@ class Regression:
         return np.asarray(highest + np.log(np.exp(per_width - highest).mean(axis=0)), dtype=np.float64)
 
     def sizes(self, subsets: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Of each subset the least-squares coefficients, shrunk a little, and their standard errors in units of the
+        """The least-squares coefficients of each subset, shrunk a little, and their standard errors in units of the
         noise's standard deviation; shape (subsets, columns of each) all."""
         import numpy as np
 

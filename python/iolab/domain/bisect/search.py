@@ -281,7 +281,7 @@ class Search:
         return int(widest[len(widest) // 2]) if len(widest) else None
 
     def _beside_several(self) -> int | None:
-        """Of several named changes, a version next to one that was measured too seldom."""
+        """A version next to one of several named changes that was measured too seldom."""
         if len(named := self._named()) < 2:
             return None
         counts, of_far = self._outliers()

@@ -37,7 +37,7 @@ SCORE_MIN = 0.1
 SHARE_OF_EFFECT = 0.5
 """A mechanism accounts for another that follows from it if its strength is at least this share of the other's."""
 AS_STRONG = 0.75
-"""Of mechanisms that nothing accounts for, those with this share of the strongest's strength come in causal order."""
+"""Mechanisms that nothing accounts for, with this share of the strongest's strength, come in causal order."""
 SYMPTOMS = frozenset({"cpu_cost"})
 """Named first only if a setting that acts on it was changed: a quotient of the result moves as the result does."""
 ABOVE = "above"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 FEWEST_ROUNDS = 5
-"""Of four, even the strictest order has a chance of 2 / 4! = 8 %."""
+"""Even the strictest order of four has a chance of 2 / 4! = 8 %."""
 EXACT_MAX = 8
 """Rounds up to which all orders are tried: 8! = 40,320."""
 ORDERS_DRAWN = 20_000

@@ -155,7 +155,7 @@ def _changes_of_two(
 
 
 def _chosen(run: MeasuredRun, metrics: Sequence[str]) -> tuple[Sequence[str], str | None]:
-    """Of a table with forty columns, forty explanations are none: the first column's, then."""
+    """Forty explanations of a table with forty columns explain nothing: the first column's, then."""
     compared = run.experiment.compare.metrics
     if metrics or run.machine_name != IMPORTED or not compared:
         return metrics, None

@@ -31,7 +31,8 @@ RANKS: tuple[Kind, ...] = ("both", "setting", "result", "contrary", "neither")
 """Strongest first. Contrary: by both kinds of evidence, but the one's direction denies the other's."""
 
 UNEXPLAINED_MAX = 0.05
-"""Of the variance of a result's logarithms: as much may another measure of the throughput leave, and be the same."""
+"""The share of the variance of a result's logarithms that another measure of the throughput may leave, and be the
+same."""
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ class _Tests:
         self.doubted = min(count / DOUBTED_MOST_AT, DOUBTED_MOST_AT / count)
 
     def cost(self, noise: _Noise) -> float:
-        """What this noise costs in log likelihood, before any value is seen. Of many series that drift, few may alarm:
+        """What this noise costs in log likelihood, before any value is seen. Few of many series that drift may alarm:
         the more there are, the less is drift doubted."""
         return noise.cost + max(0.0, noise.doubt * self.doubted - math.log(self.series))
 

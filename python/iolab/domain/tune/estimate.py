@@ -36,7 +36,7 @@ SPREAD_LEAST = 1e-18
 """Variance of logarithms: simulated values that nothing changes are equal, and equations need some. No value is so
 exact that a ratio of 1 + 1e-9 differs from 1."""
 TAKEN_UP = 1e-9
-"""Of a part of the values, the share that is left of it without the fixed effects, below which it is rounding."""
+"""The share of a part of the values that is left without the fixed effects; below this one, it is rounding."""
 LEAST = 1e-7
 """No variance gets smaller than this share of the values', so that equations can be solved."""
 

@@ -46,7 +46,7 @@ class Reduction:
 
     @property
     def rows(self) -> list[tuple[bool, ...]]:
-        """Of each mixture which factors are the winner's; the default is measured beside them."""
+        """Which factors of each mixture are the winner's; the default is measured beside them."""
         return [row for row in mixtures(len(self.factors)) if any(row)]
 
     @property

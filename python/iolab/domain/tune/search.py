@@ -153,7 +153,7 @@ class Search:
         return max(self.trials_used / self.budget.trials, by_time)
 
     def estimates(self) -> tuple[Array, Array]:
-        """Of each point measured its gains over the default, as logarithms, and their standard deviations: shape
+        """The gains of each measured point over the default, as logarithms, and their standard deviations: shape
         (points, objectives and limits)."""
         if self._gains is None:
             everywhere = range(len(self.points))
@@ -338,7 +338,7 @@ class Search:
 
 
 def _front(scores: Array, places: Sequence[int]) -> list[int]:
-    """Of these rows those that no other one beats in everything."""
+    """Those of these rows that no other one beats in everything."""
 
     def beaten(place: int) -> bool:
         return any(

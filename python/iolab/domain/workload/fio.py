@@ -50,7 +50,7 @@ class FioOptions(Options):
     relocate: bool = option(False, "Put files that jobs name by absolute paths into the target.")
 
     _places: list[Path] = PrivateAttr(default_factory=list)
-    """Of the job file, the first that is there."""
+    """The first job file that is there."""
     _run: Path | None = PrivateAttr(default=None)
     """Below it, no link is followed."""
 

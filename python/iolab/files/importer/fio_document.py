@@ -113,7 +113,7 @@ def _is_fio(content: Any) -> bool:
 
 
 def last_of_each_run(found: list[Document]) -> list[Document]:
-    """Of the snapshots that --status-interval prints of one run, the last. Their clocks less their runtimes agree,
+    """The last of the snapshots that --status-interval prints of one run. Their clocks less their runtimes agree,
     within much less than the time between them: short runs follow each other as fast."""
     kept: list[Document] = []
     for document in found:

@@ -73,7 +73,7 @@ _KIB_OF_UNIT = {"B": 1 / 1024, "k": 1.0, "M": 2.0**10, "G": 2.0**20, "T": 2.0**3
 
 
 class Reports:
-    """The means over the reports, by device. Of each, the first report counts only if it is the only one."""
+    """The means over the reports, by device. The first report counts only if it is the only one."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -107,7 +107,7 @@ class _Reader(TableReader):
         self.reports = Reports()
         self.is_cpu = self.is_last = False
         self.waiting: dict[str, dict[str, float]] = {}
-        """Of a report with several tables, by device, what was read of it."""
+        """What was read of a report with several tables, by device."""
 
     def header(self, line: Line) -> bool:
         cpu = _CPU.match(line.text)

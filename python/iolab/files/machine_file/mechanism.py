@@ -28,7 +28,7 @@ _KINDS = {
     "commands": ("kind", "running programs"),
     "fio": ("runner", 'fio itself; say runner = "iolab"'),
 }
-"""Of phases that no simulated machine runs: the option to blame, and what there is no mechanism for."""
+"""The option to blame for phases that no simulated machine runs, and what there is no mechanism for."""
 _OF_GROUPS: dict[Literal["sqpoll"], str] = {
     "sqpoll": "a kernel thread that submits",
 }
@@ -99,7 +99,7 @@ def probe_refused(name: str, machine: native.MachineFile) -> str | None:
 
 
 def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[str]) -> dict[str, str | None]:
-    """Of keys of the machine's file, by their dotted paths, those that nothing reads while the phases run, each with
+    """Those of the machine file's keys, by their dotted paths, that nothing reads while the phases run, each with
     when it would be read; None: never. The model says so, of phases that it can run
     (crates/stack/src/key_reader.rs)."""
     if not keys:
@@ -239,7 +239,7 @@ def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Ite
 
 
 def _enforces_weights(phase: WeightedLoadPhase, machine: native.MachineFile) -> bool:
-    """Of groups of one weight nothing has to be enforced."""
+    """Groups of one weight need no enforcement."""
     if len({member.weight for member in phase.members}) == 1:
         return True
     in_groups = phase.model_copy(

@@ -114,7 +114,7 @@ class TrialFinished(AnyEvent):
     seed: Count
     status: Literal["ok", "faulty", "failed", "impossible"]
     impossible: NotRequired[dict[str, str]]
-    """Of one that is impossible: why, by control."""
+    """Why it is impossible, by control."""
     doubts: NotRequired[dict[str, float]]
     attempt: Number
     started_unix_ns: Nanoseconds

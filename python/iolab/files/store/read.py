@@ -54,7 +54,7 @@ def read(path: Path, within: Path | None = None) -> RunData:
     found = examine(directory, state)
     started = state.started
     machine, machine_problems = _read_machine(directory, None if started is None else started.get("machine_sha256"))
-    # Of what another tool says that it failed, a line of the import stands in the journal.
+    # A line of the import stands in the journal for what failed by another tool's report.
     imports = [str(event["text"]) for event in journal.events if event["event"] == "import_problem"]
     problems = [
         *journal.problems,

@@ -122,7 +122,7 @@ def _as_given(options: ProbeOptions, site: Site) -> ProbeOptions:
 
 
 def _with_devices(options: ProbeOptions, site: Site) -> ProbeOptions:
-    """Of a partition, the disk too: a bio names the partition, the request that it becomes the disk."""
+    """For a partition, the disk too: a bio names the partition, the request that it becomes the disk."""
     devices = [place.device for place in site.places if place.device is not None]
     numbers = {device.number for own in devices for device in (own, own.disk)}
     if not numbers:

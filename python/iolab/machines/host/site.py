@@ -205,7 +205,7 @@ def _devices_to_format(target: DeviceTarget, undo: UndoJournal) -> Site:
 
 
 def _bare(target: DeviceTarget) -> list[TargetPlace]:
-    """Of each device its own node: where a link leads may change."""
+    """Each device's own node: a link may lead elsewhere later."""
     places = []
     for path, known in target.with_identities:
         node = Path(path).resolve()

@@ -135,7 +135,7 @@ def _mkfs_names(name: str, sides: Sides) -> list[str]:
 
 
 def _mount_names(name: str, sides: Sides) -> list[str]:
-    """Of ext, the superblock names the journal's device."""
+    """The superblock of ext names the journal's device."""
     if name != "xfs":
         return []
     log = [] if sides.log is None else [f"logdev={sides.log}"]

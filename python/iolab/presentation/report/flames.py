@@ -1,4 +1,4 @@
-"""Of guest machines that followed calls: who called whom, as a flame graph for each setting."""
+"""Who called whom on guest machines that followed calls, as a flame graph for each setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of guest machines: the functions whose cost differs from the baseline's, as bars that add up to the difference."""
+"""The functions of guest machines whose cost differs from the baseline's, as bars that add up to the difference."""
 
 from __future__ import annotations
 

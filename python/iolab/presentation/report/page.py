@@ -119,7 +119,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
 
 
 def _trust(run: RunData, summary: Summary) -> Iterator[tuple[str, str]]:
-    """Of a simulated run, how far its mechanisms were ever held against a measurement."""
+    """How far a simulated run's mechanisms were ever compared with a measurement."""
     if summary.simulated and (words := in_words(evidence(run))):
         yield "trust", words
 
@@ -223,7 +223,7 @@ def _remarks(run: RunData) -> list[dict[str, str]]:
 
 
 def _shown(value: Any) -> Any:
-    """Of names too, nothing that a terminal obeys: `-o -` may print on one."""
+    """Nothing that a terminal obeys, in names too: `-o -` may print on one."""
     return visible(value.replace("\r\n", "\n")) if type(value) is str else value
 
 

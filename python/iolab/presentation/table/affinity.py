@@ -2,7 +2,7 @@
 (linux-kernel, February 2008).
 
 MBPS is 2^20 bytes per second of all devices together, latencies are seconds, counts are per device; all are means over
-the rounds. Of a cell, bios count as local when they were queued on the application's CPU, and requests when they
+the rounds. In a cell, bios count as local when they were queued on the application's CPU, and requests when they
 completed on the interrupt's: the posted rows come out that way, whichever CPUs were asked for. If no CPUs were asked
 for, local is what was issued, and what completed, on the CPU that queued it. A simulated machine counts as the posted
 rows do by itself (docs/model/completion.md). The counts need the probe `block`.

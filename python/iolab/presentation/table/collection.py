@@ -88,7 +88,7 @@ def _told(one: Entry) -> str:
 
 @lru_cache(CACHED_MAX)
 def _line(text: str) -> str:
-    """Of ten thousand runs most texts are a line already."""
+    """Most texts of ten thousand runs are a line already."""
     return text if text.isprintable() and len(text) < WIDTHS["run"] and "  " not in text else one_line(text)
 
 

@@ -129,7 +129,7 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
 
 def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> list[str]:
     """Each metric once, in the order of the experiment: `rate (-96.7 %)`, `rate on reads (-96.7 %)`, or of several
-    workloads `rate on 5 workloads (-96.7 % to -91.2 %)`. Of undecided ones the further rounds that would decide."""
+    workloads `rate on 5 workloads (-96.7 % to -91.2 %)`. Undecided ones have the further rounds that would decide."""
     by_metric: dict[str, list[Comparison]] = {}
     for one in found:
         by_metric.setdefault(one.metric, []).append(one)

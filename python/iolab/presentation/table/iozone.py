@@ -92,7 +92,7 @@ class Case:
     def of_threads(
         self, phase: str, metric: str, summary: Callable[[list[float]], float], imported: str
     ) -> float | None:
-        """Of a tool's output there are no single threads, but the tool's own summary, under the name `imported`."""
+        """A tool's output has no single threads, but the tool's own summary, under the name `imported`."""
         found = [summary(by_metric[metric]) for by_metric in self.threads.get(phase, ()) if by_metric.get(metric)]
         return fmean(found) if found else self.value(phase, imported)
 

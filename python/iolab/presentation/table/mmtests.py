@@ -145,7 +145,7 @@ def _best(samples: list[float], percent: int, better: Better) -> list[float]:
 
 
 def _harmonic(samples: list[float]) -> float:
-    """Of samples below zero, which no rate has, the arithmetic mean."""
+    """The arithmetic mean of samples below zero, which no rate has."""
     return harmonic_mean(samples) if min(samples) >= 0 else fmean(samples)
 
 

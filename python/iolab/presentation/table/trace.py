@@ -132,7 +132,7 @@ def _groups(title: str, groups: list[dict[str, Any]]) -> Iterator[RenderableType
 
 
 def _devices(devices: list[dict[str, Any]]) -> RenderableType:
-    """Of what may be absent, only the columns in which a device has something."""
+    """Those columns of what may be absent in which a device has something."""
     from rich.table import Table
 
     columns: list[tuple[str, str, Callable[[Any], str], bool]] = [

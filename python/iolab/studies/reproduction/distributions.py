@@ -129,7 +129,7 @@ def read_distributions(file: str, tables: TomlTable, problems: Problems) -> Iter
 
 
 def _reading(options: DistributionOptions, questions: Sequence[Question], unit: str) -> Reading:
-    """Of all its pairs the share of false discoveries is controlled."""
+    """The share of false discoveries is controlled over all its pairs."""
     per_round = options.independent[unit]
     n = options.rounds * per_round
 

@@ -216,8 +216,8 @@ class _Values:
 
 
 def findings(experiment: Experiment, state: RunState, values: _Values, asked: Question) -> list[Finding]:
-    """What the finished trials say, in the order of time, of each metric. Of the confirmations of all metrics the false
-    discovery rate is controlled."""
+    """What the finished trials show of each metric, in the order of time. The confirmations of all metrics share the
+    false discovery rate is controlled."""
     found = [_finding(experiment, state, values, asked, metric) for metric in asked.metrics]
     named = [(one, change) for one in found for change in one.confirmations]
     judged = control_false_discovery([one.confirmations[change] for one, change in named])

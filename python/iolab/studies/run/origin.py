@@ -65,7 +65,7 @@ def is_marked(experiment: Experiment, seed: int, given: object) -> bool:
 
 
 def ask_about_run(path: Path, experiment: Experiment, state: RunState, consent: Consent | None) -> None:
-    """Before anything is done. Of what only a model does, nobody is asked. InputError if nobody can be."""
+    """Before anything is done. Runs on models alone ask nobody. InputError if nobody can be."""
     if experiment.acts_here and not is_ours(experiment, state):
         ask(path, deeds(experiment), consent)
 

@@ -111,7 +111,7 @@ def characterise(trace: Trace) -> list[Stream]:
 
 
 def _parts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of each task's reads and writes, the number of the stream that they are in: those of most requests first."""
+    """The number of the stream that each task's reads and writes are in: those of most requests first."""
     import polars as pl
 
     data = rows.filter((pl.col("sectors") > 0) & pl.col("operation").is_in(["read", "write"]))

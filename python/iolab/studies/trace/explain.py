@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 STAGES = ("queue", "scheduler", "device")
 SLOW_SHARE = 0.01
 SLOW_MIN = 10
-"""Of fewer slow requests nothing is said."""
+"""Fewer slow requests than this are not explained."""
 LIFT_MIN, COVERED_MIN = 1.5, 0.2
 """How much more often a trait has to be among the slow, and of how many of them, to be reported."""
 PROCESSES_MAX, GROUPS_MAX = 8, 8
@@ -84,7 +84,7 @@ class Change:
     after_ns: float
     stages: list[Stage]
     mix_ns: float
-    """Of the difference, what comes from other operations and sizes, each as slow as before."""
+    """What part of the difference comes from other operations and sizes, each as slow as before."""
     slower_ns: float
     """What comes from requests alike that took longer, or less."""
     groups: list[Group]

@@ -326,7 +326,7 @@ class _Tuner:
     def _arms(
         self, data: RunData, settings: Iterable[str], round_: int
     ) -> list[tuple[tuple[float, ...] | None, float]]:
-        """Of each setting in a round the logarithms of its metrics, and how long the trial took, in seconds."""
+        """The logarithms of the metrics of each setting in a round, and how long the trial took, in seconds."""
         found: dict[str, tuple[tuple[float, ...] | None, float]] = {}
         for event in data.state.finished.values():
             if event["round"] == round_:
