@@ -64,9 +64,7 @@ def trace_of(
     files = [file for path in paths for file in _files(path)]
     table = None if columns is None else _table(columns, separator)
     if separator is not None and columns is None:
-        raise InputError(
-            "says what is between the columns of a table", where="--separator", remedy="give --columns too"
-        )
+        raise InputError("separates the columns of a table", where="--separator", remedy="give --columns too")
     if gaps not in (None, *GAPS):
         raise InputError(unknown("kind of gaps", gaps, GAPS), where="--gaps")
     filtered = None if gaps is None else gaps == "filtered"

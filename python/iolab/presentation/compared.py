@@ -136,7 +136,7 @@ def _baseline_first(arms: list[Arm], wanted: Wanted) -> list[Arm]:
         raise InputError(
             "nothing to compare with: all are rounds of one setting",
             where=names[0],
-            remedy=f"name another run, or say with {wanted.option('group-by')} what the settings are",
+            remedy=f"name another run, or define the settings with {wanted.option('group-by')}",
         )
     if wanted.baseline is None:
         return arms

@@ -17,7 +17,7 @@ __all__ = ["checked_mount_options", "mkfs_arguments"]
 
 _MKFS = {"ext2": ext.MKFS, "ext3": ext.MKFS, "ext4": ext.MKFS, "xfs": xfs.MKFS, "btrfs": btrfs.MKFS}
 _MOUNT = {"ext2": ext.MOUNT, "ext3": ext.MOUNT, "ext4": ext.MOUNT, "xfs": xfs.MOUNT, "btrfs": btrfs.MOUNT}
-_SEE = "docs/safety.md says what is handed on"
+_SEE = "docs/safety.md lists what is allowed"
 
 
 def mkfs_arguments(filesystem: str, options: str) -> list[str]:

@@ -54,7 +54,7 @@ METRICS = (
         "target.",
         "measure",
         lambda seen: seen.queue_depth_found,
-        "no depth met the target, or the job ended before one was known; a note says which",
+        "no depth met the target, or the job ended before one was known; a note states which",
     ),
     Metric(
         "arrivals_late_percent",

@@ -25,7 +25,7 @@ OPS: dict[str, str] = {
     "system_sync": "a sync of the whole system",
     "close": "a close",
     "unlink": "an unlink",
-    ALL: "reads and writes together, or null operations, and what is said of a phase as a whole",
+    ALL: "reads and writes together, or null operations, and the figures of a phase as a whole",
 }
 """Every operation that some kind of phase counts. Each phase has its own (`PhaseSpec.offered`)."""
 

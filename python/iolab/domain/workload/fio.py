@@ -37,7 +37,7 @@ class FioOptions(Options):
     job: str | None = option(None, "The text of a job file, instead of file.", default_is="file", lines=True)
     runner: Literal["iolab", "fio"] = option("iolab", "What runs it: iolab's engine, or the installed fio.")
     engine: Literal["io_uring", "libaio", "psync", "sync", "pvsync", "pvsync2", "mmap", "null"] | None = option(
-        None, "ioengine of every job, instead of the job's own.", default_is="as the jobs say"
+        None, "ioengine of every job, instead of the job's own.", default_is="the jobs' own"
     )
     options: dict[str, str | int | float | bool] = option(
         {},

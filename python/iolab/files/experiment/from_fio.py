@@ -19,7 +19,7 @@ from iolab.domain.workload.fio_file.job_file import JobFile, Runner
 from iolab.domain.workload.fio_file.translate import Plan, plan
 from iolab.machines.system.block import device_at
 
-ONE = "name one place in the job file, or say [target] and relocate = true in an experiment"
+ONE = "name one place in the job file, or set [target] and relocate = true in an experiment"
 
 
 def is_job_file(path: Path, text: str) -> bool:

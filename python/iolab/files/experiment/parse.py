@@ -288,7 +288,7 @@ def _check_named_paths(experiment: Experiment, workloads: list[Workload], proble
             for path in named:
                 if not target.holds(path):
                     what = f"names {path}, which is not in the {target.kind} target"
-                    remedy = "name it in [target], or say relocate = true to use a file in the target instead"
+                    remedy = "name it in [target], or set relocate = true to use a file in the target instead"
                     problems.add(("workloads", workload.written_as), f"{what}; {remedy}")
 
 

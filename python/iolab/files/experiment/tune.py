@@ -203,7 +203,7 @@ def _parameter(
         return None
     when = _when(options.when, before)
     if key.startswith("scheduler.") and not when:
-        raise InputError('a tunable is of one scheduler; say of which: when = { scheduler = "bfq" }')
+        raise InputError('a tunable belongs to one scheduler; name it: when = { scheduler = "bfq" }')
     ranged = [name for name in ("low", "high", "step", "log") if getattr(options, name) is not None]
     if options.values is not None:
         if ranged:

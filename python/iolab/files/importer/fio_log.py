@@ -193,7 +193,7 @@ def _is_log(source: Source, kinds: tuple[str, ...]) -> bool:
         return False
     if kind is None:
         raise InputError(
-            "numbers like an fio log's, and the name doesn't say of what",
+            "numbers like an fio log's, and the name doesn't show of what",
             where=source.name,
             remedy=f"name it with --from {', '.join(one.name for one in FORMATS)}, or csv",
         )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from iolab.files.experiment import Experiment
 
 TRIALS_NAMED_MAX = 5
-FAILED_ELSEWHERE = "it failed, as the source says"
+FAILED_ELSEWHERE = "it failed, by the source's own report"
 _DELETE_INDEX = "delete the run's index directory, so that every file is examined and damaged ones are left out"
 NAMES = ("trial", "round", "workload", "setting")
 """Columns of every frame of rows."""
@@ -454,7 +454,7 @@ def _experiment_problems(directory: RunDirectory, sha256: str | None) -> list[st
 def _session_problems(state: RunState) -> list[str]:
     problems = []
     if not state.sessions:
-        problems.append("journal.jsonl: says nothing of how the run was started")
+        problems.append("journal.jsonl: does not record how the run was started")
     if any(session.get("build_profile") == "debug" for session in state.sessions):
         problems.append("measured with a debug build of iolab: its numbers are not to be reported")
     kernels = list(dict.fromkeys(_kernels(state)))

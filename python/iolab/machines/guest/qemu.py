@@ -211,7 +211,7 @@ def _why(what: str, console: Path) -> str:
     last = lines[-CONSOLE_LINES:]
     complaints = [line for line in lines if any(word in line for word in COMPLAINTS) and line not in last]
     last = [*complaints[:1], *last]
-    return f"{what}; its last lines: {' | '.join(last)}" if last else f"{what}, and said nothing"
+    return f"{what}; its last lines: {' | '.join(last)}" if last else f"{what}, without a message"
 
 
 def _escaped(text: str) -> str:

@@ -158,7 +158,7 @@ class Reader:
 
     def _refuse(self, why: str, line: bytes) -> Never:
         shown = one_line(line[: 4 * QUOTED_MAX].decode(errors="backslashreplace"), QUOTED_MAX)
-        raise Unsaid(f"said what no agent of iolab's says, in line {self._line}: {why}: {shown}")
+        raise Unsaid(f"sent what iolab's agent never sends, in line {self._line}: {why}: {shown}")
 
 
 def _reason(error: ValueError) -> str:

@@ -271,7 +271,7 @@ def _detect_virt(kind: str) -> Fact:
     if tool is None:
         return absent("systemd-detect-virt is not installed")
     done = _asked(tool, kind)
-    return done.stdout.strip() or absent(f"systemd-detect-virt {kind} says nothing")
+    return done.stdout.strip() or absent(f"systemd-detect-virt {kind} prints nothing")
 
 
 def _tool_version(tool: str, option: str = "-V") -> Fact:
@@ -280,7 +280,7 @@ def _tool_version(tool: str, option: str = "-V") -> Fact:
         return absent(f"{tool} is not installed")
     done = _asked(path, option)
     lines = (done.stdout + done.stderr).strip().splitlines()
-    return lines[0] if lines else absent(f"{tool} {option} says nothing")
+    return lines[0] if lines else absent(f"{tool} {option} prints nothing")
 
 
 def _asked(tool: str, option: str) -> subprocess.CompletedProcess[str]:

@@ -174,7 +174,7 @@ def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal, stack:
     label = str(path)
     if path.is_dir() or path.is_block_device():
         kind = "directory" if path.is_dir() else "device"
-        raise InputError(f"expected a file, this is a {kind}", where=label, remedy=f'say kind = "{kind}" in [target]')
+        raise InputError(f"expected a file, this is a {kind}", where=label, remedy=f'set kind = "{kind}" in [target]')
     if not writes(phases) and path.exists():
         size = path.stat().st_size
         return _existing(label, [TargetPlace(label, device_under(path), regions=path, capacity_bytes=size)], phases)

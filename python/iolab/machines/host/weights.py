@@ -149,5 +149,5 @@ def _scheduler(disk: BlockDevice) -> str:
 
 
 def _get_bfq(disk: BlockDevice) -> str:
-    setting = 'say scheduler = "bfq" in the setting'
+    setting = 'set scheduler = "bfq" in the setting'
     return setting if "bfq" in scheduler.available(disk) else f"load bfq (sudo modprobe bfq) and {setting}"

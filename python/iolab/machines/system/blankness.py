@@ -54,7 +54,7 @@ def first_data(fd: int, size_bytes: int, where: str) -> Found | None:
                 raise MachineError(
                     f"it reads too slowly to see whether it holds data ({TIME_LIMIT_S:.0f} s were not enough)",
                     where=where,
-                    remedy="to write to it whatever it holds, say destroy = true in [target]",
+                    remedy="to write to it whatever it holds, set destroy = true in [target]",
                 )
             read = _read(fd, begin, length, where)
             if read.count(0) != len(read):
@@ -84,7 +84,7 @@ def _read(fd: int, begin: int, length: int, where: str) -> bytes:
         raise InputError(
             f"not written to: cannot read byte {begin} ({error.strerror}), so it may hold data",
             where=where,
-            remedy="to write to it whatever it holds, say destroy = true in [target]",
+            remedy="to write to it whatever it holds, set destroy = true in [target]",
         ) from error
 
 

@@ -117,7 +117,7 @@ def mount(name: str, device: Path, mount_point: Path, options: str, *, sides: Si
         if sides.realtime is not None and os.strerror(errno.ENOSYS) in error.what:
             what, remedy = "this kernel has no realtime sections", "run a kernel with CONFIG_XFS_RT=y"
             raise MachineError(what, where="target.realtime_size", remedy=remedy) from error
-        raise InputError(error.what, where=error.where, remedy="see mount_options (dmesg says more)") from error
+        raise InputError(error.what, where=error.where, remedy="see mount_options (dmesg has more)") from error
 
 
 def _mkfs(name: str, filesystem: Filesystem, arguments: Sequence[str]) -> None:

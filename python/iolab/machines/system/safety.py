@@ -173,7 +173,7 @@ def _refuse_data(device: BlockDevice, node: Path, fd: int, path: Path) -> None:
         raise InputError(
             f"not written to: it carries data ({', '.join(found)})",
             where=str(path),
-            remedy="to lose what is on it, say destroy = true in [target]",
+            remedy="to lose what is on it, set destroy = true in [target]",
         )
 
 

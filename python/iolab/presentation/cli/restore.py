@@ -37,7 +37,7 @@ def restore(patience: Patience = None, json: Json = False) -> None:
         count = len(restored.problems)
         raise MachineError(
             f"{count} {'thing is' if count == 1 else 'things are'} not put back and kept for the next time",
-            remedy="the lines above say what each needs",
+            remedy="the lines above state what each needs",
         )
 
 

@@ -262,7 +262,7 @@ def load(
         if engine is not None or sections:
             where = "--section" if engine is None else "--engine"
             raise InputError(
-                "only for a fio job file", where=where, remedy="an experiment's workloads and settings say theirs"
+                "only for a fio job file", where=where, remedy="an experiment's workloads and settings have their own"
             )
         found = loads(text, str(path), probes=probes, machine=machine)
         if found.tuning is not None and not tuned:

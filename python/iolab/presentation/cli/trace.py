@@ -122,7 +122,7 @@ def trace(
         return
     if to is not None:
         if output is None:
-            raise InputError("says nothing of where to", where="--to", remedy="give -o FILE")
+            raise InputError("does not state where to", where="--to", remedy="give -o FILE")
         export(source, to, output, queued=queued)
         if json:
             print_json({"written": str(output), "form": to})

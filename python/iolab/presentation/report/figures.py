@@ -102,7 +102,7 @@ def _forest(summary: Summary, place: str, plot_id: str) -> Plot | None:
     plot = Plot(
         plot_id,
         f"{place}, ratio to {summary.baseline}",
-        f"Forest plot of {len(shown)} ratios to {summary.baseline} on {place}; the verdicts say the same in words.",
+        f"Forest plot of {len(shown)} ratios to {summary.baseline} on {place}; the verdicts state the same in words.",
         "ratio to the baseline",
         [""],
         height=FRAME_HEIGHT_PX + 20 + FOREST_ROW_PX * len(shown) * (3 if several else 2) // 2,

@@ -63,7 +63,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     found = {workload: tables for workload, tables in found.items() if tables}
     if not found:
         raise InputError(
-            "no setting of the run says where I/O is queued and completed",
+            "no setting of the run sets where I/O is queued and completed",
             where=str(run.path),
             remedy="see the setting affinity, or show it as plain, csv, markdown or json",
         )

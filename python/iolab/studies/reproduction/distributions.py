@@ -196,7 +196,7 @@ def _questions(options: DistributionOptions, path: KeyPath, problems: Problems) 
         if asked.text is not None:
             check_verdicts(asked.verdict, _nature(options), (*path, name, "verdict"), problems)
             if asked.who is None:
-                problems.add((*path, name, "who"), "missing; expected who said it")
+                problems.add((*path, name, "who"), "missing; expected its author")
         if not all(found.values()):
             continue
         yield Question(name, list(_pairs(asked, **found)), asked.text, asked.who, asked.verdict)

@@ -71,7 +71,7 @@ class FileOptions(Options):
     chosen: TomlTable = option(
         {}, "What else was chosen with published figures in sight, [chosen.NAME].", default_is="nothing"
     )
-    cell: TomlTable = option({}, "How to find a cell in the run, for every table.", default_is="each table says")
+    cell: TomlTable = option({}, "How to find a cell in the run, for every table.", default_is="each table has its own")
     tables: TomlTable = option({}, "Published tables, [tables.NAME].", default_is="none")
     claims: TomlTable = option({}, "Claims without figures, [claims.NAME].", default_is="none")
     distributions: TomlTable = option({}, "Published distributions, [distributions.NAME].", default_is="none")

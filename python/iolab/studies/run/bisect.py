@@ -190,7 +190,9 @@ def _asked(data: RunData) -> Question:
     asked = Question.of_run(data.state)
     if asked is None:
         path = data.path
-        raise InputError("is no search", where=str(path), remedy=f"see what its trials say: iolab bisect {path}")
+        raise InputError(
+            "is no search", where=str(path), remedy=f"its trials' answer: iolab bisect {path}"
+        )
     asked.check(data.experiment, data.directory.journal_file)
     return asked
 
@@ -216,8 +218,8 @@ class _Values:
 
 
 def findings(experiment: Experiment, state: RunState, values: _Values, asked: Question) -> list[Finding]:
-    """What the finished trials show of each metric, in the order of time. The confirmations of all metrics share the
-    false discovery rate is controlled."""
+    """What the finished trials show of each metric, in the order of time. The false
+    discovery rate is controlled over the confirmations of all metrics."""
     found = [_finding(experiment, state, values, asked, metric) for metric in asked.metrics]
     named = [(one, change) for one in found for change in one.confirmations]
     judged = control_false_discovery([one.confirmations[change] for one, change in named])

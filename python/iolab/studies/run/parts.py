@@ -94,7 +94,7 @@ def check_asked(experiment: Experiment, part: str | None) -> None:
             raise InputError(
                 f"the settings need several boots: {', '.join(names)}",
                 where="--part",
-                remedy=f"say which one this is, such as --part {names[0]}",
+                remedy=f"name this one, such as --part {names[0]}",
             )
         return
     if not names:

@@ -34,7 +34,7 @@ def check(experiment: Experiment, part: str | None, on: str | None) -> None:
         raise InputError(
             "the experiment has no [target]; hosts differ in what is there",
             where="--on",
-            remedy='say what each host has, such as target = { kind = "scratch", size = "1GiB" }',
+            remedy='name what each host has, such as target = { kind = "scratch", size = "1GiB" }',
         )
 
 

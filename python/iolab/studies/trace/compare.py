@@ -98,7 +98,7 @@ def _judged(metric: str, both: list[pl.DataFrame], column: str, name: str, same_
             judgement = judge_unpaired(*judged, nature=nature, same_within=same_within)
             return Compared(metric, len(judged[0]), len(judged[1]), block_ns / 1e9, judgement, None)
         blocks //= 2
-    why = f"fewer than {BLOCKS_MIN} stretches of time that say nothing of one another: record longer"
+    why = f"fewer than {BLOCKS_MIN} independent stretches of time: record longer"
     return Compared(metric, 0, 0, shortest_ns / 1e9 / BLOCKS_MIN, None, why)
 
 

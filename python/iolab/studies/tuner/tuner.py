@@ -59,7 +59,7 @@ def start(
     """Makes the directory and searches until the answer stands. InputError for an experiment without [tune]."""
     if experiment.tuning is None:
         raise InputError(
-            "the experiment does not say what to tune", where="[tune]", remedy="give it a table [tune]: docs/tuning.md"
+            "the experiment does not name what to tune", where="[tune]", remedy="give it a table [tune]: docs/tuning.md"
         )
     check_installed()
     given = experiment.seed if seed is None else seed

@@ -213,7 +213,7 @@ def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, r
     if job["filesize"] is not None:
         length = job["filesize"] - job["offset"]
     if length is None:
-        problems.add(job.line, f"{job.name}: no size; say how much, such as size=1g")
+        problems.add(job.line, f"{job.name}: no size; set one, such as size=1g")
     if length is None:
         return None
     given = job["ba"] or Directions(None, None)
