@@ -6,7 +6,7 @@ the simulated machine gets the same experiment with a drive of the same rule. No
 *Ours* is how far off the model's figures of a table typically are, as a factor, and *peer* how far
 off the best null predictor is. The figures are in `published/known-latency*.toml`, whose rows this bench writes;
 `iolab reproduce known-latency known-latency-shares` shows them, and
-[its page](../case-studies/guest-schedulers.md) says what disagrees.
+[its page](../case-studies/guest-schedulers.md) states what disagrees.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ simulated machine gets the same experiment with a device of the same rule. Nothi
 off the best null predictor is: one that knows nothing but the column `none`, the weights, or one constant.
 The figures themselves are in `published/paced-*.toml`, whose rows this bench writes; `iolab
 reproduce paced-arm paced-flat paced-shares` shows them, and
-[its page](../model/model-against-kernel.md) says what disagrees and why.
+[its page](../model/model-against-kernel.md) states what disagrees and why.
 """
 
 from __future__ import annotations

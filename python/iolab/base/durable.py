@@ -39,7 +39,7 @@ def write_atomically(path: Path, content: bytes, within: Path | None = None) -> 
 
 @contextmanager
 def refusals_explained(path: Path) -> Iterator[None]:
-    """Turns the kernel's refusal to write a run's file into the line that says what to do."""
+    """Turns the kernel's refusal to write a run's file into the line that states what to do."""
     try:
         yield
     except OSError as error:

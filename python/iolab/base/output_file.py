@@ -121,7 +121,7 @@ def refused(error: OSError, path: Path) -> IolabError:
 
 @contextmanager
 def refusals_explained(path: Path) -> Iterator[None]:
-    """Turns the kernel's refusal to write there into the line that says so."""
+    """Turns the kernel's refusal to write there into the line that reports it."""
     try:
         yield
     except BrokenPipeError:

@@ -105,7 +105,8 @@ def conditions_of(arms: Sequence[Arm]) -> Conditions:
 
 
 def conditions_within(run: MeasuredRun) -> Conditions | None:
-    """The same of the settings of an imported run; None of one that iolab measured, whose settings say what differs."""
+    """The same of the settings of an imported run; None of one that iolab measured, whose settings state what
+    differs."""
     if run.machine_name != IMPORTED or len(run.settings) < 2:
         return None
     named = {setting: dict(_imported_facts(run, [setting])) for setting in run.settings}

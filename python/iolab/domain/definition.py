@@ -4,7 +4,7 @@ Also the metrics that other programs measure and iolab itself does not, for impo
 iolab measures too has iolab's name (`iolab.domain.metric.METRICS`). A summary over repetitions, such as a tool's own
 average, has a name of its own: it is one number, not a round.
 
-The nature says how a difference of a metric is called, in every verdict.
+The nature states how a difference of a metric is called, in every verdict.
 """
 
 from __future__ import annotations

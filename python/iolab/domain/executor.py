@@ -77,7 +77,7 @@ class RunsAhead(Executor, Protocol):
     """An executor that runs several trials at once, which end in any order."""
 
     def soonest(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Trial:
-        """Waits until the record of `trial`, or of one that was expected, is there, and says which: the one to `run`
+        """Waits until the record of `trial`, or of one that was expected, is there, and states which: the one to `run`
         next. `trial` itself when `should_stop` became true."""
         ...
 

@@ -273,7 +273,7 @@ class Usage:
         )
 
     def less_cpu(self, spent_ns: int) -> Usage:
-        """Without so much CPU time, of which the kernel does not say how much was the user's."""
+        """Without so much CPU time, of which the kernel does not state how much was the user's."""
         whole = self.cpu_user_ns + self.cpu_system_ns
         kept = max(0.0, 1 - spent_ns / whole) if whole else 0.0
         return replace(self, cpu_user_ns=round(kept * self.cpu_user_ns), cpu_system_ns=round(kept * self.cpu_system_ns))

@@ -183,7 +183,7 @@ def _unjudged(comparison: Comparison) -> Comparison:
 def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, baseline: str | None = None) -> ByPlace:
     """The values of each place by setting and round, workload by workload, each kind of job before all together, in the
     order of `iolab.domain.lead`. `keys`: in this order instead; None: the default ones, and those of reads and of
-    writes where both occur. `baseline`: whose tail says which job comes first; None: the first setting's."""
+    writes where both occur. `baseline`: whose tail states which job comes first; None: the first setting's."""
     found: ByPlace = {}
     wanted = _default_keys(run) if keys is None else list(keys)
     split = [] if keys is not None else [with_op(key, op) for key in wanted for op in SPLIT]

@@ -9,7 +9,7 @@ kind of tails are estimated (empirical Bayes). The evidence of a regression with
 Forster, *Bayesian Inference*, 2004, chapter 11); to average over subsets of regressors is Bayesian variable selection
 (George and McCulloch, 1993).
 
-Two changes between neighbouring measured versions look like one: `docs/bisection.md` says what follows.
+Two changes between neighbouring measured versions look like one: `docs/bisection.md` explains what follows.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import Verdict
 
 State = Literal["done", "running", "unfinished", "unreadable"]
-"""done: its last event says so. running: a process holds its journal. unfinished: neither; it can be resumed."""
+"""done: its last event reports it. running: a process holds its journal. unfinished: neither; it can be resumed."""
 ID_LENGTH = 12
 """Hexadecimal digits of a run's id: among 10,000 runs two are alike once in 5 million collections."""
 Id = Annotated[str, Field(pattern=r"^[0-9a-f]*$")]

@@ -131,7 +131,7 @@ class Cause:
         return [] if every or self.by_change else [one for one in self.unmeasured if one.name in acted_on]
 
     def as_dict(self) -> JsonObject:
-        """One JSON object; docs/why.md says what is in it."""
+        """One JSON object; docs/why.md explains what is in it."""
         return {
             "workload": self.workload,
             "against": self.against,

@@ -96,7 +96,7 @@ class Explained:
         return rounds_needed(len(self.looked_at))
 
     def as_dict(self) -> JsonObject:
-        """One JSON object; docs/why.md says what is in it."""
+        """One JSON object; docs/why.md explains what is in it."""
         return {
             "result": self.result.as_dict(),
             "why_not": self.why_not,

@@ -70,7 +70,7 @@ class ProbeReader(Generic[Seen]):
 
         Args:
             of: from the observation, in the metric's unit; None if it has no such number.
-            absent: the reason when `of` gives None; when the probe could not run, the record says why.
+            absent: the reason when `of` gives None; when the probe could not run, the record states why.
         """
         return self.metric_per_io(name, unit, nature, help, absent, lambda _, found: of(found))
 

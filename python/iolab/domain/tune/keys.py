@@ -1,7 +1,7 @@
 """Which of the winner's keys matter, and the smallest setting that keeps nearly all of the gain.
 
 Trials of mixtures: half of the keys as the winner has them, the others left as the default has them
-(`iolab.domain.attribute`, which says what matters). What is lost without a key is estimated as a candidate's gain is
+(`iolab.domain.attribute`, which states what matters). What is lost without a key is estimated as a candidate's gain is
 (`iolab.domain.tune.estimate`). Keys that mean something only beside another go with it.
 """
 

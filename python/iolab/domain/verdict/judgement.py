@@ -88,7 +88,7 @@ def judge(
 ) -> Judgement:
     """Compare two settings on numbers paired by index, one pair per round, in the order in which the rounds ran.
 
-    `nature`, the metric's, says how a difference is called. `same_within` is the margin of *same*, 0.02 for 2 %: the
+    `nature`, the metric's, states how a difference is called. `same_within` is the margin of *same*, 0.02 for 2 %: the
     interval has to lie within 1 / 1.02 ... 1.02. A round that lacks a number (None, NaN) on either side is left out.
     Raises InputError for sequences of different length and for a margin or confidence out of range.
     """

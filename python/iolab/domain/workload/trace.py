@@ -31,7 +31,7 @@ THREADS_MAX = 8
 DEPTHS = (64, 1024)
 """The least and the most of a thread's default queue depth."""
 BUFFERS_BYTES_MAX = 512 * 2**20
-"""What all buffers take together, if nobody says how deep the queues are."""
+"""What all buffers take together, if nobody states how deep the queues are."""
 MIB = 2**20
 COPY_SUFFIX = ".ios.csv"
 COPY_TABLE: native.TraceTable = {

@@ -159,7 +159,7 @@ class Index:
             db.execute("insert or replace into changes values (?, ?, ?, ?)", (benchmark, hardware, of, text))
 
     def refuse(self, what: str) -> NoReturn:
-        """Removes the index, in which this was found, and says so. DamagedIndex."""
+        """Removes the index, in which this was found, and reports it. DamagedIndex."""
         self._remove(what)
         raise DamagedIndex(f"the index was damaged: {what}", where=str(self.path), remedy="try again: it is made anew")
 
@@ -280,7 +280,7 @@ def _layout() -> list[Any]:
 
 
 def _unpacked(content: object) -> str:
-    """ValueError says what it is instead."""
+    """ValueError states what it is instead."""
     if not isinstance(content, bytes):
         raise ValueError("no packed text")
     unpacker = zlib.decompressobj()

@@ -66,7 +66,7 @@ def read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], No
 
 
 def read_one(task: tuple[str, str]) -> Read:
-    """A run by the collection's directory and its name below. What can't be read is an entry that says why."""
+    """A run by the collection's directory and its name below. What can't be read is an entry that states why."""
     directory, name = task
     path = Path(directory, name)
     try:

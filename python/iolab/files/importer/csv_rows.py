@@ -56,7 +56,7 @@ def groups(path: Path, layout: Layout, end: int) -> list[Group]:
 
 
 def batched(layout: Layout) -> bool:
-    """Whether rows are averaged in about `BATCHES` batches: there are many, and nothing says which round they are."""
+    """Whether rows are averaged in about `BATCHES` batches: there are many, and nothing states which round they are."""
     return layout.round is None and layout.rows_about > ROUNDS_MAX
 
 

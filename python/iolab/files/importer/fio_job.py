@@ -80,7 +80,7 @@ class Job:
 
     @property
     def has_cpu(self) -> bool:
-        """Whether fio says how much CPU time the job took."""
+        """Whether fio states how much CPU time the job took."""
         return "usr_cpu" in self.raw and "sys_cpu" in self.raw
 
     @property

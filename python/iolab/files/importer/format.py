@@ -25,7 +25,8 @@ class Format:
     among_text: bool = True
     """A text table that may stand in a mail with others; False: the whole file is of this format or not at all."""
     resembles: Callable[[Source], bool] = lambda source: False
-    """Whether a file that no format recognises is meant to be one of this: then `parse` says what is wrong with it."""
+    """Whether a file that no format recognises is meant to be one of this: then `parse` states what is wrong with
+    it."""
 
 
 class TableReader(ABC):

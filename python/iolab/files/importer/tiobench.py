@@ -5,7 +5,7 @@ Columns are found by the header, wherever it stands: `Identifier [Size] [Size] [
 legend). A line of the same identifier and threads in a later table of the same test is the next round.
 
 tiobench.pl adds up the mean latency, the maximum and the shares above 2 and 10 s over its runs (`--numruns`) and never
-divides them. What is imported is a run's: divided, if the text says how many runs there were.
+divides them. What is imported is a run's: divided, if the text states how many runs there were.
 """
 
 from __future__ import annotations

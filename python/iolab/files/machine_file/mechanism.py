@@ -100,7 +100,7 @@ def probe_refused(name: str, machine: native.MachineFile) -> str | None:
 
 def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[str]) -> dict[str, str | None]:
     """Those of the machine file's keys, by their dotted paths, that nothing reads while the phases run, each with
-    when it would be read; None: never. The model says so, of phases that it can run
+    when it would be read; None: never. The model reports it, of phases that it can run
     (crates/stack/src/key_reader.rs)."""
     if not keys:
         return {}

@@ -152,7 +152,8 @@ class RunData:
         return "none"
 
     def _sources_of(self, setting: str) -> set[int]:
-        """The files that an imported setting's numbers come from, by their place; empty of runs that don't say so."""
+        """The files that an imported setting's numbers come from, by their place; empty of runs that don't report
+        it."""
         events = self.found.trials.values()
         return {event["source"] for event in events if event["setting"] == setting and "source" in event}
 

@@ -59,7 +59,7 @@ class HostSlot:
         return line.decode()
 
     def stop(self) -> None:
-        """Stops the trial that runs; `run` then answers with a record that says so."""
+        """Stops the trial that runs; `run` then answers with a record that reports it."""
         self._send('{"stop":true}')
 
     def _send(self, line: str) -> None:

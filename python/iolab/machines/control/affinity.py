@@ -1,4 +1,4 @@
-"""The control of where application, queueing and completion happen; `cell.py` says what is possible."""
+"""The control of where application, queueing and completion happen; `cell.py` states what is possible."""
 
 from __future__ import annotations
 

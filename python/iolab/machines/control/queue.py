@@ -157,7 +157,7 @@ class Scheduler(Control):
     def _duration(self, name: str, text: str) -> str:
         unit_ns = TUNABLE_UNIT_NS.get(name)
         if unit_ns is None:
-            return text  # the kernel will say whether it knows the word
+            return text  # the kernel will state whether it knows the word
 
         try:
             duration_ns = parse_duration_ns(text)

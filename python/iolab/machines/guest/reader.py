@@ -30,7 +30,7 @@ _KEY = re.compile(rb'\s*\{\s*"([a-z]+)"\s*:')
 
 
 class Unsaid(ValueError):
-    """No agent says that; the text says what, and where."""
+    """No agent says that; the text states what, and where."""
 
 
 @dataclass

@@ -57,7 +57,7 @@ class Task(Generic[R]):
 
 
 class MemberDied(MachineError):
-    """A member process ended without an answer; the text says how."""
+    """A member process ended without an answer; the text states how."""
 
     def __init__(self, name: str, exit_status: int) -> None:
         self.name = name

@@ -1,7 +1,7 @@
 """Probes around a phase, whoever runs it: started before it and stopped after it.
 
 Most are read in the engine's threads (crates/engine/src/probe); those that take a look before and after are here. One
-that cannot run never fails the trial: the phase's record says why it is absent.
+that cannot run never fails the trial: the phase's record states why it is absent.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _start_engine(
         return None
     instance = f"iolab-{secrets.token_hex(8)}"
     for name, suffix in TRACE_INSTANCES.items():
-        if name in wanted and tracefs.root() is not None:  # else the probe is absent, and says so
+        if name in wanted and tracefs.root() is not None:  # else the probe is absent, and reports it
             undo.before(RemoveTraceInstance(instance + suffix))
     return _native.Probes.start(json.dumps({"trace_instance": instance, **wanted}))
 

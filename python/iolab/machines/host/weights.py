@@ -50,7 +50,7 @@ def enforce(
         cost_model: parameters of io.cost's model, if that is who shares; None: the kernel's.
 
     Raises:
-        MachineError: this cannot be enforced here; says what is missing and how to get it.
+        MachineError: this cannot be enforced here; states what is missing and how to get it.
     """
     hierarchy = cgroup.find("blkio", "io")
     if hierarchy is None:

@@ -53,7 +53,7 @@ def of_target(target: Target) -> Lock:
     """Locks the target for one run. A scratch target needs no lock: nobody else has its device.
 
     Raises:
-        MachineError: another run holds it, says which process; or no permission to go there.
+        MachineError: another run holds it, states which process; or no permission to go there.
         InputError: there is no such device, or no directory for the target to be in.
     """
     if target.kind == "scratch":

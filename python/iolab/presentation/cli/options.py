@@ -198,7 +198,7 @@ class CsvColumns:
 
     def required(self, path: Path, baseline: str | None) -> tuple[str, str, str]:
         """The columns of setting and round, and the baseline; what is not given is found by the usual names, and the
-        baseline is the first setting. InputError says what can't be found."""
+        baseline is the first setting. InputError states what can't be found."""
         from iolab.base.csv_table import first_entry
         from iolab.files.importer.csv_layout import layout_of
         from iolab.files.importer.source import Source

@@ -244,8 +244,8 @@ def load(
     tuned: bool = False,
     sections: Sequence[str] = (),
 ) -> Experiment:
-    """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
-    wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
+    """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError states what
+    is wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
     from iolab.domain.trial.guest import is_guest
     from iolab.files.machine_file import is_model
 

@@ -1,6 +1,6 @@
 """`show --as cycles`: cycles per byte and per I/O in both readings of utilisation, the CPU split, and stalled cycles.
 
-Values are means over the rounds. docs/reference/cycles.md says what each column is and where published figures went
+Values are means over the rounds. docs/reference/cycles.md explains what each column is and where published figures went
 wrong.
 """
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 _UNBOUNDED = 100_000
-"""Columns: beyond what anything takes, so that a measure says what it would like to have."""
+"""Columns: beyond what anything takes, so that a measure states what it would like to have."""
 
 
 class FirstThatFits:

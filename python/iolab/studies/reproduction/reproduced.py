@@ -98,7 +98,7 @@ class Reproduced:
 
 
 def experiment_of(published: Published) -> Experiment | None:
-    """The experiment that asks again, None if there is nothing to run. InputError says which workloads and settings
+    """The experiment that asks again, None if there is nothing to run. InputError states which workloads and settings
     it lacks, the first of each table of the file, and whether it is too short for statements to be judged."""
     if published.experiment is None:
         return None

@@ -77,7 +77,7 @@ class Question:
         known: dict[str, Any] = {key: value for key, value in asked.items() if key in (*names, "metric")}
         metrics = tuple(known.pop("metrics", None) or (known.get("metric", ""),))
         known.pop("metric", None)
-        # An iolab that does not say what it looked at looked nowhere in particular.
+        # An iolab that does not state what it looked at looked nowhere in particular.
         return Question(metrics=metrics, **{"spread": 0, **known})
 
     def check(self, experiment: Experiment, journal: Path) -> None:
@@ -190,9 +190,7 @@ def _asked(data: RunData) -> Question:
     asked = Question.of_run(data.state)
     if asked is None:
         path = data.path
-        raise InputError(
-            "is no search", where=str(path), remedy=f"its trials' answer: iolab bisect {path}"
-        )
+        raise InputError("is no search", where=str(path), remedy=f"its trials' answer: iolab bisect {path}")
     asked.check(data.experiment, data.directory.journal_file)
     return asked
 

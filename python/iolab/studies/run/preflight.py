@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def check(experiment: Experiment, progress: Display, on: str | None = None) -> None:
-    """Restores what was left; where trials run here, sees that the target answers and says what probes lack. `on`: the
-    cluster that runs the trials instead. MachineError if something can't be restored, or does not answer."""
+    """Restores what was left; where trials run here, sees that the target answers and states what probes lack. `on`:
+    the cluster that runs the trials instead. MachineError if something can't be restored, or does not answer."""
     is_here = experiment.is_of_host and on is None
     _restore_abandoned(progress, simulated=not is_here)
     if is_here:

@@ -72,7 +72,7 @@ def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
                 return []
             text = (start + file.read(_BYTES_MAX)).decode(errors="replace")
     except OSError:
-        # Whoever reads it as a trace says why it can't be read.
+        # Whoever reads it as a trace states why it can't be read.
         return []
     return list(_histograms(text.splitlines()))
 

@@ -46,7 +46,7 @@ def proposer(space: Space, objectives: int = 1, sampler: str = SAMPLER) -> Propo
 
     def propose(known: Sequence[tuple[Point, Sequence[float]]], count: int, seed: int) -> list[Point]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of samplers that say what they can't do with keys out of force
+            warnings.simplefilter("ignore")  # of samplers that state what they can't do with keys out of force
             study = optuna.create_study(directions=["maximize"] * objectives, sampler=_sampler(sampler, seed))
             study.add_trials(
                 [

@@ -30,7 +30,7 @@ class Plan:
 
     @property
     def named_paths(self) -> list[str]:
-        """Absolute names, in order: the job file itself says where."""
+        """Absolute names, in order: the job file itself states where."""
         return [name for name in self.files if name.startswith("/")]
 
     @property
@@ -88,7 +88,7 @@ def _check_distinct(found: Plan, problems: JobFileProblems) -> None:
 
 
 def _check_filling(found: Plan, problems: JobFileProblems) -> None:
-    """Files are laid out before anyone says which job reads them, so all blocks have one filling."""
+    """Files are laid out before anyone states which job reads them, so all blocks have one filling."""
     verifying = [shape for stage in found.stages for shape in stage if shape.verifies]
     if other := next((shape for shape in verifying if shape.filling != verifying[0].filling), None):
         what = f"{verifying[0].job.name} and {other.job.name} verify blocks with other contents; give verify and"
