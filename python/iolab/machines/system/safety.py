@@ -1,4 +1,4 @@
-"""What may be written: nothing that anybody uses, nothing that holds data, unless the one explicit flag reports it.
+"""What may be written: nothing that anybody uses, nothing that holds data, unless the one explicit flag allows it.
 
 `destroy` lifts the rule about data (signatures, partition tables, whatever is not zero). Nothing lifts the rule about
 use: a device that is mounted, held, swapped to, or backs a loop device is refused always.
