@@ -84,7 +84,7 @@ def attended(trace: Trace, call: Callable[[], T]) -> T:
     thread.join(SPEAK_AFTER_S)
     if thread.is_alive():
         names = ", ".join("standard input" if path == STDIN else str(path) for path in pipes)
-        warnings.warn(f"{names}: waiting for what nobody has written yet; Ctrl-C ends it", stacklevel=2)
+        warnings.warn(f"{names}: waiting for data; Ctrl-C ends it", stacklevel=2)
     while thread.is_alive():
         thread.join(LOOK_EVERY_S)
     if isinstance(answers[0], BaseException):

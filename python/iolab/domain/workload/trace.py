@@ -326,7 +326,7 @@ def _name(process: native.Process) -> str:
 
 KIND = Kind(
     name="trace",
-    help="The I/Os of a trace once more: at their times, or when what they waited for is done.",
+    help="The I/Os of a trace again: at their times, or when what they waited for is done.",
     options=TraceOptions,
     conflicts=_conflicts,
     phases=_phases,

@@ -75,7 +75,7 @@ def _differences(known: DeviceIdentity, now: DeviceIdentity) -> Iterator[str]:
     if now.boot_id != known.boot_id:
         # Numbers are given anew at each boot; without a serial number nothing distinguishes two devices of a size.
         if known.serial is None:
-            yield "the machine was started anew, and it has no serial number to be known by"
+            yield "the machine was rebooted, and the device has no serial number to be recognised by"
     elif now.number != known.number:
         yield f"the name leads to {now.name}, and led to {known.name}"
     elif now.sequence != known.sequence:

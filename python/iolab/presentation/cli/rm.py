@@ -44,7 +44,7 @@ def rm(
 
 def _ask(runs: list[Path]) -> None:
     if not sys.stdin.isatty():
-        raise InputError("nobody can be asked: standard input is no terminal", where="iolab rm", remedy="give --yes")
+        raise InputError("iolab cannot ask: standard input is no terminal", where="iolab rm", remedy="give --yes")
     print_lines(str(path) for path in runs[:NAMED_MAX])
     if len(runs) > NAMED_MAX:
         print(f"and {len(runs) - NAMED_MAX} more")

@@ -32,7 +32,7 @@ def figure(run: RunData, settings: Sequence[str]) -> Figure:
         "flames",
         "Who called whom",
         "Instructions per operation: a frame is as wide as what a function and all that it called took, and lies above "
-        "its caller. Against the baseline, red frames became dearer and blue ones cheaper.",
+        "its caller. Against the baseline, red frames became more expensive and blue ones cheaper.",
         list(_plots(run, settings)),
     )
 

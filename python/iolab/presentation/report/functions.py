@@ -27,7 +27,7 @@ def figure(run: RunData, settings: Sequence[str]) -> Figure:
     """Without plots if no instructions were counted, or nothing is compared."""
     return Figure(
         "functions",
-        "Which functions became dearer",
+        "Which functions became more expensive",
         "Instructions per operation that a function takes more or fewer than under the baseline; the bars add up to "
         "the difference of the totals. Full colour: its rounds lie further apart between the settings than among "
         "themselves.",

@@ -175,7 +175,7 @@ def _further(cause: Cause) -> Iterator[str]:
         yield f"● {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and not cause.by_change and cause.changes and not cause.unseen:
         named = ", ".join(f"{one.setting}" for one in cause.changes[:4])
-        yield f"Changed was {named}; nothing that it acts on is seen to have moved first."
+        yield f"The settings changed {named}; no mechanism that this acts on is seen to have moved first."
     for one in cause.independent:
         yield f"Moved besides, not known to follow: {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and cause.still:

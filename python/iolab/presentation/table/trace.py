@@ -210,7 +210,7 @@ def in_front(slow: dict[str, Any], figures: dict[str, Any]) -> str:
     tasks = (
         f"{_task(task['pid'], figures)} {task['requests']} ({_bytes(task['bytes'])})" for task in slow["ahead"][:3]
     )
-    return "; ".join(tasks) or "nobody"
+    return "; ".join(tasks) or "none"
 
 
 def _task(pid: int, figures: dict[str, Any]) -> str:

@@ -293,7 +293,7 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
     if shape.verifies and shape.engine == "null":
         yield "verify", "the null engine moves no data, so there is nothing to verify"
     if shape.verifies and shape.writes and job["numjobs"] > 1 and job.has("filename"):
-        yield "verify", "clones share the file: nobody knows what it should hold; let each have its own"
+        yield "verify", "clones share the file, so its contents are undefined; let each have its own"
     if shape.verifies and math.gcd(*shape.sizes, *shape.aligns, job["offset"]) % 512:
         yield "verify", "blocks are stamped in units of 512 bytes; choose a multiple for block size and offset"
     if job["verify"] == "pattern" and not job.has("verify_pattern"):

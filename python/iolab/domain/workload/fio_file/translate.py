@@ -117,7 +117,7 @@ def _check_stage(stage: Sequence[Shape], problems: JobFileProblems, runner: Runn
         if verifies and shape.writes:
             for name in shape.names(0):
                 if writers.setdefault(name, shape.job.name) != shape.job.name:
-                    what = f"{writers[name]} and {shape.job.name} write the same file; nobody knows what it should hold"
+                    what = f"{writers[name]} and {shape.job.name} write the same file, so its contents are undefined"
                     problems.add(shape.job.line_of("verify"), f"verify: {what}")
 
 
