@@ -90,7 +90,7 @@ class Chains(TypedDict):
 
 
 class Lines(TypedDict):
-    """The kernel's dearest lines, the dearest first."""
+    """The kernel's most expensive lines, the most expensive first."""
 
     lines: list[str]
     """`FILE:LINE`; the path is from the directory that all of them have in common."""
@@ -98,7 +98,8 @@ class Lines(TypedDict):
 
 
 class InstructionsObservation(TypedDict):
-    """What the probe `instructions` counted of a phase; the lists have an element per symbol, the dearest first."""
+    """What the probe `instructions` counted of a phase; the lists have an element per symbol, the most expensive
+    first."""
 
     operations: int
     """That succeeded, warm-up included; of a metadata load, files made; of a sort, passes of its processes."""

@@ -153,7 +153,7 @@ def observation(
 
 
 def _chains(window: Window, symbols: Symbols, total: int) -> Chains:
-    """The dearer chains; each of the others is its caller's."""
+    """The more expensive chains; each of the others is its caller's."""
     import numpy as np
 
     parents = window.chains["parent"].tolist()

@@ -1,4 +1,5 @@
-"""`show --as lines`: what lines of the kernel's source cost in a guest machine, per operation, the dearest first."""
+"""`show --as lines`: what lines of the kernel's source cost in a guest machine, per operation, the most expensive
+first."""
 
 from __future__ import annotations
 
