@@ -1,6 +1,6 @@
 """Guests that lie: agents that say anything, counters and symbols that are none, kernels that hang or are damaged,
-modules in circles, parameters that mean more than they say. QEMU's place is taken by a program that says what a kernel
-could have said, but for the kernels with changed headers, which QEMU boots."""
+modules in circles, parameters that mean more than they say. QEMU's place is taken by a program that states what a
+kernel could have said, but for the kernels with changed headers, which QEMU boots."""
 
 from __future__ import annotations
 

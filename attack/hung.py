@@ -99,7 +99,7 @@ class Hung:
         return wrong
 
     def _restore_meanwhile(self) -> list[str]:
-        """It may say that it can't, but it says so before the device answers."""
+        """It may say that it can't, but it reports it before the device answers."""
         began = time.monotonic()
         outcome = run_to_end(self.own.iolab, "restore", "--patience", PATIENCE, time_limit_s=RESTORE_S)
         took = time.monotonic() - began

@@ -15,9 +15,9 @@ from mutate import mutated, mutated_json
 
 TOP = Path(__file__).parents[1]
 IMPORTED = sorted((TOP / "tests/imported").glob("*.*")) + sorted((TOP / "docs/samples").glob("*.*"))
-EXPERIMENTS = sorted((TOP / "experiments").glob("*.toml"))
+EXPERIMENTS = sorted((TOP / "experiments").glob("[ec]*/*.toml"))
 MACHINES = sorted((TOP / "machines").glob("*.toml"))
-JOBS = sorted((TOP / "experiments").glob("*.fio"))
+JOBS = sorted((TOP / "experiments").rglob("*.fio"))
 SAMPLE_BYTES_MAX = 8 << 10
 """Of a sample that is changed: what is longer is cut, so that a case takes milliseconds."""
 TABLES = ("plain", "plain", "csv", "json", "markdown", "mmtests", "tiobench", "iozone", "fs_mark", "iostest", "cycles")

@@ -190,7 +190,7 @@ FORMS = ("perfetto", "iolog", "parquet", "blktrace")
 
 
 def _lying_lines(content: bytes, rng: random.Random) -> bytes:
-    """Lines with right checksums that say what nobody wrote."""
+    """Lines with right checksums that state what nobody wrote."""
     from iolab.base import checked_lines
 
     entries: list[Any] = checked_lines.read(content).entries

@@ -1,6 +1,6 @@
 """Damaged stores: files cut, flipped, swapped, gone; lines of the journal changed; values of every wrong type.
 
-What is shown of a trial is what was measured, or the trial is left out with a line that says so; the rest is shown.
+What is shown of a trial is what was measured, or the trial is left out with a line that reports it; the rest is shown.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ the simulated machine gets the same experiment with a drive of the same rule. No
 *Ours* is how far off the model's figures of a table typically are, as a factor, and *peer* how far
 off the best null predictor is. The figures are in `published/known-latency*.toml`, whose rows this bench writes;
 `iolab reproduce known-latency known-latency-shares` shows them, and
-[its page](../case-studies/guest-schedulers.md) says what disagrees.
+[its page](../case-studies/guest-schedulers.md) states what disagrees.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from guest_counts import chosen_kernel
+from iolab.base import data
 from model_against_kernel import ROOT, compared, rows_of, run, shorter, with_rows
 from result import Result
 
@@ -29,7 +30,7 @@ def measure(quick: bool) -> list[Result]:
     for name, guest in GUESTS.items():
         with tempfile.TemporaryDirectory(prefix="iolab-bench-") as directory:
             place = Path(directory)
-            text = (ROOT / "experiments" / f"{guest}.toml").read_text()
+            text = data.experiments()[guest].read_text()
             run(shorter(text) if quick else text, place / "kernel", rounds=None)
             measured = rows_of(name, place / "kernel", quick=quick)
             results += compared(name, measured, place, quick=quick)

@@ -7,7 +7,7 @@ simulated machine gets the same experiment with a device of the same rule. Nothi
 off the best null predictor is: one that knows nothing but the column `none`, the weights, or one constant.
 The figures themselves are in `published/paced-*.toml`, whose rows this bench writes; `iolab
 reproduce paced-arm paced-flat paced-shares` shows them, and
-[its page](../model/model-against-kernel.md) says what disagrees and why.
+[its page](../model/model-against-kernel.md) states what disagrees and why.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import paced_device
+from iolab.base import data
 from result import NotMeasured, Result
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +51,7 @@ def measure(quick: bool) -> list[Result]:
 
 def on_kernel(name: str, directory: Path, *, quick: bool) -> Rows:
     """What the experiment of a published file gives on this kernel."""
-    text = (ROOT / "experiments" / f"{name}.toml").read_text()
+    text = data.experiments()[name].read_text()
     with paced_device.paced(directory, ROOT / "machines" / "devices" / f"{DEVICES[name]}.toml") as paced:
         run(
             on_device(shorter(text) if quick else text, paced.device),
@@ -87,7 +88,7 @@ def compared(name: str, measured: Rows, directory: Path, *, quick: bool) -> list
     from iolab.studies.reproduction.null import best
     from iolab.studies.reproduction.score import QUARTER, typical_factor
 
-    text = (ROOT / "experiments" / f"{name}.toml").read_text()
+    text = data.experiments()[name].read_text()
     run(shorter(text) if quick else text, directory / "model", rounds=1 if quick else None)
     published = load(name)
     tables = [

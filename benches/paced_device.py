@@ -5,7 +5,7 @@ zeros, forgets writes, and answers each command when its device would have. The 
 kind `disk` (one arm, first come, no cache), or `lun` (equal servers, no cache), by the rules of docs/model/disk.md and
 docs/model/lun.md, so that the simulated machine has the same by construction. Nothing but those rules is in the time.
 
-    benches/paced_device.py FILE DEVICE.toml        serves FILE until the end of standard input, then says what it saw
+    benches/paced_device.py FILE DEVICE.toml        serves FILE until the end of standard input, then states what it saw
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def plain(name: str, unit: str, ours: Sequence[float]) -> Result:
 
 
 class NotMeasured(Exception):
-    """Something that a bench needs is not here: says what, and how to get it. What was measured before stays."""
+    """Something that a bench needs is not here: states what, and how to get it. What was measured before stays."""
 
 
 def unmeasured(why: NotMeasured) -> Result:

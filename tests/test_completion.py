@@ -48,6 +48,8 @@ def completed(iolab: CommandLine, line: str) -> list[str]:
         ("iolab show x --as mark", ["markdown"]),
         ("iolab list exp", ["experiments"]),
         ("iolab reproduce group", ["group-idle"]),
+        ("iolab bisect xfs-bisect --good 3.", ["3.0", "3.7"]),
+        ("iolab replay x --on host --setting sched", ["scheduler="]),
         ("iolab compare --metric latency_ns_p99", ["latency_ns_p99", "latency_ns_p999"]),
     ],
 )
@@ -76,6 +78,12 @@ def test_experiments_here_and_those_that_come_with_iolab_are_completed(iolab: Co
     iolab.write("mode.toml", "")
     iolab.write("mode.txt", "")
     assert completed(iolab, "iolab run mode") == ["mode.toml", "model"]
+
+
+def test_settings_of_the_run_on_the_line_are_completed(iolab: CommandLine) -> None:
+    iolab("run", "model", "--rounds", "1", "--out", "out")
+    assert completed(iolab, "iolab compare out --baseline bf") == ["bfq", "bfq_no_idling"]
+    assert completed(iolab, "iolab compare missing --baseline bf") == []
 
 
 def test_installing_writes_the_script_and_no_start_up_file(iolab: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ KNOWN = DeviceIdentity(
         ({}, {"start_bytes": 512}, "begins elsewhere"),
         ({}, {"boot_id": "next", "sequence": 3, "number": (8, 0)}, None),
         ({}, {"boot_id": "next", "serial": "S2"}, "serial number"),
-        ({"serial": None}, {"boot_id": "next", "serial": None}, "no serial number to be known by"),
+        ({"serial": None}, {"boot_id": "next", "serial": None}, "no serial number to be recognised by"),
         ({"serial": None, "sequence": None}, {"serial": None, "sequence": None}, None),
     ],
 )

@@ -27,7 +27,7 @@ def cases(document: Path) -> Iterator[ParameterSet]:
 
 @pytest.mark.parametrize("chain", [case for document in DOCUMENTS for case in cases(document)])
 def test_examples_work(chain: list[Example], tmp_path: Path, leftovers: None) -> None:
-    for name in ("experiments", "docs", "machines"):
+    for name in ("experiments", "docs", "machines", "published"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "programs").mkdir()
     prepared.write_program(tmp_path / "programs" / "iolab")

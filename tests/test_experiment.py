@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from iolab.base import data
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
 from iolab.domain.trial import DirectoryTarget, ScratchTarget
 from iolab.files.experiment import load, loads
 
-EXPERIMENTS = sorted((Path(__file__).parents[1] / "experiments").glob("*.toml"))
+EXPERIMENTS = [*data.experiments().values()]
 
 TARGET = '[target]\nkind = "scratch"\nsize = "1GiB"\n'
 READS = '[workloads.reads]\nduration = "2s"\nfile_size = "64MiB"\n'

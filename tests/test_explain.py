@@ -81,7 +81,7 @@ def test_what_did_not_move_is_told() -> None:
 def test_a_result_that_tells_the_same_as_another_is_explained_once() -> None:
     frame = table(1, 12)
     first, second = explain(frame, results(frame, "iops", "latency_ns_mean"))
-    assert first.why_not is None and second.why_not == "it tells the same as iops"
+    assert first.why_not is None and second.why_not == "it states the same as iops"
 
 
 def test_what_goes_the_other_way_is_no_support() -> None:
@@ -97,10 +97,10 @@ def test_few_rounds_say_how_many_it_takes() -> None:
     three, five = explained(table(1, 3, step=4.0)), explained(table(1, 5))
     assert all(finding.with_result.rank_correlation is None for finding in three.looked_at)
     assert kinds(three)["mover_ns"] == "setting"
-    assert "3 rounds are too few to tell" in text_of(explanations([three]))
+    assert "3 rounds are too few to show" in text_of(explanations([three]))
     assert five.rounds_needed == 6
-    assert "5 rounds are few to tell" in text_of(explanations([five]))
-    assert "few to tell" not in text_of(explanations([explained(table(1, 6))]))
+    assert "5 rounds are few to show" in text_of(explanations([five]))
+    assert "few to show" not in text_of(explanations([explained(table(1, 6))]))
 
 
 def test_rounds_needed_lets_a_single_metric_pass() -> None:

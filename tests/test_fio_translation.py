@@ -268,7 +268,7 @@ def test_fio_gets_the_same_files_and_phases() -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ("rw=read", "job.fio:1: job: no size; say how much, such as size=1g"),
+        ("rw=read", "job.fio:1: job: no size; set one, such as size=1g"),
         ("size=1k", "job.fio:2: job: no block of 4 KiB fits into files of 0 bytes"),
         (
             "size=1m\nrw=randrw\nverify=pattern",

@@ -199,7 +199,7 @@ def test_so_do_lines_and_steps_without_end(tmp_path: Path, commands: str) -> Non
 def assert_refused(record: Record, tmp_path: Path) -> None:
     assert (record.status, record.phases) == ("failed", [])
     (fault,) = record.faults
-    assert fault.what.startswith(f"guest {tmp_path}/kernel: the guest said what no agent of iolab's says, in line ")
+    assert fault.what.startswith(f"guest {tmp_path}/kernel: the guest sent what iolab's agent never sends, in line ")
     assert "\n" not in fault.what and len(fault.what) < 600
 
 
@@ -224,7 +224,7 @@ def test_lines_may_come_in_any_pieces() -> None:
 def test_the_limit_of_wall_time_holds_while_symbols_are_learnt(tmp_path: Path) -> None:
     emulator(tmp_path / "qemu", "exec tail -f /dev/null")
     (fault,) = run(trial_of(tmp_path, counts=True, limit_s=0.3)).faults
-    assert fault.what == f"guest {tmp_path}/kernel: the guest did not end within 0.3 s, and said nothing"
+    assert fault.what == f"guest {tmp_path}/kernel: the guest did not end within 0.3 s, without a message"
 
 
 def test_a_trial_that_is_stopped_while_symbols_are_learnt_is_interrupted(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_symbols_that_are_none_are_not_kept(tmp_path: Path) -> None:
     text = b"\x1b[2J no symbols\n0000 T x\n"
     said = lines([{"up": "x"}, {"bytes": len(text)}]) + text + lines([{"step": 0, "told": None}, {"end": True}])
     emulator_that_says(tmp_path / "qemu", said)
-    with pytest.raises(MachineError, match="does not tell its symbols"):
+    with pytest.raises(MachineError, match="does not list its symbols"):
         run(trial)
     assert trial.guest is not None
     assert symbols.known(kernel.find(trial.guest.kernel).identity()) is None
@@ -259,7 +259,7 @@ def test_a_command_in_a_guest_that_lies_ends_in_one_line(tmp_path: Path) -> None
     assert session.run(name, ["true"], **wanted) == 7
     for lie in (b"\xff\n", lines([{"up": "x"}, {"step": 0, "told": {"status": "0"}}]), lines([{"failed": "x"}])):
         emulator_that_says(tmp_path / "qemu", lie)
-        with pytest.raises(MachineError, match="said what no agent of iolab's says"):
+        with pytest.raises(MachineError, match="sent what iolab's agent never sends"):
             session.run(name, ["true"], **wanted)
     emulator_that_says(tmp_path / "qemu", b"")
     with pytest.raises(MachineError, match="it ended before its command did"):

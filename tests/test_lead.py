@@ -116,7 +116,7 @@ def test_each_copy_and_one_job_alone_can_be_asked_for(tmp_path: Path, capsys: py
     alone = printed(capsys, "show", path, "--job", "reader")
     assert "mixed, job reader" in alone and "writers" not in alone
     assert "did you mean reader" in printed(capsys, "show", path, "--job", "readr", status=2)
-    assert "does not tell jobs apart" in printed(capsys, "show", path, "--by-job", "--as", "csv", status=2)
+    assert "does not show jobs apart" in printed(capsys, "show", path, "--by-job", "--as", "csv", status=2)
 
 
 def test_one_setting_has_rows_of_jobs_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from iolab.base.errors import InputError
 from iolab.base.toml import parse
 from iolab.files import machine_file
 from iolab.files.machine_file import Change, InvalidChange, MachineFile
+from iolab.files.machine_file.check import InvalidMachine, check
 from support.machines import MACHINE, QUICK, line_of, write_machine
 
 
@@ -192,3 +194,15 @@ def test_the_machines_that_come_with_iolab_can_be_read(name: str) -> None:
     assert machine.table["title"]
     assert all(isinstance(drive["device"], dict) for drive in machine.table["drives"])
     assert (data.MACHINES / f"{name}.toml").read_text() in machine.copies.values()
+
+
+def test_all_missing_keys_are_reported_at_once() -> None:
+    text = 'kernel = "6.1"\n[cpus]\ncount = 2\njitter = 0.0\n[[drives]]\ndevice = { kind = "null", latency_ns = 1 }\n'
+    with pytest.raises(InvalidMachine) as caught:
+        check(tomllib.loads(text))  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "cpus: missing fields `time_slice_ns`, `call_ns`, `completion_ns`, `page_copy_ns`; "
+        "drives.0.device lacks `capacity_bytes`, `queue_depth`"
+    )
+    with pytest.raises(InvalidMachine, match=r"^missing field `cpus`; drives\.0\.device lacks `capacity_bytes`"):
+        check(tomllib.loads(text.partition("[cpus]")[0] + text[text.index("[[drives]]") :]))  # type: ignore[arg-type]

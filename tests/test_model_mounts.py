@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iolab import _native
+from iolab.base import data
 from iolab.base.errors import InputError
 from iolab.base.mountstats import COUNTERS, snapshots
 from iolab.domain.trial import LoadPhase
@@ -194,7 +195,7 @@ def test_the_experiment_of_seed_001_is_golden(monkeypatch: pytest.MonkeyPatch) -
     """A sixteenth of its files, one round. After a change of the model: read the difference, then write the text anew
     with `GOLDEN.write_text(shown)`."""
     monkeypatch.setenv("COLUMNS", "100")
-    text = (Path(__file__).parents[1] / "experiments" / "nfs-rdma.toml").read_text()
+    text = data.experiments()["nfs-rdma"].read_text()
     found = run(text.replace('"16MiB"', '"1MiB"').replace("rounds  = 3", "rounds  = 1"))
     shown = render(found, "plain") + render(found, "cycles")
     assert shown == GOLDEN.read_text()

@@ -51,7 +51,7 @@ def text_of(machine: str, workload: str, setting: str) -> str:
     ("machine", "workload", "setting", "said"),
     [
         ("nfs-rdma-client", NFS, 'scheduler = "none"', "the machine has no drives"),
-        ("nfs-rdma-client", NFS, 'kernel = "6.1"', "it is read where a load's reads and writes are buffered"),
+        ("nfs-rdma-client", NFS, 'kernel = "6.1"', "it is read when a load's reads and writes are buffered"),
         ("one_disk", DIRECT + "direct = true\n", "read_ahead_kb = 64", "a load's reads are buffered"),
         ("sandy-bridge", FILES, "read_ahead_kb = 64", "a load's reads are buffered"),
         ("quad-xeon", SORT, 'machine = { "memory.dirty_percent" = 30 }', "a load's writes are buffered"),

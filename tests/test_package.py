@@ -13,11 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import iolab
+import man_page
 import pytest
-from build_wheels import expected, missing_from
+from build_wheels import add, expected, missing_from
 from conftest import CommandLine
 from iolab.base import data
 from iolab.base.errors import InputError
+from iolab.presentation.cli.app import NAMES
+from iolab.studies.reproduction import load
+from iolab.studies.reproduction import names as published_names
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(iolab.__file__).parent
@@ -67,7 +71,8 @@ def alone(installed: Path, cwd: Path, *arguments: str) -> str:
 
 def test_the_copy_is_what_runs(installed: Path, tmp_path: Path) -> None:
     (listed,) = json.loads(alone(installed, tmp_path, "list", "experiments", "model", "--json"))["experiments"]
-    assert Path(listed["path"]) == (installed / "iolab" / "data" / "experiments" / "model.toml").resolve()
+    shipped = installed / "iolab" / "data" / "experiments"
+    assert Path(listed["path"]) == (shipped / "examples" / "model.toml").resolve()
 
 
 def test_machines_figures_and_experiments_come_with_the_package(installed: Path, tmp_path: Path) -> None:
@@ -76,7 +81,23 @@ def test_machines_figures_and_experiments_come_with_the_package(installed: Path,
     assert {entry["name"] for entry in machines["machines"]} == {"host", *(f"model:{name}" for name in names)}
     assert machines["scorecard"], "what was stored of published figures"
     experiments = json.loads(alone(installed, tmp_path, "list", "experiments", "--json"))["experiments"]
-    assert {entry["name"] for entry in experiments} == {path.stem for path in (ROOT / "experiments").glob("*.toml")}
+    assert [entry["name"] for entry in experiments][: len(data.EXAMPLES)] == [*data.EXAMPLES]
+    assert [entry["name"] for entry in experiments] == [*data.experiments()]
+
+
+def test_each_experiment_has_one_name_and_each_example_its_place() -> None:
+    folders = (data.EXPERIMENTS / "examples", data.EXPERIMENTS / "case-studies", data.PUBLISHED / "experiments")
+    paths = sorted(path for folder in folders for path in folder.glob("*.toml"))
+    assert sorted(data.experiments().values()) == paths
+    for number, name in enumerate(data.EXAMPLES, 1):
+        question, _, command = data.experiments()[name].read_text().splitlines()[:3]
+        assert question.startswith(f"# {number}. ") and question.endswith("?")
+        assert name in command.split()
+
+
+def test_figures_are_asked_again_by_experiments_beside_them() -> None:
+    used = {load(name).experiment for name in published_names()}
+    assert used == {*(data.PUBLISHED / "experiments").glob("*.toml")}
 
 
 def test_a_simulated_experiment_runs_and_is_compared(installed: Path, tmp_path: Path) -> None:
@@ -88,7 +109,7 @@ def test_a_simulated_experiment_runs_and_is_compared(installed: Path, tmp_path: 
 
 def test_an_experiment_that_comes_with_iolab_runs_by_its_name(iolab: CommandLine) -> None:
     iolab("run", "model", "--rounds", "1", "--out", "out")
-    assert (iolab.cwd / "out" / "experiment.toml").read_text() == (data.EXPERIMENTS / "model.toml").read_text()
+    assert (iolab.cwd / "out" / "experiment.toml").read_text() == data.experiments()["model"].read_text()
 
 
 def test_a_file_of_that_name_comes_first(iolab: CommandLine) -> None:
@@ -102,10 +123,10 @@ def test_a_name_of_nothing_has_the_nearest_one(iolab: CommandLine) -> None:
     iolab("run", "qqqq", status=2).assert_one_clear_line(2, "qqqq: no such file", "iolab list experiments")
 
 
-@pytest.mark.parametrize("path", sorted(data.EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", data.experiments().values(), ids=lambda path: path.stem)
 def test_files_that_an_experiment_names_come_with_it(path: Path) -> None:
     named = [one["file"] for one in tomllib.loads(path.read_text())["workloads"].values() if "file" in one]
-    assert all((data.EXPERIMENTS / name).is_file() for name in named)
+    assert all((path.parent / name).is_file() for name in named)
 
 
 def test_an_installation_without_data_says_so(tmp_path: Path) -> None:
@@ -133,12 +154,27 @@ def packed(path: Path, names: Sequence[str]) -> Path:
 
 def test_a_wheel_that_lacks_a_file_is_found(tmp_path: Path) -> None:
     whole = expected()
+    whole += [man_page.INSTALLED]
     whole += [f"iolab-{iolab.__version__}.dist-info/licenses/LICENSE-{name}" for name in ("MIT", "APACHE")]
     assert missing_from(packed(tmp_path / "whole.whl", whole)) == []
     without = [name for name in whole if not name.endswith(("nvme.toml", "LICENSE-MIT"))]
     lacking = missing_from(packed(tmp_path / "part.whl", without))
     assert "iolab/data/machines/nvme.toml" in lacking
     assert any(name.endswith("LICENSE-MIT") for name in lacking)
+
+
+def test_a_wheel_has_a_man_page_of_every_command_and_option(tmp_path: Path) -> None:
+    page = man_page.render()
+    for line in ("iolab \\- a laboratory for storage I/O on Linux", ".SS iolab run", ".B \\-\\-until\\-decided"):
+        assert line in page.splitlines()
+    assert all(f".SS iolab {name}" in page for name in NAMES)
+    wheel = packed(tmp_path / "iolab.whl", ["iolab/__init__.py", "iolab.dist-info/RECORD"])
+    add(wheel, man_page.INSTALLED, page.encode())
+    with zipfile.ZipFile(wheel) as opened:
+        *_, record = opened.namelist()
+        assert opened.read(man_page.INSTALLED).decode() == page
+        assert opened.read(record).decode().startswith(f"{man_page.INSTALLED},sha256=")
+    assert man_page.INSTALLED in missing_from(packed(tmp_path / "without.whl", expected()))
 
 
 def test_the_licences_are_named_alike_everywhere() -> None:

@@ -210,7 +210,7 @@ def test_mistakes_are_one_clear_line(
 def test_a_run_with_parts_needs_one_and_a_directory(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.boot("6.1.0")
     assert invoke(["run", "kernels.toml", "--out", "run"]) == 2
-    assert "the settings need several boots: old, new; say which one this is" in capsys.readouterr().err
+    assert "the settings need several boots: old, new; name this one" in capsys.readouterr().err
     assert invoke(["run", "kernels.toml", "--part", "old"]) == 2
     assert "--out DIR" in capsys.readouterr().err
     assert run("old") == 0

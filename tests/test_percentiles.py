@@ -25,6 +25,6 @@ def test_a_trace_of_few_requests_has_no_far_percentiles() -> None:
 
     few = text_of(_quantiles("Stages", "stage", [("device", row(18))]))
     assert "p50" not in few and "max" in few
-    assert "A percentile is shown where 10 requests lie beyond it." in " ".join(few.split())
+    assert "A percentile is shown if 10 requests lie beyond it." in " ".join(few.split())
     many = text_of(_quantiles("Stages", "stage", [("device", row(1000))]))
     assert "p99 " in many and "p99.9" not in many and "2,010" not in many

@@ -177,7 +177,7 @@ def test_the_record_comes_back_less_its_series(run: Path) -> None:
     [
         (lambda path: path.write_bytes(path.read_bytes()[:200]), "truncated or changed: 200 bytes"),
         (lambda path: path.write_bytes(path.read_bytes().replace(b"PAR1", b"PAR2")), "corrupt"),
-        (lambda path: path.unlink(), "missing, though the journal says"),
+        (lambda path: path.unlink(), "missing, though the trial finished by the journal"),
     ],
 )
 def test_a_damaged_file_is_named_and_the_rest_is_read(run: Path, damage: object, says: str) -> None:
@@ -212,7 +212,7 @@ def test_damaged_description_and_journal_are_problems_not_errors(run: Path) -> N
     problems = "\n".join(data.problems)
     assert "machine.json: can't be read" in problems
     assert "journal.jsonl:1: not a journal entry" in problems
-    assert "says nothing of how the run was started" in problems
+    assert "does not record how the run was started" in problems
 
 
 def test_what_is_no_run_is_an_input_error(tmp_path: Path) -> None:

@@ -199,6 +199,19 @@ def test_a_filtered_text_has_all_its_times_and_a_gap_has_none_across(of: Of) -> 
         of(gap, "gone")
 
 
+def test_characterise_has_the_depth_of_a_filtered_text(tmp_path: Path) -> None:
+    steps = sorted((number + end * 3.5, number, end) for number in range(1, 200) for end in (0, 1))
+    text = "".join(
+        f"  8,0 0 {7 * place} {at:.9f} 100 {'DC'[end]} R {8 * number} + 8 [{'a0'[end]}]\n"
+        for place, (at, number, end) in enumerate(steps, 1)
+    )
+    (tmp_path / "text").write_text(text)
+    command = ["characterise", str(tmp_path / "text"), "-o", str(tmp_path / "own.toml"), "--gaps"]
+    assert invoke([*command, "lost"]) == 2
+    assert invoke([*command, "filtered"]) == 0
+    assert "queue_depth = 32" in (tmp_path / "own.toml").read_text()
+
+
 FAILED = """\
   8,0 0 1 0.000000000 100 Q R 8 + 8 [a]
   8,0 0 2 0.000001000 100 D R 8 + 8 [a]

@@ -263,7 +263,7 @@ def test_a_range_is_a_grid(given: tuple[object, object, object, bool], values: t
         ("[tune.space]\nnr_requests = { low = 64, high = 8 }", "low is 64, which is not below high, 8"),
         ("[tune.space]\ndirty_expire = { low = 4 }", "4 given; expected a duration"),
         ("[tune.space]\nmount_options = {}", "no low and high, and no range of its own"),
-        ('[tune.space]\n"scheduler.slice_idle" = [0, 8]', "say of which: when"),
+        ('[tune.space]\n"scheduler.slice_idle" = [0, 8]', "name it: when"),
         ("[tune.space]\nnr_requests = {}\nread_ahead_kb = { when = { nr_request = 64 } }", "did you mean nr_requests"),
         ("[tune.space]\nnr_requests = [64, 64]", "the same value twice"),
         ("trails = 10\n[tune.space]\nnr_requests = {}", "tune.trails: unknown option; did you mean trials?"),

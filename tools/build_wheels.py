@@ -8,6 +8,8 @@ to list, simulate, compare and be imported there, with no Rust and no checkout i
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
 import json
 import os
 import platform
@@ -19,6 +21,8 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+
+import man_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "iolab"
@@ -92,14 +96,28 @@ def build(processor: str) -> Path:
         check=True,
     )
     (wheel,) = (OUT / processor).glob("*.whl")
+    add(wheel, man_page.INSTALLED, man_page.render().encode())
     return wheel
+
+
+def add(wheel: Path, name: str, content: bytes) -> None:
+    """Puts a file into a wheel, and its line into the wheel's RECORD, which stands last."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    made = wheel.with_suffix(".part")
+    with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as after:
+        *entries, record = sorted(before.infolist(), key=lambda entry: entry.filename.endswith(".dist-info/RECORD"))
+        for entry in entries:
+            after.writestr(entry, before.read(entry))
+        after.writestr(name, content)
+        after.writestr(record, before.read(record) + f"{name},sha256={digest},{len(content)}\n".encode())
+    made.replace(wheel)
 
 
 def missing_from(wheel: Path) -> list[str]:
     """The files that belong into the wheel and are not in it."""
     with zipfile.ZipFile(wheel) as opened:
         inside = set(opened.namelist())
-    lacking = [name for name in expected() if name not in inside]
+    lacking = [name for name in (*expected(), man_page.INSTALLED) if name not in inside]
     return lacking + [name for name in LICENSES if not any(one.endswith(f"/licenses/{name}") for one in inside)]
 
 
@@ -157,10 +175,11 @@ def try_out(wheel: Path) -> None:
         (verdict,) = json.loads(used("iolab", "compare", "out", "--metric", "iops", "--json"))["comparisons"]
         assert verdict["verdict"] == "faster", verdict
         used("python", "-c", PROGRAM)
+        assert (place / "venv" / "share" / "man" / "man1" / "iolab.1").is_file()
 
 
 def _prepare(target: str) -> str | None:
-    """Why wheels for `target` can't be built here; None where they can. Adds what rustup can add."""
+    """Why wheels for `target` can't be built here; None if they can. Adds what rustup can add."""
     if shutil.which("cargo") is None:
         return "no cargo: install Rust (rustup, or the distribution's cargo)"
     if _has(target):

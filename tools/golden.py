@@ -5,10 +5,11 @@ Four sorts. A page of docs/ (or README.md) may hold tables made from the registr
     <!-- table: workloads -->
     <!-- end of table -->
 
-which `iolab.presentation.reference` renders; and a file in tests/golden/ is wholly made: `plans/` holds what each of
-experiments/ comes to, so that a change to what is run, or in which order, shows as a difference; `simulated/` holds the
-tables of some experiments on simulated machines, made shorter, so that a change to what the model says shows too. And
-python/iolab/domain/native_types.py is made from the schema of what crosses the border to Rust (native_types.py here).
+which `iolab.presentation.reference` renders; and a file in tests/golden/ is wholly made: `plans/` holds what each
+experiment that comes with iolab comes to, so that a change to what is run, or in which order, shows as a difference;
+`simulated/` holds the tables of some experiments on simulated machines, made shorter, so that a change to what the
+model says shows too. And python/iolab/domain/native_types.py is made from the schema of what crosses the border to Rust
+(native_types.py here).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from itertools import groupby
 from pathlib import Path
 
 import native_types
+from iolab.base import data
 from iolab.files import experiment
 from iolab.files.store import read
 from iolab.machines.model import RunAhead
@@ -63,11 +65,10 @@ def main() -> int:
 def rendered() -> dict[Path, str]:
     """Every file that holds a deterministic text -> what it should say."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    experiments = sorted((ROOT / "experiments").glob("*.toml"))
     return {
         NATIVE_TYPES: native_types.render(),
         **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},
-        **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in experiments},
+        **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in data.experiments().values()},
         **{GOLDEN / "simulated" / f"{name}.txt": simulated(name, *shorter) for name, shorter in SIMULATED.items()},
     }
 
@@ -145,7 +146,7 @@ def _outline_of_table(table: dict[str, object], head: str, indent: str) -> list[
 
 def simulated(name: str, form: str, shorter: dict[str, str]) -> str:
     """A table of the experiment, run with its own seed."""
-    path = ROOT / "experiments" / f"{name}.toml"
+    path = data.experiments()[name]
     text = path.read_text()
     for before, after in shorter.items():
         assert before in text, f"{path} no longer has {before}"

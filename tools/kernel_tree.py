@@ -10,7 +10,7 @@ The tree gets branches of so many commits on real files of block/ and fs/xfs/, a
     two     one adds it, a later one adds another to the end of every request
     fifty   a single commit, which adds 50 instructions to the start of every request
 
-`git notes` on the tip of each branch say which commits these are. Other commits add a comment and a function that
+`git notes` on the tip of each branch state which commits these are. Other commits add a comment and a function that
 nobody calls; two in a row can't be built. The source comes from the package linux-source-VERSION, which is fetched and
 unpacked, not installed.
 """

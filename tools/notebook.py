@@ -1,4 +1,4 @@
-"""Executes docs/notebook.ipynb and stores what its cells show: run this when its test says so.
+"""Executes docs/notebook.ipynb and stores what its cells show: run this when its test reports it.
 
 Its runs are on a simulated machine with a seed, so that everybody's are the same. Cells are executed in an empty
 directory, and the kernel is spoken to through files there, not through ports that another process could take.

@@ -239,7 +239,7 @@ def remove_tree(name: str, parent: int) -> None:
     """Removes what has this name in an open directory, with all in it. Follows no link and enters no other filesystem.
 
     Raises:
-        OSError: EXDEV where something is mounted inside; that and what is around it stays.
+        OSError: EXDEV if something is mounted inside; that and what is around it stays.
     """
     _remove(name, parent, _mount_of(parent), DEPTH_MAX)
 

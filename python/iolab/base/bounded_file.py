@@ -101,7 +101,7 @@ def _read_pipe(fd: int, path: Path, limit_bytes: int, what: str) -> bytes:
         deadline = time.monotonic() + PIPE_PATIENCE_S
         while len(content) <= limit_bytes:
             if not selector.select(max(0.0, deadline - time.monotonic())):
-                raise InputError(f"a pipe that said nothing for {PIPE_PATIENCE_S:.0f} s", where=_shown(path))
+                raise InputError(f"a pipe without data for {PIPE_PATIENCE_S:.0f} s", where=_shown(path))
             part = os.read(fd, MIB)
             if not part:
                 break

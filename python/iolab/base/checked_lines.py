@@ -117,7 +117,7 @@ def read(content: bytes, *, is_earlier: Callable[[Entry], bool] = lambda header:
 
 
 def _decode(line: bytes) -> tuple[Entry, bool]:
-    """The entry, and whether it had a sum, which then is right. ValueError says what is wrong."""
+    """The entry, and whether it had a sum, which then is right. ValueError states what is wrong."""
     if len(line) >= LINE_BYTES_MAX:
         raise ValueError(f"{len(line)} bytes long; {LINE_BYTES_MAX} are the most")
     found = _SUM.search(line, max(0, len(line) - _SUM_BYTES_MAX))
@@ -150,7 +150,7 @@ def _appends(fd: int) -> bool:
 
 
 def _write_all(fd: int, line: bytes) -> None:
-    """Every byte: a disk that is filling up takes part of a line and says so by its count alone."""
+    """Every byte: a disk that is filling up takes part of a line and reports it by its count alone."""
     rest = memoryview(line)
     while rest:
         rest = rest[os.write(fd, rest) :]

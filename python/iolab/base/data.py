@@ -17,18 +17,41 @@ _DATA = PACKAGE / "data"
 MACHINES = (_DATA / "machines").resolve()
 """A file per simulated machine; its folders `devices` and `mounts` hold what several machines name."""
 EXPERIMENTS = (_DATA / "experiments").resolve()
-"""A file per experiment, and the fio job files that they name."""
+"""A folder each: examples, case studies, what the tuner and the demonstration of schedulers run."""
 PUBLISHED = (_DATA / "published").resolve()
-"""A file per source of published figures; its folder `results` holds what the models made of them."""
+"""A file per source of published figures; its folder `experiments` asks them again, `results` holds the answers."""
+EXAMPLES = (
+    "directory",
+    "model",
+    "schedulers",
+    "queue-depth",
+    "open-loop",
+    "tiobench",
+    "verify",
+    "fio-compare",
+    "replay",
+    "attribute-tunables",
+)
+"""The order in which a newcomer reads the examples: no root, one machine and one question first."""
+
+
+def experiments() -> dict[str, Path]:
+    """The experiments that run by name: the examples in reading order, then case studies, then reproductions.
+    InputError if this installation lacks them."""
+    others = (EXPERIMENTS / "case-studies", PUBLISHED / "experiments")
+    return {
+        **{name: EXPERIMENTS / "examples" / f"{name}.toml" for name in EXAMPLES},
+        **{name: folder / f"{name}.toml" for folder in others for name in names(folder)},
+    }
 
 
 def stems(folder: Path) -> list[str]:
-    """The names of the TOML files in `folder`, without their suffix, sorted; none where there is no such folder."""
+    """The names of the TOML files in `folder`, without their suffix, sorted; none if there is no such folder."""
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
 def names(folder: Path) -> list[str]:
-    """The names of what comes with iolab in `folder`, sorted. InputError where this installation lacks it."""
+    """The names of what comes with iolab in `folder`, sorted. InputError if this installation lacks it."""
     found = stems(folder)
     if not found:
         raise InputError(

@@ -39,7 +39,7 @@ def write_atomically(path: Path, content: bytes, within: Path | None = None) -> 
 
 @contextmanager
 def refusals_explained(path: Path) -> Iterator[None]:
-    """Turns the kernel's refusal to write a run's file into the line that says what to do."""
+    """Turns the kernel's refusal to write a run's file into the line that states what to do."""
     try:
         yield
     except OSError as error:
@@ -87,7 +87,7 @@ def put_in_place(path: Path, parts: Collection[str], replaced: Callable[[int], N
             an empty one is.
 
     Raises:
-        OSError: EEXIST or ENOTEMPTY where something has the name by then.
+        OSError: EEXIST or ENOTEMPTY if something has the name by then.
         InputError: a link of another user's is on the way.
     """
     with beneath.followed(path.parent) as parent:

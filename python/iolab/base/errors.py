@@ -17,11 +17,11 @@ EXIT_MACHINE = 3
 EXIT_INTERRUPTED = 130
 
 PROBLEMS_MAX = 100
-"""So many lines an error has; of more problems it says how many."""
+"""So many lines an error has; of more problems it states how many."""
 
 
 class IolabError(Exception):
-    """Ends the command with its one line. `where` is a file:line, a key, a device; `remedy` says what to do."""
+    """Ends the command with its one line. `where` is a file:line, a key, a device; `remedy` states what to do."""
 
     exit_status = EXIT_INPUT
 

@@ -39,7 +39,7 @@ BEYOND = 10
 
 
 def values_needed(share: float) -> int:
-    """From how many values on a quantile is told: 1,000 for p99, 10,000 for p99.9."""
+    """From how many values on a quantile is reported: 1,000 for p99, 10,000 for p99.9."""
     return round(BEYOND / (1 - share))
 
 
@@ -49,12 +49,12 @@ def is_known(percent: float, count: int) -> bool:
 
 
 def few(share: float) -> str:
-    """Why a quantile is not told."""
+    """Why a quantile is absent."""
     return f"of fewer than {values_needed(share):,} values, fewer than {BEYOND} lie beyond it"
 
 
 def known_quantile(histogram: Sequence[Bucket], share: float, highest: float) -> float | None:
-    """`quantile`, and None where too few values lie beyond it. A bucket may end above the highest value that was
+    """`quantile`, and None if too few values lie beyond it. A bucket may end above the highest value that was
     seen, which is `highest`; a quantile does not."""
     if sum(count for _, _, count in histogram) < values_needed(share):
         return None

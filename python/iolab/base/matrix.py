@@ -26,13 +26,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Member:
-    """One table of a matrix; `label` tells it from the others: `queue_depth=1,block_size=4KiB`."""
+    """One table of a matrix; `label` distinguishes it from the others: `queue_depth=1,block_size=4KiB`."""
 
     label: str
     table: TomlTable
 
     def named(self, name: str) -> str:
-        """The name with the member's label behind it, as in `bfq[depth=8]`; alone where there is no label."""
+        """The name with the member's label behind it, as in `bfq[depth=8]`; alone if there is no label."""
         return f"{name}[{self.label}]" if self.label else name
 
 
@@ -65,7 +65,7 @@ def _axes(table: TomlTable, takes_list: Callable[[str], bool], prefix: tuple[str
 
 
 def _without_values(table: TomlTable, found: list[Axis]) -> TomlTable:
-    """The table with nothing where the axes stand, so that a member's copy holds none of the others' values."""
+    """The table with nothing if the axes stand, so that a member's copy holds none of the others' values."""
     at = {axis.path for axis in found}
 
     def copied(table: TomlTable, prefix: tuple[str, ...]) -> TomlTable:

@@ -74,7 +74,7 @@ class SnapshotReader:
         self._current: Snapshot | None = None
 
     def read(self, line: str, number: int) -> bool:
-        """Whether the line told something of a mount."""
+        """Whether the line describes a mount."""
         if found := DEVICE.match(line):
             self._current = Snapshot(found["mount"], number) if found["type"].startswith("nfs") else None
             if self._current:

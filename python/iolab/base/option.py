@@ -18,7 +18,7 @@ SHOWN_MAX = 300
 """Characters of a value that a message quotes."""
 
 LISTED_MAX = 12
-"""So many options an error line names; of more it says where they are listed."""
+"""So many options an error line names; of more it states where they are listed."""
 
 Unit = Literal["bytes", "ns", "bytes/s", "1/s", "percent"]
 
@@ -64,8 +64,8 @@ def option(
     lines: bool = False,
     **bounds: float,
 ) -> Any:
-    """A field. `default_is` says in words what a default of None comes to; `expected` overrides the derived text; with
-    `lines` a text may have several."""
+    """A field. `default_is` states in words what a default of None comes to; `expected` overrides the derived text;
+    with `lines` a text may have several."""
     extra = {"unit": unit, "default_is": default_is, "expected": expected, "lines": lines}
     noted: dict[str, Any] = {key: value for key, value in extra.items() if value}
     return Field(default, description=help, json_schema_extra=noted, **cast(Any, bounds))

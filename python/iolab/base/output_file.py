@@ -114,14 +114,14 @@ def is_stdout(path: Path) -> bool:
 
 
 def refused(error: OSError, path: Path) -> IolabError:
-    """The kernel's refusal as an error with the path: MachineError where room is lacking, else InputError."""
+    """The kernel's refusal as an error with the path: MachineError if room is lacking, else InputError."""
     kind = MachineError if error.errno in NO_ROOM else InputError
     return kind(f"can't be written: {error.strerror}", where=str(path), remedy=_REMEDY)
 
 
 @contextmanager
 def refusals_explained(path: Path) -> Iterator[None]:
-    """Turns the kernel's refusal to write there into the line that says so."""
+    """Turns the kernel's refusal to write there into the line that reports it."""
     try:
         yield
     except BrokenPipeError:

@@ -41,7 +41,7 @@ def escaped_for_json(document: str) -> str:
 
 def one_line(text: str, most: int = LINE_MAX) -> str:
     """`visible`, on one line, and `clipped`."""
-    if len(text) > 2 * most:  # looked at only where it will be shown
+    if len(text) > 2 * most:  # looked at only if it will be shown
         text = f"{text[: most * 3 // 4]}\n...\n{text[-most // 4 :]}"
     return clipped(visible(" ".join(text.split())), most)
 

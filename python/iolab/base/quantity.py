@@ -105,7 +105,7 @@ def size_in_words(size_bytes: int) -> str:
 
 
 def change(ratio: float, *, as_multiple: bool | None = None) -> str:
-    """`+3.1 %` for a ratio of 1.031, `4.93x` for one of 4.93. `as_multiple` chooses, where several ratios stand
+    """`+3.1 %` for a ratio of 1.031, `4.93x` for one of 4.93. `as_multiple` chooses, if several ratios stand
     together and are to be read in one notation; None: by this ratio alone.
     """
     if not (ratio >= MULTIPLE_FROM if as_multiple is None else as_multiple):
@@ -127,17 +127,17 @@ def _gap(suffix: str) -> str:
 
 
 def parse_bytes(text: str) -> int:
-    """A size in bytes: `"4KiB"` -> 4096. ValueError says what was expected."""
+    """A size in bytes: `"4KiB"` -> 4096. ValueError states what was expected."""
     return _native.parse_bytes(text)
 
 
 def parse_duration_ns(text: str) -> int:
-    """A duration in ns: `"8ms"` -> 8_000_000. ValueError says what was expected."""
+    """A duration in ns: `"8ms"` -> 8_000_000. ValueError states what was expected."""
     return _native.parse_duration_ns(text)
 
 
 def parse_rate(text: str) -> float:
-    """A rate in bytes per second: `"100MiB/s"` -> 104857600.0. ValueError says what was expected."""
+    """A rate in bytes per second: `"100MiB/s"` -> 104857600.0. ValueError states what was expected."""
     return _native.parse_rate(text)
 
 

@@ -11,7 +11,7 @@ KEY_MAX = 80
 
 
 def checked(kind: TypeAdapter[T], value: object) -> T:
-    """The value as this type. ValueError says in a line what is wrong, and at which key."""
+    """The value as this type. ValueError states in a line what is wrong, and at which key."""
     try:
         return kind.validate_python(value, strict=True)
     except ValidationError as error:

@@ -35,7 +35,7 @@ class Trace:
     table: dict[str, Any] | None = None
     partitions: tuple[tuple[str, str], ...] = field(default=())
     filtered: bool | None = None
-    """Whether a text that leaves out numbers of events was filtered; None: as the text itself tells."""
+    """Whether a text that leaves out numbers of events was filtered; None: by the text itself."""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def trace_of(
     Args:
         columns: of a table, what each column holds: `time:us,device,operation,offset:B,size:B`; a `-` is left out.
         separator: between them: a character, or tab, blank, comma, semicolon.
-        gaps: `filtered` or `lost`: what numbers are that a text of blkparse leaves out; None: as the text itself tells.
+        gaps: `filtered` or `lost`: what numbers are that a text of blkparse leaves out; None: by the text itself.
 
     Raises:
         InputError: there is no such file, or the columns are none.
@@ -64,9 +64,7 @@ def trace_of(
     files = [file for path in paths for file in _files(path)]
     table = None if columns is None else _table(columns, separator)
     if separator is not None and columns is None:
-        raise InputError(
-            "says what is between the columns of a table", where="--separator", remedy="give --columns too"
-        )
+        raise InputError("separates the columns of a table", where="--separator", remedy="give --columns too")
     if gaps not in (None, *GAPS):
         raise InputError(unknown("kind of gaps", gaps, GAPS), where="--gaps")
     filtered = None if gaps is None else gaps == "filtered"
@@ -86,7 +84,7 @@ def attended(trace: Trace, call: Callable[[], T]) -> T:
     thread.join(SPEAK_AFTER_S)
     if thread.is_alive():
         names = ", ".join("standard input" if path == STDIN else str(path) for path in pipes)
-        warnings.warn(f"{names}: waiting for what nobody has written yet; Ctrl-C ends it", stacklevel=2)
+        warnings.warn(f"{names}: waiting for data; Ctrl-C ends it", stacklevel=2)
     while thread.is_alive():
         thread.join(LOOK_EVERY_S)
     if isinstance(answers[0], BaseException):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from iolab.domain.measured_run import MeasuredRun
 
 Span = tuple[int, int]
-"""When the first trial of a round began, and the last, in ns; 0 where that is not known."""
+"""When the first trial of a round began, and the last, in ns; 0 if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Arm:
 
     name: str
     runs: Sequence[MeasuredRun]
-    """Of one, each round is a value; of several, each run is one, the typical one of its rounds."""
+    """One run: each round is a value. Several: each run is one, the typical one of its rounds."""
 
     @property
     def settings(self) -> list[str]:
@@ -66,7 +66,7 @@ def compare_arms(
     """Each setting of the other arms against the setting of the same name in the first, on each workload that both
     have; where each arm has a single setting, that one, whatever its name.
 
-    Rounds are paired where the arms were measured in turns, as the clock tells; else they are not. InputError if an arm
+    Rounds are paired if the clock shows that the arms were measured in turns. InputError if an arm
     has nothing in common with the first.
     """
     baseline, *candidates = arms

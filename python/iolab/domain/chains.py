@@ -17,7 +17,7 @@ _THUNK = "__x86_indirect_"
 
 
 def per_operation(found: InstructionsObservation) -> dict[Chain, float]:
-    """Of one round, instructions of each chain's last function itself; all add up to the total. Empty where no
+    """Instructions of each chain's last function itself in one round; all add up to the total. Empty if no
     operation completed, or no chains were followed."""
     chains, operations = found.get("chains"), found["operations"]
     if chains is None or not operations:

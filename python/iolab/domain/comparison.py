@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from iolab.domain.verdict import Judgement
 
 Numbers = list[float | None]
-"""A value per round, None where it is absent."""
+"""A value per round, None if it is absent."""
 Pairing = Literal["round", "boot", "none"]
 """What two values have in common that are compared: a round; two boots one after the other; nothing."""
 NOT_INTERLEAVED = "not interleaved: drift is in this difference"
@@ -58,7 +58,7 @@ class Pair:
 
 
 def place_of(workload: str | None, job: str | None) -> str:
-    """`mixed, job reader`; empty where there is no workload."""
+    """`mixed, job reader`; empty if there is no workload."""
     return (workload or "") + (f", job {job}" if job else "")
 
 
@@ -68,7 +68,7 @@ class Comparison:
 
     metric: str
     workload: str | None
-    """None where the table has no workloads."""
+    """None if the table has no workloads."""
     setting: str
     """The candidate."""
     against: str
@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def place(self) -> str:
-        """The workload, and its job; empty where the table has none."""
+        """The workload, and its job; empty if the table has none."""
         return place_of(self.workload, self.job)
 
     def as_dict(self) -> JsonObject:
@@ -151,7 +151,7 @@ def compare_table(
     better: Mapping[str, Better] | None = None,
     name: str = "table",
 ) -> list[Comparison]:
-    """Verdicts on a frame with a row per (workload, setting, round), metrics as columns, null where a value is missing.
+    """Verdicts on a frame with a row per (workload, setting, round), metrics as columns, null if a value is missing.
 
     Order: by workload, then setting, as they first appear, then metric. `metrics`: default every other numeric column.
     Two rows of the same workload, setting and round are refused: repeats within a round aren't rounds. `name` is the
@@ -190,7 +190,7 @@ def compare_pairs(
 ) -> list[Comparison]:
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
-    Pairs are in the order in which they are told: of each workload the first lead. Those that have no rounds in common
+    Pairs are in the order of the output: the first of each workload lead. Those that have no rounds in common
     are judged by `judge_unpaired`. `better` overrides which way of a metric is better. `max_rounds`: the most rounds of
     a run that may stop at any round; the sequential rule judges then, its promise shared among all pairs. What is
     paired by boot has a value for each `rounds_per_boot` of them.
@@ -234,7 +234,7 @@ def compare_pairs(
 
 def nature_of(metric: str, better: Better | None = None) -> Nature:
     """The metric's nature, as the registry says; of others by the words of their name (`describe_by_name`). `better`:
-    which way is better, where a user says so; a rate or a time of which the other way is better is neither."""
+    which way is better, if a user gives it; a rate or a time of which the other way is better is neither."""
     nature = describe(metric).nature
     if better is None or better == better_of(nature):
         return nature

@@ -53,7 +53,7 @@ FIO = "fio version"
 UNDER = " under "
 """Between a workload and a setting that changes its options."""
 FOLLOWS = {"kernel build": "kernel", "device size": "device model"}
-"""What is said only where the other does not differ already."""
+"""What is said only if the other does not differ already."""
 SAME_MEMORY_WITHIN = 0.02
 """What kernels keep for themselves differs."""
 BOOT_ARGUMENTS = re.compile(r"(?:BOOT_IMAGE|initrd)=\S*\s*")
@@ -82,7 +82,7 @@ class Conditions:
 
     @property
     def conclusion(self) -> str | None:
-        """What the differences mean for the comparison; None where nothing was to be compared."""
+        """What the differences mean for the comparison; None if nothing was to be compared."""
         if not self.differs:
             return "nothing that is on record" if len(self.unknown) < len(NEEDED) else None
         if len(self.differs) == 1:
@@ -105,7 +105,8 @@ def conditions_of(arms: Sequence[Arm]) -> Conditions:
 
 
 def conditions_within(run: MeasuredRun) -> Conditions | None:
-    """The same of the settings of an imported run; None of one that iolab measured, whose settings say what differs."""
+    """The same of the settings of an imported run; None of one that iolab measured, whose settings state what
+    differs."""
     if run.machine_name != IMPORTED or len(run.settings) < 2:
         return None
     named = {setting: dict(_imported_facts(run, [setting])) for setting in run.settings}
@@ -254,6 +255,6 @@ def _table_at(machine: Mapping[str, Any], place: str) -> Any:
 
 
 def _at(machine: Mapping[str, Any], place: str) -> str | None:
-    """None where it is not on record, or has only a reason why not."""
+    """None if it is not on record, or has only a reason why not."""
     found = _table_at(machine, place)
     return None if found is None or isinstance(found, Mapping | list) else str(found)

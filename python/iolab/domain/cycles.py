@@ -15,14 +15,14 @@ MHZ = 1e6
 
 @dataclass(frozen=True)
 class Processors:
-    """What a machine's description or a text says of its CPUs; None where it does not."""
+    """What a machine's description or a text says of its CPUs; None if it does not."""
 
     count: int | None = None
     frequency_hz: float | None = None
 
     @property
     def all_cycles_per_s(self) -> float | None:
-        """Cycles per second of all CPUs together; None where number or frequency is not known."""
+        """Cycles per second of all CPUs together; None if number or frequency is not known."""
         return None if self.count is None or self.frequency_hz is None else self.count * self.frequency_hz
 
 

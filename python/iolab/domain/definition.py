@@ -4,7 +4,7 @@ Also the metrics that other programs measure and iolab itself does not, for impo
 iolab measures too has iolab's name (`iolab.domain.metric.METRICS`). A summary over repetitions, such as a tool's own
 average, has a name of its own: it is one number, not a round.
 
-The nature says how a difference of a metric is called, in every verdict.
+The nature states how a difference of a metric is called, in every verdict.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ DIFFERENCES: dict[Nature, tuple[Verdict, Verdict]] = {
 }
 """By the metric's nature: what a candidate is called whose values are higher, and one whose values are lower."""
 VERDICTS: tuple[Verdict, ...] = ("slower", "worse", "faster", "better", "higher", "lower", "same", "undecided")
-"""In the order in which they are told: what needs attention first."""
+"""In the order of the output: what needs attention first."""
 GAINS: frozenset[Verdict] = frozenset({"faster", "better"})
 LOSSES: frozenset[Verdict] = frozenset({"slower", "worse"})
 NO_DIFFERENCE: frozenset[Verdict] = frozenset({"same", "undecided"})
 
 
 def better_of(nature: Nature) -> Better | None:
-    """Which way is better; None where neither is."""
+    """Which way is better; None if neither is."""
     ways: dict[Nature, Better] = {"rate": "higher", "benefit": "higher", "time": "lower", "cost": "lower"}
     return ways.get(nature)
 
@@ -52,14 +52,14 @@ class Described:
 
     name: str
     unit: str
-    """`bytes/s`, `1/s`, `Hz`, `bytes`, `ns`, `s`, `cycles`, `count`, `share` (0 to 1), `percent`; empty where it is not
+    """`bytes/s`, `1/s`, `Hz`, `bytes`, `ns`, `s`, `cycles`, `count`, `share` (0 to 1), `percent`; empty if it is not
     known."""
     nature: Nature
     help: str
 
     @property
     def better(self) -> Better | None:
-        """Which way is better; None where neither is."""
+        """Which way is better; None if neither is."""
         return better_of(self.nature)
 
 

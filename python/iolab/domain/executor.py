@@ -1,4 +1,4 @@
-"""Who runs a trial, and who is told of it: small interfaces.
+"""Who runs a trial, and who observes it: small interfaces.
 
 `iolab.machines.host.local_process` runs a trial on this machine, `iolab.machines.model` simulates it, here or on
 the hosts of a cluster (`iolab.machines.cluster`). The loop over the trials (`iolab.studies.run`) calls the display,
@@ -35,7 +35,7 @@ class Progress:
     bytes: int = 0
     errors: int = 0
     fraction: float | None = None
-    """0 to 1 of the phase; None when no bound tells."""
+    """0 to 1 of the phase; None without a bound."""
     warming_up: bool = False
     waiting: str = ""
     """What does not answer, while nothing gets on."""
@@ -77,7 +77,7 @@ class RunsAhead(Executor, Protocol):
     """An executor that runs several trials at once, which end in any order."""
 
     def soonest(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Trial:
-        """Waits until the record of `trial`, or of one that was expected, is there, and says which: the one to `run`
+        """Waits until the record of `trial`, or of one that was expected, is there, and states which: the one to `run`
         next. `trial` itself when `should_stop` became true."""
         ...
 
@@ -131,10 +131,10 @@ class Answer(TypedDict, total=False):
     """What the process that runs trials says: its progress, and last one of the others."""
 
     progress: JsonObject
-    """Of a `Progress`, its fields."""
+    """The fields of a `Progress`."""
     record: JsonObject
     admitted: list[JsonObject]
-    """Of each device its `DeviceIdentity`."""
+    """The `DeviceIdentity` of each device."""
     error: ErrorFields
     defect: str
     """What was raised that is no error of iolab's, in a line."""
@@ -160,7 +160,7 @@ def error_from_json(fields: ErrorFields) -> IolabError:
 
 
 class Display(Protocol):
-    """Told by the loop (`iolab.studies.run`) what happens. Calls come from one thread, in this order."""
+    """Gets from the loop (`iolab.studies.run`) what happens. Calls come from one thread, in this order."""
 
     def begin(self, path: Path, *, finished: int) -> None:
         """The run in `path` starts or goes on, with so many trials finished before."""

@@ -67,7 +67,7 @@ class Experiment:
     probes: Mapping[str, Probes] = field(default_factory=dict)
     """By setting: the probes that are on."""
     parts: Mapping[str, str] = field(default_factory=dict)
-    """By setting: what the machine is booted with for it. Empty where all settings run under one boot."""
+    """By setting: what the machine is booted with for it. Empty if all settings run under one boot."""
     rounds_per_boot: int = 1
     own_draws: bool = False
     """Whether each trial of a round draws its own offsets, and does not share them with the other settings."""

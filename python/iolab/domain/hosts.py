@@ -23,7 +23,7 @@ class OnHosts:
     by_host: dict[str, Comparison]
     """Of each host's own rounds."""
     spread: Spread | None
-    """None where fewer than two hosts have two rounds."""
+    """None if fewer than two hosts have two rounds."""
 
 
 def on_hosts(run: MeasuredRun, summary: Summary) -> list[OnHosts]:

@@ -4,7 +4,7 @@ The rule, which docs/reference/statistics.md states:
 
 - A workload that syncs while it runs waits for its syncs: sync latency leads. A buffered write returns from memory.
 - One that keeps several I/Os in flight waits for completions: latency leads.
-- Of jobs side by side, the one with the longest tail under the baseline comes first, and its tail leads.
+- The job with the longest tail under the baseline comes first among jobs side by side, and its tail leads.
 - Any other leads with what its experiment compares first.
 """
 
@@ -27,10 +27,10 @@ OF_TRANSFERS = ("read", "write", "")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a workload is like, as far as it says what is told of it."""
+    """What a workload is like, as far as the choice of its metrics depends on it."""
 
     jobs: tuple[str, ...] = ()
-    """Its kinds of jobs, where it has several: copies of one job are one kind."""
+    """Its kinds of jobs, if it has several: copies of one job are one kind."""
     syncs: bool = False
     """Whether it waits for data to be durable while it runs."""
     queue_depth: int = 1
@@ -48,7 +48,7 @@ def shape_of(phases: Iterable[Phase]) -> Shape:
 
 
 def kinds_of(jobs: Sequence[str]) -> list[str]:
-    """Jobs by name, copies together under the name of their kind; none where all are of one kind."""
+    """Jobs by name, copies together under the name of their kind; none if all are of one kind."""
     by_kind = families(jobs)
     of_kind = {name: kind for kind, names in by_kind.items() for name in names}
     found = list(dict.fromkeys(of_kind.get(name, name) for name in jobs))

@@ -48,7 +48,7 @@ class Line:
     """What is the same along the axis."""
 
     name: str
-    """Empty where the sweep has one line."""
+    """Empty if the sweep has one line."""
     points: list[Point]
     """By rising value."""
 
@@ -73,7 +73,7 @@ class Sweep:
 def sweeps(summary: Summary) -> list[Sweep]:
     """Those of the run's workloads, then those of its settings; without any that has a single number only.
 
-    A matrix with several axes is one sweep along the axis with the most values: the others tell its lines apart.
+    A matrix with several axes is one sweep along the axis with the most values: the others distinguish its lines.
     """
     workloads = list(dict.fromkeys(row.workload for row in summary.rows))
     found = [_sweep(base, members, "workload", summary.settings) for base, members in _matrices(workloads)]
@@ -123,8 +123,8 @@ def knee(points: Sequence[Numbers]) -> int | None:
     """Which of the points is the knee of a rising curve, by rising parameter; each point has its values by round.
 
     The first from which on no further value pays: the interval of every later point against it ends below
-    `FLAT_BELOW`, and its own against the first point lies above 1. None where more pays to the end, where nothing pays,
-    or where the rounds are too few or too noisy to tell.
+    `FLAT_BELOW`, and its own against the first point lies above 1. None if more pays to the end, if nothing pays,
+    or if the rounds are too few or too noisy to show one.
     """
     if len(points) < VALUES_MIN:
         return None

@@ -28,15 +28,15 @@ class MeasuredRun(Protocol):
 
     @property
     def experiment(self) -> Experiment:
-        """What was asked. Raises InputError where this iolab does not understand its text."""
+        """What was asked. Raises InputError if this iolab does not understand its text."""
 
     @property
     def machine_name(self) -> str | None:
-        """`host`, `model:NAME` or `imported`; None where it is lost."""
+        """`host`, `model:NAME` or `imported`; None if it is lost."""
 
     @property
     def seed(self) -> int | None:
-        """What its trials' seeds are derived from; None where it is lost."""
+        """What its trials' seeds are derived from; None if it is lost."""
 
     @property
     def rounds_until_decided(self) -> int | None:
@@ -60,7 +60,7 @@ class MeasuredRun(Protocol):
 
     @property
     def shapes(self) -> dict[str, Shape]:
-        """What each workload is like, as far as that says what is told of it."""
+        """What each workload is like, as far as the choice of its metrics depends on that."""
 
     @property
     def machine(self) -> JsonObject:
@@ -76,7 +76,7 @@ class MeasuredRun(Protocol):
 
     @property
     def doubts(self) -> list[tuple[str, str, dict[str, float]]]:
-        """Of each trial its workload, its setting, and what casts doubt on it (`iolab.domain.validity.DOUBTS`)."""
+        """Each trial's workload, its setting, and what casts doubt on it (`iolab.domain.validity.DOUBTS`)."""
 
     @property
     def trials(self) -> polars.DataFrame:

@@ -85,7 +85,7 @@ class Observation:
 
     @property
     def transient_s(self) -> float | None:
-        """Seconds cut off the start as not yet steady; None where no transient was looked for."""
+        """Seconds cut off the start as not yet steady; None if no transient was looked for."""
         transient = self.record["transient"]
         return None if transient is None else float(transient["cut_ns"]) / NS_PER_S
 
@@ -96,7 +96,7 @@ class Observation:
 
     @property
     def queue_depth_found(self) -> int | None:
-        """The queue depth that a job's search has found; None where no job had one, or it found none."""
+        """The queue depth that a job's search has found; None if no job had one, or it found none."""
         found = (job["depth_search"]["queue_depth"] for job in self.jobs.values() if "depth_search" in job)
         return next((depth for depth in found if depth is not None), None)
 
@@ -112,11 +112,11 @@ class Observation:
 
     @property
     def mismatches(self) -> int | None:
-        """Blocks read with wrong contents in the whole phase; None where nothing was verified."""
+        """Blocks read with wrong contents in the whole phase; None if nothing was verified."""
         return sum(job["mismatches_count"] for job in self.jobs.values()) if self.phase.verifies else None
 
     def per_second(self, amount: float) -> float | None:
-        """The amount over the measured seconds; None where no time was measured."""
+        """The amount over the measured seconds; None if no time was measured."""
         return amount / self.measured_s if self.measured_s > 0 else None
 
     def rate_sum(self) -> float | None:
@@ -125,7 +125,7 @@ class Observation:
         return None if None in rates else sum(rate for rate in rates if rate is not None)
 
     def per_io(self, amount: float) -> float | None:
-        """The amount over the completed operations; None where there were none."""
+        """The amount over the completed operations; None if there were none."""
         return amount / self.count if self.count else None
 
     def threads(self, *counters: str) -> int:
@@ -138,13 +138,14 @@ class Observation:
         return self.threads("cpu_user_ns", "cpu_system_ns")
 
     def cpu_wait_ns(self) -> int | None:
-        """Time for which the jobs' own threads could run and waited for a CPU, in ns; None unless all threads tell."""
+        """Time for which the jobs' own threads could run and waited for a CPU, in ns; None unless all threads report
+        it."""
         waits_ns = [group.get("cpu_wait_ns") for group in self.record["groups"]]
         known = [one for one in waits_ns if one is not None]
         return sum(known) if known and len(known) == len(waits_ns) else None
 
     def latency_mean(self) -> float | None:
-        """The mean latency in ns, exact; None where no operation completed."""
+        """The mean latency in ns, exact; None if no operation completed."""
         total = self._latency_count()
         return sum(count * part["mean_ns"] for count, part in self._latencies()) / total if total else None
 
@@ -164,22 +165,22 @@ class Observation:
         return sum(own) / len(own) if own else None
 
     def latency_min(self) -> float | None:
-        """The lowest latency in ns, exact; None where no operation completed."""
+        """The lowest latency in ns, exact; None if no operation completed."""
         return min((part["min_ns"] for _, part in self._latencies()), default=None)
 
     def latency_max(self) -> float | None:
-        """The highest latency in ns, exact; None where no operation completed."""
+        """The highest latency in ns, exact; None if no operation completed."""
         return max((part["max_ns"] for _, part in self._latencies()), default=None)
 
     def latency_quantile(self, share: float) -> float | None:
-        """The latency in ns that `share` (0 to 1) of the operations do not exceed; None where too few lie beyond it.
+        """The latency in ns that `share` (0 to 1) of the operations do not exceed; None if too few lie beyond it.
 
         From the histogram: at most 1 % above the true quantile, and never above the highest latency.
         """
         return known_quantile(self._histogram, share, self.latency_max() or 0.0)
 
     def latency_share_over(self, threshold_ns: int) -> float | None:
-        """The share of operations, 0 to 1, that took longer than the threshold; None where none completed."""
+        """The share of operations, 0 to 1, that took longer than the threshold; None if none completed."""
         return share_over(self._histogram, threshold_ns)
 
     def fairness(self) -> float | None:

@@ -41,7 +41,7 @@ class JobRecord(TypedDict):
     mismatches: list[native.MismatchRecord]
     intervals: list[native.IntervalRecord]
     output: NotRequired[str]
-    """Of a command that failed: what it said."""
+    """The output of a command that failed."""
 
 
 class GroupRecord(TypedDict):
@@ -91,7 +91,7 @@ class Chains(TypedDict):
 
 
 class Lines(TypedDict):
-    """The kernel's dearest lines, the dearest first."""
+    """The kernel's most expensive lines, the most expensive first."""
 
     lines: list[str]
     """`FILE:LINE`; the path is from the directory that all of them have in common."""
@@ -99,7 +99,8 @@ class Lines(TypedDict):
 
 
 class InstructionsObservation(TypedDict):
-    """What the probe `instructions` counted of a phase; the lists have an element per symbol, the dearest first."""
+    """What the probe `instructions` counted of a phase; the lists have an element per symbol, the most expensive
+    first."""
 
     operations: int
     """That succeeded, warm-up included; of a metadata load, files made; of a sort, passes of its processes."""
@@ -151,7 +152,7 @@ class Conditions(TypedDict, total=False):
     """What the machine did to a phase from outside; what its kernel does not show is left out."""
 
     steal_share: float
-    """Of the CPU time of all CPUs, what a hypervisor took."""
+    """The share of the CPU time of all CPUs that a hypervisor took."""
     cpu_throttled_s: float
     """By quotas of control groups."""
     thermal_throttles: float
@@ -275,7 +276,7 @@ class Usage:
         )
 
     def less_cpu(self, spent_ns: int) -> Usage:
-        """Without so much CPU time, of which the kernel does not say how much was the user's."""
+        """Without so much CPU time, of which the kernel does not state how much was the user's."""
         whole = self.cpu_user_ns + self.cpu_system_ns
         kept = max(0.0, 1 - spent_ns / whole) if whole else 0.0
         return replace(self, cpu_user_ns=round(kept * self.cpu_user_ns), cpu_system_ns=round(kept * self.cpu_system_ns))
@@ -302,7 +303,7 @@ def phase_record(
     """A phase of other runners than the engine: all of its time is measured.
 
     Args:
-        measures: by metric; None where it could not be measured.
+        measures: by metric; None if it could not be measured.
         failures: what makes the whole phase worthless.
     """
     return {

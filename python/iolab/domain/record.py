@@ -15,7 +15,7 @@ from iolab.domain.trial import Trial
 from iolab.domain.trial.target import DOCUMENT
 
 NOT_RESTORED = "not restored"
-"""How a note begins that says what a trial changed and could not put back."""
+"""How a note begins that states what a trial changed and could not put back."""
 
 
 Status = Literal["ok", "faulty", "failed", "impossible", "interrupted"]
@@ -73,7 +73,7 @@ class Record(BaseModel):
     status: Status
     """ok: all as asked. faulty: I/O errors, short transfers or wrong data, numbers to be read with care.
     failed: no numbers. impossible: not run, since the device or kernel cannot do what the setting asks for
-    (controls_absent says why). interrupted: stopped from outside, to be run again."""
+    (controls_absent states why). interrupted: stopped from outside, to be run again."""
     started_unix_ns: int
     ended_unix_ns: int
     controls_applied: dict[str, JsonObject]

@@ -45,7 +45,7 @@ class Replayed:
 
     @property
     def rate_share(self) -> float | None:
-        """Arrivals per second over those of the trace, of the threads that tell both."""
+        """Arrivals per second over those of the trace, of the threads that report both."""
         rates = [
             (recorded, replayed)
             for job in self.jobs
@@ -55,7 +55,7 @@ class Replayed:
 
     @property
     def depth_distance(self) -> float | None:
-        """Of the threads that tell it, the mean weighted by their I/Os."""
+        """The mean of the threads that report it, weighted by their I/Os."""
         told = [(job["arrivals"], found) for job in self.jobs if (found := job["depth_distance"]) is not None]
         ios = sum(count for count, _ in told)
         return sum(count * found for count, found in told) / ios if ios else None

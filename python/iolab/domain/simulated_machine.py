@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import deepcopy
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.toml import TomlTable
 from iolab.domain import native_model
@@ -81,7 +82,7 @@ class InvalidMachine(Exception):
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The key in its parts; empty where no key is to blame."""
+        """The key in its parts; empty if no key is to blame."""
         return tuple(self.key.split(".")) if self.key else ()
 
     @property
@@ -91,11 +92,54 @@ class InvalidMachine(Exception):
 
 
 def check(table: native.MachineFile) -> None:
-    """Raises InvalidMachine with the key and the reason."""
+    """Raises InvalidMachine with the key and the reason; a reason that a key is missing names all that are."""
+    if (wrong := _wrong_in(table)) is not None:
+        raise _with_all_missing(table, wrong) if _MISSING.fullmatch(wrong.what) else wrong
+
+
+def _wrong_in(table: native.MachineFile) -> InvalidMachine | None:
     try:
         native_model.switched_on(table)
     except ValueError as error:
-        raise InvalidMachine.told_by(error) from None
+        return InvalidMachine.told_by(error)
+    return None
+
+
+_MISSING = re.compile(r"missing field `(\w+)`")
+_SOME_VALUES: tuple[object, ...] = (1, "", True, {}, [])
+"""One of each type, to stand in for a missing key while the next is looked for."""
+
+
+def _with_all_missing(table: native.MachineFile, first: InvalidMachine) -> InvalidMachine:
+    """The model names one missing key at a time: each gets a value of the right type until it names no more."""
+    missing: dict[tuple[str, ...], list[str]] = {}
+    made: set[tuple[str, ...]] = set()
+    filled = deepcopy(table)
+    wrong: InvalidMachine | None = first
+    while wrong is not None and (found := _MISSING.fullmatch(wrong.what)):
+        # What a table lacks that is missing itself is not known: it depends on what stands in it.
+        if not any(wrong.path[: len(path)] == path for path in made):
+            missing.setdefault(wrong.path, []).append(f"`{found[1]}`")
+            made.add((*wrong.path, found[1]))
+        wrong = _filled_in(filled, wrong.path, found[1])
+    own, *others = ((".".join(path), ", ".join(names)) for path, names in missing.items())
+    if not others and "," not in own[1]:
+        return first
+    also = (f"; {path or 'the file'} lacks {names}" for path, names in others)
+    return InvalidMachine(first.key, f"missing field{'s' * (',' in own[1])} {own[1]}{''.join(also)}")
+
+
+def _filled_in(table: native.MachineFile, path: tuple[str, ...], key: str) -> InvalidMachine | None:
+    """Gives the key a value that the model takes; what is wrong next."""
+    place: Any = table
+    for part in path:
+        place = place[int(part) if isinstance(place, list) else part]
+    wrong = None
+    for place[key] in _SOME_VALUES:
+        wrong = _wrong_in(table)
+        if wrong is None or _MISSING.fullmatch(wrong.what):
+            break
+    return wrong
 
 
 def with_groups(table: native.MachineFile, phases: Sequence[Phase]) -> native.MachineFile:

@@ -25,20 +25,20 @@ UNFAITHFUL = "not judged: most arrivals of the replay were late, so that it is n
 COUNTED = ("kernel_instructions_per_op",)
 """On guest machines alone."""
 SPLIT = ("read", "write")
-"""Operations that are told apart where a workload, or a job, does both."""
+"""Operations that are shown apart if a workload, or a job, does both."""
 FOUND = ("queue_depth_found",)
-"""What a workload was run to find: told first."""
+"""What a workload was run to find: shown first."""
 JOBS_UNASKED_MAX = 8
-"""Kinds of jobs of a workload that are told one by one; of more, all together unless asked for."""
+"""Kinds of jobs of a workload that are shown one by one; if there are more, all together unless asked for."""
 Place = tuple[str, str | None, str]
 """Workload, job (None: all together), key."""
 ByPlace = dict[Place, dict[str, Numbers]]
-"""Of each place the settings' values by round."""
+"""The settings' values of each place, by round."""
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Which jobs of a workload are told one by one, before all together."""
+    """Which jobs of a workload are shown one by one, before all together."""
 
     which: Literal["kinds", "each", "none"] = "kinds"
     """Each kind of job of a mix; each job, copies too; or none."""
@@ -56,7 +56,7 @@ class Cell:
     """Half the distance between the quartiles; None below two rounds."""
     n: int
     reason: str | None
-    """Why there is no value, where there is none."""
+    """Why there is no value, if there is none."""
     rounds: Numbers
     """The value of each round."""
 
@@ -84,7 +84,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """A run as its table tells it: a row per workload and metric, with a cell and a comparison per setting."""
+    """A run as its table shows it: a row per workload and metric, with a cell and a comparison per setting."""
 
     title: str
     machine: Machine
@@ -110,7 +110,7 @@ class Summary:
 
     @property
     def baseline(self) -> str:
-        """The setting that the others are compared with; empty where there is none."""
+        """The setting that the others are compared with; empty if there is none."""
         return self.settings[0] if self.settings else ""
 
     @property
@@ -179,9 +179,9 @@ def _unjudged(comparison: Comparison) -> Comparison:
 
 
 def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, baseline: str | None = None) -> ByPlace:
-    """Of each place its values by setting and round, workload by workload, each kind of job before all together, in the
+    """The values of each place by setting and round, workload by workload, each kind of job before all together, in the
     order of `iolab.domain.lead`. `keys`: in this order instead; None: the default ones, and those of reads and of
-    writes where both occur. `baseline`: whose tail says which job comes first; None: the first setting's."""
+    writes where both occur. `baseline`: whose tail states which job comes first; None: the first setting's."""
     found: ByPlace = {}
     wanted = _default_keys(run) if keys is None else list(keys)
     split = [] if keys is not None else [with_op(key, op) for key in wanted for op in SPLIT]
@@ -204,7 +204,7 @@ def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, ba
 
 
 def is_of_one_job(key: str, by_job: dict[str, dict[str, dict[str, Numbers]]]) -> bool:
-    """Whether the key is of an operation that one job alone does: all together are that job, which is told already."""
+    """Whether the key is of an operation that one job alone does: all together are that job, which is shown already."""
     of_one_op = "." in key.rpartition("/")[2]
     return of_one_op and sum(_is_measured(values, key) for values in by_job.values()) == 1
 
@@ -218,8 +218,8 @@ def _told(
     beside_others: bool = False,
     beside_jobs: bool = False,
 ) -> list[str]:
-    """The keys that are told of these values, in order: of a job beside others, or of all together beside their jobs,
-    which tell reads and writes apart already."""
+    """The keys that are shown of these values, in order: of a job beside others, or of all together beside their jobs,
+    which show reads and writes apart already."""
     if named:
         return [key for key in wanted if key in values]
     split = [
@@ -232,7 +232,7 @@ def _told(
 
 
 def with_op(key: str, op: str) -> str:
-    """`write/latency_ns_mean` of reads: `write/read.latency_ns_mean`; empty where it is of one operation already."""
+    """`write/latency_ns_mean` of reads: `write/read.latency_ns_mean`; empty if it is of one operation already."""
     phase, slash, name = key.rpartition("/")
     return "" if "." in name else f"{phase}{slash}{op}.{name}"
 

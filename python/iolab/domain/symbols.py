@@ -35,8 +35,8 @@ class Difference:
 
 
 def per_operation(found: InstructionsObservation) -> dict[Key, float]:
-    """Of one round, all of which adds up to the total: each function under the name that its source has, and user mode.
-    Empty where no operation completed."""
+    """Each function of one round, all of which add up to the total, under the name that its source has, and user mode.
+    Empty if no operation completed."""
     if not found["operations"]:
         return {}
     sums: dict[Key, float] = {(USER, ""): found["user"] / found["operations"]}
@@ -47,7 +47,7 @@ def per_operation(found: InstructionsObservation) -> dict[Key, float]:
 
 
 def calls_per_operation(found: InstructionsObservation) -> dict[Key, float]:
-    """Of one round, how often each function began."""
+    """How often each function began in one round."""
     calls: dict[Key, float] = {}
     for symbol, module, amount in zip(found["symbols"], found["modules"], found["calls"], strict=True):
         key = (source_name(symbol), module)
@@ -67,7 +67,7 @@ def means(rounds: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
 
 
 def differences(baseline: Sequence[Mapping[Key, float]], candidate: Sequence[Mapping[Key, float]]) -> list[Difference]:
-    """Of every function that either setting executed, the largest change first. The changes add up to that of the
+    """Every function that either setting executed, the largest change first. The changes add up to that of the
     totals."""
     keys = {key for one in (*baseline, *candidate) for key in one}
     found = []
@@ -119,7 +119,7 @@ def with_inlined(
     only and the caller's own instructions changed by about what the function had.
 
     Args:
-        before: who called each function under the baseline, after: under the candidate; empty where calls were not
+        before: who called each function under the baseline, after: under the candidate; empty if calls were not
             followed, and then all stays as it is.
     """
     by_name = {one.symbol: one for one in found}

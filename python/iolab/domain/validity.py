@@ -27,7 +27,7 @@ STEAL_FROM = 0.05
 THROTTLED_FROM = 0.02
 GENERATOR_CPU_FROM = 0.95
 LATE_FROM = 0.01
-"""From here on a reader is told."""
+"""From here on it is reported."""
 LATE_FORBIDS_FROM = 0.5
 """From here on what was measured is no replay of the trace, and nothing is judged by it."""
 NAMED_MAX = 3
@@ -68,7 +68,7 @@ DOUBTS: dict[str, Doubt] = {
     ),
     "no_steady_state": Doubt(
         lambda _: "no steady state was seen: the numbers cover everything after the warm-up",
-        "a longer duration or a warm_up, or cut_transient = false where the start counts",
+        "a longer duration or a warm_up, or cut_transient = false if the start counts",
     ),
     "steal": Doubt(
         lambda share: f"other guests took up to {_percent(share)} of the CPU time (steal)",
@@ -90,7 +90,7 @@ DOUBTS: dict[str, Doubt] = {
         "more jobs, or larger requests",
     ),
 }
-"""By code, in the order in which they are told. docs/read-a-report.md explains each."""
+"""By code, in the order of the output. docs/read-a-report.md explains each."""
 
 
 def doubts(record: Record) -> dict[str, float]:
@@ -152,7 +152,7 @@ def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[t
             return
         yield from _of_reads(phase.load, done, accounted=accounted)
         busiest = max((_cpu_share(group, done) for group in done["groups"]), default=0.0)
-        # Where instructions are counted nothing waits for a device: the processor is what is asked.
+        # If instructions are counted nothing waits for a device: the processor is what is asked.
         if busiest >= GENERATOR_CPU_FROM and "instructions" not in probes_of(done):
             yield "generator_cpu", busiest
 

@@ -94,19 +94,19 @@ class Run:
     @property
     def trials(self) -> pl.DataFrame:
         """A row per trial: trial, round, position, workload, setting, status, seed, attempt, started_unix_ns,
-        duration_ns (null where it is not known)."""
+        duration_ns (null if it is not known)."""
         return self._data.trials
 
     @property
     def metrics(self) -> pl.DataFrame:
         """A row per trial and metric, aggregates over all jobs: trial, round, workload, setting, phase, op, metric,
-        key, value (null where it could not be measured), reason (why)."""
+        key, value (null if it could not be measured), reason (why)."""
         return self._data.metrics
 
     @property
     def job_metrics(self) -> pl.DataFrame:
         """The same of each job by itself, and of each kind of job whose copies run beside others, with a column `job`;
-        empty where no workload has several jobs."""
+        empty if no workload has several jobs."""
         with _own_errors():
             return self._data.job_metrics()
 
@@ -333,7 +333,7 @@ def run(
 
     Raises:
         InputError: the experiment is wrong (a line per mistake), or `out` is taken.
-        MachineError: this machine can't do it; the line says what would make it able.
+        MachineError: this machine can't do it; the line states what would make it able.
         InterruptedRun: by Ctrl-C, everything restored; `iolab run --resume` goes on with it.
     """
 
@@ -387,24 +387,25 @@ def compare(
 ) -> Comparisons:
     """Judges for each metric whether a setting is faster, slower, the same within a margin, or undecided.
 
-    Of what is no rate and no time, the verdict says better or worse, or higher or lower.
+    The verdict on a metric that is no rate and no time is better or worse, or higher or lower.
 
     Args:
         data: a `Run`, a path of what `iolab compare` reads, or a polars or pandas frame with a row per setting and
             round.
         others: further runs or paths, any number; each is compared with the first. Paths alone are grouped as the
             command line does: `old-1`, `old-2`, `new-1` are rounds of the settings old and new.
-        metrics: keys; default: what the experiment compares. Of a frame columns; default: all others with numbers.
-        baseline: the setting to compare with; default: the experiment's. Of several runs, the run; default: the first.
+        metrics: keys; default: what the experiment compares. For a frame, columns; default: all others with numbers.
+        baseline: the setting to compare with; default: the experiment's. With several runs, the run; default: the
+        first.
             A frame needs one.
         same_within: the margin of the verdict `same`, 0.02 for 2 %; default: the experiment's, else 0.02.
-        group_by: of paths, a regular expression: what in DIRECTORY/NAME is the setting.
+        group_by: for paths, a regular expression: what in DIRECTORY/NAME is the setting.
         by_job: compares each job of a workload too.
         job: compares only this job of each workload.
-        setting_column: of a frame, which needs it, and `round_column` too.
-        round_column: of a frame; rows of one round are paired.
-        workload_column: of a frame, if it has several workloads.
-        better: of a frame: by column `higher` or `lower`, where its name does not tell.
+        setting_column: for a frame, which needs it, and `round_column` too.
+        round_column: for a frame; rows of one round are paired.
+        workload_column: for a frame, if it has several workloads.
+        better: for a frame: by column `higher` or `lower`, if its name does not show it.
 
     Raises:
         InputError: a name that is not there, an argument that does not fit, numbers that can't be compared.

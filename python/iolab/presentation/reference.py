@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypedDict
 
+from iolab.base import data, toml
 from iolab.base.option import expected, extras, written
 from iolab.base.plain_text import markdown_table
 from iolab.domain.control import CONTROLS, settings_table
@@ -177,6 +178,13 @@ def _model_settings_table() -> str:
     return markdown_table(("setting", "keys of the machine's file"), rows)
 
 
+def _examples_table() -> str:
+    known = data.experiments()
+    asked = {name: toml.parse(known[name].read_text(), str(known[name])).values for name in data.EXAMPLES}
+    rows = [(f"`{name}`", str(one["title"]), f"`{one.get('machine', 'host')}`") for name, one in asked.items()]
+    return markdown_table(("example", "question", "machine"), rows)
+
+
 def _experiment_table() -> str:
     return options_table(ExperimentOptions)
 
@@ -290,6 +298,7 @@ MACHINE_KEYS: dict[str, Callable[[Key], bool]] = {
 """The tables of docs/reference/machine-keys.md, together every key."""
 
 TABLES: dict[str, Callable[[], str]] = {
+    "examples": _examples_table,
     "experiment": _experiment_table,
     "compare": _compare_table,
     "tune-options": _tune_table,

@@ -1,4 +1,4 @@
-"""Runs, files and groups of them side by side: what `iolab compare` and `iolab.compare` tell."""
+"""Runs, files and groups of them side by side: what `iolab compare` and `iolab.compare` show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iolab.files.store import RunData
 
 @dataclass(frozen=True)
 class Compared:
-    """What is told of a comparison."""
+    """What is shown of a comparison."""
 
     comparisons: Sequence[Comparison]
     conditions: Conditions | None = None
@@ -66,7 +66,7 @@ class Wanted:
 
 
 def compare_paths(paths: Sequence[Path], wanted: Wanted, *, group_by: str | None, from_: str | None) -> Compared:
-    """Run directories, files of other tools, and directories of both, grouped as `groups_of` tells. InputError for what
+    """Run directories, files of other tools, and directories of both, grouped by `groups_of`. InputError for what
     can't be read or compared."""
     groups = groups_of(paths, group_by)
     are_settings = len(groups.groups) > 1
@@ -136,7 +136,7 @@ def _baseline_first(arms: list[Arm], wanted: Wanted) -> list[Arm]:
         raise InputError(
             "nothing to compare with: all are rounds of one setting",
             where=names[0],
-            remedy=f"name another run, or say with {wanted.option('group-by')} what the settings are",
+            remedy=f"name another run, or define the settings with {wanted.option('group-by')}",
         )
     if wanted.baseline is None:
         return arms

@@ -1,4 +1,4 @@
-"""Mixtures of two settings in which every key's effect is told from all trials at once.
+"""Mixtures of two settings in which every key's effect follows from all trials at once.
 
 Rows of a Hadamard matrix, each followed by its complement: every key is at each side in half of the rows, no two keys
 go together, and no interaction of two keys looks like the effect of a third (a design of resolution IV: Box, Hunter and

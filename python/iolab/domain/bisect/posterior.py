@@ -9,7 +9,7 @@ kind of tails are estimated (empirical Bayes). The evidence of a regression with
 Forster, *Bayesian Inference*, 2004, chapter 11); to average over subsets of regressors is Bayesian variable selection
 (George and McCulloch, 1993).
 
-Two changes between neighbouring measured versions look like one: `docs/bisection.md` says what follows.
+Two changes between neighbouring measured versions look like one: `docs/bisection.md` explains what follows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EXTENDED_SPAN = 12
 DRIFTS = ((0.0, 0.0), (0.6, 0.5), (0.6, 2.0), (0.95, 0.3), (0.95, 2.0), (0.995, 1.0), (0.995, 8.0))
 """What is tried of drift: correlation from one measurement to the next, and variance in units of the noise's."""
 DRIFT_FROM = 12
-"""With fewer measurements drift can't be told from noise."""
+"""With fewer measurements drift can't be distinguished from noise."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Posterior:
 
     `probabilities`, shape (hypotheses,): the probability that it has;
     `gaps`, shape (hypotheses, 3): the gaps (gap i lies between points i and i + 1) that hold one change each; of a
-    creep the places of its first and last point; -1 where there is none;
+    creep the places of its first and last point; -1 if there is none;
     `creeping`, shape (hypotheses,): whether it is a creep;
     `levels`, shape (hypotheses, points): the mean at each measured version;
     `sizes`, `errors`, shape (hypotheses, 3): of each change its size and that one's standard error. Levels, sizes and
@@ -126,7 +126,7 @@ class Posterior:
         return tuple(int(gap) for gap in self.gaps[hypothesis] if gap >= 0)
 
     def within(self, margin: float) -> Array:
-        """The probability that each change is at most `margin`, shape (hypotheses, 3); 1 where there is none."""
+        """The probability that each change is at most `margin`, shape (hypotheses, 3); 1 if there is none."""
         import numpy as np
         from scipy.special import ndtr
 
@@ -144,7 +144,7 @@ def posterior(versions: Sequence[int], values: Sequence[float]) -> Posterior:
     values_ = np.asarray(values, dtype=np.float64)
     scale, centre = float(np.ptp(values_)) or 1.0, float(values_.mean())
     y = (values_ - centre) / scale
-    # A first pass takes the noise for Gaussian and alike; its residuals tell outliers and drift.
+    # A first pass takes the noise for Gaussian and alike; its residuals show outliers and drift.
     first = _weigh(points, places, y, np.ones(len(y)), (0.0, 0.0))
     weights, drift = _noise(y - first.mean_levels[places])
     found = _weigh(points, places, y, weights, drift) if drift[1] or np.ptp(weights) else first

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WIDTHS_SD = (0.3, 1.0, 3.0, 10.0, 100.0)
 """Standard deviations of the normal priors of a change's size, in standard deviations of the noise; equally likely."""
 SIZES_WIDTH_SD = 1e5
-"""The prior of the sizes that levels are told with: as good as none, or a large size would leave residuals."""
+"""The prior of the sizes of levels: as good as none, or a large size would leave residuals."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Regression:
         return np.asarray(highest + np.log(np.exp(per_width - highest).mean(axis=0)), dtype=np.float64)
 
     def sizes(self, subsets: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Of each subset the least-squares coefficients, shrunk a little, and their standard errors in units of the
+        """The least-squares coefficients of each subset, shrunk a little, and their standard errors in units of the
         noise's standard deviation; shape (subsets, columns of each) all."""
         import numpy as np
 

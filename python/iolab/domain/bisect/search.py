@@ -7,8 +7,8 @@
 
 What is measured next is where the accounts of the history differ most: the information of a Gaussian channel, half
 the logarithm of one plus signal over noise. Before that, one version of each of `spread` parts of the range is measured
-once: that tells levels and noise, and shows changes that are reversed. Where the machine drifts, an end is measured
-again now and then, as the reference by which drift is told from change.
+once: that shows levels and noise, and shows changes that are reversed. If the machine drifts, an end is measured
+again now and then, as the reference that distinguishes drift from change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ VALUE_MAX = 1e100
 STARTS = 3
 """Each end is measured so often before anything else."""
 STARTS_WITH_SPREAD = 1
-"""The same where other versions tell the noise too."""
+"""The same if other versions show the noise too."""
 IN_DRIFT = 3
 """Measurements of other versions between two of an end, where the machine drifts."""
 SCENARIOS = 300
@@ -117,7 +117,7 @@ class Search:
         self.budget = budget
         self.spread = spread_of(versions) if spread is None else spread
         self.cost: Callable[[int], float] = lambda _version: 1.0
-        """What a measurement of the version costs, in any unit: chosen is what tells most for its cost."""
+        """What a measurement of the version costs, in any unit: the search chooses what shows most for its cost."""
         self.values: list[tuple[int, float]] = []
         self._margin = margin
         self._lost: set[int] = set()
@@ -152,7 +152,7 @@ class Search:
             if kind == "changes" and (version := self._before_it_is_named()) is not None:
                 return version
             return self._in_the_widest(self.versions)
-        # Where drift is seen, an end is the reference by which it is told from change.
+        # If drift is seen, an end is the reference that distinguishes it from change.
         if self.posterior.drift[1] > 0 and not {first, last} & {version for version, _ in self.values[-IN_DRIFT:]}:
             return first if at_ends[0] <= at_ends[1] else last
         return self._most_informative()
@@ -200,7 +200,7 @@ class Search:
 
     def unseen(self) -> tuple[int, int] | None:
         """The measured versions around the longest stretch that has none and could have one: a change that is reversed
-        within it is not seen. None where every version was measured."""
+        within it is not seen. None if every version was measured."""
         found = [ends for ends in pairwise(self.posterior.points) if len(self._inside(*ends))]
         return max(found, key=lambda ends: ends[1] - ends[0], default=None)
 
@@ -288,7 +288,7 @@ class Search:
         return int(widest[len(widest) // 2]) if len(widest) else None
 
     def _beside_several(self) -> int | None:
-        """Of several named changes, a version next to one that was measured too seldom."""
+        """A version next to one of several named changes that was measured too seldom."""
         if len(named := self._named()) < 2:
             return None
         counts, of_far = self._outliers()

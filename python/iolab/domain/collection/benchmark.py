@@ -17,7 +17,7 @@ from iolab.domain.history.history import Found, History, Moment, Series, found_i
 ID_LENGTH = 10
 SERIES_ID_LENGTH = 8
 FALSE_ALARMS = 0.05
-"""Of histories without a change, the share that may show one, as of `iolab history`."""
+"""The share of histories without a change that may show one, as in `iolab history`."""
 _MEMBER = re.compile(r"\[[^\[\]]*\]$")
 _NUMBER = re.compile(r"(\d+)")
 

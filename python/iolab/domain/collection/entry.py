@@ -13,7 +13,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import Verdict
 
 State = Literal["done", "running", "unfinished", "unreadable"]
-"""done: its last event says so. running: a process holds its journal. unfinished: neither; it can be resumed."""
+"""done: its last event reports it. running: a process holds its journal. unfinished: neither; it can be resumed."""
 ID_LENGTH = 12
 """Hexadecimal digits of a run's id: among 10,000 runs two are alike once in 5 million collections."""
 Id = Annotated[str, Field(pattern=r"^[0-9a-f]*$")]
@@ -53,7 +53,7 @@ class Entry:
     title: str
     started_unix_ns: Nanoseconds | None
     machine: str
-    """`host`, `model:NAME`, `guest:KERNEL` or `imported`; empty where it is lost."""
+    """`host`, `model:NAME`, `guest:KERNEL` or `imported`; empty if it is lost."""
     hostname: str
     kernel: str
     settings: tuple[str, ...]
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def date(self) -> str:
-        """`2026-11-23 16:54`, in UTC; empty where nobody knows."""
+        """`2026-11-23 16:54`, in UTC; empty if nobody knows."""
         if self.started_unix_ns is None:
             return ""
         return datetime.fromtimestamp(self.started_unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M")

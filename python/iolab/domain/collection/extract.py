@@ -29,7 +29,7 @@ class _Part(BaseModel):
 
 class Measured(_Part):
     """A metric of a workload under a setting. `rounds`: the value of each round that the workload has a trial of, null
-    where it has no value; `typical`, `spread`, `n` and `reason` as in `iolab.domain.summary.Cell`."""
+    if it has no value; `typical`, `spread`, `n` and `reason` as in `iolab.domain.summary.Cell`."""
 
     workload: str
     setting: str
@@ -42,7 +42,7 @@ class Measured(_Part):
 
 
 class Judged(_Part):
-    """A comparison of the run, as `iolab show` tells it: fields of `iolab.domain.verdict.Judgement`."""
+    """A comparison of the run, as `iolab show` prints it: fields of `iolab.domain.verdict.Judgement`."""
 
     workload: str
     job: str | None
@@ -74,7 +74,7 @@ class SweptPoint(_Part):
 
 
 class SweptLine(_Part):
-    """A line of a sweep; `knee`: which of its points is the throughput's knee, null where there is none."""
+    """A line of a sweep; `knee`: which of its points is the throughput's knee, null if there is none."""
 
     name: str
     points: list[SweptPoint]
@@ -82,7 +82,7 @@ class SweptLine(_Part):
 
 
 class Swept(_Part):
-    """A sweep of the run; `throughput`, `latency`: the metrics to draw against each other, null where it has none."""
+    """A sweep of the run; `throughput`, `latency`: the metrics to draw against each other, null if it has none."""
 
     name: str
     parameter: str
@@ -92,7 +92,7 @@ class Swept(_Part):
 
 
 class Extract(_Part):
-    """All that is kept of a run. `trials`: by workload and setting, the trial of each round, null where it has none."""
+    """All that is kept of a run. `trials`: by workload and setting, the trial of each round, null if it has none."""
 
     facts: dict[str, str]
     baseline: str
@@ -109,7 +109,7 @@ class Extract(_Part):
 
 
 def extract_of(run: MeasuredRun) -> Extract:
-    """The extract of a run that is read; InputError where this iolab does not understand its experiment."""
+    """The extract of a run that is read; InputError if this iolab does not understand its experiment."""
     facts: Facts = facts_of(run)
     try:
         summary = summarise(run)

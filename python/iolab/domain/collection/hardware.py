@@ -19,7 +19,8 @@ Facts = Mapping[str, str]
 
 
 def hardware_of(machine_name: str | None, facts: Facts) -> dict[str, str]:
-    """Of a run's facts (`facts_of`) those about hardware, and whether it is this machine, a model or a guest."""
+    """Those of a run's facts (`facts_of`) that are about hardware, and whether it is this machine, a model or a
+    guest."""
     kind = (machine_name or "").partition(":")[0] if (machine_name or "").startswith("guest:") else machine_name or ""
     found = {KIND: kind} | {name: facts[name] for name in OF_HARDWARE if name in facts}
     return found | {name: value for name, value in facts.items() if name.startswith(OF_MODEL)}
@@ -32,7 +33,7 @@ def hardware_id(hardware: Facts) -> str:
 
 
 def in_words(hardware: Facts) -> str:
-    """`host storage1, AMD EPYC, 2 CPUs, Samsung 980`: enough to tell two apart."""
+    """`host storage1, AMD EPYC, 2 CPUs, Samsung 980`: enough to distinguish two."""
     kind = " ".join(part for part in (hardware.get(KIND, ""), hardware.get("machine", "")) if part)
     cpus = f"{hardware['CPUs']} CPUs" if "CPUs" in hardware else ""
     parts = (kind, hardware.get("CPU", ""), cpus, hardware.get("device model", ""))

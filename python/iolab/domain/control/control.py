@@ -28,7 +28,7 @@ class UnsupportedSetting(MachineError):
     the trial is not run, and the run goes on without it."""
 
     control = ""
-    """The name of the control that says so."""
+    """The name of the control that reports it."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Control(ABC):
         """The normalized value; validating it again changes nothing.
 
         Raises:
-            InputError: says what was expected.
+            InputError: states what was expected.
         """
 
     def amend(self, trial: Trial, value: Any) -> Trial:

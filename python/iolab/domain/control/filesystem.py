@@ -28,7 +28,7 @@ class FilesystemKind(Control):
         return str(value)
 
     def validate_for_model(self, value: Any) -> JsonObject | None:
-        """`"ext3"`, or `{ kind = "ext3", start_colours = true }`; None: bare. The model says which kinds there are."""
+        """`"ext3"`, or `{ kind = "ext3", start_colours = true }`; None: bare. The model has the list of kinds."""
         if value == BARE:
             return None
         table = {"kind": value} if isinstance(value, str) else value

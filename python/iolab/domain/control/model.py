@@ -25,7 +25,7 @@ class ModelControl(Control):
     def amend(self, trial: Trial, value: Any) -> Trial:
         if trial.guest is not None and self.on_guest(value) is not None:
             return trial
-        raise InputError(f"{self.name} is for simulated machines only", remedy='say machine = "model:NAME"')
+        raise InputError(f"{self.name} is for simulated machines only", remedy='set machine = "model:NAME"')
 
     @override
     def on_guest(self, value: Any) -> GuestFiles | None:

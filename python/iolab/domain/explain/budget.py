@@ -34,7 +34,7 @@ class Budget:
     """Means over the rounds that have all numbers, in ns per I/O."""
 
     baseline: dict[str, float]
-    """By stage; without `application` where it is not known."""
+    """By stage; without `application` if it is not known."""
     candidate: dict[str, float]
     n: tuple[int, int]
     """Rounds under the baseline and under the candidate."""
@@ -70,7 +70,7 @@ class Budget:
 
 
 def budget(arms: dict[str, Arms], prefix: str = "") -> Budget | None:
-    """Of the metrics of one phase (`prefix`, with its slash); None where the block probe's numbers are missing."""
+    """Of the metrics of one phase (`prefix`, with its slash); None if the block probe's numbers are missing."""
     if any(f"{prefix}{name}" not in arms for name in NEEDED):
         return None
     ours, theirs = (

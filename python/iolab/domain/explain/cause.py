@@ -37,12 +37,12 @@ SCORE_MIN = 0.1
 SHARE_OF_EFFECT = 0.5
 """A mechanism accounts for another that follows from it if its strength is at least this share of the other's."""
 AS_STRONG = 0.75
-"""Of mechanisms that nothing accounts for, those with this share of the strongest's strength come in causal order."""
+"""Mechanisms that nothing accounts for, with this share of the strongest's strength, come in causal order."""
 SYMPTOMS = frozenset({"cpu_cost"})
-"""Named first only where a setting that acts on it was changed: a quotient of the result moves as the result does."""
+"""Named first only if a setting that acts on it was changed: a quotient of the result moves as the result does."""
 ABOVE = "above"
 CPU_SHRINKAGE_S = 0.05
-"""Added to the CPU time by which preemptions are divided: one of a thread that hardly ran tells nothing."""
+"""Added to the CPU time by which preemptions are divided: one of a thread that hardly ran shows nothing."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Cause:
     results: list[Comparison]
     """All that was compared between them."""
     changes: list[Change]
-    """What was changed; empty where that is not known."""
+    """What was changed; empty if that is not known."""
     first: Group | None
     """The mechanism that is named first; None: none is seen to have moved."""
     by_change: list[Change]
@@ -131,7 +131,7 @@ class Cause:
         return [] if every or self.by_change else [one for one in self.unmeasured if one.name in acted_on]
 
     def as_dict(self) -> JsonObject:
-        """One JSON object; docs/why.md says what is in it."""
+        """One JSON object; docs/why.md explains what is in it."""
         return {
             "workload": self.workload,
             "against": self.against,
@@ -290,7 +290,7 @@ def _cause(
 
 
 def _in_flight(arms: Mapping[str, Arms], prefix: str) -> float:
-    """I/Os at a time under the candidate, by Little's law; 1 where that is not known."""
+    """I/Os at a time under the candidate, by Little's law; 1 if that is not known."""
     found = arms.get(f"{prefix}{IN_FLIGHT}")
     if found is None or not found.present.any():
         return 1.0

@@ -44,7 +44,7 @@ def changes_within(experiment: Experiment, workload: str, baseline: str, candida
 
 
 def changes_between(ours: Experiment, baseline: str, theirs: Experiment, candidate: str, workload: str) -> list[Change]:
-    """Between a setting of one experiment and one of another; nothing where a setting or workload is not known."""
+    """Between a setting of one experiment and one of another; nothing if a setting or workload is not known."""
     if baseline not in ours.settings or candidate not in theirs.settings:
         return []
     found = list(_differences(_flat(ours.settings[baseline]), _flat(theirs.settings[candidate])))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 FEWEST_ROUNDS = 5
-"""Of four, even the strictest order has a chance of 2 / 4! = 8 %."""
+"""Even the strictest order of four has a chance of 2 / 4! = 8 %."""
 EXACT_MAX = 8
 """Rounds up to which all orders are tried: 8! = 40,320."""
 ORDERS_DRAWN = 20_000
@@ -53,7 +53,7 @@ def _ranks(rows: Array) -> Array:
 
 
 def _unit(rows: Array) -> Array:
-    """Less their mean, of length 1; NaN where all are equal."""
+    """Less their mean, of length 1; NaN if all are equal."""
     centred = rows - rows.mean(-1, keepdims=True)
     length = np.sqrt((centred**2).sum(-1, keepdims=True))
     unit: Array = np.divide(centred, length, out=np.full_like(centred, np.nan), where=length > 0)

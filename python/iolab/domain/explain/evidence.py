@@ -26,7 +26,7 @@ THROUGHPUT = frozenset(
     }
 )
 """Metrics that count the same work, or its time: of fixed work by a fixed number of jobs at a fixed depth each is a
-function of the others (Little's law for the mean latency). They tell a result in other words, and explain nothing."""
+function of the others (Little's law for the mean latency). They state a result in other words, and explain nothing."""
 
 SUSPECTS = (
     *("time_in_device_ns_mean", "time_in_scheduler_ns_mean", "time_in_queue_ns_mean", "queue_depth_mean"),
@@ -36,7 +36,7 @@ SUSPECTS = (
     *("machine_cpu_ns_per_io", "page_cache_hit_share", "dirty_bytes_mean", "extents_per_file_mean"),
     *("rpc_rtt_ns_mean", "rpc_backlog_wait_ns_mean"),
 )
-"""What is asked about first: that one of these did not move rules an explanation out. In the order of the telling."""
+"""What is asked about first: that one of these did not move rules an explanation out. In the order of the output."""
 
 
 def name_of(key: str) -> str:
@@ -80,7 +80,7 @@ class WithResult:
     n: int
     """Rounds used."""
     rank_correlation: float | None
-    """Spearman's; None, like p and q, where there is none."""
+    """Spearman's; None, like p and q, if there is none."""
     p_value: float | None
     q_value: float | None
     reason: str | None
@@ -108,7 +108,7 @@ def strength(arms: Arms, floor: float = 0.0) -> float:
 
     The separation is Cliff's delta, the share of all pairs of a candidate's and a baseline's value in which the one is
     higher, less that in which it is lower: 1 without any overlap. The size is the logarithm of the ratio of the arms'
-    medians, each with an offset of `OFFSET_SHARE` of the larger one (or the floor, where that is more): a metric that
+    medians, each with an offset of `OFFSET_SHARE` of the larger one (or the floor, if that is more): a metric that
     falls to zero moved by a factor of 101, and one that was next to nothing and still is has not moved.
     """
     x, y = arms.baseline[arms.present], arms.candidate[arms.present]

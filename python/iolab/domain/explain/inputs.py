@@ -39,7 +39,7 @@ class Inputs:
     first_only: str | None = None
     """The metric, where it was chosen for being the file's first."""
     changes: Changes = field(default_factory=dict)
-    """What was changed between the settings; nothing where that is not known."""
+    """What was changed between the settings; nothing if that is not known."""
 
     def of_workload(self, workload: str | None) -> Inputs:
         """The results on it alone; None: all. InputError if there is none."""
@@ -155,7 +155,7 @@ def _changes_of_two(
 
 
 def _chosen(run: MeasuredRun, metrics: Sequence[str]) -> tuple[Sequence[str], str | None]:
-    """Of a table with forty columns, forty explanations are none: the first column's, then."""
+    """Forty explanations of a table with forty columns explain nothing: the first column's, then."""
     compared = run.experiment.compare.metrics
     if metrics or run.machine_name != IMPORTED or not compared:
         return metrics, None

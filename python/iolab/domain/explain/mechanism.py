@@ -28,7 +28,7 @@ class Mechanism:
     title: str
     """What its movement is called."""
     leading: tuple[str, ...]
-    """Metrics that show it, the most telling first."""
+    """Metrics that show it, the clearest first."""
     settings: tuple[str, ...]
     """Controls that act on it; `workload.KEY` is an option of the workload, `target.KEY` one of the target."""
     leads_to: tuple[str, ...]
@@ -162,7 +162,7 @@ MECHANISMS: Mapping[str, Mechanism] = {one.name: one for one in _ALL}
 """By name, causes before effects."""
 
 ANY_MECHANISM = ("kernel", "machine")
-"""Controls that may act on all of them: only the numbers tell which moved."""
+"""Controls that may act on all of them: only the numbers show which moved."""
 
 FLOORS: Mapping[str, float] = {
     "cpu_steal_percent": 1.0,

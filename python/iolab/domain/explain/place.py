@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Name = tuple[str | None, str, str]
-"""Workload (None where the table has none), baseline, candidate."""
+"""Workload (None if the table has none), baseline, candidate."""
 
 WORKLOAD, SETTING, ROUND = KEYS = ("workload", "setting", "round")
 """The columns of a table that say whose numbers a row has; every other one is a metric."""
@@ -62,7 +62,7 @@ class Arms:
         return np.log(y / x) if self.is_positive else y - x
 
     def centred(self) -> Array:
-        """All trials of the rounds that have both, less their mean: on the logarithmic scale where there is one."""
+        """All trials of the rounds that have both, less their mean: on the logarithmic scale if there is one."""
         values = self.both[np.tile(self.present, 2)]
         scaled = np.log(values) if self.is_positive else values
         return np.asarray(scaled - scaled.mean(), dtype=np.float64)
@@ -85,7 +85,7 @@ def arms_of(frame: pl.DataFrame, name: Name) -> dict[str, Arms]:
 def functions_of_each_other(one: Arms, other: Arms) -> bool:
     """Whether the two always moved exactly alike, over all trials: the same measure in two units.
 
-    Metrics that do not vary within settings can't tell: any two settings differ alike then.
+    Metrics that do not vary within settings decide nothing: any two settings differ alike then.
     """
     if not np.array_equal(one.present, other.present) or not (one.varies_within and other.varies_within):
         return False

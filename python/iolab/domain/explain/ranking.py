@@ -31,7 +31,8 @@ RANKS: tuple[Kind, ...] = ("both", "setting", "result", "contrary", "neither")
 """Strongest first. Contrary: by both kinds of evidence, but the one's direction denies the other's."""
 
 UNEXPLAINED_MAX = 0.05
-"""Of the variance of a result's logarithms: as much may another measure of the throughput leave, and be the same."""
+"""The share of the variance of a result's logarithms that another measure of the throughput may leave, and be the
+same."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Explained:
     looked_at: list[Finding]
     """Every metric that could be looked at, the strongest evidence first."""
     same_measure: list[str]
-    """Metrics that tell the same as the result in other words."""
+    """Metrics that state the same as the result in other words."""
     constant: list[str]
     """Those with one value in all trials: they can't explain a difference."""
     absent: list[str]
@@ -95,7 +96,7 @@ class Explained:
         return rounds_needed(len(self.looked_at))
 
     def as_dict(self) -> JsonObject:
-        """One JSON object; docs/why.md says what is in it."""
+        """One JSON object; docs/why.md explains what is in it."""
         return {
             "result": self.result.as_dict(),
             "why_not": self.why_not,
@@ -168,7 +169,7 @@ class _Measures:
         return self._judged[first]
 
     def same_as(self, key: str) -> list[str]:
-        """The firsts of the groups that tell the same as `key`."""
+        """The firsts of the groups that state the same as `key`."""
         result = self.arms[key]
         return [
             first
@@ -196,7 +197,7 @@ def _why_not(result: Comparison, told: Sequence[Comparison], places: dict[Name, 
     same = place.same_as(result.metric)
     for other in told:
         if _place(other) == _place(result) and set(same) & set(place.same_as(other.metric)):
-            return f"it tells the same as {other.metric}"
+            return f"it states the same as {other.metric}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What mkfs and mount may be told: an allow-list per filesystem, of forms that name no path.
+"""The options that mkfs and mount may get: an allow-list per filesystem, of forms that name no path.
 
 mkfs overwrites whatever its options name, and iolab makes it not ask. So its options are read, each value by its type,
 and written anew: mkfs is handed what was understood, and nothing that was not.
@@ -24,7 +24,7 @@ __all__ = [
 
 _MKFS = {"ext2": ext.MKFS, "ext3": ext.MKFS, "ext4": ext.MKFS, "xfs": xfs.MKFS, "btrfs": btrfs.MKFS}
 _MOUNT = {"ext2": ext.MOUNT, "ext3": ext.MOUNT, "ext4": ext.MOUNT, "xfs": xfs.MOUNT, "btrfs": btrfs.MOUNT}
-_SEE = "docs/safety.md says what is handed on"
+_SEE = "docs/safety.md lists what is allowed"
 
 NAMES = tuple(_MKFS)
 """The filesystems that iolab makes."""

@@ -21,7 +21,7 @@ from iolab.domain.filesystem_options.form import (
     one_of,
 )
 
-EXTERNAL_JOURNAL = Refused("it names a device; for a journal on a device of its own say log_size in [target]")
+EXTERNAL_JOURNAL = Refused("it names a device; for a journal on a device of its own set log_size in [target]")
 ERRORS = one_of("continue", "remount-ro")
 """Not `panic`: it would take the machine down."""
 
@@ -82,7 +82,7 @@ MKFS: dict[str, Form] = {
     "-q": ALONE,
     "-r": SWITCH,
     "-S": Refused("no whole filesystem would be made"),
-    "-t": Refused("say filesystem instead"),
+    "-t": Refused("set filesystem instead"),
     "-T": WORDS,
     "-U": OWN_UUID,
     "-v": ALONE,

@@ -18,8 +18,8 @@ from iolab.domain.filesystem_options.form import (
 )
 
 OWN_DEVICE = Refused("the device is iolab's to name")
-EXTERNAL_LOG = Refused("it names a device; for a log on a device of its own say log_size in [target]")
-REALTIME = Refused("it names a device; for a realtime section say realtime_size in [target]")
+EXTERNAL_LOG = Refused("it names a device; for a log on a device of its own set log_size in [target]")
+REALTIME = Refused("it names a device; for a realtime section set realtime_size in [target]")
 
 _BLOCK: Keys = {"log": NUMBER, "size": SIZE}
 _SECTOR: Keys = {"log": NUMBER, "sectlog": NUMBER, "sectsize": SIZE, "size": SIZE}

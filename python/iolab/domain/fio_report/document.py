@@ -113,7 +113,7 @@ def _is_fio(content: Any) -> bool:
 
 
 def last_of_each_run(found: list[Document]) -> list[Document]:
-    """Of the snapshots that --status-interval prints of one run, the last. Their clocks less their runtimes agree,
+    """The last of the snapshots that --status-interval prints of one run. Their clocks less their runtimes agree,
     within much less than the time between them: short runs follow each other as fast."""
     kept: list[Document] = []
     for document in found:
@@ -138,7 +138,7 @@ def job_list(content: JsonObject) -> list[Any]:
 
 
 def started_unix_ns(content: JsonObject) -> int:
-    """When the run began: its clock, which is read at the end, less what it took; 0 where there is none."""
+    """When the run began: its clock, which is read at the end, less what it took; 0 if there is none."""
     clock_ms = number(content, "timestamp_ms") or 1000 * number(content, "timestamp")
     started_ms = _start_ms({**content, "timestamp_ms": clock_ms})
     return int(started_ms * 1_000_000) if started_ms is not None and 0 < started_ms < CLOCK_MS_MAX else 0

@@ -19,7 +19,7 @@ US = 1e3
 WAYS = {"read": "read", "write": "write", "trim": "discard", "sync": "sync"}
 """fio's directions -> what iolab calls their operations."""
 MIXED = "mixed"
-"""Reads and writes together, of `unified_rw_reporting`. Where it is `both`, they stand beside it."""
+"""Reads and writes together, of `unified_rw_reporting`. If it is `both`, they stand beside it."""
 TRANSFERS = ("read", "write", MIXED)
 QUANTILES = {"50.000000": "p50", "90.000000": "p90", "99.000000": "p99", "99.900000": "p999"}
 _V2_BITS = "FIO_IO_U_PLAT_BITS"
@@ -80,7 +80,7 @@ class Job:
 
     @property
     def has_cpu(self) -> bool:
-        """Whether fio says how much CPU time the job took."""
+        """Whether fio states how much CPU time the job took."""
         return "usr_cpu" in self.raw and "sys_cpu" in self.raw
 
     @property
@@ -106,7 +106,7 @@ def number(source: JsonObject, name: str) -> float:
 
 
 def table(source: JsonObject, name: str) -> JsonObject:
-    """The object of this name; empty where there is none, or another kind of value."""
+    """The object of this name; empty if there is none, or another kind of value."""
     value = source.get(name)
     return value if isinstance(value, dict) else {}
 
@@ -124,7 +124,7 @@ def _side(raw: JsonObject) -> Side:
 
 def _latency(raw: JsonObject, ops: float) -> Latency | None:
     """Total latency, submission included; of old versions and of syncs, whatever there is. `ops`: how many operations
-    there were, where it does not say of how many it is."""
+    there were, if it does not say of how many it is."""
     ns = "lat_ns" in raw or "clat_ns" in raw
     scale = 1.0 if ns else US
     total = table(raw, "lat_ns" if ns else "lat")

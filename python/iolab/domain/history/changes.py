@@ -4,11 +4,11 @@ Values far from their neighbours count as if they were less far, so that outlier
 between two steps, is tested by a likelihood ratio of regressions, whose noise is white or drifts (an autoregression
 beside white noise, of several sizes; the likeliest one each, with and without the step). What drift explains is no
 step. The p-value is Student's, never below what the number of orders allows, nor below that of normal scores of the
-ranks where few values lie on one side of the step; it is multiplied by the number of tests.
+ranks if few values lie on one side of the step; it is multiplied by the number of tests.
 Half of the false alarms that are allowed fall to steps in the newest values, for which the user waits; the rest to all
 others.
 
-What is found is taken out and the search goes on (forward selection). Where no single step says more than drift does,
+What is found is taken out and the search goes on (forward selection). If no single step says more than drift does,
 several are tried together, their number of tests multiplied. Then each place is looked for again beside the others. The
 steps' places have a posterior with a flat prior, from which the earliest and the latest are told.
 """
@@ -92,7 +92,7 @@ class Change:
 
 def changes_in(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> list[Change]:
     """The changes of a series, oldest first. `false_alarms`: the probability that any of `series` such series shows
-    one, in any of `looks` looks, where there is none."""
+    one, in any of `looks` looks, if there is none."""
     import numpy as np
 
     skipped = max(0, len(values) - MOST)
@@ -203,7 +203,7 @@ class _Tests:
         self.doubted = min(count / DOUBTED_MOST_AT, DOUBTED_MOST_AT / count)
 
     def cost(self, noise: _Noise) -> float:
-        """What this noise costs in log likelihood, before any value is seen. Of many series that drift, few may alarm:
+        """What this noise costs in log likelihood, before any value is seen. Few of many series that drift may alarm:
         the more there are, the less is drift doubted."""
         return noise.cost + max(0.0, noise.doubt * self.doubted - math.log(self.series))
 

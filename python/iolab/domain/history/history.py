@@ -19,7 +19,7 @@ MADE_UP_FOR = 0.5
 
 @dataclass(frozen=True)
 class Moment:
-    """A run of the history. `when_unix_ns`: when it began, None where nobody knows; `facts`: what is on record of its
+    """A run of the history. `when_unix_ns`: when it began, None if nobody knows; `facts`: what is on record of its
     machine, target and options."""
 
     name: str
@@ -35,7 +35,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Series:
-    """A metric of a workload under a setting, a value per moment; None where it has none."""
+    """A metric of a workload under a setting, a value per moment; None if it has none."""
 
     workload: str
     setting: str

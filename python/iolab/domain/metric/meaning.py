@@ -25,7 +25,7 @@ SYNONYMS = {
 
 
 def meant(name: str, names: Iterable[str]) -> list[str]:
-    """Of `names` those whose words the words of `name` begin or stand for: `p99` -> latency_ns_p99. None of them
+    """Those of `names` whose words the words of `name` begin or stand for: `p99` -> latency_ns_p99. None of them
     for a `name` that is too long to compare."""
     if len(name) > LONGEST_WORD:
         return []

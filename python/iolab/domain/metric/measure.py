@@ -54,13 +54,13 @@ METRICS = (
         "target.",
         "measure",
         lambda seen: seen.queue_depth_found,
-        "no depth met the target, or the job ended before one was known; a note says which",
+        "no depth met the target, or the job ended before one was known; a note states which",
     ),
     Metric(
         "arrivals_late_percent",
         "percent",
         "cost",
-        "Of a trace's replay: I/Os offered more than 100 us after they were due, because the queue was full, the "
+        "In a trace's replay: I/Os issued more than 100 us after they were due, because the queue was full, the "
         "thread busy or the CPU taken.",
         "measure",
         lambda seen: seen.replayed.late_percent,
@@ -71,7 +71,7 @@ METRICS = (
         "arrivals_late_queue_full_percent",
         "percent",
         "cost",
-        "Of a trace's replay: I/Os offered more than 100 us late that were due while all of the queue depth was in "
+        "In a trace's replay: I/Os issued more than 100 us late that were due while all of the queue depth was in "
         "flight, because the target is slower than the traced one or the depth too small.",
         "measure",
         lambda seen: seen.replayed.late_queue_full_percent,
@@ -82,7 +82,7 @@ METRICS = (
         "refused_discards",
         "count",
         "cost",
-        "Of a trace's replay: discards, and writes of zeroes without data, that the target does not take.",
+        "In a trace's replay: discards, and writes of zeroes without data, that the target does not take.",
         "measure",
         lambda seen: seen.replayed.refused,
         "the record is of an older version, which replayed none",
@@ -92,8 +92,8 @@ METRICS = (
         "lateness_ns_p99",
         "ns",
         "cost",
-        "Of a trace's replay: the 99th percentile of the time by which I/Os were offered later than due; of several "
-        "threads the highest.",
+        "In a trace's replay: the 99th percentile of the time by which I/Os were issued later than due; the highest of "
+        "all threads.",
         "measure",
         lambda seen: seen.replayed.lateness_ns_p99,
         "nothing was offered",
@@ -103,7 +103,7 @@ METRICS = (
         "arrival_rate_share",
         "share",
         "neutral",
-        "Of a trace's replay: arrivals per second over those of the trace, its times scaled.",
+        "In a trace's replay: arrivals per second over those of the trace, its times scaled.",
         "measure",
         lambda seen: seen.replayed.rate_share,
         "fewer than two I/Os were offered",
@@ -113,11 +113,11 @@ METRICS = (
         "queue_depth_distance",
         "count",
         "neutral",
-        "Of a trace's replay: by how many I/Os its queue depth differs from the trace's, averaged over the quantiles "
-        "of time; of several threads their mean, weighted by their I/Os.",
+        "In a trace's replay: by how many I/Os its queue depth differs from the trace's, averaged over the quantiles "
+        "of time; the mean of all threads, weighted by their I/Os.",
         "measure",
         lambda seen: seen.replayed.depth_distance,
-        "the trace does not tell when its I/Os ended",
+        "the trace does not show when its I/Os ended",
         per_job=True,
     ),
     Metric(

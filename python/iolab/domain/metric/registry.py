@@ -25,7 +25,7 @@ OPS: dict[str, str] = {
     "system_sync": "a sync of the whole system",
     "close": "a close",
     "unlink": "an unlink",
-    ALL: "reads and writes together, or null operations, and what is said of a phase as a whole",
+    ALL: "reads and writes together, or null operations, and the figures of a phase as a whole",
 }
 """Every operation that some kind of phase counts. Each phase has its own (`PhaseSpec.offered`)."""
 
@@ -59,7 +59,7 @@ def ops_taken(metric: Metric) -> tuple[str, ...]:
 
 
 class Key(NamedTuple):
-    """What `[phase/][op.]metric` names. `phase` is None where a trial has one measured phase."""
+    """What `[phase/][op.]metric` names. `phase` is None if a trial has one measured phase."""
 
     phase: str | None
     op: str

@@ -35,7 +35,7 @@ def key_of(row: Row, *, one_phase: bool) -> str:
 
 
 def rows(record: Record) -> list[Row]:
-    """The metrics of every measured phase: aggregates first, then each job's where there are several. Of a trial that
+    """The metrics of every measured phase: aggregates first, then each job's if there are several. Of a trial that
     failed, those of the phases before have their values.
     """
     found = {phase["phase"]: phase for phase in record.phases}
@@ -76,7 +76,7 @@ def _phase_rows(trial: Trial, phase: Phase, observation: Observation) -> Iterato
 
 
 def _job_rows(trial: Trial, phase: Phase, name: str, part: Observation) -> Iterator[Row]:
-    """Of each operation that it did, and of all together; of several copies, what is counted by operation."""
+    """Metrics of each operation that it did, and of all together; for several copies, what is counted by operation."""
     for op in (*(op for op in phase.offered if part.of(op).count), ALL):
         of_op = (metric for metric in _metrics_of(trial, phase, op) if metric.per_job)
         kept = (metric for metric in of_op if part.job is not None or metric.scope in COUNTED)
@@ -84,7 +84,8 @@ def _job_rows(trial: Trial, phase: Phase, name: str, part: Observation) -> Itera
 
 
 def families(jobs: Collection[str]) -> dict[str, list[str]]:
-    """Of jobs of several kinds, each kind that runs in copies (`writer.0`, `writer.1`, ...) with its copies."""
+    """Each kind of job that runs in copies (`writer.0`, `writer.1`, ...) with its copies, if there are several
+    kinds."""
     by_base: dict[str, list[str]] = {}
     for name in jobs:
         base, dot, number = name.rpartition(".")

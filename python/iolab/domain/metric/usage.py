@@ -77,7 +77,7 @@ METRICS = (
         "Time that the jobs' threads could run and waited for a CPU, per completed read or write.",
         "io",
         _cpu_wait_per_io,
-        f"the kernel does not tell (/proc/PID/schedstat), or another program does the I/O, or {NO_IO}",
+        f"the kernel does not report it (/proc/PID/schedstat), or another program does the I/O, or {NO_IO}",
     ),
     Metric(
         "context_switches_per_io",

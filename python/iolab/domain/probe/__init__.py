@@ -1,4 +1,4 @@
-"""Probes: what can be read of the machine while a phase runs, one file per probe. An experiment says which are on."""
+"""Probes: what can be read of the machine while a phase runs, one file per probe. An experiment states which are on."""
 
 from __future__ import annotations
 

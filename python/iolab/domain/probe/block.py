@@ -21,10 +21,11 @@ Distribution = Literal[
 Side = Literal["queue_local", "queue_remote", "completions_local", "completions_remote"]
 MERGES: tuple[Counter, ...] = ("back_merges", "front_merges", "request_merges")
 TIMES: dict[Distribution, str] = {
-    "time_in_queue_ns": "Of requests: from the queue event of the first bio until inserted, or issued if it never was",
-    "time_in_scheduler_ns": "Of requests that were inserted: until first issued to the driver",
-    "time_in_device_ns": "Of requests: from the first issue to completion",
-    "time_total_ns": "Of bios: from the queue event to the completion of their request",
+    "time_in_queue_ns": "Time of a request from the queue event of the first bio until it is inserted, or issued if it "
+    "never is",
+    "time_in_scheduler_ns": "Time of an inserted request until it is first issued to the driver",
+    "time_in_device_ns": "Time of a request from the first issue to completion",
+    "time_total_ns": "Time of a bio from the queue event to the completion of its request",
 }
 _BIOS = "Bios per device whose request was issued to the driver", "the bio was queued"
 _REQUESTS = "Requests per device that completed", "their first bio was queued"

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 NAME = "counters"
 READER = ProbeReader[HostCounters](NAME, lambda probes: probes.get("counters"))
 _NOT_COUNTED = "this machine's processors do not count it, or other users hold their counters"
-_MODELS_ONLY = "only a simulated machine with detailed CPUs tells it"
+_MODELS_ONLY = "only a simulated machine with detailed CPUs reports it"
 _LISTS = ("completion_list", "call_list")
 Part = Literal["locked", "transfers", "transfer_cycles", "waited", "waited_ns"]
-"""What is told of a kind of shared objects."""
+"""What is reported about a kind of shared objects."""
 
 
 class CountersOptions(Options):

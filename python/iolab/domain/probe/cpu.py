@@ -1,6 +1,6 @@
 """CPU time: where each CPU spent it, over time; and what an I/O cost the machine, in time and in cycles.
 
-Utilisation is told in two ways, and cycles come of either (docs/reference/probes.md): absolute, percent of one CPU,
+Utilisation is reported in two ways, and cycles come of either (docs/reference/probes.md): absolute, percent of one CPU,
 of the jobs' threads (getrusage); relative, percent of all CPUs, of the whole machine (/proc/stat).
 """
 
@@ -38,7 +38,7 @@ AT_REST = ("idle", "iowait", "steal")
 IN_KERNEL = ("system", "irq", "softirq")
 
 _NO_TICK = "no tick of the clock passed"
-_NO_FREQUENCY = "neither cpufreq nor /proc/cpuinfo nor a time-stamp counter tells the CPUs' frequency"
+_NO_FREQUENCY = "neither cpufreq nor /proc/cpuinfo nor a time-stamp counter shows the CPUs' frequency"
 _NO_IO_OR_TICK = f"{NO_IO}, or {_NO_TICK}"
 
 

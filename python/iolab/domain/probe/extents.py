@@ -32,7 +32,7 @@ class ExtentsOptions(Options):
 
 
 def layouts(found: ExtentsObservation) -> list[LayoutOfExamination]:
-    """The files whose extents were told."""
+    """The files whose extents were reported."""
     return [file for file in found["files"] if _is_layout(file)]
 
 

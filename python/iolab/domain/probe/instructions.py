@@ -25,8 +25,8 @@ class InstructionsOptions(Options):
     memory: bool = option(False, "Count memory accesses.")
     inlined: bool = option(
         False,
-        "Count functions that the compiler inlined into others as themselves, and tell lines; takes the kernel's file "
-        "with debug information, [guest] debug. Of the kernel without its modules.",
+        "Count functions that the compiler inlined into others as themselves, and name lines; takes the kernel's file "
+        "with debug information, [guest] debug. Modules are left out.",
     )
     cache: Bytes | None = option(
         None,
@@ -78,18 +78,28 @@ def _memory(kind: str) -> Of:
 
 _METRICS: tuple[tuple[str, str, str, Of], ...] = (
     ("instructions_per_op", "Instructions, all together, per operation.", _NO_OPERATION, lambda f: f["total"]),
-    ("user_instructions_per_op", "Of them, those in user mode.", _NO_OPERATION, lambda f: f["user"]),
-    ("kernel_instructions_per_op", "Of them, the kernel's.", _NO_OPERATION, lambda f: f["total"] - f["user"]),
+    ("user_instructions_per_op", "Instructions in user mode, per operation.", _NO_OPERATION, lambda f: f["user"]),
+    (
+        "kernel_instructions_per_op",
+        "Instructions of the kernel, per operation.",
+        _NO_OPERATION,
+        lambda f: f["total"] - f["user"],
+    ),
     (
         "interrupt_instructions_per_op",
-        "Of the kernel's, those of interrupt handlers, soft interrupts left out.",
+        "The kernel's instructions in interrupt handlers, without soft interrupts.",
         _NO_OPERATION,
         _context("interrupt"),
     ),
-    ("softirq_instructions_per_op", "Of the kernel's, those of soft interrupts.", _NO_OPERATION, _context("softirq")),
+    (
+        "softirq_instructions_per_op",
+        "The kernel's instructions in soft interrupts.",
+        _NO_OPERATION,
+        _context("softirq"),
+    ),
     (
         "kthread_instructions_per_op",
-        "Of the kernel's, those of its own threads, the idle task among them.",
+        "The kernel's instructions in its own threads, the idle task among them.",
         _NO_OPERATION,
         _context("kernel thread"),
     ),

@@ -61,7 +61,7 @@ class ProbeReader(Generic[Seen]):
     probe: str
     """The probe's name."""
     seen_in: Callable[[Observations], Seen | None]
-    """Looks the probe's observation up; None where the probe was off or could not run."""
+    """Looks the probe's observation up; None if the probe was off or could not run."""
 
     def metric(
         self, name: str, unit: str, nature: Nature, help: str, absent: str, of: Callable[[Seen], float | None]
@@ -69,8 +69,8 @@ class ProbeReader(Generic[Seen]):
         """A metric that needs the probe's observation alone.
 
         Args:
-            of: from the observation, in the metric's unit; None where it has no such number.
-            absent: the reason when `of` gives None; when the probe could not run, the record says why.
+            of: from the observation, in the metric's unit; None if it has no such number.
+            absent: the reason when `of` gives None; when the probe could not run, the record states why.
         """
         return self.metric_per_io(name, unit, nature, help, absent, lambda _, found: of(found))
 
@@ -113,7 +113,7 @@ class Sampled(TypedDict):
 def mean(observation: Sampled, column: str, span: Span | None = None) -> float | None:
     """The mean of a column of the probe's time series, weighted by time, in the column's unit.
 
-    Of the machine as a whole, over the span (default: all of it); None where nothing was seen.
+    Of the machine as a whole, over the span (default: all of it); None if nothing was seen.
     """
     weighted = list(_weighted(observation, column, span))
     total_ns = sum(weight for weight, _ in weighted)
@@ -121,7 +121,7 @@ def mean(observation: Sampled, column: str, span: Span | None = None) -> float |
 
 
 def highest(observation: Sampled, column: str) -> float | None:
-    """The highest value of a column, of the machine as a whole; None where nothing was seen."""
+    """The highest value of a column, of the machine as a whole; None if nothing was seen."""
     return max((value for _, value in _weighted(observation, column, None)), default=None)
 
 

@@ -1,5 +1,5 @@
-"""What a guest machine's drives may be told, by kind: names and types. QEMU's devices have properties that name files,
-and other parts of the machine; none of those is here."""
+"""The properties that a guest machine's drives may get, by kind: names and types. QEMU's devices have properties that
+name files, and other parts of the machine; none of those is here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Kind:
 
 
 def _whole(least: int, most: int) -> Kind:
-    """Of the kernel's own drives, whether something is on is a number too."""
+    """Whether something is on is a number too for the kernel's own drives."""
 
     def read(value: Parameter) -> str | None:
         return str(int(value)) if isinstance(value, int) and least <= value <= most else None
@@ -127,7 +127,7 @@ PROPERTIES: dict[DriveKind, dict[str, Kind]] = {
         "vsl": _BYTE,
     },
 }
-"""Of null_blk, its attributes in configfs; of scsi_debug, the module's parameters; else of QEMU's device."""
+"""Attributes in configfs of null_blk, parameters of the module scsi_debug, else properties of QEMU's device."""
 
 
 def read(drive: DriveKind, name: str, value: Parameter) -> str:

@@ -31,7 +31,7 @@ class GuestMachine(Spec):
     """Further words of the kernel's command line."""
     drive: DriveKind
     drive_parameters: dict[str, str]
-    """Of null_blk, its attributes in configfs; of scsi_debug, the module's; else properties of QEMU's device."""
+    """Attributes in configfs of null_blk, parameters of the module scsi_debug, else properties of QEMU's device."""
     module_parameters: dict[str, dict[str, str]]
     """By module, loaded whether or not a drive or filesystem needs it."""
     time_limit_ns: int

@@ -99,7 +99,7 @@ class PhaseSpec(Spec):
         """The same phase with its jobs on these CPUs only."""
 
     def submitting_on(self, cpu: int) -> Self | None:
-        """The same, its I/O submitted on that CPU wherever its threads run; None where it can't be."""
+        """The same, its I/O submitted on that CPU wherever its threads run; None if it can't be."""
         return None
 
     @property
@@ -440,7 +440,7 @@ class SortPhase(DevicesPhase):
     """What each process sorts."""
     memory_limit_bytes: int
     share_of_machine: float | None = None
-    """In percent: where no limit was said, what each process sorts of a simulated machine's memory."""
+    """In percent: if no limit was said, what each process sorts of a simulated machine's memory."""
     swap_bytes: int | None = None
     """Of all devices together; None: all that they have."""
     swappiness: int | None

@@ -24,7 +24,7 @@ class _Document:
 
 
 DOCUMENT = _Document()
-"""`Annotated[T, DOCUMENT]`: T says what is in it, to readers and to mypy."""
+"""`Annotated[T, DOCUMENT]`: T states what is in it, to readers and to mypy."""
 
 Reach = Literal["queue", "machine"]
 """What a control or a phase changes that other runs share: the settings of the queues of the target's devices, or

@@ -49,8 +49,8 @@ class Answer:
 
 
 def answer(fresh: Mapping[str, Fresh], tuning: Tuning) -> Answer:
-    """Of one objective the smaller setting, if it is the same as the winner within the margin, and then the winner; of
-    several every one that gains."""
+    """With one objective, the smaller setting, if it is the same as the winner within the margin, and then the winner;
+    of several every one that gains."""
     chosen = [one for one in fresh.values() if one.gains(tuning)]
     if len(tuning.objectives) == 1 and len(chosen) == 2:
         key = tuning.objectives[0]

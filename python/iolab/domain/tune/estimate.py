@@ -1,8 +1,8 @@
 """How good each candidate is, from single noisy trials in blocks: a mixed linear model.
 
-The logarithm of a trial's value is the level of its block, the effect of its candidate, and noise. A candidate's
-effect is a sum of random effects: one of each key, alike for near values of a range; one of all pairs of keys; one of
-its own. So a trial of one candidate tells of all that share values with it. The variances are estimated by restricted
+The logarithm of a trial's value is the level of its block, the effect of its candidate, and noise. A candidate's effect
+is a sum of random effects: one of each key, alike for near values of a range; one of all pairs of keys; one of its own.
+So a trial of one candidate is evidence on all that share values with it. The variances are estimated by restricted
 maximum likelihood with the multiplicative steps of Zhou, Hu, Zhou and Lange (J. Comput. Graph. Stat. 28, 2019), which
 never leave the allowed range; a variance that data don't call for goes to zero.
 """
@@ -27,7 +27,7 @@ STEPS_AT_FIRST, STEPS = 100, 30
 NEAR = 0.35
 """Distance, as a share of a range, at which two values' effects have a correlation of 0.6. Chosen."""
 OUTLIER_SD = 3.0
-"""A residual beyond is drawn in to here: a burst tells of nothing."""
+"""A residual beyond is drawn in to here: a burst is evidence on nothing."""
 KEYS_SHARE, PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE = 0.4, 0.1, 0.05, 0.2, 0.25
 """Of the values' variance, to begin the search with."""
 HEREDITY = 0.8
@@ -36,7 +36,7 @@ SPREAD_LEAST = 1e-18
 """Variance of logarithms: simulated values that nothing changes are equal, and equations need some. No value is so
 exact that a ratio of 1 + 1e-9 differs from 1."""
 TAKEN_UP = 1e-9
-"""Of a part of the values, the share that is left of it without the fixed effects, below which it is rounding."""
+"""The share of a part of the values that is left without the fixed effects; below this one, it is rounding."""
 LEAST = 1e-7
 """No variance gets smaller than this share of the values', so that equations can be solved."""
 
@@ -160,7 +160,7 @@ class Estimate:
         return np.asarray(np.tensordot(variances.keys, between, axes=1) + pairs)
 
     def _told(self, covariance: Array, contrast: Array, before: Array) -> tuple[Array, Array]:
-        """What the trials tell of effects: of each its covariance with the values, what it holds of the fixed effects,
+        """What the trials show of effects: of each its covariance with the values, what it holds of the fixed effects,
         and its variance before any trial."""
         now = self._now
         half = now.inverse @ self._fixed

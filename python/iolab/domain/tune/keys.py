@@ -1,7 +1,7 @@
 """Which of the winner's keys matter, and the smallest setting that keeps nearly all of the gain.
 
 Trials of mixtures: half of the keys as the winner has them, the others left as the default has them
-(`iolab.domain.attribute`, which says what matters). What is lost without a key is estimated as a candidate's gain is
+(`iolab.domain.attribute`, which states what matters). What is lost without a key is estimated as a candidate's gain is
 (`iolab.domain.tune.estimate`). Keys that mean something only beside another go with it.
 """
 
@@ -46,7 +46,7 @@ class Reduction:
 
     @property
     def rows(self) -> list[tuple[bool, ...]]:
-        """Of each mixture which factors are the winner's; the default is measured beside them."""
+        """Which factors of each mixture are the winner's; the default is measured beside them."""
         return [row for row in mixtures(len(self.factors)) if any(row)]
 
     @property
@@ -90,7 +90,7 @@ class Reduction:
     @property
     def minimal(self) -> Point | None:
         """The winner without the factors that, left out one after the other, cost the least, while `KEPT` of the gain
-        is kept and no more than `LOST_MOST` lost; None where nothing can be left out, or nothing is gained."""
+        is kept and no more than `LOST_MOST` lost; None if nothing can be left out, or nothing is gained."""
         if self._found is None and self.attribution is None:
             return None
         switches = [Parameter(str(place), (False, True), ordered=False) for place in range(len(self.factors))]

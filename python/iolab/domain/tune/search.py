@@ -6,7 +6,7 @@ what came out. Simulations and real machines drive the same search.
 A block is the default and some candidates, each once, in random order: the block's level is taken out
 (`iolab.domain.tune.estimate`). First every candidate is new. Later some slots go to promising ones again: those that
 may, by what is known, be the best. The last blocks hold only these. When trials or time are used up, mixtures of the
-winner and the default tell which keys matter, and fresh rounds of default, winner and the smaller setting decide.
+winner and the default show which keys matter, and fresh rounds of default, winner and the smaller setting decide.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Search:
         return max(self.trials_used / self.budget.trials, by_time)
 
     def estimates(self) -> tuple[Array, Array]:
-        """Of each point measured its gains over the default, as logarithms, and their standard deviations: shape
+        """The gains of each measured point over the default, as logarithms, and their standard deviations: shape
         (points, objectives and limits)."""
         if self._gains is None:
             everywhere = range(len(self.points))
@@ -175,7 +175,7 @@ class Search:
         return found
 
     def winners(self) -> list[Point]:
-        """The best point, of several objectives the Pareto front; none where nothing looks better than the default."""
+        """The best point, of several objectives the Pareto front; none if nothing looks better than the default."""
         if self.reduction is not None:
             return [self.reduction.winner]
         alive = self._alive()
@@ -338,7 +338,7 @@ class Search:
 
 
 def _front(scores: Array, places: Sequence[int]) -> list[int]:
-    """Of these rows those that no other one beats in everything."""
+    """Those of these rows that no other one beats in everything."""
 
     def beaten(place: int) -> bool:
         return any(

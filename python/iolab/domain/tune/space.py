@@ -25,7 +25,7 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
 @dataclass(frozen=True)
 class Parameter:
     """One key that may be changed. `values`: as a setting has them; `ordered`: whether near places do alike; `sizes`:
-    the values as numbers, of a range; `when`: it is in force only where each of these keys has one of these places."""
+    the values as numbers, of a range; `when`: it is in force only if each of these keys has one of these places."""
 
     key: str
     values: tuple[Any, ...]

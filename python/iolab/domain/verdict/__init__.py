@@ -1,6 +1,6 @@
 """Is the difference real? Verdicts on numbers, paired by round or not, a pure function of those numbers.
 
-`docs/reference/statistics.md` says what is computed, why this and not something else, and how often it errs.
+`docs/reference/statistics.md` explains what is computed, why this and not something else, and how often it errs.
 """
 
 from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROUNDS_MIN = 2
-"""Of a host that the spread takes into account: one round has no noise to be told."""
+"""Of a host that the spread takes into account: one round shows no noise."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Spread:
     hosts: int
     """Those with rounds enough."""
     between: float
-    """Standard deviation of the hosts' true ln ratios; 0 where the noise of the rounds accounts for all."""
+    """Standard deviation of the hosts' true ln ratios; 0 if the noise of the rounds accounts for all."""
     p_value: float | None
-    """That all hosts have the same ratio; None where a host's rounds have no noise at all."""
+    """That all hosts have the same ratio; None if a host's rounds have no noise at all."""
 
     @property
     def share(self) -> float:

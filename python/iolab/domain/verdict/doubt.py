@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 MODES_FROM = 8
 """Rounds; of fewer, two clusters are nothing unusual."""
 GAP_OVER_WIDTH = 2.0
-"""Between two modes, over the wider of them. docs/reference/statistics.md says how often noise does the same."""
+"""Between two modes, over the wider of them. docs/reference/statistics.md explains how often noise does the same."""
 DRIFT_FROM = 6
 DRIFT_RANKS = 0.9
 """Correlation of the rounds' levels with their order, by ranks."""

@@ -1,4 +1,4 @@
-"""How many more rounds would decide: a forecast from the rounds there are, which says what it does not know.
+"""How many more rounds would decide: a forecast from the rounds there are, which states what it does not know.
 
 The true ratio and its spread are drawn from what the rounds leave possible (the posterior of a normal distribution
 under Jeffreys' prior), further rounds are drawn from those, and all of them together are tested. The forecast is the

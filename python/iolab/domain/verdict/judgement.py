@@ -60,11 +60,11 @@ class Judgement:
     why: str | None = None
     """Why it is undecided."""
     median_ratio: float | None = None
-    """Median of the rounds' own ratios; None where the rounds are not paired, or are too few to have another one."""
+    """Median of the rounds' own ratios; None if the rounds are not paired, or are too few to have another one."""
     spread: float | None = None
     """Standard deviation of the logarithm of one round's ratio, as far as forecasts need it."""
     n_baseline: int | None = None
-    """Rounds of the baseline, where they are not the candidate's; None: the arms are paired, so both have `n`."""
+    """Rounds of the baseline, if they are not the candidate's; None: the arms are paired, so both have `n`."""
 
     def as_dict(self) -> JsonObject:
         """The fields that tables and JSON show."""
@@ -88,7 +88,7 @@ def judge(
 ) -> Judgement:
     """Compare two settings on numbers paired by index, one pair per round, in the order in which the rounds ran.
 
-    `nature`, the metric's, says how a difference is called. `same_within` is the margin of *same*, 0.02 for 2 %: the
+    `nature`, the metric's, states how a difference is called. `same_within` is the margin of *same*, 0.02 for 2 %: the
     interval has to lie within 1 / 1.02 ... 1.02. A round that lacks a number (None, NaN) on either side is left out.
     Raises InputError for sequences of different length and for a margin or confidence out of range.
     """
@@ -212,7 +212,7 @@ def _paired(
 
 
 def why_no_ratio(both: NDArray[np.float64]) -> str | None:
-    """Why no ratio can be told of the two arms, whose values are `both`; None where it can."""
+    """Why the two arms, whose values are `both`, have no ratio; None if they have one."""
     if not np.isfinite(both).all():
         return "a value is infinite"
     if (both < 0).any():

@@ -56,7 +56,7 @@ def contrasts(
     pairs: Sequence[tuple[Arm, Arm]], *, nature: Nature, same_within: float = 0.02, alpha: float = 0.05
 ) -> list[Contrast]:
     """Each pair's candidate, the second, against its baseline, with the share of false discoveries among all pairs
-    controlled as in `control_false_discovery`. InputError for summaries of which no ratio can be told."""
+    controlled as in `control_false_discovery`. InputError for summaries without a ratio."""
     found = [_contrast(*pair, alpha) for pair in pairs]
     return [
         one.judged(q, nature=nature, same_within=same_within, alpha=alpha)

@@ -1,6 +1,6 @@
 """Verdicts on numbers that have no rounds in common: runs of different days, other people's files.
 
-What moved the machine between the two is in the difference, and no statistic takes it out. What is left is to say how
+What moved the machine between the two is in the difference, and no statistic takes it out. What is left is to state how
 far the scatter within each arm lets one see: the ratio is Hodges and Lehmann's, the median of y / x over all pairs of a
 baseline's value x and a candidate's y (Ann. Math. Stat. 34, 1963).
 

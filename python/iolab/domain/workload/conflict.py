@@ -158,7 +158,7 @@ def _verify(job: JobOptions) -> Iterator[Conflict]:
     if job.shared_files and job.jobs > 1 and job.writes:
         yield Conflict(
             ("shared_files",),
-            "with verify, a file has one writer, else nobody knows what it should hold; set shared_files = false",
+            "with verify, a file has one writer, else its contents are undefined; set shared_files = false",
         )
     aligned = {"block_size": math.gcd(*job.block_size), "align": job.align or 0, "range_start": job.range_start}
     for key, size in aligned.items():

@@ -37,7 +37,7 @@ class FioOptions(Options):
     job: str | None = option(None, "The text of a job file, instead of file.", default_is="file", lines=True)
     runner: Literal["iolab", "fio"] = option("iolab", "What runs it: iolab's engine, or the installed fio.")
     engine: Literal["io_uring", "libaio", "psync", "sync", "pvsync", "pvsync2", "mmap", "null"] | None = option(
-        None, "ioengine of every job, instead of the job's own.", default_is="as the jobs say"
+        None, "ioengine of every job, instead of the job's own.", default_is="the jobs' own"
     )
     options: dict[str, str | int | float | bool] = option(
         {},
@@ -50,12 +50,12 @@ class FioOptions(Options):
     relocate: bool = option(False, "Put files that jobs name by absolute paths into the target.")
 
     _places: list[Path] = PrivateAttr(default_factory=list)
-    """Of the job file, the first that is there."""
+    """The first job file that is there."""
     _run: Path | None = PrivateAttr(default=None)
     """Below it, no link is followed."""
 
     def model_post_init(self, context: Any) -> None:
-        """A run's experiment has the run's copy of the file; any other the file beside it, and only where there is none
+        """A run's experiment has the run's copy of the file; any other the file beside it, and only if there is none
         the copy, for who took the experiment of a run with its files."""
         given = context or {}
         if (copies := given.get("copies")) is not None:

@@ -94,7 +94,7 @@ class FsMarkOptions(Options):
 
     @property
     def keeps(self) -> bool:
-        """Whether files stay after a loop: as given, else where loops fill the filesystem or follow each other."""
+        """Whether files stay after a loop: as given, else if loops fill the filesystem or follow each other."""
         return self.fill or self.loops > 1 if self.keep is None else self.keep
 
     @property

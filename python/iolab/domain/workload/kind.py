@@ -14,7 +14,7 @@ from iolab.domain.trial import Phase
 
 @dataclass(frozen=True)
 class Conflict:
-    """A combination of options that can't be run: the key to blame, and a line that says why and what instead."""
+    """A combination of options that can't be run: the key to blame, and a line that states why and what instead."""
 
     key: tuple[str, ...]
     what: str
@@ -49,7 +49,7 @@ class Kind:
     file_bytes: Callable[[Any], int]
     """What the workload's files hold together."""
     compared: tuple[str, ...] = DEFAULT_COMPARED
-    """Keys of the metrics that are compared when nobody says which."""
+    """Keys of the metrics that are compared when nobody states which."""
 
 
 def replace_options(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:

@@ -31,7 +31,7 @@ THREADS_MAX = 8
 DEPTHS = (64, 1024)
 """The least and the most of a thread's default queue depth."""
 BUFFERS_BYTES_MAX = 512 * 2**20
-"""What all buffers take together, where nobody says how deep the queues are."""
+"""What all buffers take together, if nobody states how deep the queues are."""
 MIB = 2**20
 COPY_SUFFIX = ".ios.csv"
 COPY_TABLE: native.TraceTable = {
@@ -62,7 +62,8 @@ class TraceOptions(Options):
     )
     columns: str | None = option(
         None,
-        "Of a table that iolab does not know, what each column holds: time:us,device,operation,offset:B,size:B.",
+        "What each column of a table holds, if iolab does not know the table: "
+        "time:us,device,operation,offset:B,size:B.",
         default_is="recognised",
     )
     separator: str | None = option(
@@ -75,8 +76,10 @@ class TraceOptions(Options):
     device: str | None = option(
         None, 'Only this device of the trace: "8:0", or its name there.', default_is="all, laid one after the other"
     )
-    skip: Duration = option(0, "Leave out what arrived before so much of the trace had passed.", unit="ns", ge=0)
-    take: Duration | None = option(None, "Replay only so much of the trace.", unit="ns", gt=0, default_is="to its end")
+    skip: Duration = option(0, "Leave out what arrived before this much of the trace had passed.", unit="ns", ge=0)
+    take: Duration | None = option(
+        None, "Replay only this much of the trace.", unit="ns", gt=0, default_is="to its end"
+    )
     timing: Literal["recorded", "dependent"] = option(
         "recorded",
         "recorded: each I/O is due when it arrived, whatever has completed (open loop). dependent: when all that its "
@@ -131,7 +134,7 @@ class TraceOptions(Options):
     _copy_first: bool = PrivateAttr(default=False)
 
     def model_post_init(self, context: Any) -> None:
-        """A run's experiment has the run's copy; any other the trace itself, and only where there is none the copy
+        """A run's experiment has the run's copy; any other the trace itself, and only if there is none the copy
         beside it, for who took the experiment of a run with its files."""
         given = context or {}
         name = attachment_name(self.file) + COPY_SUFFIX
@@ -233,7 +236,7 @@ def _conflicts(options: TraceOptions) -> Iterator[Conflict]:
         yield Conflict(("time_scale",), 'above 0 with timing = "recorded"; without pauses: timing = "dependent"')
     if options.timing == "dependent" and found["ended_share"] == 0:
         yield Conflict(
-            ("timing",), 'the trace does not tell when I/Os ended, so nobody knows what waited; use "recorded"'
+            ("timing",), 'the trace does not show when I/Os ended, so it is unknown what waited; use "recorded"'
         )
     if options.align % SECTOR_BYTES or options.region_size % options.align:
         yield Conflict(("align",), f"expected a multiple of {SECTOR_BYTES} that divides region_size")
@@ -323,7 +326,7 @@ def _name(process: native.Process) -> str:
 
 KIND = Kind(
     name="trace",
-    help="The I/Os of a trace once more: at their times, or when what they waited for is done.",
+    help="The I/Os of a trace again: at their times, or when what they waited for is done.",
     options=TraceOptions,
     conflicts=_conflicts,
     phases=_phases,

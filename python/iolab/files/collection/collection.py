@@ -69,7 +69,7 @@ class Collection(Listing):
         return found
 
     def known_changes(self, of: Benchmark) -> list[Changed] | None:
-        """The same as far as it was looked for already; None where it was not."""
+        """The same as far as it was looked for already; None if it was not."""
         entries = _looked_at(of)
         if len(entries) < FEWEST:
             return []

@@ -75,8 +75,8 @@ class Index:
     """The file, opened for the time of each question."""
 
     def __init__(self, directory: Path, say: Callable[[str], None]) -> None:
-        """Of the runs below the directory. `say`: is told when it is made anew, and why. MachineError if there is no
-        place to keep it."""
+        """Of the runs below the directory. `say`: is called with the reason when it is made anew. MachineError if there
+        is no place to keep it."""
         self.path = _place(directory)
         self._say = say
 
@@ -159,7 +159,7 @@ class Index:
             db.execute("insert or replace into changes values (?, ?, ?, ?)", (benchmark, hardware, of, text))
 
     def refuse(self, what: str) -> NoReturn:
-        """Removes the index, in which this was found, and says so. DamagedIndex."""
+        """Removes the index, in which this was found, and reports it. DamagedIndex."""
         self._remove(what)
         raise DamagedIndex(f"the index was damaged: {what}", where=str(self.path), remedy="try again: it is made anew")
 
@@ -171,8 +171,8 @@ class Index:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Of this iolab and whole as far as can be seen, made anew where it is not. DamagedIndex where something wrong
-        shows only when it is asked; MachineError where the machine can't do it."""
+        """Of this iolab and whole as far as can be seen, made anew if it is not. DamagedIndex if something wrong
+        shows only when it is asked; MachineError if the machine can't do it."""
         try:
             with closing(self._looked_at()) as db:
                 yield db
@@ -280,7 +280,7 @@ def _layout() -> list[Any]:
 
 
 def _unpacked(content: object) -> str:
-    """ValueError says what it is instead."""
+    """ValueError states what it is instead."""
     if not isinstance(content, bytes):
         raise ValueError("no packed text")
     unpacker = zlib.decompressobj()

@@ -31,7 +31,7 @@ class _File(BaseModel):
 
 
 def read(run: Path, within: Path | None = None) -> Labels:
-    """The run's labels; none where it has no file of them. InputError if it can't be read. Below `within`, by default
+    """The run's labels; none if it has no file of them. InputError if it can't be read. Below `within`, by default
     the run, no link is followed."""
     path = run / LABELS
     if not os.path.lexists(path):

@@ -29,8 +29,8 @@ class Listing:
     from what was seen then. Loads no more than a list takes: what reads runs is handed in."""
 
     def __init__(self, directory: Path, read: Reader, say: Callable[[str], None] = lambda line: None) -> None:
-        """`read`: `reading.read_runs`; `say`: is told a line of what was wrong with the index, and of directories that
-        are left out. InputError if it is no directory that can be read; MachineError if there is no place for the
+        """`read`: `reading.read_runs`; `say`: gets a line about what was wrong with the index, and about directories
+        that are left out. InputError if it is no directory that can be read; MachineError if there is no place for the
         index."""
         self.directory = directory
         self._read_runs = read
@@ -50,7 +50,7 @@ class Listing:
         return self._index.path
 
     def refresh(self, on_read: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Looks which runs there are, and reads those that changed. `on_read`: told how many of how many are read."""
+        """Looks which runs there are, and reads those that changed. `on_read`: gets how many of how many are read."""
         try:
             self._refresh(on_read)
         except DamagedIndex:

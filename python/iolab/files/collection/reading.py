@@ -34,7 +34,7 @@ _ENTRY, _EXTRACT = TypeAdapter(Entry), TypeAdapter(Extract)
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of a run. `ended`: it is complete; `extract`: None where nothing could be read."""
+    """What was read of a run. `ended`: it is complete; `extract`: None if nothing could be read."""
 
     entry: Entry
     ended: bool
@@ -42,7 +42,7 @@ class Read:
 
 
 def read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], None]) -> Iterator[Read]:
-    """Reads the runs of these names below the directory, in their order; `on_read` is told how many were read."""
+    """Reads the runs of these names below the directory, in their order; `on_read` gets how many were read."""
     tasks = [(str(directory), name) for name in names]
     if len(tasks) <= ALONE_MAX or (os.cpu_count() or 1) == 1:
         for count, task in enumerate(tasks, start=1):
@@ -66,7 +66,7 @@ def read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], No
 
 
 def read_one(task: tuple[str, str]) -> Read:
-    """A run by the collection's directory and its name below. What can't be read is an entry that says why."""
+    """A run by the collection's directory and its name below. What can't be read is an entry that states why."""
     directory, name = task
     path = Path(directory, name)
     try:

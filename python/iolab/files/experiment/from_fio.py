@@ -18,7 +18,7 @@ from iolab.domain.workload.fio_file.ini import JobFileProblems, filled, only
 from iolab.domain.workload.fio_file.job_file import JobFile, Runner
 from iolab.domain.workload.fio_file.translate import Plan, plan
 
-ONE = "name one place in the job file, or say [target] and relocate = true in an experiment"
+ONE = "name one place in the job file, or set [target] and relocate = true in an experiment"
 
 
 def is_job_file(path: Path, text: str) -> bool:

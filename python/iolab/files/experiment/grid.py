@@ -16,7 +16,7 @@ GRID = 16
 
 
 def grid(low: Any, high: Any, step: Any, *, log: bool) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-    """The values of a range as a setting has them, and as numbers. InputError says what is wrong with it."""
+    """The values of a range as a setting has them, and as numbers. InputError states what is wrong with it."""
     read, write = _reader(low, high)
     first, last = read(low), read(high)
     if not first < last:

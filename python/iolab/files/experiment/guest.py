@@ -55,11 +55,11 @@ class GuestOptions(Options):
     drive: DriveKind = option("null_blk", "What the target's devices are.")
     drive_parameters: dict[str, Parameter] = option(
         {},
-        "Of null_blk, its attributes in configfs, such as irqmode; of scsi_debug, the module's parameters; else "
+        "For null_blk, its attributes in configfs, such as irqmode; for scsi_debug, the module's parameters; else "
         "properties of QEMU's device. Names and types are checked.",
     )
     module_parameters: dict[str, dict[str, Parameter]] = option(
-        {}, "Of modules, by name; they are loaded even if no drive needs them."
+        {}, "Parameters of modules, by name; the modules are loaded even if no drive needs them."
     )
     virtual_time_limit: Duration = option(
         120 * 10**9, "Time of its own that a trial may take; an instruction takes a nanosecond.", unit="ns", ge=10**9
@@ -193,7 +193,7 @@ def check_none(probes: Mapping[str, Probes], settings: Sequence[Setting], proble
     for setting in settings:
         if INSTRUCTIONS in probes[setting.name]:
             path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
-            problems.add((*path, INSTRUCTIONS), 'only a guest machine tells it, machine = "guest:KERNEL"')
+            problems.add((*path, INSTRUCTIONS), 'only a guest machine reports it, machine = "guest:KERNEL"')
 
 
 def _merged(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:

@@ -114,7 +114,9 @@ class ScratchOptions(Options):
         None, "Logical block size of the device, in bytes: 512 or 4096.", default_is="512", expected="512 or 4096"
     )
 
-    devices: int = option(1, "Number of such devices; the workload says which jobs or steps use which.", ge=1, le=256)
+    devices: int = option(
+        1, "Number of such devices; the workload distributes its jobs or steps over them.", ge=1, le=256
+    )
     log_size: Bytes | None = option(
         None,
         "Size of a second scratch device, for the log of xfs or the journal of ext3 or ext4.",

@@ -36,14 +36,14 @@ def load(path: Path, *, probes: Sequence[str] = (), machine: str | None = None) 
 
 
 def find(name: Path) -> Path:
-    """The file of that name; where there is none, the experiment that comes with iolab under this name.
+    """The file of that name; if there is none, the experiment that comes with iolab under this name.
 
     Raises:
         InputError: a word that is neither. A path and a name with a suffix are left to `read_text`.
     """
     if len(name.parts) != 1 or name.suffix or os.path.lexists(name):
         return name
-    known = data.names(data.EXPERIMENTS)
+    known = data.experiments()
     if str(name) not in known:
         close = nearest(str(name), known)
         remedy = "iolab list experiments shows those that come with iolab"
@@ -52,7 +52,7 @@ def find(name: Path) -> Path:
             where=str(name),
             remedy=f"did you mean {close}? {remedy}" if close else remedy,
         )
-    return data.EXPERIMENTS / f"{name}.toml"
+    return known[str(name)]
 
 
 def read_text(path: Path) -> str:
@@ -224,7 +224,7 @@ def _check_named_paths(experiment: Experiment, workloads: list[Workload], proble
             for path in named:
                 if not target.holds(path):
                     what = f"names {path}, which is not in the {target.kind} target"
-                    remedy = "name it in [target], or say relocate = true to use a file in the target instead"
+                    remedy = "name it in [target], or set relocate = true to use a file in the target instead"
                     problems.add(("workloads", workload.written_as), f"{what}; {remedy}")
 
 

@@ -1,5 +1,5 @@
 """What of an experiment is different when its machine is a simulated one: the machine under each setting, and
-everything that it has no mechanism for, told before anything runs."""
+everything that it has no mechanism for, reported before anything runs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _check_read(
                 reader = "only phases that are not measured, such as laying out files, read it"
             what = f"{reader} under the workload {workload.name}"
             when = unread[key]
-            problems.add(given_at, f"{what}; it is read where {when}" if when else f"{what}, or any other")
+            problems.add(given_at, f"{what}; it is read when {when}" if when else f"{what}, or any other")
 
 
 def _check_options_read(
@@ -192,7 +192,7 @@ def _check_members(
     members: Sequence[tuple[Workload, CompiledWorkload]],
     problems: Problems,
 ) -> None:
-    """Notes the option of a matrix that tells two members apart, and of which this machine reads nothing."""
+    """Notes the option of a matrix that distinguishes two members, and that this machine does not read."""
     for (one, of_one), (other, of_other) in pairwise(members):
         if _is_same_to(table, of_one.phases(0, machine.places), of_other.phases(0, machine.places)):
             differ = [key for key, value in other.table.items() if one.table.get(key) != value]

@@ -66,7 +66,7 @@ class TuneOptions(Options):
         5, "Candidates beside the default in a round of the search.", ge=1, le=100, expected="1 to 100"
     )
     key_rounds: int = option(
-        2, "Rounds of mixtures at most, which tell the keys that matter.", ge=0, le=100, expected="0 to 100"
+        2, "Rounds of mixtures at most, which show the keys that matter.", ge=0, le=100, expected="0 to 100"
     )
     confirm: int = option(
         12,
@@ -84,13 +84,13 @@ class KeyOptions(Options):
     """A key of [tune.space], where it is a table."""
 
     values: list[Any] | None = option(None, "The values to try.", default_is="a range", expected="a list of values")
-    low: Any = option(None, "The smallest value of a range.", default_is="the control's own, where it has one")
-    high: Any = option(None, "The largest.", default_is="the control's own, where it has one")
+    low: Any = option(None, "The smallest value of a range.", default_is="the control's own, if it has one")
+    high: Any = option(None, "The largest.", default_is="the control's own, if it has one")
     step: Any = option(None, "From one value of the range to the next.", default_is="a sixteenth of the range")
     log: bool | None = option(
         None, "Each value twice the one before.", default_is="as the control's own range, else false"
     )
-    when: TomlTable = option({}, "The key counts only where these keys have these values.", default_is="always")
+    when: TomlTable = option({}, "The key counts only if these keys have these values.", default_is="always")
 
 
 def read_tuning(
@@ -200,7 +200,7 @@ def _parameter(
         return None
     when = _when(options.when, before)
     if key.startswith("scheduler.") and not when:
-        raise InputError('a tunable is of one scheduler; say of which: when = { scheduler = "bfq" }')
+        raise InputError('a tunable belongs to one scheduler; name it: when = { scheduler = "bfq" }')
     ranged = [name for name in ("low", "high", "step", "log") if getattr(options, name) is not None]
     if options.values is not None:
         if ranged:

@@ -31,7 +31,7 @@ def _parse(source: Source, results: Results) -> None:
     layout = layout_of(source)
     if layout.left_out:
         what = ", ".join(layout.left_out)
-        results.problem(f"columns of text are left out: {what}; a column named 'workload' tells workloads apart")
+        results.problem(f"columns of text are left out: {what}; a column named 'workload' distinguishes workloads")
     if layout.decimal == ",":
         results.problem("commas in numbers are taken as decimal signs")
     end = pieces.end_of_whole_lines(source.path, len(layout.columns), layout.separator, results)

@@ -44,7 +44,7 @@ class Layout:
 
     @property
     def keys(self) -> list[str]:
-        """The columns that tell rows apart (setting, workload, round), in the file's order."""
+        """The columns that distinguish rows (setting, workload, round), in the file's order."""
         return [column for column in self.columns if column in (self.setting, self.workload, self.round)]
 
 

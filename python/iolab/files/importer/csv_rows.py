@@ -33,7 +33,7 @@ class Group:
     sums: list[float]
 
     def mean(self, metric: int) -> float | None:
-        """The mean of the column of this number; None where no row has a value."""
+        """The mean of the column of this number; None if no row has a value."""
         return self.sums[metric] / self.counts[metric] if self.counts[metric] else None
 
 
@@ -56,7 +56,7 @@ def groups(path: Path, layout: Layout, end: int) -> list[Group]:
 
 
 def batched(layout: Layout) -> bool:
-    """Whether rows are averaged in about `BATCHES` batches: there are many, and nothing says which round they are."""
+    """Whether rows are averaged in about `BATCHES` batches: there are many, and nothing states which round they are."""
     return layout.round is None and layout.rows_about > ROUNDS_MAX
 
 

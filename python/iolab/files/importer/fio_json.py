@@ -1,6 +1,6 @@
 """fio's JSON and json+ output, versions 2 and 3, of one machine or of clients: one document or several.
 
-Of the snapshots that --status-interval prints, the last counts.
+The last of the snapshots that --status-interval prints counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """fio's logs (write_bw_log, write_iops_log, write_lat_log): `time in ms, value, direction, block size[, offset[,
 ...]]`.
 
-What the value is, the file's name says (`_bw`, `_iops`, `_lat`, `_clat`, `_slat`): KiB/s, operations per second, or
-ns. fio 2 wrote latencies in microseconds (`fio-lat-log-usec`); nothing in the file tells. A line per operation (fio's
+What the value is, the file's name says (`_bw`, `_iops`, `_lat`, `_clat`, `_slat`): KiB/s, operations per second, or ns.
+fio 2 wrote latencies in microseconds (`fio-lat-log-usec`); nothing in the file shows which. A line per operation (fio's
 default) has a block size, a line per window (log_avg_msec) has 0 in its place.
 
 Read in one pass: counts and sums by direction, latency counts in buckets at most 0.8 % wide, means by time.
@@ -70,7 +70,7 @@ def _parse(source: Source, results: Results, kind: Kind, value_ns: float = 1.0) 
             results.problem("trims and syncs are left out")
         elif direction is not None:
             if log.kind == "lat" and not direction.bytes:
-                results.problem("a line is the mean of a window (log_avg_msec): no quantiles of operations can be told")
+                results.problem("a line is the mean of a window (log_avg_msec): it has no quantiles of operations")
             _add(row, log, WAYS[number], direction, width_ms)
 
 
@@ -193,7 +193,7 @@ def _is_log(source: Source, kinds: tuple[str, ...]) -> bool:
         return False
     if kind is None:
         raise InputError(
-            "numbers like an fio log's, and the name doesn't say of what",
+            "numbers like an fio log's, and the name doesn't show of what",
             where=source.name,
             remedy=f"name it with --from {', '.join(one.name for one in FORMATS)}, or csv",
         )

@@ -1,7 +1,7 @@
 """What fio measured, as the rows of runs: the same from its JSON, its text for people and its terse lines.
 
 The jobs of a reporting group ran at the same time: they are the jobs of one phase. One group is the phase `main`;
-several are phases named after their first job. The workload is named after the jobs. Where a text has several runs of
+several are phases named after their first job. The workload is named after the jobs. If a text has several runs of
 the same jobs, what stands above them names their settings, else the options in which they differ; runs with the same
 options are rounds.
 """

@@ -57,9 +57,9 @@ class Member:
     raw: dict[str, Any]
     """As fio's JSON has it."""
     shares: dict[str, float]
-    """Of its group's rate, by direction, where the text says so."""
+    """Of its group's rate, by direction, where the text reports it."""
     identity: tuple[object, ...] | None
-    """The same in the snapshots of one run; None where nothing tells."""
+    """The same in the snapshots of one run; None if nothing shows it."""
 
     @property
     def name(self) -> str:

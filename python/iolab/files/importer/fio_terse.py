@@ -1,4 +1,4 @@
-"""fio's terse lines, versions 2 to 5: a job is a line of numbers between semicolons, whose place says what they are.
+"""fio's terse lines, versions 2 to 5: a job is a line of numbers between semicolons, whose place states what they are.
 
 Sizes are KiB, latencies microseconds (fio's HOWTO, "Terse output").
 """

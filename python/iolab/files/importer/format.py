@@ -21,11 +21,12 @@ class Format:
     parse: Callable[[Source, Results], None]
     """Adds what it finds; problems that leave something to be read are added to the results. InputError otherwise."""
     words: tuple[str, ...]
-    """Typical of such files: an unrecognised file's nearest formats are told by them."""
+    """Typical of such files: they find an unrecognised file's nearest formats."""
     among_text: bool = True
     """A text table that may stand in a mail with others; False: the whole file is of this format or not at all."""
     resembles: Callable[[Source], bool] = lambda source: False
-    """Whether a file that no format recognises is meant to be one of this: then `parse` says what is wrong with it."""
+    """Whether a file that no format recognises is meant to be one of this: then `parse` states what is wrong with
+    it."""
 
 
 class TableReader(ABC):

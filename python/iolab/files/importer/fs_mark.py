@@ -1,7 +1,7 @@
 """fs_mark's table: a line per loop (-L), with -v the time of each system call. A loop is a round: it makes new files in
 a filesystem that holds those of the loops before.
 
-Sizes are bytes, times microseconds (the header that fs_mark prints says so).
+Sizes are bytes, times microseconds (the header that fs_mark prints reports it).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which of several runs and files are the same setting again: told by directories, by names, or by a pattern."""
+"""Which of several runs and files are the same setting again: by directories, by names, or by a pattern."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _by_pattern(paths: Sequence[Path], pattern: str) -> list[Group]:
 
 
 def _natural(paths: Sequence[Path]) -> list[Group]:
-    """Rounds by the numbers at the names' ends; none where a number may be something else: a depth, a version."""
+    """Rounds by the numbers at the names' ends; none if a number may be something else: a depth, a version."""
     by_name: dict[str, dict[int, Path]] = {}
     for path in paths:
         found = _ROUND.match(path.name if path.is_dir() else path.stem)

@@ -1,7 +1,7 @@
 """hyperfine's --export-json and --export-csv: commands, timed several times.
 
 The JSON has each repetition's time, which is a round; CPU times it has as means only. The CSV has summaries only. A
-command is a setting; the parameters of --parameter-list tell apart commands of the same name.
+command is a setting; the parameters of --parameter-list distinguish commands of the same name.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _parse_csv(source: Source, results: Results) -> None:
 
 
 def _names(commands: Iterator[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """What the settings are called: the command, and its parameters where several have the same."""
+    """What the settings are called: the command, and its parameters if several have the same."""
     found = [(command[:NAME_MAX].strip() or WORKLOAD, given) for command, given in commands]
     count = Counter(name for name, _ in found)
     return [

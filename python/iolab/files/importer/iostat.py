@@ -73,7 +73,7 @@ _KIB_OF_UNIT = {"B": 1 / 1024, "k": 1.0, "M": 2.0**10, "G": 2.0**20, "T": 2.0**3
 
 
 class Reports:
-    """The means over the reports, by device. Of each, the first report counts only where it is the only one."""
+    """The means over the reports, by device. The first report counts only if it is the only one."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -93,7 +93,7 @@ class Reports:
                 sample(means, metric, value * scale, op=op, weight=weight)
 
     def finish(self, source: Source, results: Results) -> None:
-        """Adds a row of means for each device and for the CPUs: without the first report, where there are others."""
+        """Adds a row of means for each device and for the CPUs: without the first report, if there are others."""
         for name, means in (self._later or self._first).items():
             row = results.table(1).row(source.stem_without_round, f"{WORKLOAD} {name}")
             add_means(row, means, interval_s=None)
@@ -107,7 +107,7 @@ class _Reader(TableReader):
         self.reports = Reports()
         self.is_cpu = self.is_last = False
         self.waiting: dict[str, dict[str, float]] = {}
-        """Of a report with several tables, by device, what was read of it."""
+        """What was read of a report with several tables, by device."""
 
     def header(self, line: Line) -> bool:
         cpu = _CPU.match(line.text)

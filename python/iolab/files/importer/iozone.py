@@ -110,7 +110,7 @@ class _Reader(TableReader):
             return False
         cells = self._cells(line)
         if not cells:
-            self.results.problem("the row's numbers can't be told apart into columns, left out", line.number)
+            self.results.problem("the row's numbers can't be parted into columns, left out", line.number)
             return True
         workload = f"iozone[file_kib={file_kib},record_kib={record_kib}]"
         self._know(workload, file_kib * KIB, record_kib * KIB)

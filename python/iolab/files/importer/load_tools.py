@@ -6,7 +6,7 @@ from __future__ import annotations
 from iolab.files.importer.figures import KIB, MB, MIB, MS, US, figures_format, of, rule
 
 NUMBER = r"[\d.,]{1,40}+"
-TOO_SHORT = "too short to measure, as bonnie++ says by plus signs"
+TOO_SHORT = "too short to measure, which bonnie++ marks with plus signs"
 
 
 def _figure(name: str) -> str:

@@ -2,7 +2,7 @@
 
 A line is a statistic over mmtests' own iterations, not a round. Its unit is the benchmark's and not in the table.
 Which way is better is: a positive percentage means better than the first column. A statistic of which more is better
-becomes `score_NAME`, one of which less is better `cost_NAME`; where no percentage tells, by the statistic: Amean is of
+becomes `score_NAME`, one of which less is better `cost_NAME`; without a percentage, by the statistic: Amean is of
 times and Hmean of rates (its own regression-detection.md).
 """
 

@@ -1,6 +1,6 @@
 """NFS counters: snapshots of /proc/self/mountstats, and what mountstats(8) prints of them.
 
-Of two snapshots of a mount, in one file or in two that follow each other, the difference counts; of one, everything
+The difference counts of two snapshots of a mount, in one file or in two that follow each other; of one, everything
 since the mount (`iolab.base.mountstats`). An operation is a phase of the workload `nfs MOUNTPOINT`.
 """
 

@@ -1,6 +1,6 @@
 """mpstat's text: shares of CPU time, of all CPUs and of each (`job` is `cpu.N`). Columns are found by the header,
 whatever the version; the averages over the reports are computed here, and those that mpstat prints at its end are
-taken only where there is nothing else.
+taken only if there is nothing else.
 """
 
 from __future__ import annotations

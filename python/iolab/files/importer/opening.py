@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def open_run(path: Path, format_name: str | None = None) -> RunData:
     """The run in directory `path`, or what the file `path` holds, as a run in memory.
 
-    `format_name`: a name in `iolab.files.importer.formats.FORMATS`; None: told by the content. InputError names
+    `format_name`: a name in `iolab.files.importer.formats.FORMATS`; None: by the content. InputError names
     what is wrong, and where.
     """
     if not path.exists():
@@ -37,8 +37,8 @@ def open_run(path: Path, format_name: str | None = None) -> RunData:
 
 
 def open_files(paths: Sequence[Path], format_name: str | None = None, setting: str | None = None) -> RunData:
-    """What the files hold together, as one run in memory. `setting`: what the files measured, where they don't say so.
-    InputError names what is wrong, and where."""
+    """What the files hold together, as one run in memory. `setting`: what the files measured, where they don't report
+    it. InputError names what is wrong, and where."""
     results, sources = _read(paths, format_name, setting)
     return in_memory(paths[0], results, sources)
 

@@ -276,7 +276,8 @@ def _is_log(source: Source) -> bool:
 
 
 def thread_of(source: Source) -> str | None:
-    """Of a log of a further thread, `NAME.PID.3`, the first one's path: `NAME.PID`; None of any other file."""
+    """The path of the first thread's log, `NAME.PID`, for one of a further thread, `NAME.PID.3`; None for any other
+    file."""
     found = _THREAD.fullmatch(source.path.name)
     return str(source.path.with_name(found["first"])) if found and _is_log(source) else None
 

@@ -56,7 +56,7 @@ class Row:
     faults: list[str] = field(default_factory=list)
     """What the source says that went wrong."""
     started_unix_ns: int = 0
-    """When it was measured; 0 where the source does not say."""
+    """When it was measured; 0 if the source does not say."""
     said: set[tuple[str, str]] = field(default_factory=set)
     """Key and job of every metric in it."""
 
@@ -129,7 +129,7 @@ class Table:
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """What the table says, for telling whether another says the same."""
+        """What the table holds, to find whether another holds the same."""
         return tuple((row.place, tuple(row.rows)) for row in self.rows)
 
 

@@ -197,7 +197,7 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
 
 
 def compared_keys(results: Results) -> list[str]:
-    """The keys that a table shows unasked: those that say which way is better, in the order of the source. Where all
+    """The keys that a table shows unasked: those that state which way is better, in the order of the source. Where all
     operations were reads, `read.iops` is `iops` again, and is left out."""
     values: dict[str, dict[int, float]] = {}
     for trial in results.trials:

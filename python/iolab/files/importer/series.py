@@ -36,7 +36,7 @@ class Series:
 
     @property
     def mean(self) -> float | None:
-        """None where nothing weighs anything: the latency of no request."""
+        """None if nothing weighs anything: the latency of no request."""
         whole = _merged(self._intervals)
         return whole.total / whole.weight if whole.weight else None
 

@@ -132,7 +132,7 @@ class Source:
             raise InputError(error.strerror or str(error), where=self.name) from None
 
     def lines(self, problem: Callable[[str, int], None]) -> Iterator[Line]:
-        """Line by line. `problem` is told of each that is longer than 16 KiB, which is left out. InputError above
+        """Line by line. `problem` is called for each that is longer than 16 KiB, which is left out. InputError above
         1 GiB."""
         number = size = 0
         for path in (self.path, *self.paths):

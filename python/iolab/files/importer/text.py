@@ -40,7 +40,7 @@ def is_number(word: str) -> bool:
 
 
 def numbers(source: Source, line: Line, words: list[str], columns: list[str]) -> list[float | None] | None:
-    """The cells of a row, None where a dash stands for a missing one; None altogether if the line is no row.
+    """The cells of a row, None if a dash stands for a missing one; None altogether if the line is no row.
 
     InputError when most cells are numbers and one is text: the row is meant to be one.
     """
@@ -84,7 +84,7 @@ class Captions:
 
     @property
     def current(self) -> str | None:
-        """The caption for a table that begins here; None where there is none."""
+        """The caption for a table that begins here; None if there is none."""
         return self.caption or self.section
 
     def read(self, line: Line, *, in_table: bool = False) -> None:

@@ -73,7 +73,7 @@ class _Reader:
         if name == _ELAPSED:
             row.add("elapsed_s", _clock_s(value), absent=f"{value[:QUOTED_MAX]} is no time")
         elif name == "Percent of CPU this job got":
-            row.add("cpu_percent", number(value.rstrip("%")), absent="too short to tell")
+            row.add("cpu_percent", number(value.rstrip("%")), absent="too short to show it")
         elif name in _METRICS:
             metric, scale = _METRICS[name]
             amount = number(value)
@@ -87,7 +87,7 @@ class _Reader:
             row.add("elapsed_s", real)
             row.add("cpu_user_s", user)
             row.add("cpu_system_s", system)
-            row.add("cpu_percent", 100 * (user + system) / real if real else None, absent="too short to tell")
+            row.add("cpu_percent", 100 * (user + system) / real if real else None, absent="too short to show it")
             self.seconds = {}
 
     def _default(self, line: Line, found: re.Match[str]) -> None:
@@ -95,7 +95,7 @@ class _Reader:
         row.add("elapsed_s", _clock_s(found["elapsed"]), absent="no time")
         row.add("cpu_user_s", number(found["user"]))
         row.add("cpu_system_s", number(found["system"]))
-        row.add("cpu_percent", number(found["percent"]), absent="too short to tell")
+        row.add("cpu_percent", number(found["percent"]), absent="too short to show it")
         if found["resident"]:
             row.add("resident_bytes_max", float(found["resident"]) * KIB)
         self._exited(self.exit_status)

@@ -5,7 +5,7 @@ Columns are found by the header, wherever it stands: `Identifier [Size] [Size] [
 legend). A line of the same identifier and threads in a later table of the same test is the next round.
 
 tiobench.pl adds up the mean latency, the maximum and the shares above 2 and 10 s over its runs (`--numruns`) and never
-divides them. What is imported is a run's: divided, if the text says how many runs there were.
+divides them. What is imported is a run's: divided, if the text states how many runs there were.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class _Reader(TableReader):
                 what = f"the mean latency of {identifier} takes {least:.2f} runs at its rate, of {self.runs}"
                 self.results.problem(f"{what}: the row contradicts itself", row.number)
             return
-        what = "tiobench.pl adds up latencies and Lat% over its runs, whose number the text does not say"
-        how = "read as one run; a line such as 'numruns 3' in the text says otherwise"
+        what = "tiobench.pl adds up latencies and Lat% over its runs, whose number the text does not state"
+        how = "read as one run; a line such as 'numruns 3' in the text changes that"
         if too_long:
             runs = math.ceil(median(least for _, _, least in too_long))
             rows = f"{len(too_long)} of {len(self.least_runs)} rows are too long for one run at their rate, as sums of"

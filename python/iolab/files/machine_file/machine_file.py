@@ -146,7 +146,7 @@ def check_values(value: object, path: KeyPath = ()) -> None:
 
 
 class _Reader:
-    """Reads each file once, from the run's copy where there is one, and keeps what it read."""
+    """Reads each file once, from the run's copy if there is one, and keeps what it read."""
 
     def __init__(self, copies: Path | None) -> None:
         self.copies: dict[str, str] = {}
@@ -183,7 +183,7 @@ class _Reader:
 
 
 def _drives(document: Document) -> list[Table]:
-    """Enough of the shape to find the devices; all else is the model's to judge. None at all where there are mounts."""
+    """Enough of the shape to find the devices; all else is the model's to judge. None at all if there are mounts."""
     drives = document.values.get("drives", [])
     has_some = bool(drives or document.values.get("mounts"))
     if not isinstance(drives, list) or not all(isinstance(drive, dict) for drive in drives) or not has_some:

@@ -1,4 +1,4 @@
-"""What the simulated machine has mechanisms for and what not, told from a phase alone; the model itself refuses the
+"""What the simulated machine has mechanisms for and what not, by a phase alone; the model itself refuses the
 rest."""
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SHOWS_SWITCHES = 'filesystem = { kind = "xfs" } of drive 0'
 _NO_MECHANISM = "the simulated machine has no mechanism for"
 _KINDS = {
     "commands": ("kind", "running programs"),
-    "fio": ("runner", 'fio itself; say runner = "iolab"'),
+    "fio": ("runner", 'fio itself; set runner = "iolab"'),
 }
-"""Of phases that no simulated machine runs: the option to blame, and what there is no mechanism for."""
+"""The option to blame for phases that no simulated machine runs, and what there is no mechanism for."""
 _OF_GROUPS: dict[Literal["sqpoll"], str] = {
     "sqpoll": "a kernel thread that submits",
 }
@@ -189,7 +189,7 @@ def _of_places(phase: LoadPhase, machine: native.MachineFile) -> Iterator[Refusa
     for group in phase.load["groups"]:
         own = [places[file] for job in group["jobs"] for file in job["files"]]
         if not group["direct"] and max(own, default=0) >= drives:
-            what = f"{_NO_MECHANISM} buffered I/O on a mount; say direct = true"
+            what = f"{_NO_MECHANISM} buffered I/O on a mount; set direct = true"
             yield Refusal("direct", what, _job_of(group))
 
 
@@ -233,12 +233,12 @@ def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Ite
         if others:
             yield Refusal("controller", f"{phase.controller} enforces no weights, the drive's scheduler is {others[0]}")
     elif phase.controller == "auto" and not _enforces_weights(phase, machine):
-        what = 'nothing enforces weights here: take scheduler bfq, or cfq from 2.6.33 on, or say controller = "none"'
+        what = 'nothing enforces weights here: take scheduler bfq, or cfq from 2.6.33 on, or set controller = "none"'
         yield Refusal("weights", what)
 
 
 def _enforces_weights(phase: WeightedLoadPhase, machine: native.MachineFile) -> bool:
-    """Of groups of one weight nothing has to be enforced."""
+    """Groups of one weight need no enforcement."""
     if len({member.weight for member in phase.members}) == 1:
         return True
     in_groups = phase.model_copy(
@@ -274,7 +274,7 @@ def _of_cpus(cpus: list[int], machine: native.MachineFile, job: str | None) -> I
 def _of_depth(group: native.GroupSpec) -> Iterator[Refusal]:
     deepest = max(job["queue_depth"] for job in group["jobs"])
     if group["engine"] in ("io_uring", "libaio") and not group["direct"] and deepest > 1:
-        what = f"{_NO_MECHANISM} buffered I/O with queue_depth = {deepest}; say direct = true, or queue_depth = 1"
+        what = f"{_NO_MECHANISM} buffered I/O with queue_depth = {deepest}; set direct = true, or queue_depth = 1"
         yield Refusal("direct", what, _job_of(group))
 
 

@@ -114,7 +114,7 @@ class TrialFinished(AnyEvent):
     seed: Count
     status: Literal["ok", "faulty", "failed", "impossible"]
     impossible: NotRequired[dict[str, str]]
-    """Of one that is impossible: why, by control."""
+    """Why it is impossible, by control."""
     doubts: NotRequired[dict[str, float]]
     attempt: Number
     started_unix_ns: Nanoseconds
@@ -167,7 +167,8 @@ def _validator(kind: str) -> TypeAdapter[AnyEvent]:
 
 
 def check(event: Event) -> None:
-    """ValueError says in a line what of the event no reader could rely on. Events of a later iolab have only clocks."""
+    """ValueError states in a line what of the event no reader could rely on. Events of a later iolab have only
+    clocks."""
     name = event.get("event")
     if not isinstance(name, str):
         raise ValueError("not a journal entry")

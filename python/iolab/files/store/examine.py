@@ -74,7 +74,7 @@ def _problem_of(
     directory: RunDirectory, name: str, stat: os.stat_result | None, event: TrialFinished, indexed_at_ns: int
 ) -> str | None:
     if stat is None:
-        return "missing, though the journal says that the trial finished"
+        return "missing, though the trial finished by the journal"
     if stat.st_size != event["size_bytes"]:
         return f"truncated or changed: {stat.st_size} bytes, {event['size_bytes']} were written"
     if stat.st_mtime_ns <= indexed_at_ns:

@@ -47,7 +47,7 @@ def index_file(directory: RunDirectory, block: int) -> Path:
 
 
 def _digest_file(path: Path) -> Path:
-    """What `sha256sum` says of an index file, beside it: nothing else would tell a damaged one."""
+    """What `sha256sum` says of an index file, beside it: nothing else would show a damaged one."""
     return path.with_suffix(".sha256")
 
 
@@ -97,7 +97,7 @@ def is_fresh(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) 
 
 
 def scan(files: Sequence[Path], directory: RunDirectory) -> polars.LazyFrame:
-    """The rows of a run's files. Where another user could put links in their place, they are read by descriptor first.
+    """The rows of a run's files. If another user could put links in their place, they are read by descriptor first.
     InputError if one can't be read."""
     import polars as pl
 

@@ -1,7 +1,7 @@
 """The journal of a run: what happened when, a JSON object per line, appended and synced before anything relies on it.
 
 Each line has a checksum (`checked_lines`), so that a damaged one is known and named, and the rest is read. A kill can
-tear the last line only. Reading tolerates that and says so; the next writer cuts the torn line off and records that
+tear the last line only. Reading tolerates that and reports it; the next writer cuts the torn line off and records that
 it did.
 """
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from iolab.files.experiment import Experiment
 
 TRIALS_NAMED_MAX = 5
-FAILED_ELSEWHERE = "it failed, as the source says"
+FAILED_ELSEWHERE = "it failed, by the source's own report"
 _DELETE_INDEX = "delete the run's index directory, so that every file is examined and damaged ones are left out"
 NAMES = ("trial", "round", "workload", "setting")
 """Columns of every frame of rows."""
@@ -54,7 +54,7 @@ def read(path: Path, within: Path | None = None) -> RunData:
     found = examine(directory, state)
     started = state.started
     machine, machine_problems = _read_machine(directory, None if started is None else started.get("machine_sha256"))
-    # Of what another tool says that it failed, a line of the import stands in the journal.
+    # A line of the import stands in the journal for what failed by another tool's report.
     imports = [str(event["text"]) for event in journal.events if event["event"] == "import_problem"]
     problems = [
         *journal.problems,
@@ -140,7 +140,7 @@ class RunData:
 
     def pairing(self, baseline: str, candidate: str) -> Pairing:
         """See `iolab.domain.measured_run`. Imported numbers have rounds in common where one file holds both settings,
-        or where the clock tells that they were measured in turns."""
+        or if the clock shows that they were measured in turns."""
         if self.is_search:
             return "none"
         if self.machine_name != IMPORTED:
@@ -152,7 +152,8 @@ class RunData:
         return "none"
 
     def _sources_of(self, setting: str) -> set[int]:
-        """The files that an imported setting's numbers come from, by their place; empty of runs that don't say so."""
+        """The files that an imported setting's numbers come from, by their place; empty of runs that don't report
+        it."""
         events = self.found.trials.values()
         return {event["source"] for event in events if event["setting"] == setting and "source" in event}
 
@@ -180,7 +181,7 @@ class RunData:
     @cached_property
     def trials(self) -> polars.DataFrame:
         """One row per trial with a whole file: trial, round, position, workload, setting, status, seed, attempt,
-        started_unix_ns, duration_ns (null where a kill lost it)."""
+        started_unix_ns, duration_ns (null if a kill lost it)."""
         import polars as pl
 
         schema = {
@@ -242,7 +243,7 @@ class RunData:
 
     def values(self, key: str, workload: str) -> polars.DataFrame:
         """One metric of one workload, as the verdict takes it: a row per round, a column `round` and one per setting;
-        null where there is no value. Where a setting is called `round`, the first column is `round_`."""
+        null if there is no value. If a setting is called `round`, the first column is `round_`."""
         import polars as pl
 
         rows = self._metrics_by_place.get(workload, {}).get(key)
@@ -309,7 +310,7 @@ class RunData:
 
     def latency_over_time(self, workload: str) -> polars.DataFrame:
         """Latency classes of half a power of two over time, of all jobs, reads and writes together: trial, setting,
-        phase, start_ns (of the interval, since the phase's start), latency_ns (the class's highest), count. Empty where
+        phase, start_ns (of the interval, since the phase's start), latency_ns (the class's highest), count. Empty if
         the records do not hold it."""
         import polars as pl
 
@@ -454,7 +455,7 @@ def _experiment_problems(directory: RunDirectory, sha256: str | None) -> list[st
 def _session_problems(state: RunState) -> list[str]:
     problems = []
     if not state.sessions:
-        problems.append("journal.jsonl: says nothing of how the run was started")
+        problems.append("journal.jsonl: does not record how the run was started")
     if any(session.get("build_profile") == "debug" for session in state.sessions):
         problems.append("measured with a debug build of iolab: its numbers are not to be reported")
     kernels = list(dict.fromkeys(_kernels(state)))

@@ -53,7 +53,7 @@ def _metric_rows(record: Record) -> Iterator[TableRow]:
 
 
 def _histogram_rows(phase: str, jobs: dict[str, JobRecord]) -> Iterator[TableRow]:
-    """Latency counts by bucket: each job's where there are several, and all jobs' together."""
+    """Latency counts by bucket: each job's if there are several, and all jobs' together."""
     ops_of_jobs = {name: phase_record.ops_of(job) for name, job in jobs.items()}
     for op in dict.fromkeys(op for ops in ops_of_jobs.values() for op in ops):
         latencies = {name: ops[op]["latency"] for name, ops in ops_of_jobs.items() if op in ops}
@@ -80,7 +80,7 @@ class _Interval(NamedTuple):
 
 
 def _interval_rows(phase: str, jobs: dict[str, JobRecord]) -> Iterator[TableRow]:
-    """Time series: each job's where there are several, and all jobs' together."""
+    """Time series: each job's if there are several, and all jobs' together."""
     series = {name: [_interval(record) for record in job["intervals"]] for name, job in jobs.items()}
     if len(jobs) > 1:
         for name, intervals in series.items():

@@ -28,7 +28,7 @@ CLOCK_SHIFT_TOLERATED_NS = 1_000_000_000
 
 @dataclass
 class RunState:
-    """A run as its journal tells it."""
+    """A run as its journal has it."""
 
     sessions: list[SessionEvent] = field(default_factory=list)
     """`run_started`, then a `run_resumed` for each time the run went on: kernel, boot, build."""

@@ -1,4 +1,4 @@
-"""The directory of a sweep: a run for each cell of the matrix, and sweep.json, which says what the cells are.
+"""The directory of a sweep: a run for each cell of the matrix, and sweep.json, which states what the cells are.
 
 ```
 sweep.json             the cells: experiment, machine, the run's directory, or why there is none

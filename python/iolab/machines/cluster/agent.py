@@ -152,7 +152,7 @@ class _Peer:
         return self._requests.pop(0) if self._requests else None
 
     def asks_to_stop(self) -> bool:
-        """Whether the trial that runs is to be stopped: the peer says so, or is gone."""
+        """Whether the trial that runs is to be stopped: the peer reports it, or is gone."""
         self._read(0)
         return self.stop_asked or self.gone
 

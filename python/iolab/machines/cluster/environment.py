@@ -8,7 +8,7 @@ from iolab.base import child_process
 
 DEFAULTS = {
     # So long a node goes on with a run's next trial at once. With Ray's own half a second most trials outlast their
-    # lease, and the node is idle until nodes have told one another that it is free, which they do every 100 ms.
+    # lease, and the node is idle until nodes have reported to each other that it is free, which they do every 100 ms.
     "RAY_worker_lease_timeout_milliseconds": "5000",
     # What ran on a node that was cut off begins again after half a minute; by default after seven.
     "RAY_grpc_client_keepalive_time_ms": "10000",

@@ -35,7 +35,7 @@ class OnCluster:
         self._hosts = HostRounds(self._connection, patience_s or PATIENCE_S)
 
     def pin(self, host_of: Mapping[int, str]) -> None:
-        """Tells on which host the rounds of a run began that goes on."""
+        """Gives the host on which the rounds of a resumed run began."""
         self._hosts.pin(host_of)
 
     def expect(self, trials: Iterable[Trial]) -> None:

@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _why(said: list[str]) -> str:
-    """Why Ray did not start. Of a node that ran, what its processes log as they end is no reason."""
+    """Why Ray did not start. What the processes of a node that ran log as they end is no reason."""
     if any(STARTED in line for line in said):
         return "its node on this host ended"
     return next((line for line in reversed(said) if "rror" in line), said[-1] if said else "it ended")

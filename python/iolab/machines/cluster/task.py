@@ -14,7 +14,7 @@ from iolab.domain.trial import Trial
 from iolab.machines.model.pool import Workers
 
 SOCKET_VARIABLE = "IOLAB_HOST_SOCKET"
-"""Where the host's agent listens, told to its Ray node."""
+"""Where the host's agent listens, as its Ray node has it."""
 
 _workers: Workers | None = None
 
@@ -59,7 +59,7 @@ class HostSlot:
         return line.decode()
 
     def stop(self) -> None:
-        """Stops the trial that runs; `run` then answers with a record that says so."""
+        """Stops the trial that runs; `run` then answers with a record that reports it."""
         self._send('{"stop":true}')
 
     def _send(self, line: str) -> None:

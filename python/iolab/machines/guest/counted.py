@@ -99,13 +99,13 @@ def observation(
     cache: bool = False,
     source: Source | None = None,
 ) -> InstructionsObservation:
-    """Each block's instructions are its symbol's; where several functions have one name in one module, together.
+    """Each block's instructions are its symbol's; if several functions have one name in one module, together.
 
     Args:
         operations: that the phase completed.
         memory: whether accesses were counted.
         cache: whether misses were.
-        source: where functions that were inlined count as themselves, and lines are told.
+        source: where functions that were inlined count as themselves, and lines are named.
 
     Raises:
         MachineError: the source cannot be read.
@@ -153,7 +153,7 @@ def observation(
 
 
 def _chains(window: Window, symbols: Symbols, total: int) -> Chains:
-    """The dearer chains; each of the others is its caller's."""
+    """The more expensive chains; each of the others is its caller's."""
     import numpy as np
 
     parents = window.chains["parent"].tolist()

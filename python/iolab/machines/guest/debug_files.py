@@ -52,7 +52,7 @@ class Source:
         return self._places(self.image, addresses)
 
     def places_in(self, module: str, addresses: Sequence[tuple[int, int, str]]) -> list[SourceLine]:
-        """The same of a module, which the kernel put where it had room. Its functions tell where each of its sections
+        """The same of a module, which the kernel put where it had room. Its functions show where each of its sections
         lies.
 
         Args:

@@ -1,4 +1,5 @@
-"""Runs a trial in a guest machine: packs it, boots it, makes the record of what its agent told and its counter saw."""
+"""Runs a trial in a guest machine: packs it, boots it, makes the record of what its agent reported and its counter
+saw."""
 
 from __future__ import annotations
 
@@ -189,7 +190,7 @@ class _Machine:
         return self.trial.probes.get(INSTRUCTIONS, {})
 
     def _counter(self) -> dict[str, str] | None:
-        """What it is told; None: nothing is counted."""
+        """Its arguments; None: nothing is counted."""
         if self.functions is None:
             return None
         chains = bool(self._asked.get("chains"))
@@ -242,7 +243,7 @@ def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bo
 
     Raises:
         Ended: it did not get to its end.
-        MachineError: it does not tell them.
+        MachineError: it does not report them.
     """
     identity = found.identity()
     text = symbols.known(identity)
@@ -266,7 +267,7 @@ def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bo
         return None
     of_kernel = symbols.of_kernel(told.symbols or b"")
     if not of_kernel:
-        raise MachineError("the kernel does not tell its symbols (KALLSYMS)", where=found.label)
+        raise MachineError("the kernel does not list its symbols (KALLSYMS)", where=found.label)
     symbols.keep(identity, of_kernel)
     return of_kernel
 

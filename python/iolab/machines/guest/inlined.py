@@ -1,4 +1,4 @@
-"""Functions that the compiler inlined, and the dearest lines, of what was counted."""
+"""Functions that the compiler inlined, and the most expensive lines, of what was counted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LINES_MAX = 200
-"""That are told, the dearest."""
+"""How many are named, the most expensive first."""
 
 
 def lines_of(
@@ -26,7 +26,7 @@ def lines_of(
     source: Source,
     sums: dict[tuple[str, str], list[int]],
 ) -> Lines:
-    """Moves what inlined functions executed, in `sums`, to their own names; the dearest lines of the kernel.
+    """Moves what inlined functions executed, in `sums`, to their own names; the most expensive lines of the kernel.
 
     Args:
         blocks, sizes: of a window (`counted.Window`).

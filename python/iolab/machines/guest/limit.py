@@ -9,7 +9,7 @@ from iolab.base.errors import MachineError
 
 
 class Ended(MachineError):
-    """The guest ended before its plan did, and why: its trial fails, and says so."""
+    """The guest ended before its plan did, and why: its trial fails, and reports it."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ _MODULES_OF = {
 _LETTERED = {"scsi_debug": "sd", "virtio-blk": "vd"}
 """What the names of drives begin with that have letters for numbers."""
 _FILESYSTEMS = {"ext2": ("ext2", "ext4"), "ext3": ("ext3", "ext4")}
-"""Modules of which each has the filesystem, where it has not the filesystem's name."""
+"""Modules of which each has the filesystem, if it has not the filesystem's name."""
 _SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadline"}
 _AWAIT_S = 60.0
 _MIB = 1 << 20

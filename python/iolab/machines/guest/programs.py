@@ -19,7 +19,7 @@ LIBRARIES_LIMIT_S = 10.0
 
 
 def agent() -> Path:
-    """The guest's first process. MachineError where this installation has none."""
+    """The guest's first process. MachineError if this installation has none."""
     return _built("agent")
 
 
@@ -29,7 +29,7 @@ def counter() -> Path:
 
 
 def qemu() -> str:
-    """QEMU's path. MachineError where it is not installed."""
+    """QEMU's path. MachineError if it is not installed."""
     found = command.find(QEMU)
     if found is None:
         raise MachineError(

@@ -1,4 +1,4 @@
-"""QEMU as a child: its command line, what the agent in it tells, and its end."""
+"""QEMU as a child: its command line, what the agent in it reports, and its end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Board:
     drives: Sequence[Drive] = ()
     accelerator: Accelerator = "tcg"
     counter: Mapping[str, str] | None = None
-    """What the counter is told (counter/counter.c); None: nothing is counted."""
+    """The counter's arguments (counter/counter.c); None: nothing is counted."""
     name: str = "guest machine"
     """As errors call it."""
 
@@ -121,7 +121,7 @@ def run(
     should_stop: Callable[[], bool],
     on_look: Callable[[Told], None],
 ) -> Told:
-    """Runs the machine to its end; what its agent told. Stopped, it has not `ended`.
+    """Runs the machine to its end; what its agent reported. Stopped, it has not `ended`.
 
     Args:
         directory: of the machine's own, for its console's text; its initramfs lies there.
@@ -211,7 +211,7 @@ def _why(what: str, console: Path) -> str:
     last = lines[-CONSOLE_LINES:]
     complaints = [line for line in lines if any(word in line for word in COMPLAINTS) and line not in last]
     last = [*complaints[:1], *last]
-    return f"{what}; its last lines: {' | '.join(last)}" if last else f"{what}, and said nothing"
+    return f"{what}; its last lines: {' | '.join(last)}" if last else f"{what}, without a message"
 
 
 def _escaped(text: str) -> str:

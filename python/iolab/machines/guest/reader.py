@@ -30,12 +30,12 @@ _KEY = re.compile(rb'\s*\{\s*"([a-z]+)"\s*:')
 
 
 class Unsaid(ValueError):
-    """No agent says that; the text says what, and where."""
+    """No agent says that; the text states what, and where."""
 
 
 @dataclass
 class Told:
-    """What the agent told, in its order."""
+    """What the agent reported, in its order."""
 
     up: str | None = None
     """The kernel's release, once it runs."""
@@ -158,7 +158,7 @@ class Reader:
 
     def _refuse(self, why: str, line: bytes) -> Never:
         shown = one_line(line[: 4 * QUOTED_MAX].decode(errors="backslashreplace"), QUOTED_MAX)
-        raise Unsaid(f"said what no agent of iolab's says, in line {self._line}: {why}: {shown}")
+        raise Unsaid(f"sent what iolab's agent never sends, in line {self._line}: {why}: {shown}")
 
 
 def _reason(error: ValueError) -> str:

@@ -175,7 +175,7 @@ _ANSWERS: dict[str, Any] = {
     "metadata": Made,
     "sort": Sorted,
 }
-"""By what a step does; the others tell nothing."""
+"""By what a step does; the others report nothing."""
 
 
 @cache
@@ -218,7 +218,7 @@ def check_sense(step: Mapping[str, Any], told: Answer) -> None:
         _check_phase(step["phase"]["name"], {thread["job"]["name"] for thread in step["phase"]["threads"]}, told.record)
     elif isinstance(told, Sorted):
         if len(told.record.records) != len(step["processes"]):
-            raise ValueError("a record for each process was to be told")
+            raise ValueError("a record for each process was due")
         for later in (told.record.first, told.record.after):
             if later is not None and (
                 later.keys() != told.record.before.keys()
@@ -231,7 +231,7 @@ def check_sense(step: Mapping[str, Any], told: Answer) -> None:
 
 def _check_phase(name: str, jobs: set[str], record: Any) -> None:
     if record["phase"] != name:
-        raise ValueError(f"the phase {name} was to be told")
+        raise ValueError(f"the phase {name} was due")
     if record["measured_from_ns"] > record["measured_to_ns"]:
         raise ValueError("the measured part ends before it begins")
     told = [job["name"] for group in record["groups"] for job in group["jobs"]]
@@ -252,7 +252,7 @@ def _ops(job: JsonObject) -> Iterator[Any]:
 def _check_op(op: native.OpRecord) -> None:
     latency = op["latency"]
     if (latency is None) != (op["count"] == 0):
-        raise ValueError("latency is told of what was done, and of nothing else")
+        raise ValueError("only what was done has a latency")
     if latency is None:
         return
     last = -1

@@ -71,7 +71,7 @@ def run(
 def _listened(
     arguments: Sequence[str], directory: Path, plan: Plan, label: str, *, to_stderr: bool
 ) -> tuple[Told, int]:
-    """What the agent told beside what its console showed, and QEMU's exit status. Ended if no agent says that."""
+    """What the agent reported, what its console showed, and QEMU's exit status. Ended if no agent reports it."""
     ours, its = os.pipe()
     chardev = f"file,id=agent,path=/dev/fd/{its}"
     reader = Reader(plan.steps)

@@ -45,7 +45,7 @@ class Plan:
         return self.archive.packed()
 
     def load_modules(self, modules: Modules, names: Sequence[str], parameters: dict[str, dict[str, str]]) -> None:
-        """Those modules and what they need. MachineError where this kernel has no such module."""
+        """Those modules and what they need. MachineError if this kernel has no such module."""
         for name, content in modules.needed(names):
             path = f"/modules/{name}.ko"
             if path not in self.archive:

@@ -39,7 +39,7 @@ class Symbols:
     modules: list[str]
 
     def watched(self, *, chains: bool) -> str:
-        """What the counter takes to tell contexts apart, and chains of calls."""
+        """What the counter needs to distinguish contexts, and chains of calls."""
         ends = [*self.starts[1:].tolist(), USER_MAX * 2 - 1]
         found = []
         for start, end, name in zip(self.starts.tolist(), ends, self.names, strict=True):

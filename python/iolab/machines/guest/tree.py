@@ -154,7 +154,7 @@ def _run(arguments: Sequence[str], name: str, *, cwd: Path) -> None:
         os.killpg(process.pid, 9)
         process.wait()
         what = f"{' '.join(arguments[:2])} ... did not end within {BUILD_LIMIT_S:g} s"
-        raise MachineError(what, where=name, remedy="give a smaller configuration, or a quicker machine") from None
+        raise MachineError(what, where=name, remedy="give a smaller configuration, or use a faster machine") from None
     except BaseException:
         os.killpg(process.pid, 9)
         process.wait()

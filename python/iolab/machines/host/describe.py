@@ -107,7 +107,7 @@ def _interrupts(disk: BlockDevice) -> Fact:
 
 
 def virtualization() -> dict[str, Fact]:
-    """Virtual machine and container, as systemd-detect-virt tells them."""
+    """Virtual machine and container, as systemd-detect-virt reports them."""
     return {
         "machine": _detect_virt("--vm"),
         "container": _detect_virt("--container"),
@@ -272,7 +272,7 @@ def _detect_virt(kind: str) -> Fact:
     if tool is None:
         return absent("systemd-detect-virt is not installed")
     done = _asked(tool, kind)
-    return done.stdout.strip() or absent(f"systemd-detect-virt {kind} says nothing")
+    return done.stdout.strip() or absent(f"systemd-detect-virt {kind} prints nothing")
 
 
 def _tool_version(tool: str, option: str = "-V") -> Fact:
@@ -281,7 +281,7 @@ def _tool_version(tool: str, option: str = "-V") -> Fact:
         return absent(f"{tool} is not installed")
     done = _asked(path, option)
     lines = (done.stdout + done.stderr).strip().splitlines()
-    return lines[0] if lines else absent(f"{tool} {option} says nothing")
+    return lines[0] if lines else absent(f"{tool} {option} prints nothing")
 
 
 def _asked(tool: str, option: str) -> subprocess.CompletedProcess[str]:

@@ -218,7 +218,7 @@ def _clocks() -> Iterator[Finding]:
 
 
 def _probes() -> Iterator[Finding]:
-    """A probe without the first thing that it needs is missing; without another it tells less."""
+    """A probe without the first thing that it needs is missing; without another it reports less."""
     for probe in PROBES.values():
         supplies = [probe_needs.of(need) for need in probe.needs]
         if lacking := probe_needs.lacking(probe):

@@ -23,7 +23,7 @@ from iolab.machines.system.facts import Absent
 T = TypeVar("T")
 
 WALKED_MAX = 1_000_000
-"""Of more files nobody waits for the list."""
+"""The list of more files would take too long."""
 
 
 class Extents:

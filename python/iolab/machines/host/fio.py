@@ -164,7 +164,7 @@ def _without_report(exit_status: int, said: str, where: str) -> MachineError:
         words = f": {said}" if said else ""
         return MachineError(f"fio was killed by {signal.Signals(-exit_status).name}{words}", where=where)
     return MachineError(
-        f"fio refused the jobs: {said or 'it said nothing'}",
+        f"fio refused the jobs: {said or 'it printed nothing'}",
         where=where,
         remedy="see what it takes: fio --cmdhelp=OPTION",
     )

@@ -134,7 +134,7 @@ def _latency(latency: Latency | None) -> native.LatencyRecord | None:
 
 
 def _errors(phase: FioPhase, job: Job) -> list[native.ErrorRecord]:
-    """fio tells the first error and how many there were where it went on, and not where."""
+    """fio reports the first error, how many there were if it went on, and not where."""
     code = abs(round(number(job.raw, "error")))
     count = round(number(job.raw, "total_err")) or int(code > 0)
     if not count:

@@ -232,7 +232,7 @@ def sync_filesystem(fd: int) -> None:
 
 
 def _sync(place: TargetPlace) -> None:
-    """What was laid out is on its disk before anything is measured. MachineError where the disk did not take it."""
+    """What was laid out is on its disk before anything is measured. MachineError if the disk did not take it."""
     try:
         if place.directory is not None:
             with place.directory.opened() as directory:

@@ -51,7 +51,7 @@ def run(phase: LoadPhase, around: Surroundings) -> PhaseRecord:
 
 
 class Watcher(Protocol):
-    """Who is told of progress, and says when to stop."""
+    """Who gets the progress, and decides when to stop."""
 
     @property
     def on_progress(self) -> OnProgress:
@@ -81,7 +81,7 @@ def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> 
 
 
 def records_of(done: PhaseRecord) -> list[PhaseRecord]:
-    """The record of each phase that ran, where several began together; what probes saw of all stands in the first."""
+    """The record of each phase that ran, if several began together; what probes saw of all stands in the first."""
     together: dict[str, Any] = dict(done)
     if "phases" not in together:
         return [done]

@@ -1,7 +1,7 @@
 """The main of a process that does one part of a phase, in a control group of its own.
 
 The first line of standard input is the task. When it says that it is ready, whoever started it moves it into its group;
-the second line says when to start on the monotonic clock, which all processes share. Standard output gets JSON lines:
+the second line states when to start on the monotonic clock, which all processes share. Standard output gets JSON lines:
 {"ready": ...}, {"progress": ...} and, last, {"record": ...} or {"error": ...}. When standard input closes, it stops.
 """
 

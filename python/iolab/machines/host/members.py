@@ -24,7 +24,7 @@ from iolab.machines.system.command import die_with_parent
 
 POLL_S = 0.02
 START_DELAY_NS = 20_000_000
-"""From telling the members when to start to that moment: more than it takes to tell them."""
+"""From the message to the members to the moment of their start: more than the message takes."""
 STOP_PATIENCE_S = 10.0
 
 R = TypeVar("R")
@@ -58,7 +58,7 @@ class Task(Generic[R]):
 
 
 class MemberDied(MachineError):
-    """A member process ended without an answer; the text says how."""
+    """A member process ended without an answer; the text states how."""
 
     def __init__(self, name: str, exit_status: int) -> None:
         self.name = name

@@ -75,7 +75,7 @@ def notes(phase: PhaseRecord) -> list[str]:
 def _doubts(observation: AnyObservation) -> list[str]:
     """What a probe's figures do not cover: lost events, and what it notes itself."""
     lost = observation.get("trace_events_lost") or observation.get("samples_lost") or 0
-    of_lost = [f"{lost} events found its buffers full: what it says is incomplete"] if lost else []
+    of_lost = [f"{lost} events found its buffers full: its numbers are incomplete"] if lost else []
     return [*of_lost, *observation.get("notes", [])]
 
 

@@ -93,7 +93,7 @@ def _pressure() -> Supply:
 
 def _fiemap() -> Supply:
     if os.geteuid() == 0:
-        return Supply("FIEMAP, or FIBMAP where a filesystem has no other")
+        return Supply("FIEMAP, or FIBMAP if a filesystem has no other")
     return Supply("FIEMAP; filesystems that have only FIBMAP need root")
 
 

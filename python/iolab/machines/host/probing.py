@@ -54,7 +54,7 @@ class Probed:
     absent: dict[str, str] = field(default_factory=dict)
 
     def in_record(self) -> RecordedProbes:
-        """What a phase's record says of its probes; nothing where none was on."""
+        """What a phase's record says of its probes; nothing if none was on."""
         if not self.observations and not self.absent:
             return {}
         return {"probes": cast(Observations, self.observations), "probes_absent": self.absent}
@@ -112,7 +112,7 @@ def _start_engine(
         return None
     instance = f"iolab-{secrets.token_hex(8)}"
     for name, suffix in TRACE_INSTANCES.items():
-        if name in wanted and tracefs.root() is not None:  # else the probe is absent, and says so
+        if name in wanted and tracefs.root() is not None:  # else the probe is absent, and reports it
             undo.before(RemoveTraceInstance(instance + suffix))
     return _native.Probes.start(json.dumps({"trace_instance": instance, **wanted}))
 
@@ -122,7 +122,7 @@ def _as_given(options: ProbeOptions, site: Site) -> ProbeOptions:
 
 
 def _with_devices(options: ProbeOptions, site: Site) -> ProbeOptions:
-    """Of a partition, the disk too: a bio names the partition, the request that it becomes the disk."""
+    """For a partition, the disk too: a bio names the partition, the request that it becomes the disk."""
     devices = [place.device for place in site.places if place.device is not None]
     numbers = {device.number for own in devices for device in (own, own.disk)}
     if not numbers:

@@ -46,7 +46,7 @@ class TargetPlace:
     label: str
     """As a user knows it, for error lines."""
     device: BlockDevice | None
-    """Whose queue the I/O goes through; None where there is none (tmpfs, network)."""
+    """Whose queue the I/O goes through; None if there is none (tmpfs, network)."""
     directory: Directory | None = None
     regions: Path | None = None
     capacity_bytes: int | None = None
@@ -174,7 +174,7 @@ def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal, stack:
     label = str(path)
     if path.is_dir() or path.is_block_device():
         kind = "directory" if path.is_dir() else "device"
-        raise InputError(f"expected a file, this is a {kind}", where=label, remedy=f'say kind = "{kind}" in [target]')
+        raise InputError(f"expected a file, this is a {kind}", where=label, remedy=f'set kind = "{kind}" in [target]')
     if not writes(phases) and path.exists():
         size = path.stat().st_size
         return _existing(label, [TargetPlace(label, device_under(path), regions=path, capacity_bytes=size)], phases)
@@ -205,7 +205,7 @@ def _devices_to_format(target: DeviceTarget, undo: UndoJournal) -> Site:
 
 
 def _bare(target: DeviceTarget) -> list[TargetPlace]:
-    """Of each device its own node: where a link leads may change."""
+    """Each device's own node: a link may lead elsewhere later."""
     places = []
     for path, known in target.with_identities:
         node = Path(path).resolve()

@@ -1,4 +1,4 @@
-"""What surrounds a phase that is run here: where its files are, whom to tell of progress, how to undo changes."""
+"""What surrounds a phase that is run here: where its files are, who gets the progress, how to undo changes."""
 
 from __future__ import annotations
 

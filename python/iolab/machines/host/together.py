@@ -20,7 +20,7 @@ RunPhase = Callable[["Phase", "Surroundings"], "PhaseRecord"]
 
 
 def run(phases: Sequence[Phase], around: Surroundings, run_phase: RunPhase) -> list[PhaseRecord]:
-    """The records in the order of the phases. Where the end of one stops the others, these were not stopped from
+    """The records in the order of the phases. If the end of one stops the others, these were not stopped from
     outside. Raises what a runner raises, once all have ended."""
     notes = page_cache.drop(_files_of(phases)) if any(phase.drops_caches for phase in phases) else []
     phases = [phase.dropping_caches(False) for phase in phases]
@@ -29,7 +29,7 @@ def run(phases: Sequence[Phase], around: Surroundings, run_phase: RunPhase) -> l
     records: list[PhaseRecord | None] = [None] * len(phases)
     failures: list[BaseException] = []
     stoppers = [phase for phase in phases if phase.beside is not None and phase.beside.stops_others]
-    # Lines of two that tell of their progress would alternate.
+    # Lines of two that report their progress would alternate.
     shown = (stoppers or phases)[0]
     shows = replace(around, should_stop=lambda: others_stop.is_set() or around.should_stop())
     silent = replace(shows, on_progress=lambda progress: None)

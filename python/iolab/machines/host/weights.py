@@ -1,4 +1,4 @@
-"""Who shares a device by weights here, and the control groups that tell it so.
+"""Who shares a device by weights here, and the control groups that set them.
 
 - bfq: the scheduler shares its queue (block/bfq-cgroup.c): blkio.bfq.weight in version 1, io.bfq.weight in version 2.
 - cfq: the same of kernels before 5.0: blkio.weight.
@@ -50,7 +50,7 @@ def enforce(
         cost_model: parameters of io.cost's model, if that is who shares; None: the kernel's.
 
     Raises:
-        MachineError: this cannot be enforced here; says what is missing and how to get it.
+        MachineError: this cannot be enforced here; states what is missing and how to get it.
     """
     hierarchy = cgroup.find("blkio", "io")
     if hierarchy is None:
@@ -149,5 +149,5 @@ def _scheduler(disk: BlockDevice) -> str:
 
 
 def _get_bfq(disk: BlockDevice) -> str:
-    setting = 'say scheduler = "bfq" in the setting'
+    setting = 'set scheduler = "bfq" in the setting'
     return setting if "bfq" in scheduler.available(disk) else f"load bfq (sudo modprobe bfq) and {setting}"

@@ -50,7 +50,7 @@ def phase_for_model(phase: ModelPhase) -> Mapping[str, object]:
 
 
 def named_files(phases: Sequence[ModelPhase], machine: native.MachineFile) -> list[tuple[str, str]]:
-    """The files of the phases that lie on a filesystem, each under its name, as the probe `extents` tells them."""
+    """The files of the phases that lie on a filesystem, each under its name, as the probe `extents` reports them."""
     mounted = [number for number, drive in enumerate(machine["drives"]) if drive.get("filesystem") is not None]
     files = [file for phase in phases if isinstance(phase, LoadPhase) for file in phase.load["files"]]
     names = {file["path"] for file in files if place_of(file) in mounted}

@@ -1,4 +1,4 @@
-"""Whether a device is blank, as far as a look at places all over it tells: most data has no signature."""
+"""Whether a device is blank, as far as places all over it show: most data has no signature."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Found:
 
     offset_bytes: int
     what: str | None
-    """What it looks like, where that can be told."""
+    """What it looks like, if that is known."""
 
     def __str__(self) -> str:
         place = f"byte {self.offset_bytes} is not zero"
@@ -54,7 +54,7 @@ def first_data(fd: int, size_bytes: int, where: str) -> Found | None:
                 raise MachineError(
                     f"it reads too slowly to see whether it holds data ({TIME_LIMIT_S:.0f} s were not enough)",
                     where=where,
-                    remedy="to write to it whatever it holds, say destroy = true in [target]",
+                    remedy="to write to it whatever it holds, set destroy = true in [target]",
                 )
             read = _read(fd, begin, length, where)
             if read.count(0) != len(read):
@@ -84,7 +84,7 @@ def _read(fd: int, begin: int, length: int, where: str) -> bytes:
         raise InputError(
             f"not written to: cannot read byte {begin} ({error.strerror}), so it may hold data",
             where=where,
-            remedy="to write to it whatever it holds, say destroy = true in [target]",
+            remedy="to write to it whatever it holds, set destroy = true in [target]",
         ) from error
 
 

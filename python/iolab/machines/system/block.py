@@ -109,7 +109,7 @@ def device_bytes(path: Path) -> int:
 
 
 def device_numbered(major: int, minor: int) -> BlockDevice | None:
-    """The block device of these numbers; None where there is none."""
+    """The block device of these numbers; None if there is none."""
     directory = SYS / "dev" / "block" / f"{major}:{minor}"
     return BlockDevice((major, minor), directory.resolve()) if directory.exists() else None
 
@@ -123,7 +123,7 @@ def device_under(path: Path) -> BlockDevice | None:
     mount = mount_of(path)
     if mount is None or not mount.source.startswith("/dev/"):
         return None
-    # btrfs reports a number of its own: the mount's source tells the device.
+    # btrfs reports a number of its own: the mount's source names the device.
     try:
         return device_at(Path(mount.source))
     except IolabError:

@@ -59,7 +59,7 @@ def call(function: Callable[[], T], *, doing: str, where: str | None = None, on_
     Args:
         doing: what it does, for the error: "unmount /mnt".
         where: the device or path that an error line names.
-        on_wait: is told once, when it takes long.
+        on_wait: is called once, when it takes long.
 
     Raises:
         NoAnswer: there was no sign of life for as long as patience lasts. The child was killed; one that no signal

@@ -56,7 +56,7 @@ class Cgroup:
         _write(self.path / file, value)
 
     def get(self, file: str) -> str | None:
-        """One of the group's files, None where this kernel has no such file."""
+        """One of the group's files, None if this kernel has no such file."""
         try:
             return (self.path / file).read_text().strip()
         except FileNotFoundError:
@@ -73,7 +73,7 @@ class Cgroup:
 
 
 def find(v1: str, v2: str) -> Hierarchy | None:
-    """The hierarchy of a controller, by its name in each version; None where no mounted hierarchy has it."""
+    """The hierarchy of a controller, by its name in each version; None if no mounted hierarchy has it."""
     for mount in mounts():
         root = Path(mount.mount_point)
         if mount.filesystem == "cgroup" and v1 in mount.options.split(","):
@@ -98,7 +98,7 @@ def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
     if hierarchy.version == 2:
         _enable(hierarchy, hierarchy.controller, undo)
         if hierarchy.controller == "io":
-            # Buffered writes are counted to a group only where one group has both.
+            # Buffered writes are counted to a group only if one group has both.
             _enable(hierarchy, "memory", undo)
     path = hierarchy.parent / f"{PREFIX}{name}-{secrets.token_hex(4)}"
     undo.before(RemoveCgroup(str(path)))

@@ -39,7 +39,7 @@ def of(device: BlockDevice, path: Path, signatures: Sequence[tuple[str, str | No
 
 
 def check_same(device: BlockDevice, path: Path, known: DeviceIdentity) -> None:
-    """Raises InputError where the device is not, or may not be, the one that was written to before."""
+    """Raises InputError if the device is not, or may not be, the one that was written to before."""
     if differences := list(_differences(known, of(device, path))):
         raise InputError(
             f"not written to: it is not the device that this run began with: {'; '.join(differences)}",
@@ -49,13 +49,13 @@ def check_same(device: BlockDevice, path: Path, known: DeviceIdentity) -> None:
 
 
 def check_node(node: Path, known: DeviceIdentity | None) -> None:
-    """The same of a node that nobody holds open; nothing to check where nothing is known."""
+    """The same of a node that nobody holds open; nothing to check if nothing is known."""
     if known is not None:
         check_same(device_at(node), Path(known.path), known)
 
 
 def check_signatures(found: Sequence[tuple[str, str | None]], path: Path, known: DeviceIdentity) -> None:
-    """Raises InputError where there is one that was not on the device when it was taken: somebody's, made since."""
+    """Raises InputError if there is one that was not on the device when it was taken: somebody's, made since."""
     if new := [one for one in found if one not in known.signatures]:
         named = ", ".join(f"{kind} signature" + (f" {uuid}" if uuid else "") for kind, uuid in new)
         raise InputError(
@@ -73,9 +73,9 @@ def _differences(known: DeviceIdentity, now: DeviceIdentity) -> Iterator[str]:
     if now.serial != known.serial:
         yield f"its serial number is {now.serial}, and was {known.serial}"
     if now.boot_id != known.boot_id:
-        # Numbers are given anew at each boot; without a serial number nothing tells two devices of a size apart.
+        # Numbers are given anew at each boot; without a serial number nothing distinguishes two devices of a size.
         if known.serial is None:
-            yield "the machine was started anew, and it has no serial number to be known by"
+            yield "the machine was rebooted, and the device has no serial number to be recognised by"
     elif now.number != known.number:
         yield f"the name leads to {now.name}, and led to {known.name}"
     elif now.sequence != known.sequence:

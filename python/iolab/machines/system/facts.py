@@ -1,4 +1,4 @@
-"""Facts about a machine: read where they can be, absent with a reason where they can't."""
+"""Facts about a machine: read where they can be, absent with a reason if they can't."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Absent(Exception):
-    """One line: what is lacking, and the command that grants it where there is one."""
+    """One line: what is lacking, and the command that grants it if there is one."""
 
 
 Fact = Any
@@ -20,7 +20,7 @@ def absent(reason: str) -> dict[str, str]:
 
 
 def is_absent(fact: Fact) -> bool:
-    """Whether a fact only says why there is none."""
+    """Whether a fact only states why there is none."""
     return isinstance(fact, dict) and set(fact) == {"absent"}
 
 
@@ -35,7 +35,7 @@ def text(path: Path) -> Fact:
 
 
 def files(directory: Path) -> Fact:
-    """Name -> text of each plain file in a directory; files that cannot be read say why."""
+    """Name -> text of each plain file in a directory; files that cannot be read state why."""
     try:
         names = sorted(entry.name for entry in directory.iterdir() if entry.is_file())
     except OSError as error:

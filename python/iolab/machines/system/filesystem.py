@@ -22,7 +22,7 @@ class Filesystem:
     """The Debian package that has its mkfs."""
     mkfs: tuple[str, ...]
     uuid: str = "-U {}"
-    """How mkfs is told the UUID."""
+    """mkfs's option for the UUID."""
 
     @property
     def tool(self) -> str:
@@ -116,7 +116,7 @@ def mount(name: str, device: Path, mount_point: Path, options: str, *, sides: Si
         if sides.realtime is not None and os.strerror(errno.ENOSYS) in error.what:
             what, remedy = "this kernel has no realtime sections", "run a kernel with CONFIG_XFS_RT=y"
             raise MachineError(what, where="target.realtime_size", remedy=remedy) from error
-        raise InputError(error.what, where=error.where, remedy="see mount_options (dmesg says more)") from error
+        raise InputError(error.what, where=error.where, remedy="see mount_options (dmesg has more)") from error
 
 
 def _mkfs(name: str, filesystem: Filesystem, arguments: Sequence[str]) -> None:
@@ -134,7 +134,7 @@ def _mkfs_names(name: str, sides: Sides) -> list[str]:
 
 
 def _mount_names(name: str, sides: Sides) -> list[str]:
-    """Of ext, the superblock names the journal's device."""
+    """The superblock of ext names the journal's device."""
     if name != "xfs":
         return []
     log = [] if sides.log is None else [f"logdev={sides.log}"]

@@ -99,7 +99,7 @@ class Repository:
         return [Commit(sha, tree, len(parents.split()), subject) for sha, tree, parents, subject in rows]
 
     def merged(self, merge: str) -> tuple[str, str]:
-        """Of what a merge brought, where its branch began and where it ended."""
+        """Where the branch that a merge brought began and ended."""
         first, second = self.sha(f"{merge}^1"), self.sha(f"{merge}^2")
         return self._git("merge-base", first, second).split()[0], second
 

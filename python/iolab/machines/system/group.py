@@ -17,7 +17,7 @@ TAIL_BYTES = 4096
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended. `status`: its exit status, negative for a signal; None where its time was over. `cpu_s`: of
+    """How a command ended. `status`: its exit status, negative for a signal; None if its time was over. `cpu_s`: of
     it and of the children that it waited for."""
 
     status: int | None

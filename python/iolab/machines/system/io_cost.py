@@ -43,7 +43,7 @@ def enable(root: Path, disk: BlockDevice, model: str | None, undo: UndoJournal) 
     parameters = in_force.partition("model=linear")[2].strip()
     return [
         f"io.cost takes {disk.name} for a device with {parameters}, the kernel's guess: one that can do more is held "
-        "down (cost_model says what it can do)"
+        "down (cost_model states what it can do)"
     ]
 
 

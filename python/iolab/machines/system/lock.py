@@ -53,7 +53,7 @@ def of_target(target: Target) -> Lock:
     """Locks the target for one run. A scratch target needs no lock: nobody else has its device.
 
     Raises:
-        MachineError: another run holds it, says which process; or no permission to go there.
+        MachineError: another run holds it, states which process; or no permission to go there.
         InputError: there is no such device, or no directory for the target to be in.
     """
     if target.kind == "scratch":
@@ -141,7 +141,7 @@ def _of_device(path: Path) -> Lock:
     try:
         node = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return Lock(fds)  # the safety check tells better what is wrong with it
+        return Lock(fds)  # the safety check reports better what is wrong with it
     fds.append(node)
     if not _lock(node, patience_s=NODE_PATIENCE_S, worth_waiting=lambda: True):
         Lock(fds).release()

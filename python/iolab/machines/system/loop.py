@@ -141,7 +141,7 @@ def _wait_until_detached(loop: Loop) -> None:
 
 @dataclass(frozen=True)
 class Backing:
-    """Of a loop device; neither when it is detached, or nothing tells."""
+    """Of a loop device; neither if it is detached or unknown."""
 
     device: tuple[int, int] | None = None
     """Major and minor of a block device."""

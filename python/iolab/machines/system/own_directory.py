@@ -52,7 +52,7 @@ def _own_directory(parent: Path, undo: UndoJournal) -> tuple[Directory, RemoveTr
             where=str(parent),
             remedy="choose a directory that you may write to, or run as a user who may",
         )
-    # The name is for everybody to read; the token tells iolab's from one that somebody makes under that name.
+    # The name is for everybody to read; the token distinguishes iolab's from one that somebody makes under that name.
     path, token = parent.resolve() / f"iolab-{secrets.token_hex(8)}", secrets.token_hex(16)
     removal = RemoveTree(str(path), token, *_filesystem_of(path.parent))
     undo.before(removal)

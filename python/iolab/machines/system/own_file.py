@@ -55,7 +55,7 @@ def take(path: Path, undo: UndoJournal, stack: ExitStack) -> OwnFile:
     """Checks the file, or makes it; what it holds on to is released with the stack.
 
     Raises:
-        InputError: it must not be written; says why.
+        InputError: it must not be written; states why.
         MachineError: no permission, or nothing that a file could be known again by.
     """
     if status_of(path) is not None:

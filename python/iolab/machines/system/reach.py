@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def status_of(path: Path) -> os.stat_result | None:
-    """What is there; None where nothing is.
+    """What is there; None if nothing is.
 
     Raises:
         MachineError: no permission to enter a directory on the way.

@@ -1,4 +1,4 @@
-"""What may be written: nothing that anybody uses, nothing that holds data, unless the one explicit flag says so.
+"""What may be written: nothing that anybody uses, nothing that holds data, unless the one explicit flag allows it.
 
 `destroy` lifts the rule about data (signatures, partition tables, whatever is not zero). Nothing lifts the rule about
 use: a device that is mounted, held, swapped to, or backs a loop device is refused always.
@@ -90,7 +90,7 @@ def check_file_writable(path: Path, status: os.stat_result) -> None:
         status: of the file that will be written to, whatever the path leads to later.
 
     Raises:
-        InputError: says why not.
+        InputError: states why not.
     """
     users = [f"it backs {device.node}" for device in loop.backed_by_file(status)]
     if str(path.resolve()) in _swaps():
@@ -173,7 +173,7 @@ def _refuse_data(device: BlockDevice, node: Path, fd: int, path: Path) -> None:
         raise InputError(
             f"not written to: it carries data ({', '.join(found)})",
             where=str(path),
-            remedy="to lose what is on it, say destroy = true in [target]",
+            remedy="to lose what is on it, set destroy = true in [target]",
         )
 
 

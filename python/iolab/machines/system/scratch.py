@@ -27,7 +27,7 @@ LOOP_SCHEDULER = "none"
 
 @dataclass(frozen=True)
 class Scratch:
-    """A scratch device with its filesystem, mounted where it has one."""
+    """A scratch device with its filesystem, mounted if it has one."""
 
     node: Path
     device: BlockDevice

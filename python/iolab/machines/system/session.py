@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def boot_id() -> str:
-    """The kernel's name for this boot; empty where it shows none."""
+    """The kernel's name for this boot; empty if it shows none."""
     return _read("/proc/sys/kernel/random/boot_id")
 
 

@@ -44,7 +44,7 @@ class Ended:
         status = self.exit_status
         how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
         lines = [line.strip() for line in self.output.splitlines() if line.strip()]
-        said = " / ".join(lines[-LINES_SHOWN_MAX:]) or "it said nothing"
+        said = " / ".join(lines[-LINES_SHOWN_MAX:]) or "it printed nothing"
         rest = "" if len(lines) <= LINES_SHOWN_MAX else " (all of it: iolab show RUN --as output)"
         return f"{command} {how}: {said}{rest}"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 300.0
 """How long a trial may get nowhere."""
 QUIET_S = 3.0
-"""From when on it is worth telling that it does."""
+"""From when on it is worth a line."""
 LOOK_EVERY_S = 1.0
 OF_IO = ("load", "weighted_load", "metadata")
 """Kinds of phase whose jobs do I/O one after the other, so that none for long is no sign of health."""

@@ -32,7 +32,7 @@ def state_subdirectory(name: str) -> Path:
 
 
 def existing_state_subdirectory(name: str) -> Path | None:
-    """The same, None where there is none.
+    """The same, None if there is none.
 
     Raises:
         MachineError: somebody else could write it or replace it.

@@ -55,7 +55,7 @@ def on(path: Path) -> None:
 
     Raises:
         InputError: it lies on what must not be swapped to (`backing.check_swap`).
-        MachineError: the kernel refuses; says why as far as it is known.
+        MachineError: the kernel refuses; states why as far as it is known.
     """
     backing.check_swap(path)
     if _libc.swapon(os.fsencode(path), SWAP_FLAG_PREFER | PRIORITY_MAX) == 0:

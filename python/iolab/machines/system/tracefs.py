@@ -19,7 +19,7 @@ REMOVE_PATIENCE_S = 10.0
 
 
 def root() -> Path | None:
-    """The first of `ROOTS` at which tracefs is mounted and readable; None where there is none."""
+    """The first of `ROOTS` at which tracefs is mounted and readable; None if there is none."""
     return next((root for root in ROOTS if (root / "instances").is_dir()), None)
 
 

@@ -1,6 +1,6 @@
 """Whether others could have put there what is found at a path: checked as ssh and sudo check their files.
 
-iolab does what its own files tell it to undo, as root. So each directory on the way to them, links included, belongs to
+iolab undoes what its own files list, as root. So each directory on the way to them, links included, belongs to
 root or to whoever runs iolab, and nobody else can write it. Only of a directory like /tmp (sticky), where nobody can
 replace what is another's, that is not asked, unless the files lie in it themselves.
 """
@@ -40,7 +40,7 @@ def make_private_directory(path: Path, *, remedy: str | None = None) -> Path:
 
 
 def check_directory(path: Path, *, remedy: str | None = None) -> Path | None:
-    """The path without links; None where there is no such directory.
+    """The path without links; None if there is no such directory.
 
     Raises:
         MachineError: somebody else could write it or replace it.

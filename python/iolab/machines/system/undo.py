@@ -364,7 +364,7 @@ def _take_back(change: Action, on_wait: OnWait | None) -> Outcome | None:
 
 
 def _pending(lines: Lines, path: Path) -> tuple[list[tuple[int, Action]], list[str]]:
-    """What is still to be undone, and a line for each of the file's lines that cannot be told."""
+    """What is still to be undone, and a line for each of the file's lines that cannot be read."""
     unreadable = [_kept(path, line, reason) for line, reason in lines.damaged]
     boot_id = state.boot_id()
     boot_of_all = next((entry["boot_id"] for entry in lines.entries if "boot_id" in entry), None)

@@ -1,7 +1,7 @@
 """The file of an undo journal: lines with checksums, in room that is reserved before anything is changed.
 
-Its owner holds a lock on it (flock), so that a dead owner's file is told from a living one's. It becomes a journal by
-its name only once it is locked: nobody takes a file that is just being made for a dead owner's.
+Its owner holds a lock on it (flock), which distinguishes a dead owner's file from a living one's. It becomes a journal
+by its name only once it is locked: nobody takes a file that is just being made for a dead owner's.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class UndoFile:
 
     @staticmethod
     def owner(path: Path) -> int | None:
-        """The process that the file was made by, if it is there. Where it is not, and the file is locked, another
+        """The process that the file was made by, if it is there. If it is not, and the file is locked, another
         process is putting everything back."""
         owner = path.name.partition("-")[0]
         return int(owner) if owner.isdecimal() and Path("/proc", owner).exists() else None
@@ -142,7 +142,7 @@ class UndoFile:
 
 
 def parsed(content: bytes) -> Lines:
-    """A journal's content in lines, checked; damaged ones are told apart (`iolab.base.checked_lines`)."""
+    """A journal's content in lines, checked; damaged ones apart (`iolab.base.checked_lines`)."""
     return checked_lines.read(content, is_earlier=lambda header: "boot_id" in header)
 
 

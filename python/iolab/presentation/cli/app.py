@@ -54,7 +54,8 @@ def iolab(
 ) -> None:
     """A laboratory for storage I/O on Linux: change one thing, measure, and learn whether the difference is real.
 
-    Start with `iolab demo`: a comparison on this machine in about a minute.
+    Start with `iolab demo`: a comparison on this machine in about a minute. `man iolab` has the help of all commands,
+    if iolab was installed from a wheel.
 
     Exit status: 0 done; 1 done, but a --fail-on condition holds or every trial failed; 2 the input is wrong; 3 this
     machine can't do it; 130 interrupted, everything restored.
@@ -68,8 +69,8 @@ COMMANDS = (
     (sweep, "sweep", "Run experiments on many simulated machines, and show the grid of verdicts."),
     (host, "host", "Offer this machine to a cluster, for trials of other machines' runs."),
     (show, "show", "Print a run, or a file of another tool, as a table."),
-    (compare, "compare", "Judge whether settings differ: of a run, two runs, or other tools' files."),
-    (explain, "explain", "Show what moved together with a difference, and what did not."),
+    (compare, "compare", "Judge whether settings differ, in a run, two runs, or other tools' files."),
+    (explain, "explain", "Show what changed together with a difference, and what did not."),
     (bisect, "bisect", "Find which of many versions changed a metric."),
     (attribute, "attribute", "Find which of many keys make two settings differ."),
     (tune, "tune", "Find the best setting, and whether it beats the default."),
@@ -84,14 +85,14 @@ COMMANDS = (
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (record, "record", "Record the block events of a device."),
     (trace, "trace", "Show what a trace of block I/O holds, or write it in another form."),
-    (replay, "replay", "Offer a trace's I/Os once more, and compare settings by it."),
+    (replay, "replay", "Issue a trace's I/Os again, and compare settings by them."),
     (characterise, "characterise", "Write a workload with the characteristics of a trace."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
-    (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),
+    (reproduce, "reproduce", "Print published figures beside a simulated machine's, with the error of each."),
     (list_names, "list", "List machines, workloads, controls, probes and metrics, with help."),
     (restore, "restore", "Undo what a killed iolab left changed."),
 )
-"""Each with its name and what the list of commands says of it."""
+"""Each with its name and its line in the list of commands."""
 NAMES = frozenset(name for _, name, _ in COMMANDS)
 
 

@@ -20,8 +20,8 @@ def attribute(
         Path,
         typer.Argument(
             metavar="EXPERIMENT.toml|RUN",
-            help="An experiment with two settings that differ in several keys; or such a run's directory, to show "
-            "what it says.",
+            help="An experiment with two settings that differ in several keys; or the directory of such a run, to show "
+            "its answer.",
             show_default=False,
             autocompletion=complete.experiments,
         ),
@@ -37,10 +37,12 @@ def attribute(
     ] = None,
     workload: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The workload, of several.  [default: the first]", show_default=False),
+        typer.Option(
+            metavar="NAME", help="The workload, if there are several.  [default: the first]", show_default=False
+        ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Stop when a set of keys has this probability.")] = 0.95,
-    most: Annotated[int, typer.Option(help="Stop after so many rounds, each with every mixture once.")] = 8,
+    most: Annotated[int, typer.Option(help="Stop after this many rounds, each with every mixture once.")] = 8,
     out: Out = None,
     machine: InsteadOfMachine = None,
     seed: Seed = None,
@@ -49,9 +51,9 @@ def attribute(
 ) -> None:
     """Find which of the keys in which two settings differ make the difference, and how much each.
 
-    Every trial is of a mixture that has half of the keys as in the one setting and half as in the other, so that each
-    trial tells of every key. Rounds are added until a set of keys has the wanted probability. The answer may be that
-    no key makes a difference, or that two do so together.
+    Every trial runs a mixture: half of the keys as in one setting and half as in the other. So each
+    trial is evidence on every key. Rounds are added until a set of keys has the wanted probability. The answer may be
+    that no key makes a difference, or that two do so together.
     """
     if not 0.5 <= confidence < 1:
         raise InputError(f"{confidence:g} given; expected 0.5 or more, below 1", where="--confidence")

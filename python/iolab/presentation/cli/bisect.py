@@ -50,8 +50,8 @@ def bisect(
 ) -> None:
     """Find the version that changed a metric: which one, how sure, how much, in few trials.
 
-    Each next trial is of the version that tells most by what is known. The answer is a version, several, a creep over
-    many, or none, with its probability. What is named is then measured again, paired with the version before it.
+    The next trial measures the version that is expected to show most. The answer is a version, several, a creep over
+    many, or none, with its probability. Each named version is then measured again, paired with the version before it.
     """
     if [experiment is None, resume is None, versions is None].count(False) != 1:
         what = "name one of an experiment, a list (--versions FILE), or a search to go on with (--resume DIR)"

@@ -76,8 +76,8 @@ def show_run(path: Path, found: list[Finding], fail_on: str | None, *, as_json: 
 
 
 def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
-    """Of each version that was confirmed against the one before it: of guest machines, the functions that it made
-    dearer or cheaper; and what `iolab explain` says of the fresh rounds."""
+    """For each version that was confirmed against the one before it, on guest machines: the functions that it made
+    more expensive or cheaper; and what `iolab explain` says of the fresh rounds."""
     from iolab.domain.explain import causes
     from iolab.domain.explain.inputs import of_run
     from iolab.files.store import read

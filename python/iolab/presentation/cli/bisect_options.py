@@ -26,7 +26,8 @@ What = Annotated[
     typer.Argument(
         metavar="[EXPERIMENT.toml|RUN|GOOD..BAD]",
         help="An experiment whose settings are the versions, oldest first: kernels of a simulated machine, values "
-        "of a tunable, anything that a setting says. A run's directory: what its trials say, without more of them. "
+        "of a tunable, anything that a setting can change. A run's directory: the answer of its trials, without "
+        "further ones. "
         "With --git, a range of commits; or an experiment for guest machines, whose kernels are then the commits "
         "from --good to --bad.",
         show_default=False,
@@ -36,12 +37,22 @@ What = Annotated[
 
 Good = Annotated[
     str | None,
-    typer.Option(metavar="SETTING", help="The oldest version to look at.  [default: the first]", show_default=False),
+    typer.Option(
+        metavar="SETTING",
+        help="The oldest version to look at.  [default: the first]",
+        show_default=False,
+        autocompletion=complete.settings,
+    ),
 ]
 
 Bad = Annotated[
     str | None,
-    typer.Option(metavar="SETTING", help="The newest version to look at.  [default: the last]", show_default=False),
+    typer.Option(
+        metavar="SETTING",
+        help="The newest version to look at.  [default: the last]",
+        show_default=False,
+        autocompletion=complete.settings,
+    ),
 ]
 
 Metrics = Annotated[

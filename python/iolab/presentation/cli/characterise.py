@@ -11,7 +11,7 @@ from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json, print_lines
-from iolab.presentation.cli.trace import Columns, Separator, TraceFiles
+from iolab.presentation.cli.trace import Columns, Gaps, Separator, TraceFiles
 
 if TYPE_CHECKING:
     from iolab.base.trace_files import Trace
@@ -28,20 +28,21 @@ def characterise(
         str | None,
         typer.Option(
             metavar="model:NAME",
-            help="Run the trace and the workload on this simulated machine, and say how far apart they are there.",
+            help="Run the trace and the workload on this simulated machine, and report how far apart they are there.",
             show_default=False,
             autocompletion=complete.machines,
         ),
     ] = None,
     columns: Columns = None,
     separator: Separator = None,
+    gaps: Gaps = None,
     json: Json = False,
 ) -> None:
-    """Write an experiment whose workload offers what a trace shows, small enough to send to somebody.
+    """Write an experiment whose workload has the characteristics of a trace, small enough to send to somebody.
 
-    Each task of most requests becomes a stream: share of reads, sizes, pattern (sequential, random, Zipf), mean
-    rate, flushes. No name of a file, no content and no time of the traced machine is in it.
-    What the workload misses is told.
+    Each of the tasks with most requests becomes a stream: share of reads, sizes, pattern (sequential, random, Zipf),
+    mean rate, flushes. It holds no file names, no content and no times of the traced machine. A line states what the
+    workload misses.
     """
     from iolab.base import output_file
     from iolab.base.quantity import parse_bytes
@@ -53,7 +54,7 @@ def characterise(
         size_bytes = parse_bytes(size)
     except ValueError as error:
         raise InputError(str(error), where="--size", remedy="a size such as 1GiB") from error
-    source = trace_of(files, columns, separator)
+    source = trace_of(files, columns, separator, gaps)
     streams = streams_of(source)
     text = experiment(streams, study(source)["elapsed_ns"] / 1e9, size_bytes)
     to_stdout = output_file.is_stdout(output)

@@ -37,8 +37,8 @@ def compare(
         typer.Argument(
             metavar="RUN|FILE|DIR...",
             autocompletion=complete.runs_and_files,
-            help="A run directory, a file of another tool, including any CSV, or a directory of such. Of several, the "
-            "first is the baseline. Names such as old-1, old-2, new-1, new-2 are rounds of the settings old and new.",
+            help="A run directory, a file of another tool, including any CSV, or a directory of these. The first of "
+            "several is the baseline. Names such as old-1, old-2, new-1, new-2 are rounds of the settings old and new.",
             show_default=False,
         ),
     ],
@@ -50,9 +50,10 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The setting to compare the others with; of several runs or files, the run or file.  "
-            "[default: the first; of a run its experiment's]",
+            help="The setting to compare the others with, or the run or file if there are several.  "
+            "[default: the first; in a run, its experiment's]",
             show_default=False,
+            autocompletion=complete.settings,
         ),
     ] = None,
     metric: Metrics = None,
@@ -84,12 +85,11 @@ def compare(
 ) -> None:
     """Judge for each metric whether a setting is faster or slower, the same within a margin, or undecided.
 
-    Within a run, settings are compared within rounds. Each comparison shows both typical values, the change with its
-    95 % interval, p, q (p adjusted for the number of comparisons), the verdict, and how many more rounds would decide.
-    Of several runs or files, the first lines say what differs between them: machine, kernel, options. Their rounds are
-    not interleaved, so they are not paired, and drift is in the difference.
-    Rates and times are faster or slower, other metrics better or worse; those of which neither way is better are higher
-    or lower.
+    Within a run, settings are compared within rounds. Each comparison shows both typical values, the change with its 95
+    % interval, p, q (p adjusted for the number of comparisons), the verdict, and how many more rounds would decide. If
+    there are several runs or files, the first lines list what differs between them: machine, kernel, options. Their
+    rounds are not interleaved, so they are not paired, and drift is in the difference. Rates and times are faster or
+    slower, other metrics better or worse; those without a better direction are higher or lower.
     """
     conditions = check_conditions(fail_on)
     margin = _share(same_within)

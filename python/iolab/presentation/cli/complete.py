@@ -111,7 +111,7 @@ Install = Annotated[
 
 
 def _answering(find: Names) -> Names:
-    """The names that begin as the word does; none where they can't be had."""
+    """The names that begin as the word does; none if they can't be had."""
 
     def answer(incomplete: str) -> list[str]:
         with suppress(IolabError, OSError):
@@ -174,7 +174,33 @@ def experiments(incomplete: str) -> list[str]:
     from iolab.base import data
 
     files = [path for path in _beside(incomplete) if path.endswith((".toml", ".fio"))]
-    return [*files, *([] if os.sep in incomplete else data.names(data.EXPERIMENTS))]
+    return [*files, *([] if os.sep in incomplete else data.experiments())]
+
+
+@_answering
+def controls(_: str) -> list[str]:
+    """For CONTROL=VALUE."""
+    from iolab.machines.control import CONTROLS
+
+    return [f"{name}=" for name in CONTROLS]
+
+
+def settings(ctx: typer.Context, incomplete: str) -> list[str]:
+    """For --baseline, --good and --bad: the settings of experiments and runs that stand before it on the line."""
+    # An option that still lacks its value leaves the line unparsed, in `args`.
+    return list(dict.fromkeys(name for word in ctx.args for name in _settings_of(word)(incomplete)))
+
+
+def _settings_of(word: str) -> Names:
+    @_answering
+    def names(_: str) -> list[str]:
+        from iolab.files.experiment.parse import find, load
+        from iolab.files.store import read
+
+        path = Path(word)
+        return list((read(path).experiment if _is_run(word) else load(find(path))).settings)
+
+    return names
 
 
 @_answering

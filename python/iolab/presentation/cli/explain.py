@@ -34,8 +34,8 @@ def explain(
             metavar="RUN|FILE...",
             autocompletion=complete.runs_and_files,
             help="A run directory, or a file of another tool, including any CSV. A second one: its settings are "
-            "compared with those of the same name in the first. Several files: read together, as `iolab import` does. "
-            "A trace of block I/O, or two.",
+            "compared with those of the same name in the first. Several files are read together, as by `iolab import`. "
+            "Or one or two traces of block I/O.",
             show_default=False,
         ),
     ],
@@ -55,13 +55,13 @@ def explain(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Say what moved first between two settings, where the time of an I/O goes under each, and what followed.
+    """Show what changed first between two settings, where the time of an I/O goes under each, and what followed.
 
-    What moved first comes from what was changed and from the numbers, causes before effects. --all adds what moved
-    together with each metric that differs, by two kinds of evidence: with the setting, by its own verdict;
-    or with the result within settings, from round to round. Neither shows a cause.
-    Explained is what the experiment compares, of other tools' numbers the first metric; --metric chooses another.
-    Of a trace: what its slowest requests have in common, and in which stage they wait; of two, which stage and which
+    The first change follows from what the settings changed and from the numbers, causes before effects. --all adds what
+    moved together with each metric that differs, by two kinds of evidence: with the setting, by its own verdict; or
+    with the result within settings, from round to round. Neither shows a cause. It explains the metrics that the
+    experiment compares, or the first metric of other tools' numbers; --metric chooses another. For a trace, it shows
+    what the slowest requests have in common, and in which stage they wait; for two traces, which stage and which
     requests make the difference.
     """
     if _are_traces(runs):

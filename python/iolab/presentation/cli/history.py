@@ -54,7 +54,7 @@ def history(
         float, typer.Option(metavar="SHARE", help="The share of unchanged histories that may show a change.")
     ] = 0.05,
     same_within: Annotated[
-        float, typer.Option(metavar="SHARE", help="Leave out changes that are no larger, such as 0.01.")
+        float, typer.Option(metavar="SHARE", help="Leave out changes up to this size, such as 0.01.")
     ] = 0.0,
     since: Annotated[
         str | None,
@@ -78,8 +78,8 @@ def history(
 ) -> None:
     """Find when metrics changed over many runs of the same experiment, by how much, and what else changed then.
 
-    Runs are taken in the order of time. Outliers and drift of the machine are no changes. Where machine, kernel, iolab
-    or options changed at the same time, the change may be theirs, and the line says so.
+    Runs are taken in the order of time. Outliers and drift of the machine are no changes. If machine, kernel, iolab or
+    options changed at the same time, the change may be theirs, and the line states it.
     """
     if fail_on is not None and fail_on not in CONDITIONS:
         raise InputError(f"{fail_on}: {unknown('condition', fail_on, CONDITIONS)}", where="--fail-on")

@@ -13,7 +13,7 @@ def host(
         str,
         typer.Option(
             metavar="HOST[:PORT]",
-            help="The head of a Ray cluster, as `ray start --head` says it.  [port: 6379]",
+            help="The head of a Ray cluster, as `ray start --head` prints it.  [port: 6379]",
             show_default=False,
         ),
     ],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from iolab.studies.reproduction.part import Part
 
 Entry = JsonObject
-"""What is told of one name: `name`, `help`, and what the list has beside; `--json` prints it as it is."""
+"""What is printed of one name: `name`, `help`, and what the list has beside; `--json` prints it as it is."""
 Entries = list[Entry]
 RENAMED = {"settings": "controls"}
 
@@ -110,8 +110,7 @@ def _mount(mount: TomlTable) -> str:
 def _experiments() -> Entries:
     from iolab.base import data, toml
 
-    paths = [data.EXPERIMENTS / f"{name}.toml" for name in data.names(data.EXPERIMENTS)]
-    return [_experiment(path, toml.parse(path.read_text(), str(path)).values) for path in paths]
+    return [_experiment(path, toml.parse(path.read_text(), str(path)).values) for path in data.experiments().values()]
 
 
 def _experiment(path: Path, table: TomlTable) -> Entry:
@@ -203,7 +202,7 @@ _OF_METRICS = ["name", "unit", "better", "help"]
 
 
 def _stored_results() -> list[Part]:
-    """What simulated machines made of published figures; nothing where iolab was installed without them."""
+    """What simulated machines made of published figures; nothing if iolab was installed without them."""
     from iolab.studies.reproduction.scorecard import stored
 
     return stored()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("plain", "csv", "json")
 TOLD_FROM = 20
-"""Of fewer new runs nobody needs to be told that they are read."""
+"""Reading fewer new runs than this needs no line."""
 
 
 def ls(
@@ -29,9 +29,9 @@ def ls(
         list[str] | None,
         typer.Argument(
             metavar="WORD...",
-            help="Only runs of which every word holds: a word that stands in a name, a title, a tag ..., or KEY:TEXT "
+            help="Only runs that match every word: a word that stands in a name, a title, a tag ..., or KEY:TEXT "
             "with a key of run, title, machine, kernel, setting, workload, verdict, state, tag, note, since, until. "
-            "`not:` in front asks for the others.",
+            "`not:` in front selects the others.",
             show_default=False,
         ),
     ] = None,
@@ -46,7 +46,7 @@ def ls(
 ) -> None:
     """List the runs below a directory, the newest first: title, date, machine, kernel, settings, verdicts.
 
-    What was read of a run is kept in DIR/.iolab-index, or in ~/.cache/iolab where DIR can't be written to. It is
+    iolab keeps what it read of a run in DIR/.iolab-index, or in ~/.cache/iolab if DIR can't be written to. The index is
     derived: a run that changed is read again, and the index can be deleted at any time.
     """
     if as_ not in FORMATS:
@@ -83,7 +83,7 @@ def say(line: str) -> None:
 
 
 def refresh(runs: Listing) -> None:
-    """Brings the index up to date, and says so where that takes a while."""
+    """Brings the index up to date, and reports it where that takes a while."""
     told = [False]
 
     def on_read(done: int, total: int) -> None:

@@ -21,7 +21,7 @@ Patience = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION",
-        help="How long what does not answer is waited for: a trial that gets nowhere, a device, a mount.",
+        help="How long to wait for what does not answer: a trial without progress, a device, a mount.",
         show_default=False,
     ),
 ]
@@ -123,11 +123,11 @@ Metrics = Annotated[
 ByJob = Annotated[
     bool,
     typer.Option(
-        "--by-job", help="Tell of each job of a workload, copies too. Without it: of each kind of job, where few."
+        "--by-job", help="Show each job of a workload, copies too. Without it: each kind of job, if there are few."
     ),
 ]
 
-OneJob = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Tell only of this job.", show_default=False)]
+OneJob = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Show only this job.", show_default=False)]
 
 FailOn = Annotated[
     list[str] | None,
@@ -158,8 +158,9 @@ Baseline = Annotated[
     str | None,
     typer.Option(
         metavar="SETTING",
-        help="The setting to compare the others with.  [default of a run: its experiment's]",
+        help="The setting to compare the others with.  [default in a run: its experiment's]",
         show_default=False,
+        autocompletion=complete.settings,
     ),
 ]
 
@@ -178,7 +179,7 @@ HigherIsBetter = Annotated[
 
 @dataclass(frozen=True)
 class CsvColumns:
-    """What the columns of a CSV file are, as told by hand."""
+    """What the columns of a CSV file are, as given by hand."""
 
     setting: str | None
     round: str | None
@@ -197,7 +198,7 @@ class CsvColumns:
 
     def required(self, path: Path, baseline: str | None) -> tuple[str, str, str]:
         """The columns of setting and round, and the baseline; what is not given is found by the usual names, and the
-        baseline is the first setting. InputError says what can't be found."""
+        baseline is the first setting. InputError states what can't be found."""
         from iolab.base.csv_table import first_entry
         from iolab.files.importer.csv_layout import layout_of
         from iolab.files.importer.source import Source

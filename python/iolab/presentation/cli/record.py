@@ -25,31 +25,31 @@ def record(
     for_: Annotated[
         str | None,
         typer.Option(
-            "--for", metavar="DURATION", help="End after so long.  [default: Ctrl-C ends it]", show_default=False
+            "--for", metavar="DURATION", help="End after this time.  [default: Ctrl-C ends it]", show_default=False
         ),
     ] = None,
     keep: Annotated[
         str | None,
         typer.Option(
-            metavar="DURATION", help="Keep only what happened so long before the end, in memory.", show_default=False
+            metavar="DURATION", help="Keep only the events of this time before the end, in memory.", show_default=False
         ),
     ] = None,
     until_slower: Annotated[
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="End when a request took so long, or has been under way for so long; with --keep, the trace is of the "
-            "time before it.",
+            help="End when a request took this long, or has been in flight for this long; with --keep, the trace holds "
+            "the time before it.",
             show_default=False,
         ),
     ] = None,
     buffer: Annotated[str, typer.Option(metavar="SIZE", help="The kernel's buffer of each CPU.")] = "8MiB",
     json: Json = False,
 ) -> None:
-    """Record the block events of a device through tracefs, also where blktrace is refused, for `iolab trace`.
+    """Record the block events of a device through tracefs, also if blktrace is refused, for `iolab trace`.
 
-    The kernel filters by device, and its buffers are written as they are. Events that found no room are counted. It
-    needs root; everything is as before at the end. The file is a trace.dat, which trace-cmd and kernelshark read too.
+    The kernel filters by device, and its buffers are written as they are. It counts events that found no room. It needs
+    root, and restores everything at the end. The file is a trace.dat, which trace-cmd and kernelshark read too.
     """
     from iolab.studies.trace.record import record as record_device
 

@@ -19,7 +19,7 @@ def replay(
         Path,
         typer.Argument(
             metavar="TRACE",
-            help="The trace, of whichever tool; of blktrace the name before .blktrace.0.",
+            help="The trace, of whichever tool; for blktrace, the name before .blktrace.0.",
             show_default=False,
         ),
     ],
@@ -28,7 +28,7 @@ def replay(
         typer.Option(
             "--on",
             metavar="PLACE",
-            help="Where: a block device, a directory, or a simulated machine, model:NAME.",
+            help="The place: a block device, a directory, or a simulated machine, model:NAME.",
             show_default=False,
             autocompletion=complete.machines,
         ),
@@ -41,6 +41,7 @@ def replay(
             help="A setting to compare, such as scheduler=bfq; several controls with ; between them. May be given "
             "several times; the first is the baseline.  [default: everything as it is]",
             show_default=False,
+            autocompletion=complete.controls,
         ),
     ] = None,
     timing: Annotated[
@@ -73,18 +74,19 @@ def replay(
         str | None, typer.Option(metavar="DURATION", help="Leave out the beginning of the trace.", show_default=False)
     ] = None,
     take: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Replay only so much of the trace.", show_default=False)
+        str | None, typer.Option(metavar="DURATION", help="Replay only this much of the trace.", show_default=False)
     ] = None,
     engine: Annotated[
         str,
         typer.Option(
             metavar="io_uring|libaio",
-            help="How I/O is issued; libaio is quicker on devices in memory, which do it in the call itself.",
+            help="How I/O is issued; libaio is faster than io_uring on devices in memory, which do the I/O in the call "
+            "itself.",
         ),
     ] = "io_uring",
     realtime: Annotated[
         bool,
-        typer.Option("--realtime", help="Offer from threads of real-time priority, before other work on the CPUs."),
+        typer.Option("--realtime", help="Issue from threads of real-time priority, before other work on the CPUs."),
     ] = False,
     rounds: Annotated[int, typer.Option(help="Rounds, each with every setting once.")] = 5,
     destroy: Annotated[

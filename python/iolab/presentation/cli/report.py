@@ -30,8 +30,8 @@ def report(
     """Write a run as one HTML file that opens without a network.
 
     It holds the conclusion, what to be careful about, what moved together, the table (also as CSV), sweeps, throughput
-    over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong. Of a sweep
-    it has the comparisons of all cells, of `iolab tune` the fresh rounds of what was found.
+    over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong. For a
+    sweep, it has the comparisons of all cells; for `iolab tune`, the fresh rounds of the finalists.
     """
     from iolab.base import output_file
     from iolab.files.importer.opening import open_run

@@ -61,9 +61,9 @@ def reproduce(
 ) -> None:
     """Print published figures beside the figures of a simulated machine, with the error of each cell.
 
-    Each table says which cells a parameter was fitted to. All others are predictions, with a mean error of their own.
-    What was said in words is judged as `iolab compare` judges, and published means with deviations by themselves.
-    A run on a simulated machine is a function of its files and its seed: it prints the same everywhere.
+    Each table marks the cells that a parameter was fitted to. All others are predictions, with a mean error of their
+    own. Claims in words are judged as by `iolab compare`. Published means with deviations are judged without a run. A
+    run on a simulated machine is a function of its files and its seed: it prints the same everywhere.
     """
     _check(fail_on or [])
     if from_ is not None:

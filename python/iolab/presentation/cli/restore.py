@@ -14,9 +14,9 @@ from iolab.presentation.cli.output import print_json, print_lines
 def restore(patience: Patience = None, json: Json = False) -> None:
     """Restore tunables, mounts and scratch devices that a killed iolab left behind.
 
-    Every change is journaled before it is made. Changes of an iolab that still runs are left alone; the end of one that
-    was killed is waited for. `iolab run` does the same before it starts. What does not answer is given up after
-    --patience (a minute by default), and the rest is put back. The exit status is 3 while something is not.
+    Every change is journaled before it is made. Changes of an iolab that still runs are left alone; iolab waits for the
+    end of a killed one. `iolab run` does the same before it starts. iolab gives up what does not answer after
+    --patience (a minute by default), and restores the rest. The exit status is 3 until everything is restored.
     """
     from iolab.machines.system import bounded
     from iolab.machines.system.undo import restore_dead
@@ -37,7 +37,7 @@ def restore(patience: Patience = None, json: Json = False) -> None:
         count = len(restored.problems)
         raise MachineError(
             f"{count} {'thing is' if count == 1 else 'things are'} not put back and kept for the next time",
-            remedy="the lines above say what each needs",
+            remedy="the lines above state what each needs",
         )
 
 

@@ -26,7 +26,7 @@ def rm(
 ) -> None:
     """Remove runs, with all that is in their directories. Asks first.
 
-    Refused are directories that are no runs, and runs that a process writes to. If one is refused, none is removed.
+    iolab refuses directories that are no runs, and runs that a process writes to. If it refuses one, it removes none.
     """
     from iolab.files.collection import removal
 
@@ -44,7 +44,7 @@ def rm(
 
 def _ask(runs: list[Path]) -> None:
     if not sys.stdin.isatty():
-        raise InputError("nobody can be asked: standard input is no terminal", where="iolab rm", remedy="give --yes")
+        raise InputError("iolab cannot ask: standard input is no terminal", where="iolab rm", remedy="give --yes")
     print_lines(str(path) for path in runs[:NAMED_MAX])
     if len(runs) > NAMED_MAX:
         print(f"and {len(runs) - NAMED_MAX} more")

@@ -54,8 +54,8 @@ def run(
         bool,
         typer.Option(
             "--until-decided",
-            help="Add rounds until no comparison is undecided: at most as many as --rounds or the "
-            "experiment's `rounds` say, else 50 (with --part, boots of each part). The test is sequential: looking "
+            help="Add rounds until no comparison is undecided: at most --rounds or the experiment's `rounds`, else 50 "
+            "(with --part, boots of each part). The test is sequential: looking "
             "after every round does not spoil the verdicts.",
         ),
     ] = False,
@@ -112,8 +112,8 @@ def run(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What this boot provides, of an experiment whose settings belong to parts, such as two kernels: "
-            "measure its next block, then say what to boot next. --out DIR names the run, the same at every boot.",
+            help="The part that this boot provides, if the experiment's settings belong to parts, such as two kernels: "
+            "measure its next block, then report what to boot next. --out DIR names the run, the same at every boot.",
             show_default=False,
         ),
     ] = None,
@@ -140,8 +140,8 @@ def run(
     """Run an experiment: each workload under each setting once per round, in random order.
 
     Each finished trial is on disk before the next one starts. --resume continues a run that was interrupted or killed.
-    iolab restores whatever a setting changes after each trial. A trial that gets nowhere for as long as --patience says
-    (5 minutes by default) is given up, and the run with it.
+    iolab restores whatever a setting changes after each trial. If a trial makes no progress for --patience (5 minutes
+    by default), iolab gives it up, and the run with it.
     """
     patience_s = seconds(patience)
     conditions = check_conditions(fail_on)
@@ -261,7 +261,7 @@ def load(
         if engine is not None or sections:
             where = "--section" if engine is None else "--engine"
             raise InputError(
-                "only for a fio job file", where=where, remedy="an experiment's workloads and settings say theirs"
+                "only for a fio job file", where=where, remedy="an experiment's workloads and settings have their own"
             )
         found = loads(text, str(path), probes=probes, machine=machine)
         if found.tuning is not None and not tuned:

@@ -25,7 +25,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", help="The port; 0: a free one.", min=0, max=65535)] = PORT,
 ) -> None:
-    """Show the runs below a directory as pages in a browser, also those that are in progress. Ends with Ctrl-C.
+    """Show the runs below a directory as pages in a browser, also runs in progress. Ends with Ctrl-C.
 
     The pages are read only and load nothing from elsewhere. /api/openapi.json describes the interface behind them.
     """

@@ -35,8 +35,8 @@ def show(
     The table has a row per workload and metric, and a column per setting; jobs that run side by side, and reads and
     writes, have rows of their own before all together. What the workload waits for comes first.
 
-    Of a sweep it is a grid: a row per machine, a verdict in each cell; `--as csv` and `--as json` give the grid to
-    programs. Of a search (`iolab tune`, `iolab bisect`) it is what was found.
+    For a sweep, it prints a grid: a row per machine, a verdict in each cell; `--as csv` and `--as json` give the grid
+    to programs. For a search (`iolab tune`, `iolab bisect`), it prints the answer.
 
     Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
     """

@@ -24,7 +24,7 @@ def site(
     ] = Path("iolab-site"),
     json: Json = False,
 ) -> None:
-    """Write the pages of `iolab serve` as files for any web server: the same but for what is computed on demand.
+    """Write the pages of `iolab serve` as files for any web server: the same, except for what is computed on demand.
 
     Comparisons of any two runs, and runs in progress, need `iolab serve`.
     """

@@ -46,8 +46,8 @@ Gaps = Annotated[
     str | None,
     typer.Option(
         metavar="filtered|lost",
-        help="What numbers of events are that a text of blkparse leaves out: lines that somebody filtered, so that all "
-        "others hold, or lost events, across which no time is told.  [default: as often as they are left out tells]",
+        help="Why a text of blkparse leaves out numbers of events: somebody filtered lines, and all others hold; or "
+        "events were lost, and no time across them is reported.  [default: lost, unless numbers are left out often]",
         show_default=False,
     ),
 ]
@@ -122,7 +122,7 @@ def trace(
         return
     if to is not None:
         if output is None:
-            raise InputError("says nothing of where to", where="--to", remedy="give -o FILE")
+            raise InputError("does not state where to", where="--to", remedy="give -o FILE")
         export(source, to, output, queued=queued)
         if json:
             print_json({"written": str(output), "form": to})

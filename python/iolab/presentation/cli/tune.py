@@ -20,7 +20,7 @@ def tune(
         Path | None,
         typer.Argument(
             metavar="[EXPERIMENT.toml|DIR]",
-            help="An experiment with a table [tune]; or a search's directory, to show what it has found.",
+            help="An experiment with a table [tune]; or a search's directory, to show its answer.",
             show_default=False,
             autocompletion=complete.experiments,
         ),

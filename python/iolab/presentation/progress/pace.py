@@ -29,7 +29,7 @@ class Speedometer:
         self._samples: list[Progress] = []
 
     def rate(self, progress: Progress) -> Rate | None:
-        """Takes the next sample; None until two samples of the same phase tell a rate."""
+        """Takes the next sample; None until two samples of the same phase give a rate."""
         if self._samples and not _continues(self._samples[-1], progress):
             self._samples.clear()
         self._samples.append(progress)

@@ -22,7 +22,7 @@ LOG_FROM = 16
 
 
 def figure(summary: Summary) -> Figure:
-    """Metrics over the parameter of each sweep, and latency over throughput; without plots where there is none."""
+    """Metrics over the parameter of each sweep, and latency over throughput; without plots if there is none."""
     found = sweeps(summary)
     return Figure(
         "sweeps",

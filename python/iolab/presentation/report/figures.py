@@ -102,7 +102,7 @@ def _forest(summary: Summary, place: str, plot_id: str) -> Plot | None:
     plot = Plot(
         plot_id,
         f"{place}, ratio to {summary.baseline}",
-        f"Forest plot of {len(shown)} ratios to {summary.baseline} on {place}; the verdicts say the same in words.",
+        f"Forest plot of {len(shown)} ratios to {summary.baseline} on {place}; the verdicts state the same in words.",
         "ratio to the baseline",
         [""],
         height=FRAME_HEIGHT_PX + 20 + FOREST_ROW_PX * len(shown) * (3 if several else 2) // 2,
@@ -276,7 +276,7 @@ def _percentiles(setting: str, place: int, rows: polars.DataFrame, *, showlegend
 
 
 def _apart(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The first and the last, and of those between the ones that an eye tells apart: a histogram has thousands."""
+    """The first and the last, and of those between the ones that an eye distinguishes: a histogram has thousands."""
     kept = points[:1]
     for nines, latency_ns in points[1:-1]:
         if nines - kept[-1][0] >= NINES_APART or latency_ns > kept[-1][1] * LATENCY_APART:

@@ -1,4 +1,4 @@
-"""Of guest machines that followed calls: who called whom, as a flame graph for each setting."""
+"""Who called whom on guest machines that followed calls, as a flame graph for each setting."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ WHOLLY = 0.1
 
 
 def figure(run: RunData, settings: Sequence[str]) -> Figure:
-    """Without plots where no calls were followed."""
+    """Without plots if no calls were followed."""
     return Figure(
         "flames",
         "Who called whom",
         "Instructions per operation: a frame is as wide as what a function and all that it called took, and lies above "
-        "its caller. Against the baseline, red frames became dearer and blue ones cheaper.",
+        "its caller. Against the baseline, red frames became more expensive and blue ones cheaper.",
         list(_plots(run, settings)),
     )
 

@@ -48,7 +48,7 @@ class Forest:
 
 
 def forest(comparisons: Sequence[Comparison]) -> Forest | None:
-    """None where no comparison has a ratio."""
+    """None if no comparison has a ratio."""
     known = [one for one in comparisons if one.judgement.ratio is not None]
     if not known:
         return None

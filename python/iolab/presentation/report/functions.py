@@ -1,4 +1,4 @@
-"""Of guest machines: the functions whose cost differs from the baseline's, as bars that add up to the difference."""
+"""The functions of guest machines whose cost differs from the baseline's, as bars that add up to the difference."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ OTHERS = "all others"
 
 
 def figure(run: RunData, settings: Sequence[str]) -> Figure:
-    """Without plots where no instructions were counted, or nothing is compared."""
+    """Without plots if no instructions were counted, or nothing is compared."""
     return Figure(
         "functions",
-        "Which functions became dearer",
+        "Which functions became more expensive",
         "Instructions per operation that a function takes more or fewer than under the baseline; the bars add up to "
         "the difference of the totals. Full colour: its rounds lie further apart between the settings than among "
         "themselves.",

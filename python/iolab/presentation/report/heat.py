@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BINS_PER_DECADE = 8
 COLUMNS_MAX = 40
 HEAT = [[0, "rgba(57,135,201,0)"], [0.02, "rgba(57,135,201,0.25)"], [0.3, "#3987c9"], [1, "#c0392b"]]
-"""Nothing where nothing is; readable on white and on black."""
+"""Nothing if nothing is; readable on white and on black."""
 PANEL_HEIGHT_PX = 170
 PANELS_MAX = 6
 NAMED_MAX = 4
@@ -28,7 +28,7 @@ NAMED_MAX = 4
 
 def heat_maps(run: RunData, summary: Summary, workloads: Sequence[str]) -> Figure:
     """How the latencies lie: of a sweep a column per value of its parameter; else, below one another, each setting's
-    over time, and where the records do not hold that, a column per setting. Without plots where there is no histogram,
+    over time, and where the records do not hold that, a column per setting. Without plots if there is no histogram,
     or no time and a single column."""
     swept, columns = _sweep_columns(summary)
     plots: list[Plot] = []
@@ -54,7 +54,7 @@ def _explanation(timeless: Sequence[str], settings: int) -> str:
     """`timeless`: workloads whose records do not hold latencies over time; `settings`: how many, if not all are
     shown."""
     said = (
-        "The stronger a cell's colour, the larger the share of its column's operations that took so long; all rounds "
+        "The stronger a cell's colour, the larger the share of its column's operations that took this long; all rounds "
         "together. Two bands in one column are two kinds of answers, such as a cache and a disk; a band that moves "
         "along the time is a machine that changes under the load."
     )

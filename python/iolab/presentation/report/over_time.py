@@ -67,7 +67,7 @@ def times(length: int, step_s: float) -> list[float]:
 
 
 def fine(of_traces: Sequence[Counts], step_s: float, axis: Literal["y", "z"]) -> JsonObject | None:
-    """All intervals of a plot's traces, in their order, as `zoom.js` reads them; None where all of them are drawn."""
+    """All intervals of a plot's traces, in their order, as `zoom.js` reads them; None if all of them are drawn."""
     if not of_traces:
         return None
     length = of_traces[0].length

@@ -52,7 +52,7 @@ HOW = (
     "The ratio to the baseline comes with an interval that covers the true ratio in 95 % of cases. Same means that the "
     "whole interval lies within the margin; a difference means that it excludes 1, with the share of false "
     "discoveries over all comparisons held to 5 %; anything else is undecided. A rate or a time is then faster or "
-    "slower; another metric is better or worse, or higher or lower where neither way is better.",
+    "slower; another metric is better or worse, or higher or lower if neither direction is better.",
     "Latency counts from submission to completion; in an open loop from the time at which the operation was due, so "
     "that a stall is not forgotten. Warm-up and a transient at the start are left out of the metrics.",
 )
@@ -125,7 +125,7 @@ def _trust(run: RunData, summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _why(run: RunData, metrics: Sequence[str]) -> str | None:
-    """What `iolab explain --all` prints; None where nothing differs."""
+    """What `iolab explain --all` prints; None if nothing differs."""
     try:
         inputs = of_run(run, metrics, None)
     except InputError:
@@ -148,7 +148,7 @@ def _first_paragraph(why: str) -> list[str]:
 
 
 def _csv(run: RunData, metrics: Sequence[str]) -> Any:
-    """A data address of every trial's metrics as CSV; of the compared ones where all are too many, else None."""
+    """A data address of every trial's metrics as CSV; of the compared ones if all are too many, else None."""
     from markupsafe import Markup
 
     for keys in ((), [*dict.fromkeys(row.metric for row in summarise(run, metrics=metrics).rows)]):
@@ -223,7 +223,7 @@ def _remarks(run: RunData) -> list[dict[str, str]]:
 
 
 def _shown(value: Any) -> Any:
-    """Of names too, nothing that a terminal obeys: `-o -` may print on one."""
+    """Nothing that a terminal obeys, in names too: `-o -` may print on one."""
     return visible(value.replace("\r\n", "\n")) if type(value) is str else value
 
 

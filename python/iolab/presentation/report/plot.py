@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 COLOURS = ("#3987c9", "#e07b39", "#2ca583", "#c96aa5", "#a8861a", "#7a6fd6", "#7d8794")
-"""Told apart with any kind of colour vision, and readable on white and on black; markers and dashes differ too."""
+"""Distinct with any kind of colour vision, and readable on white and on black; markers and dashes differ too."""
 MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
 VERDICT_COLOURS: dict[Verdict, str] = {
@@ -175,7 +175,7 @@ def plot_id(figure: str, run: RunData, workload: str, number: int) -> str:
 
 
 def caption(workload: str, phase: str) -> str:
-    """A plot's caption: the workload, and the phase where there are several."""
+    """A plot's caption: the workload, and the phase if there are several."""
     return workload if phase == "main" else f"{workload}, {phase.replace('_', ' ')}"
 
 

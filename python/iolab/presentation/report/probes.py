@@ -67,7 +67,7 @@ def figure(run: RunData, settings: list[str], workloads: list[str]) -> Figure:
         "probes",
         "What the probes saw over time",
         "Median over the rounds, and the range from the lowest to the highest round; from just before the phase, "
-        "warm-up included, to just after it. Of block devices the sum, of CPUs and memory the whole machine.",
+        "warm-up included, to just after it. Block devices are summed; CPUs and memory are those of the whole machine.",
         [plot for workload in workloads for plot in _plots(run, settings, workload)],
     )
 

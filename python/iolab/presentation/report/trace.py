@@ -99,7 +99,7 @@ def maps(figures: native.TraceFigures) -> Iterator[Figure]:
 
 
 LATENCY = (
-    "The stronger a cell's colour, the more requests that completed then took so long. A band that moves is a device "
+    "The stronger a cell's colour, the more requests that completed then took this long. A band that moves is a device "
     "or a queue that changed; a second band is a second kind of answer, such as a cache."
 )
 PLACES = (
@@ -218,5 +218,5 @@ def _distribution(figures: native.TraceFigures) -> Iterator[Figure]:
             xs.append(max(high, 1) / 1e3)
             ys.append(seen / values["count"])
         plot.add(series(name, place, xs, ys))
-    explanation = "From queueing to completion; where queueing is not in the trace, from issue."
+    explanation = "From queueing to completion; from issue if queueing is not in the trace."
     yield Figure("trace-distribution", "Distribution of latency", explanation, [plot])

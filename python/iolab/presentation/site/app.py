@@ -162,7 +162,7 @@ def _add_collection(app: FastAPI, runs: Collection, answers: Answers) -> None:
     def run_list(chunk: Annotated[int, InPath(ge=0, le=10_000)]) -> Response:
         """A part of the list of all runs, the newest first."""
         if chunk >= overview.chunks(runs):
-            raise InputError("there are no so many runs", where=str(chunk))
+            raise InputError("there are fewer runs", where=str(chunk))
         return answers.of(f"runs {chunk}", lambda: overview.run_list(runs, chunk))
 
     @app.get("/api/live.json", response_model=model.Live)

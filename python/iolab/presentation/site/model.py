@@ -119,7 +119,7 @@ class ChangeRow(Page):
 
 
 class LiveTrial(Page):
-    """A trial of a run in progress. `value`: of the first metric that is compared; null where it has none yet."""
+    """A trial of a run in progress. `value`: of the first metric that is compared; null if it has none yet."""
 
     trial: int
     round: int
@@ -131,7 +131,7 @@ class LiveTrial(Page):
 
 
 class LiveRun(Page):
-    """A run in progress. `trials_expected`: null where nobody knows, as of a run until it is decided."""
+    """A run in progress. `trials_expected`: null if nobody knows, as of a run until it is decided."""
 
     run: RunRow
     trials_done: int
@@ -313,7 +313,7 @@ class Difference(Page):
 
 
 class ComparisonPage(Page):
-    """compare/BASELINE/CANDIDATE.json, of `iolab serve` alone. `judged` is null where the hardware is not alike and
+    """compare/BASELINE/CANDIDATE.json, of `iolab serve` alone. `judged` is null if the hardware is not alike and
     nobody asked for it all the same."""
 
     baseline: RunRow

@@ -111,7 +111,7 @@ def run_list(runs: Collection, chunk: int) -> RunList:
 
 
 def chunks(runs: Collection) -> int:
-    """Of how many parts the list of all runs is; one at least."""
+    """How many parts the list of all runs has; one at least."""
     return max(1, -(-len(runs.entries) // RUNS_PER_CHUNK))
 
 

@@ -24,7 +24,7 @@ LATE = ("polars", "scipy.special")
 
 
 def serve(runs: Collection, host: str, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serves until the process is interrupted. `on_ready` is told the address once it listens.
+    """Serves until the process is interrupted. `on_ready` gets the address once it listens.
 
     InputError if the address can't be used; MachineError if the port is taken.
     """

@@ -18,13 +18,13 @@ FORMATS = {
     "tiobench": "the classic table of a tiobench experiment",
     "tiobench_sums": "the same with latencies and their shares added up over runs, as tiobench.pl --numruns posts them",
     "iozone": "the tool's matrix, and its throughput blocks, with CPU utilisation",
-    "mmtests": "a comparison in mmtests' style: positive is better, * where the verdict is sure",
+    "mmtests": "a comparison in mmtests' style: positive is better, * if the verdict is sure",
     "fs_mark": "the tool's table of an fs_mark experiment",
     "fs_mark_verbose": "the same with the times of each system call, as its option -v",
     "iostest": "the AVERAGE table of an iostest experiment: a column per weighted group",
     "make": "the table of a make-sequence experiment: a block per step, a line per setting",
-    "hosts": "of a run on several hosts: a verdict per host, and how much the hosts differ",
-    "output": "what commands said that failed, such as a make",
+    "hosts": "for a run on several hosts: a verdict per host, and how much the hosts differ",
+    "output": "the output of commands that failed, such as a make",
     "affinity": "where I/O is queued and completed: a line per cell of the matrix of the setting affinity",
     "qsbench": "when each process of a qsbench experiment was done",
     "cycles": "cycles per byte and per I/O in both readings of utilisation, the CPU split, stalled cycles",
@@ -32,9 +32,9 @@ FORMATS = {
     "switches": "where tasks leave their CPUs and for how long, by the function that waits and by task",
     "profile": "which functions of the kernel ran, over time",
     "symbols": "what functions cost in a guest machine, and where settings differ",
-    "lines": "the same by line of the kernel's source, where a file with debug information was at hand",
+    "lines": "the same by line of the kernel's source, if a file with debug information was at hand",
     "folded": "functions of a guest machine as folded stacks, for programs that draw flame graphs",
-    "grid": "of a sweep, or a directory of runs: machines x settings, a verdict in each cell",
+    "grid": "for a sweep, or a directory of runs: machines x settings, a verdict in each cell",
     "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
     "markdown": "the plain table for a document or a mail",
     "json": "every value and verdict, for programs",
@@ -60,7 +60,7 @@ def render(run: RunData, name: str, metrics: Sequence[str] = (), jobs: Jobs | No
         return grid
     if jobs is not None and name not in OF_JOBS:
         raise InputError(
-            f"{name}: does not tell jobs apart", where="--as", remedy=f"choose another: {', '.join(OF_JOBS)}"
+            f"{name}: does not show jobs apart", where="--as", remedy=f"choose another: {', '.join(OF_JOBS)}"
         )
     of_jobs = {} if jobs is None else {"jobs": jobs}
     text: str = import_module(f"iolab.presentation.table.{name}").render(run, metrics, **of_jobs)

@@ -2,8 +2,8 @@
 (linux-kernel, February 2008).
 
 MBPS is 2^20 bytes per second of all devices together, latencies are seconds, counts are per device; all are means over
-the rounds. Of a cell, bios count as local when they were queued on the application's CPU, and requests when they
-completed on the interrupt's: the posted rows come out that way, whichever CPUs were asked for. Where no CPUs were asked
+the rounds. In a cell, bios count as local when they were queued on the application's CPU, and requests when they
+completed on the interrupt's: the posted rows come out that way, whichever CPUs were asked for. If no CPUs were asked
 for, local is what was issued, and what completed, on the CPU that queued it. A simulated machine counts as the posted
 rows do by itself (docs/model/completion.md). The counts need the probe `block`.
 """
@@ -63,7 +63,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     found = {workload: tables for workload, tables in found.items() if tables}
     if not found:
         raise InputError(
-            "no setting of the run says where I/O is queued and completed",
+            "no setting of the run sets where I/O is queued and completed",
             where=str(run.path),
             remedy="see the setting affinity, or show it as plain, csv, markdown or json",
         )
@@ -127,7 +127,7 @@ def _records(run: RunData, workload: str, setting: str) -> list[Record]:
 
 
 def _counts(records: Sequence[Record]) -> list[float]:
-    """Per device, from what the block probe saw; nothing where it was off."""
+    """Per device, from what the block probe saw; nothing if it was off."""
     seen = [
         _local_and_remote(device, record.controls_applied.get("affinity", {}).get("applied"))
         for record in records

@@ -1,4 +1,4 @@
-"""A sweep as one table, a line per value of the parameter, and one sentence that says where its knee is."""
+"""A sweep as one table, a line per value of the parameter, and one sentence that states where its knee is."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def lines(found: Finding, *, stored: bool = False) -> RenderableType:
 
 def _next(found: Finding) -> str:
     version = found.search.next()
-    return "" if version is None else f"{STOPPED['stored']} A trial of {found.versions[version]} would tell most."
+    return "" if version is None else f"{STOPPED['stored']} A trial of {found.versions[version]} would show most."
 
 
 def unseen(search: Search, names: Sequence[str]) -> Iterator[str]:
@@ -74,7 +74,7 @@ def unseen(search: Search, names: Sequence[str]) -> Iterator[str]:
 
 
 def largest_step(search: Search, names: Sequence[str]) -> str:
-    """What was seen where nothing counts as a change."""
+    """What was seen if nothing counts as a change."""
     version, share = search.largest_step()
     if abs(share) < NO_STEP:
         return "no step was seen"

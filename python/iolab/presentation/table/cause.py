@@ -45,7 +45,7 @@ PHRASES = {
     IN_FLIGHT: "{after} I/Os are in flight at a time instead of {before}",
     "page_cache_hit_share": "the page cache has {after} of what is read instead of {before}",
 }
-"""How a leading metric is told; `label is AFTER instead of BEFORE` otherwise."""
+"""How a leading metric is stated; `label is AFTER instead of BEFORE` otherwise."""
 UNITS = {WAITING_ABOVE: "ns", SWITCHES_PER_IO: "count", "preemptions_per_cpu_s": "count", IN_FLIGHT: "count"}
 """Of derived metrics, which the registry does not know."""
 STAGES = {
@@ -175,7 +175,7 @@ def _further(cause: Cause) -> Iterator[str]:
         yield f"● {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and not cause.by_change and cause.changes and not cause.unseen:
         named = ", ".join(f"{one.setting}" for one in cause.changes[:4])
-        yield f"Changed was {named}; nothing that it acts on is seen to have moved first."
+        yield f"The settings changed {named}; no mechanism that this acts on is seen to have moved first."
     for one in cause.independent:
         yield f"Moved besides, not known to follow: {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and cause.still:
@@ -205,7 +205,7 @@ def _results(cause: Cause) -> str:
 
 
 def _some_of(group: Group) -> str:
-    """The mechanism's metrics in the order of its own list, the most telling first."""
+    """The mechanism's metrics in the order of its own list, the clearest first."""
     by_name = {name_of(one.metric): one for one in group.moved}
     names = group.mechanism.leading + group.mechanism.leading_if_set
     in_order = [by_name[name] for name in names if name in by_name]

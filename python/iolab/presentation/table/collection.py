@@ -47,7 +47,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
 
 
 def in_words(verdicts: Mapping[Verdict, int]) -> str:
-    """`1 slower, 2 same`, in the order in which they are told; empty where nothing was compared."""
+    """`1 slower, 2 same`, in the order of the output; empty if nothing was compared."""
     return ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts.get(verdict))
 
 
@@ -88,7 +88,7 @@ def _told(one: Entry) -> str:
 
 @lru_cache(CACHED_MAX)
 def _line(text: str) -> str:
-    """Of ten thousand runs most texts are a line already."""
+    """Most texts of ten thousand runs are a line already."""
     return text if text.isprintable() and len(text) < WIDTHS["run"] and "  " not in text else one_line(text)
 
 

@@ -118,7 +118,7 @@ def _measured(found: GitFinding) -> Iterator[str]:
 
 
 def _log(found: GitFinding) -> Iterator[str]:
-    """Of one change, what `git bisect log` would say."""
+    """One change, in the form of `git bisect log`."""
     if len(found.named) != 1 or found.question.versions:
         return
     (place,) = found.named

@@ -33,12 +33,12 @@ class Conclusion:
     verdict: Verdict
     """The one that it begins with: what needs attention first."""
     setting: str | None
-    """None where it is about several."""
+    """None if it is about several."""
     text: str
 
 
 def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
-    """A sentence per setting that has a verdict, those that differ first where not all are told; then what is
+    """A sentence per setting that has a verdict, those that differ first if not all are shown; then what is
     undecided. Each begins with what the workload waits for, even where that is undecided."""
     comparisons = [one for one in comparisons if not _is_rare(one)]
     several = len({one.place for one in comparisons}) > 1
@@ -129,7 +129,7 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
 
 def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> list[str]:
     """Each metric once, in the order of the experiment: `rate (-96.7 %)`, `rate on reads (-96.7 %)`, or of several
-    workloads `rate on 5 workloads (-96.7 % to -91.2 %)`. Of undecided ones the further rounds that would decide."""
+    workloads `rate on 5 workloads (-96.7 % to -91.2 %)`. Undecided ones have the further rounds that would decide."""
     by_metric: dict[str, list[Comparison]] = {}
     for one in found:
         by_metric.setdefault(one.metric, []).append(one)

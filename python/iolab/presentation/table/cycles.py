@@ -1,6 +1,6 @@
 """`show --as cycles`: cycles per byte and per I/O in both readings of utilisation, the CPU split, and stalled cycles.
 
-Values are means over the rounds. docs/reference/cycles.md says what each column is and where published figures went
+Values are means over the rounds. docs/reference/cycles.md explains what each column is and where published figures went
 wrong.
 """
 
@@ -118,7 +118,7 @@ def _all_cycles(cpus: Processors, inverse: float | None, rate: float | None) -> 
 
 
 def _rates(run: RunData, place: PhaseMeans) -> tuple[float | None, float | None]:
-    """Bytes and I/Os per second; where a text tells only the time, those of the amount that its options name."""
+    """Bytes and I/Os per second; if a text has only the time, those of the amount that its options name."""
     rate, iops = place.get("rate_bytes_per_s"), place.get("iops")
     amount, record = _amount(run, place)
     elapsed_s = place.get("elapsed_s")

@@ -27,7 +27,7 @@ NAMED_MAX = 8
 FOLDED_MAX = 6
 """What is beyond is counted, and with --json listed."""
 TELLING_PROBES = ("block", "switches", "cpu", "memory")
-"""Those whose absence is told: what they read moves with most results."""
+"""Those whose absence is reported: what they read moves with most results."""
 
 
 def explanations(explained: Sequence[Explained]) -> RenderableType:
@@ -94,7 +94,7 @@ def finding_sentence(finding: Finding, explained: Explained) -> str:
                 f"({strength}); that the setting moves it is not seen ({shift})."
             )
         case _ if correlation is None:
-            return f"{moved}; whether it moves with the result within settings can't be told: {with_result.reason}."
+            return f"{moved}; whether it moves with the result within settings is unknown: {with_result.reason}."
         case _:
             return f"{moved}; that it moves with the result within settings is not seen ({strength})."
 
@@ -154,12 +154,12 @@ def _below(one: Explained) -> Iterator[str]:
     n = one.result.judgement.n
     if n < FEWEST_ROUNDS:
         yield (
-            f"{rounds(n)} are too few to tell what moves with the result within settings: it takes at least "
-            f"{FEWEST_ROUNDS}; to tell a single one of {len(one.looked_at)} metrics, {one.rounds_needed}."
+            f"{rounds(n)} are too few to show what moves with the result within settings: it takes at least "
+            f"{FEWEST_ROUNDS}; to show a single one of {len(one.looked_at)} metrics, {one.rounds_needed}."
         )
     elif n < one.rounds_needed:
         yield (
-            f"{rounds(n)} are few to tell what moves with the result within settings: a single one of "
+            f"{rounds(n)} are few to show what moves with the result within settings: a single one of "
             f"{len(one.looked_at)} metrics takes {one.rounds_needed}."
         )
     if same := one.did_not_move:
@@ -174,7 +174,7 @@ def _below(one: Explained) -> Iterator[str]:
     undecided = [finding for finding in one.looked_at if finding.kind == "neither" and not _is_same(finding)]
     asked = sorted((finding for finding in undecided if _is_suspect(finding)), key=lambda x: suspicion(x.metric))
     if asked:
-        yield f"Not told, undecided: {_some([label(finding.metric) for finding in asked])}."
+        yield f"Undecided: {_some([label(finding.metric) for finding in asked])}."
     if one.same_measure:
         yield f"Left out, the same measure as the result: {_some([label(key) for key in one.same_measure])}."
     looked_at, moved = len(one.looked_at), len(one.findings)

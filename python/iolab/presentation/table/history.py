@@ -26,7 +26,7 @@ def lines(
     told = f"{len(moments)} runs in the order of their {history.ordered_by}, {moments[0]} to {moments[-1]}"
     yield f"{told}; {len(history.series)} series."
     if len(moments) < FEWEST:
-        yield f"Too few to tell a change: it takes {FEWEST} runs."
+        yield f"Too few to show a change: it takes {FEWEST} runs."
         return
     if len(moments) > MOST:
         yield f"The newest {MOST} are looked at."

@@ -1,8 +1,8 @@
 """`show --as iostest`: the AVERAGE table, a column per weighted group and their total, in KB/s of 1024 bytes.
 
-A table per setting, a line per number of jobs in each group (NR). Values are means over the rounds. Of several sorts of
-jobs side by side there is a line for each and one for all. Below stand Jain's index against the weights and the
-worst-off group's share of what it is entitled to, which the classic table leaves to the reader.
+A table per setting, a line per number of jobs in each group (NR). Values are means over the rounds. If there are
+several sorts of jobs side by side there is a line for each and one for all. Below stand Jain's index against the
+weights and the worst-off group's share of what it is entitled to, which the classic table leaves to the reader.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Case:
     """Phase -> for each round, metric -> its values by thread."""
 
     def value(self, phase: str, metric: str) -> float | None:
-        """The mean over the rounds of a metric of this phase; None where no round has a value."""
+        """The mean over the rounds of a metric of this phase; None if no round has a value."""
         key = metric if len(self.options.wanted_tests) == 1 else f"{phase}/{metric}"
         numbers = [number for number in self.values.get(key, ()) if number is not None]
         return fmean(numbers) if numbers else None
@@ -92,7 +92,7 @@ class Case:
     def of_threads(
         self, phase: str, metric: str, summary: Callable[[list[float]], float], imported: str
     ) -> float | None:
-        """Of a tool's output there are no single threads, but the tool's own summary, under the name `imported`."""
+        """A tool's output has no single threads, but the tool's own summary, under the name `imported`."""
         found = [summary(by_metric[metric]) for by_metric in self.threads.get(phase, ()) if by_metric.get(metric)]
         return fmean(found) if found else self.value(phase, imported)
 

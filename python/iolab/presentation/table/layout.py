@@ -1,4 +1,4 @@
-"""How a table is laid out: drawn in one of several ways, as the console has room, with long texts told below it."""
+"""How a table is laid out: drawn in one of several ways, as the console has room, with long texts below it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 _UNBOUNDED = 100_000
-"""Columns: beyond what anything takes, so that a measure says what it would like to have."""
+"""Columns: beyond what anything takes, so that a measure states what it would like to have."""
 
 
 class FirstThatFits:
@@ -98,7 +98,7 @@ IN_CELL_MAX = 40
 
 
 class Footnotes:
-    """Why values are absent, told once below a table: a trial that failed has no value in any line.
+    """Why values are absent, stated once below a table: a trial that failed has no value in any line.
 
     Collects long texts in the order in which cells ask for them.
     """

@@ -1,4 +1,5 @@
-"""`show --as lines`: what lines of the kernel's source cost in a guest machine, per operation, the dearest first."""
+"""`show --as lines`: what lines of the kernel's source cost in a guest machine, per operation, the most expensive
+first."""
 
 from __future__ import annotations
 
@@ -17,14 +18,16 @@ ROWS_SHOWN = 25
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
-    """The tables. InputError if no lines were told, or if metrics are asked for."""
+    """The tables. InputError if there are no lines, or if metrics are asked for."""
     if metrics:
         raise InputError("the lines have fixed columns", where="--metric", remedy="leave --metric out")
     places: list[Seen[InstructionsObservation]] = seen(run, NAME)
     blocks = [_block(place) for place in places if any("lines" in one for one in place.observations)]
     if not blocks:
         raise InputError(
-            "no lines were told", where=str(run.path), remedy="measure with [probes] instructions = { inlined = true }"
+            "the run has no lines",
+            where=str(run.path),
+            remedy="measure with [probes] instructions = { inlined = true }",
         )
     return "\n".join(blocks)
 

@@ -72,7 +72,7 @@ def block(step: str, seconds: Seconds) -> str:
 
 
 def _elapsed(run: RunData, workload: str) -> polars.DataFrame:
-    """Each device's time; where there is one device, its time is the phase's."""
+    """Each device's time; if there is one device, its time is the phase's."""
     import polars as pl
 
     of_devices = run.job_metrics(workload=workload).filter(pl.col("metric") == "elapsed_s")

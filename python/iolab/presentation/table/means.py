@@ -19,7 +19,7 @@ class PhaseMeans:
 
     workload: str
     phase: str
-    """Empty where the workload has one measured phase."""
+    """Empty if the workload has one measured phase."""
     setting: str
     means: dict[str, float]
     """Of all operations, by metric; those that no round has are not in it."""
@@ -27,11 +27,11 @@ class PhaseMeans:
     """Means of 1/value, for what is per something: where rounds differ, not the same as 1/mean."""
 
     def get(self, metric: str) -> float | None:
-        """The mean of a metric over the rounds, in its unit; None where no round has it."""
+        """The mean of a metric over the rounds, in its unit; None if no round has it."""
         return self.means.get(metric)
 
     def inverse(self, metric: str) -> float | None:
-        """The mean of 1/metric over the rounds; None where no round has it, or one has zero."""
+        """The mean of 1/metric over the rounds; None if no round has it, or one has zero."""
         return self.inverse_means.get(metric)
 
 

@@ -55,7 +55,7 @@ class Measured:
         return "lower" if self.row.better == "lower" else "higher"
 
     def gain_percent(self, statistic: Statistic, setting: str, baseline: str) -> float | None:
-        """How much better than the baseline; None where either has no value."""
+        """How much better than the baseline; None if either has no value."""
         if not self.samples.get(setting) or not self.samples.get(baseline):
             return None
         ours, theirs = statistic.of(self.samples[setting]), statistic.of(self.samples[baseline])
@@ -145,7 +145,7 @@ def _best(samples: list[float], percent: int, better: Better) -> list[float]:
 
 
 def _harmonic(samples: list[float]) -> float:
-    """Of samples below zero, which no rate has, the arithmetic mean."""
+    """The arithmetic mean of samples below zero, which no rate has."""
     return harmonic_mean(samples) if min(samples) >= 0 else fmean(samples)
 
 

@@ -53,7 +53,7 @@ def seen(run: RunData, probe: str) -> list[Seen[Any]]:
         raise InputError(
             next(iter(reasons), f"the probe {probe} was off"),
             where=str(run.path),
-            remedy=f"measure with [probes] {probe} = true; iolab doctor says what it needs",
+            remedy=f"measure with [probes] {probe} = true; iolab doctor shows what it needs",
         )
     settings = {setting: place for place, setting in enumerate(run.settings)}
     workloads = {workload: place for place, workload in enumerate(run.workloads)}

@@ -59,12 +59,12 @@ class Waits:
         return sum(row["sum_ns"] for row in self.times[part])
 
     def mean_ns(self, part: Part) -> float | None:
-        """The mean time of this part of a switch, in ns; None where none was timed."""
+        """The mean time of this part of a switch, in ns; None if none was timed."""
         count = sum(row["count"] for row in self.times[part])
         return self.total_ns(part) / count if count else None
 
     def max_ns(self) -> float | None:
-        """The longest stall, in ns; None where none was timed."""
+        """The longest stall, in ns; None if none was timed."""
         return max((row["max_ns"] for row in self.times["stall"] if row["max_ns"] is not None), default=None)
 
 

@@ -1,10 +1,10 @@
 """`show --as symbols`: what functions cost in a guest machine, per operation, and where settings differ.
 
-Of each workload and phase first the dearest functions under each setting, then of each other setting the functions
-that differ from the baseline's. One that has another name now stands as `old -> new`. The changes shown, with the line
-of all others, add up to that of the totals. Where calls were followed, a function that its only caller took into
-itself stands as `caller + function`. A star: the rounds of both settings lie further apart than those of either
-among themselves.
+First the most expensive functions of each workload and phase under each setting, then for each other setting the
+functions that differ from the baseline's. One that has another name now stands as `old -> new`. The changes shown, with
+the line of all others, add up to that of the totals. If calls were followed, a function that its only caller took into
+itself stands as `caller + function`. A star: the rounds of both settings lie further apart than those of either among
+themselves.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def compared(before: Sequence[InstructionsObservation], after: Sequence[Instruct
 
 
 def folded(run: RunData) -> str:
-    """Of each setting, workload and phase the chains of calls as folded stacks: `setting;workload;phase;function;... N`
-    with instructions per operation, rounded. Where calls were not followed, module and function stand for a chain."""
+    """The chains of calls of each setting, workload and phase as folded stacks: `setting;workload;phase;function;... N`
+    with instructions per operation, rounded. If calls were not followed, module and function stand for a chain."""
     lines = []
     for place in seen(run, NAME):
         followed = chains.means([chains.per_operation(round) for round in place.observations])

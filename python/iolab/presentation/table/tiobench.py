@@ -60,7 +60,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Line:
-    """One setting with one number of threads in one test. None where it could not be measured."""
+    """One setting with one number of threads in one test. None if it could not be measured."""
 
     identifier: str
     threads: int
@@ -73,7 +73,7 @@ class Line:
 
     @property
     def cpu_efficiency(self) -> float | None:
-        """Megabytes per second over the share of a CPU that they took; None where either is missing."""
+        """Megabytes per second over the share of a CPU that they took; None if either is missing."""
         if self.rate_mb_per_s is None or not self.cpu_percent:
             return None
         return self.rate_mb_per_s / (self.cpu_percent / 100)

@@ -68,11 +68,11 @@ def _summary(figures: native.TraceFigures) -> Iterator[str]:
 
 def doubts(figures: native.TraceFigures) -> Iterator[str]:
     """What is missing, and what the figures therefore leave out; a line each."""
-    lost = "events were lost {} times ({events_lost} events counted): no time was told across a loss"
+    lost = "events were lost {} times ({events_lost} events counted): times across a loss are left out"
     if figures["format"] == "blkparse":
         lost = (
-            "numbers of events are left out {} times ({events_lost} events counted), lost or cut out of the text: no "
-            "time was told across them (--gaps filtered, if they were filtered)"
+            "numbers of events are left out {} times ({events_lost} events counted), lost or cut out of the text: "
+            "times across them are left out (--gaps filtered, if they were filtered)"
         )
     said = (
         ("losses", lost),
@@ -110,7 +110,7 @@ def _quantiles(title: str, first: str, rows: list[tuple[str, native.Quantiles]])
     most = max(row["count"] for _, row in rows)
     percentiles = [(key, percent) for key, percent in _PERCENTILES if is_known(percent, most)]
     left_out = any(not is_known(percent, row["count"]) for _, percent in _PERCENTILES for _, row in rows)
-    caption = f"A percentile is shown where {BEYOND} requests lie beyond it." if left_out else None
+    caption = f"A percentile is shown if {BEYOND} requests lie beyond it." if left_out else None
     table = Table(title=f"{title} (µs)", title_justify="left", caption=caption, caption_justify="left")
     table.add_column(first)
     for column in ("requests", "mean", *(f"p{percent:g}" for _, percent in percentiles), "max"):
@@ -224,7 +224,7 @@ def in_front(slow: native.Slow, figures: native.TraceFigures) -> str:
     tasks = (
         f"{_task(task['pid'], figures)} {task['requests']} ({_bytes(task['bytes'])})" for task in slow["ahead"][:3]
     )
-    return "; ".join(tasks) or "nobody"
+    return "; ".join(tasks) or "none"
 
 
 def _task(pid: int, figures: native.TraceFigures) -> str:

@@ -1,4 +1,4 @@
-"""Histograms of latency that were read as text: what they tell, and no more."""
+"""Histograms of latency that were read as text: what they hold, and no more."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class GridCell:
     setting: str
     against: str
     verdict: Verdict | None
-    """None where there is nothing to compare: see `reason`."""
+    """None if there is nothing to compare: see `reason`."""
     ratio: float | None
     ci_low: float | None
     ci_high: float | None
@@ -83,8 +83,8 @@ def rendered(path: Path, name: str, metrics: Sequence[str] = ()) -> str:
 
 
 def cells_of(path: Path, metrics: Sequence[str] = ()) -> list[GridCell]:
-    """Of a sweep, of a directory of runs or of one run; without `metrics` of the first that each experiment compares.
-    InputError if `path` is none of them, or no run has a metric that is named."""
+    """The grid of a sweep, of a directory of runs or of one run; without `metrics`, of the first that each experiment
+    compares. InputError if `path` is none of them, or no run has a metric that is named."""
     found = [cell for one in _runs(path) for cell in _cells(*one, metrics)]
     if not found:
         raise InputError("holds nothing to compare yet", where=str(path), remedy="see what it has: iolab show RUN")
@@ -143,7 +143,7 @@ def tally_of(found: Sequence[GridCell]) -> str:
 
 
 def _runs(path: Path) -> Iterator[tuple[str, str, str, RunData | None, str | None]]:
-    """Of each run: experiment, machine, directory's name, what it holds, or why it holds nothing."""
+    """Each run's experiment, machine, directory's name, what it holds, or why it holds nothing."""
     if is_sweep(path):
         for cell in SweepDirectory.open(path).cells:
             data = None if cell.impossible is not None else read(path / cell.run)

@@ -62,7 +62,7 @@ def condition_lines(conditions: Conditions) -> list[str]:
 
 
 def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """What holds of many comparisons is told once."""
+    """What holds of many comparisons is stated once."""
     places: dict[str, list[str]] = {}
     for comparison in comparisons:
         for note in comparison.notes:
@@ -95,7 +95,7 @@ def _table(comparisons: Sequence[Comparison], *, stacked: bool = False) -> Table
         shown = None
         for comparison in of_metric:
             against, value = baseline = (comparison.against, comparison.judgement.baseline)
-            # Again only where another baseline, or other rounds of it, are compared with.
+            # Again only if another baseline, or other rounds of it, are compared with.
             if shown is None or (value is not None and baseline != shown):
                 of_its_own = comparison.judgement.n_baseline
                 n = "" if of_its_own is None else str(of_its_own)

@@ -16,7 +16,7 @@ from iolab.domain.summary import Summary
 from iolab.domain.verdict.forecast import FORECAST_MAX
 
 MEDIAN_APART = 0.1
-"""Of the interval: from here on the median of the rounds' ratios is told beside the typical one."""
+"""Of the interval: from here on the median of the rounds' ratios stands beside the typical one."""
 MEDIANS_MAX = 3
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def claim(judgement: Judgement) -> str:
 
 
 def change_with_interval(judgement: Judgement) -> str | None:
-    """`+3.1 % [+1.0 %, +5.2 %]`; `+3.1 % [one round]` where there is no interval; None where there is no ratio."""
+    """`+3.1 % [+1.0 %, +5.2 %]`; `+3.1 % [one round]` if there is no interval; None if there is no ratio."""
     if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
         return _change_in_one_round(judgement)
     ratios = (judgement.ratio, judgement.ci_low, judgement.ci_high)
@@ -100,7 +100,7 @@ def change_with_interval(judgement: Judgement) -> str | None:
 
 
 def change_of(judgement: Judgement) -> str | None:
-    """`+3.1 %`, in the notation of the tables; None where there is no ratio."""
+    """`+3.1 %`, in the notation of the tables; None if there is no ratio."""
     return None if judgement.ratio is None else change(judgement.ratio, as_multiple=_as_multiple(judgement))
 
 
@@ -151,7 +151,7 @@ def verdict_with_rounds(judgement: Judgement) -> str:
 
 
 def span_of_rounds(judgements: Sequence[Judgement]) -> str:
-    """`12 more`, `2 to 12 more`, `over 200 more`: rounds that would decide the undecided; empty where no number
+    """`12 more`, `2 to 12 more`, `over 200 more`: rounds that would decide the undecided; empty if no number
     would."""
     known = [one for one in judgements if one.ratio is not None]
     if not known:

@@ -2,7 +2,7 @@
 they are.
 
 `published` reads a file of them with its provenance, `tables` and `statements` its parts; `measured` finds each in a
-run, `served` says which of it is evidence, `score` how good that is, `null` how good without a model, `scorecard` how
+run, `served` states which of it is evidence, `score` how good that is, `null` how good without a model, `scorecard` how
 good all are.
 """
 

@@ -67,7 +67,7 @@ class ComparedRows:
     pair: Pair
     contrast: Contrast
     rounds_to_decide: int | None
-    """How many rounds each row would have needed for a verdict other than *undecided*; None where none suffice."""
+    """How many rounds each row would have needed for a verdict other than *undecided*; None if none suffice."""
     rounds_to_see: int | None
     """The same for a difference of the size that was found."""
 
@@ -129,7 +129,7 @@ def read_distributions(file: str, tables: TomlTable, problems: Problems) -> Iter
 
 
 def _reading(options: DistributionOptions, questions: Sequence[Question], unit: str) -> Reading:
-    """Of all its pairs the share of false discoveries is controlled."""
+    """The share of false discoveries is controlled over all its pairs."""
     per_round = options.independent[unit]
     n = options.rounds * per_round
 
@@ -196,7 +196,7 @@ def _questions(options: DistributionOptions, path: KeyPath, problems: Problems) 
         if asked.text is not None:
             check_verdicts(asked.verdict, _nature(options), (*path, name, "verdict"), problems)
             if asked.who is None:
-                problems.add((*path, name, "who"), "missing; expected who said it")
+                problems.add((*path, name, "who"), "missing; expected its author")
         if not all(found.values()):
             continue
         yield Question(name, list(_pairs(asked, **found)), asked.text, asked.who, asked.verdict)

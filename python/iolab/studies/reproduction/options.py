@@ -71,7 +71,7 @@ class FileOptions(Options):
     chosen: TomlTable = option(
         {}, "What else was chosen with published figures in sight, [chosen.NAME].", default_is="nothing"
     )
-    cell: TomlTable = option({}, "How to find a cell in the run, for every table.", default_is="each table says")
+    cell: TomlTable = option({}, "How to find a cell in the run, for every table.", default_is="each table has its own")
     tables: TomlTable = option({}, "Published tables, [tables.NAME].", default_is="none")
     claims: TomlTable = option({}, "Claims without figures, [claims.NAME].", default_is="none")
     distributions: TomlTable = option({}, "Published distributions, [distributions.NAME].", default_is="none")
@@ -197,7 +197,7 @@ class StatementOptions(Options):
     workload: str = option(..., "The workload, as the experiment names it.")
     metric: str = option(..., "The metric's key, [phase/][op.]metric, that it is about.")
     per: str | None = option(
-        None, "Of a limit: another metric of the setting to divide it by.", default_is="the metric alone"
+        None, "For a limit: another metric of the setting to divide it by.", default_is="the metric alone"
     )
     job: str | None = option(None, "The job or group that it is about.", default_is="all together")
     baseline: str | None = option(None, "The setting to compare with.", default_is="must be given, or above or below")

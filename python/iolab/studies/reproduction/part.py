@@ -112,4 +112,4 @@ class DistributionPart(FilePart):
 
 
 Part = TablePart | StatementsPart | DistributionPart
-"""An object as `iolab reproduce --json` prints it; `kind` tells which."""
+"""An object as `iolab reproduce --json` prints it; `kind` states which."""

@@ -49,7 +49,7 @@ class Published:
 
 
 def names() -> list[str]:
-    """The files that come with iolab. InputError where iolab was installed without them."""
+    """The files that come with iolab. InputError if iolab was installed without them."""
     return data.names(data.PUBLISHED)
 
 

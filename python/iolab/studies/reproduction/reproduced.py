@@ -69,7 +69,7 @@ class ReproducedTable:
 
     @property
     def null(self) -> NullPredictor | None:
-        """The null predictor that is best beside the model; None where the cells are too few for one."""
+        """The null predictor that is best beside the model; None if the cells are too few for one."""
         return best(self.table, self.independent)
 
 
@@ -98,7 +98,7 @@ class Reproduced:
 
 
 def experiment_of(published: Published) -> Experiment | None:
-    """The experiment that asks again, None where there is nothing to run. InputError says which workloads and settings
+    """The experiment that asks again, None if there is nothing to run. InputError states which workloads and settings
     it lacks, the first of each table of the file, and whether it is too short for statements to be judged."""
     if published.experiment is None:
         return None

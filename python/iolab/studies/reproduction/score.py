@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 FACTOR_MAX = 1000.0
-"""Further off is not told apart: 0 would be infinitely far from any published figure."""
+"""Further off is not distinguished: 0 would be infinitely far from any published figure."""
 QUARTER = 1.25
 """A figure is close within a quarter, up or down on a log scale."""
 

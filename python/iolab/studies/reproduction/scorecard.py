@@ -46,7 +46,7 @@ class Score:
 
     @property
     def skill(self) -> str:
-        """Whether the model does better than the null predictor; `-` where there is none to compare with."""
+        """Whether the model does better than the null predictor; `-` if there is none to compare with."""
         if self.null is None:
             return "-"
         return "none shown" if self.null["as_good"] else "yes"
@@ -129,7 +129,7 @@ def _of_case_studies(parts: Sequence[Part]) -> list[Part]:
 
 
 def _in_order(table: TablePart) -> Iterator[bool]:
-    """Of each two independent predictions of a row or a column whose published figures differ, whether the same one is
+    """Whether, of two independent predictions of a row or a column whose published figures differ, the same one is
     larger."""
     cells = [cell for cell in table["cells"] if cell["role"] == "prediction" and not cell["follows"]]
     for one, other in combinations(cells, 2):

@@ -66,7 +66,7 @@ def check(
 
 
 def with_sources(tables: Sequence[Table], problems: Problems) -> list[Table]:
-    """The tables with their cells told apart that follow from others. Where all that a cell follows from is served, so
+    """The tables, with the cells marked that follow from others. If all that a cell follows from is served, so
     is the cell."""
     cells = {(table.key, cell.row, cell.column): cell for table in tables for cell in table.cells}
     sources = {place: list(_sources(place, tables, problems)) for place in cells}

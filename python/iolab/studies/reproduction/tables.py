@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Role = Literal["fit", "chosen", "prediction", "not compared"]
 SERVED: tuple[Role, ...] = ("fit", "chosen")
-"""What is served by a fit and by a choice is told as fitted."""
+"""What is served by a fit and by a choice counts as fitted."""
 Served = Mapping[str, Mapping[Role, list[str]]]
 """By table: the patterns of the cells that fits serve, and those that choices serve."""
 

@@ -116,7 +116,7 @@ def resume(
         contents = read_journal(opened.journal_file)
         state = fold(contents.events)
         remote_hosts.check_resumable(opened.path, state, on)
-        accept_other_machine = accept_other_machine or on is not None  # its hosts tell themselves what they are
+        accept_other_machine = accept_other_machine or on is not None  # its hosts report themselves what they are
         started = check_resumable(opened, state, accept_other_machine=accept_other_machine)
         if accept_other_machine:
             state.devices = []  # those of another machine are others, and looked at as those of a new run

@@ -138,7 +138,7 @@ def attributed(data: RunData, workload: str | None, metric: str | None, confiden
                 values.append(float(value))
                 blocks.append(round_)
     if len(set(sides)) <= len(asked.keys):
-        raise InputError(f"too few trials have {key} to tell keys apart", where=str(data.path))
+        raise InputError(f"too few trials have {key} to distinguish keys", where=str(data.path))
     level = [value for at_bad, value in zip(sides, values, strict=True) if not any(at_bad)]
     found = attribute(sides, values, blocks)
     mean = sum(level) / max(1, len(level))

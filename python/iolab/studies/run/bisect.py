@@ -1,5 +1,5 @@
 """A run that searches: its settings are versions in their order, and each trial is chosen by what is known by then.
-Each metric that is asked for has a search of its own; every trial tells all of them.
+Each metric that is asked for has a search of its own; every trial is evidence for all of them.
 
 The run directory is one like any other. Its first event holds the question; what was measured is in the journal, in
 the order of time, from which a resumed run knows what its search knew. When the search has an answer, each version
@@ -90,7 +90,7 @@ def _asked(data: RunData) -> Question:
     asked = Question.of_run(data.state)
     if asked is None:
         path = data.path
-        raise InputError("is no search", where=str(path), remedy=f"see what its trials say: iolab bisect {path}")
+        raise InputError("is no search", where=str(path), remedy=f"its trials' answer: iolab bisect {path}")
     asked.check(data.experiment, data.directory.journal_file)
     return asked
 

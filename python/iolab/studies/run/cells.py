@@ -2,7 +2,7 @@
 
 The runs of this machine come first, a trial at a time with nothing beside it. Then come those of simulated machines and
 guests, all trials of all runs side by side, since nothing that runs beside them changes their records. Each trial's
-file is durable, and its run's journal says so, as soon as its record is there, whatever the order. A sweep that was
+file is durable, and its run's journal reports it, as soon as its record is there, whatever the order. A sweep that was
 killed goes on from its directory: what is finished stays, and is not run again.
 """
 

@@ -63,7 +63,7 @@ MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
 
 @dataclass(frozen=True)
 class GitQuestion:
-    """What is asked. `repository`: empty where `versions` lists what is searched, oldest first; `measure`, `build`:
+    """What is asked. `repository`: empty if `versions` lists what is searched, oldest first; `measure`, `build`:
     commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`; `time_s`: after so
     long a session measures no further; `all_parents`: whether to go on in what a named merge brought."""
 
@@ -115,7 +115,7 @@ class GitFinding:
     """By the place of a merge that is named, what was found among the commits that it brought."""
 
     def cost_s(self, place: int) -> float:
-        """What a measurement of this commit is expected to take, its build included where it has none yet."""
+        """What a measurement of this commit is expected to take, its build included if it has none yet."""
         measured = self.measure_s / max(self.measurements, 1)
         built = place in self.was_built or not self.builds
         return max(measured + (0.0 if built else self.build_s / self.builds), 1e-3)
@@ -407,7 +407,7 @@ class _Searcher:
         return found if abs(found) <= VALUE_MAX else None
 
     def _built(self, place: int) -> Path | None:
-        """Where the commit's build lies; None where it can't be built, which is noted."""
+        """Where the commit's build lies; None if it can't be built, which is noted."""
         question, commit = self.found.question, self.found.commits[place]
         key = blake2b(f"{commit.tree}\n{question.build}".encode(), digest_size=10).hexdigest()
         kept, log = self.shared / "builds" / key, self.shared / "builds" / f"{key}.log"

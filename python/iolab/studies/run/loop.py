@@ -221,7 +221,7 @@ class Loop:
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
             raise
         self.state.measured = True
-        # Ctrl-C on a terminal reaches the trial's process too, and may kill it before it can say so.
+        # Ctrl-C on a terminal reaches the trial's process too, and may kill it before it can report it.
         if record.status == "interrupted" or (record.status == "failed" and stop.is_set()):
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
             raise Stopped("; ".join(note for note in record.notes if note.startswith(NOT_RESTORED)))
@@ -239,7 +239,7 @@ class Loop:
             raise stalled
 
     def _executed(self, trial: Trial, stop: threading.Event) -> Record:
-        """Its record; the journal says which devices the target's names lead to before the first is written to."""
+        """Its record; the journal states which devices the target's names lead to before the first is written to."""
         asked = trial
         if trial.target.kind == "device" and trial.writes:
             if self.admitted is None:
@@ -270,7 +270,7 @@ class Loop:
         return found
 
     def _look_at_boots(self) -> list[str] | None:
-        """What is undecided once each part has as many boots as the others; None where one lacks this block, or there
+        """What is undecided once each part has as many boots as the others; None if one lacks this block, or there
         are too few for a look."""
         assert self.block is not None, "of several boots"
         boots = self.block.number + 1

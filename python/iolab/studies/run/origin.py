@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 Consent = Callable[[list[str]], None]
-"""Is told what would be done, a line each, and raises to have nothing done."""
+"""Gets what would be done, a line each, and raises to have nothing done."""
 
 
 def mark(experiment: Experiment, seed: int) -> str | None:
-    """For the event of a session: what it runs, signed with a key that only this user reads. None where no key can be
+    """For the event of a session: what it runs, signed with a key that only this user reads. None if no key can be
     kept: the run then counts as one of somebody else's."""
     return signature(_signed(experiment, seed)) if experiment.machine.acts_here else None
 
@@ -71,7 +71,7 @@ def ask_about_run(path: Path, experiment: Experiment, state: RunState, consent: 
 
 
 def ask(path: Path, to_do: list[str], consent: Consent | None) -> None:
-    """About what this user did not make. InputError where nobody can be asked."""
+    """About what this user did not make. InputError if nobody can be asked."""
     if consent is None:
         raise InputError(
             f"was not made here by this user, and is to {'; '.join(to_do)}",
@@ -138,7 +138,7 @@ def _key_file() -> Path:
 
 
 def _key() -> bytes | None:
-    """None where there is none that only this user could have written and read."""
+    """None if there is none that only this user could have written and read."""
     try:
         descriptor = os.open(_key_file(), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -38,7 +38,7 @@ OF_THE_MACHINE = (
     "device size",
     "iolab",
 )
-"""What must not differ. The rest, schedulers or governors, is what a kernel chooses by itself: it is only told."""
+"""What must not differ. The rest, schedulers or governors, is what a kernel chooses by itself: it is only reported."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def check_asked(experiment: Experiment, part: str | None) -> None:
             raise InputError(
                 f"the settings need several boots: {', '.join(names)}",
                 where="--part",
-                remedy=f"say which one this is, such as --part {names[0]}",
+                remedy=f"name this one, such as --part {names[0]}",
             )
         return
     if not names:
@@ -149,7 +149,7 @@ def next_block(experiment: Experiment, state: RunState, part: str, machine: Mapp
 
 
 def progress(experiment: Experiment, state: RunState) -> Progress:
-    """How far the run is, as its journal tells."""
+    """How far the run is, by its journal."""
     done = _done(experiment, state)
     per_boot = experiment.rounds_per_boot
     decided = [rounds // per_boot for rounds, undecided in state.looks.items() if not undecided]
@@ -236,7 +236,7 @@ def _differences(sessions: list[SessionEvent]) -> list[str]:
     for name in chosen:
         if name in (*KERNEL, *OF_THE_MACHINE) or all(_same(name, _facts(sessions[0]), _facts(one)) for one in sessions):
             continue
-        values = ", ".join(f"{_facts(one).get(name, 'not told')} ({one['part']})" for one in sessions)
+        values = ", ".join(f"{_facts(one).get(name, 'unknown')} ({one['part']})" for one in sessions)
         found.append(f"{name}: {values}")
     return found
 

@@ -63,7 +63,7 @@ def trials(experiment: Experiment, rounds: int, *, seed: int, first_round: int =
     """The trials of `rounds` rounds from `first_round` on, numbered from the first round's first.
 
     A function of its arguments: a resumed run derives the same list again. A trial's own seed depends on round and
-    workload, and on the setting only where each trial draws its own: else all settings of a round see the same offsets.
+    workload, and on the setting only if each trial draws its own: else all settings of a round see the same offsets.
     """
     return [trial for round in range(first_round, first_round + rounds) for trial in _round(experiment, round, seed)]
 

@@ -34,7 +34,7 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
     started = state.started
     if started is None:
         raise InputError(
-            "says nothing of how the run was started", where=str(directory.journal_file), remedy="start a new run"
+            "does not record how the run was started", where=str(directory.journal_file), remedy="start a new run"
         )
     if started["machine"] == IMPORTED:
         raise InputError(

@@ -22,7 +22,7 @@ class OnHosts(Protocol):
     """An executor that measures each round on one of several hosts."""
 
     def pin(self, host_of: Mapping[int, str]) -> None:
-        """Tells on which host rounds have begun: the rest of each is measured there."""
+        """Gives the host on which rounds have begun: the rest of each is measured there."""
 
 
 def check(experiment: Experiment, part: str | None, on: str | None) -> None:
@@ -35,7 +35,7 @@ def check(experiment: Experiment, part: str | None, on: str | None) -> None:
         raise InputError(
             "the experiment has no [target]; hosts differ in what is there",
             where="--on",
-            remedy='say what each host has, such as target = { kind = "scratch", size = "1GiB" }',
+            remedy='name what each host has, such as target = { kind = "scratch", size = "1GiB" }',
         )
 
 
@@ -54,7 +54,7 @@ def check_resumable(path: Path, state: RunState, on: str | None) -> None:
 
 
 def pin(executor: Executor, state: RunState) -> None:
-    """Tells an executor of several hosts where the run's rounds have begun."""
+    """Gives an executor of several hosts the host on which each of the run's rounds began."""
     if isinstance(executor, OnHosts):
         executor.pin({event["round"]: event["host"] for event in state.finished.values() if "host" in event})
 

@@ -21,7 +21,7 @@ NAME = "search.jsonl"
 BYTES_MAX = 2**30
 LIMIT_S_MAX = 2_000_000
 """Of a command: about three weeks, as milliseconds what the kernel can wait for."""
-REMEDY = "remove the line: what it says is measured again"
+REMEDY = "remove the line: what it holds is measured again"
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 Place = Annotated[int, Field(ge=0)]
@@ -33,7 +33,7 @@ _STRICT = ConfigDict(strict=True, extra="forbid")
 
 @with_config(_STRICT)
 class Built(TypedDict):
-    """A build has ended. `place`: of the commit; `status`: None where its time was over."""
+    """A build has ended. `place`: of the commit; `status`: None if its time was over."""
 
     event: Literal["built"]
     place: Place

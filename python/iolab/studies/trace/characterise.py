@@ -111,7 +111,7 @@ def characterise(trace: Trace) -> list[Stream]:
 
 
 def _parts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of each task's reads and writes, the number of the stream that they are in: those of most requests first."""
+    """The number of the stream that each task's reads and writes are in: those of most requests first."""
     import polars as pl
 
     data = rows.filter((pl.col("sectors") > 0) & pl.col("operation").is_in(["read", "write"]))
@@ -179,7 +179,7 @@ def end_of(data: pl.DataFrame) -> int:
 
 
 def _zipf(blocks: pl.Series) -> float | None:
-    """The skew of a Zipf distribution with these frequencies by rank, by least squares of their logarithms; None where
+    """The skew of a Zipf distribution with these frequencies by rank, by least squares of their logarithms; None if
     blocks hardly come again."""
     import numpy as np
 
@@ -196,7 +196,7 @@ def _zipf(blocks: pl.Series) -> float | None:
 
 def _depth(data: pl.DataFrame) -> int:
     """Room for twice as many requests as were under way at once: how many there are follows from their rate. One, if
-    the task waited for each; 32 where nobody knows when they ended."""
+    the task waited for each; 32 if nobody knows when they ended."""
     import polars as pl
 
     ended = data.drop_nulls("completed_ns")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 STAGES = ("queue", "scheduler", "device")
 SLOW_SHARE = 0.01
 SLOW_MIN = 10
-"""Of fewer slow requests nothing is said."""
+"""Fewer slow requests than this are not explained."""
 LIFT_MIN, COVERED_MIN = 1.5, 0.2
-"""How much more often a trait has to be among the slow, and of how many of them, to be told."""
+"""How much more often a trait has to be among the slow, and of how many of them, to be reported."""
 PROCESSES_MAX, GROUPS_MAX = 8, 8
 NO_CAUSE = "What is more frequent among the slow came with them; a trace alone does not show what caused what."
 
@@ -84,7 +84,7 @@ class Change:
     after_ns: float
     stages: list[Stage]
     mix_ns: float
-    """Of the difference, what comes from other operations and sizes, each as slow as before."""
+    """What part of the difference comes from other operations and sizes, each as slow as before."""
     slower_ns: float
     """What comes from requests alike that took longer, or less."""
     groups: list[Group]
@@ -98,7 +98,7 @@ def explain_slow(trace: Trace) -> Slow:
     """The slowest hundredth beside the rest.
 
     Raises:
-        InputError: the trace can't be read, or tells too few latencies.
+        InputError: the trace can't be read, or has too few latencies.
     """
     import numpy as np
 
@@ -107,7 +107,7 @@ def explain_slow(trace: Trace) -> Slow:
     rows = rows.drop_nulls(f"{measure}_ns")
     count = max(SLOW_MIN, int(len(rows) * SLOW_SHARE))
     if len(rows) < 4 * SLOW_MIN:
-        raise InputError(f"{len(rows)} requests with a latency: too few to tell slow ones", where=trace.name)
+        raise InputError(f"{len(rows)} requests with a latency: too few to find slow ones", where=trace.name)
     from_ns = float(np.sort(rows[f"{measure}_ns"].to_numpy())[-count])
     slow = rows[f"{measure}_ns"] >= from_ns
     parts = [rows.filter(~slow), rows.filter(slow)]
@@ -127,7 +127,7 @@ def explain_change(before: Trace, after: Trace) -> Change:
     """The mean latency of both, by stage and by what was asked for.
 
     Raises:
-        InputError: one can't be read, or tells no latency.
+        InputError: one can't be read, or has no latency.
     """
     import polars as pl
 
@@ -175,7 +175,7 @@ def _measure(traces: list[pl.DataFrame], name: str) -> str:
     for measure in ("whole", "device"):
         if all(rows[f"{measure}_ns"].count() for rows in traces):
             return measure
-    raise InputError("tells no latency", where=name, remedy="record it with iolab record")
+    raise InputError("has no latency", where=name, remedy="record it with iolab record")
 
 
 def _stages(both: list[pl.DataFrame], measure: str) -> list[Stage]:
@@ -203,7 +203,7 @@ def _group() -> pl.Expr:
 
 
 def _traits(rows: pl.DataFrame, names: dict[int, str]) -> Iterator[tuple[str, pl.Series]]:
-    """What a request has or has not, by how it is told."""
+    """What a request has or has not, by its description."""
     import numpy as np
     import polars as pl
 

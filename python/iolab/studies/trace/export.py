@@ -69,7 +69,7 @@ def frames(trace: Trace, rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
 
 
 def task_names(trace: Trace) -> dict[int, str]:
-    """What the tasks are called: read once more, for names are told anywhere."""
+    """What the tasks are called: read once more, for names stand anywhere."""
     reader = attended(trace, lambda: _native.TraceRows.open(json.dumps(trace.spec)))
     while attended(trace, lambda: reader.next(BATCH_ROWS)) is not None:
         pass

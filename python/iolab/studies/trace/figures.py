@@ -25,8 +25,8 @@ def study(
     """Reads the whole trace; with `output` it is written in another form on the way.
 
     Args:
-        intervals: in the maps over time, at most; 1,024 where nothing is said.
-        queues: the CPUs of each hardware queue, which no trace tells.
+        intervals: in the maps over time, at most; 1,024 if nothing is said.
+        queues: the CPUs of each hardware queue, which no trace holds.
 
     Raises:
         InputError: it can't be read, or holds no block I/O.

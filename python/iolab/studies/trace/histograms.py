@@ -29,7 +29,7 @@ class Histogram:
     """How many I/Os took how long."""
 
     name: str
-    """Of which of the text's histograms: a disk, a flag; empty where the text has one."""
+    """Of which of the text's histograms: a disk, a flag; empty if the text has one."""
     intervals: int = 0
     """Histograms of that name in the text, one after the other; they are counted together."""
     counts: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
                 return []
             text = (start + file.read(_BYTES_MAX)).decode(errors="replace")
     except OSError:
-        # Whoever reads it as a trace says why it can't be read.
+        # Whoever reads it as a trace states why it can't be read.
         return []
     return list(_histograms(text.splitlines()))
 

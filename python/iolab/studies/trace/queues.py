@@ -1,4 +1,4 @@
-"""Which CPUs submit to which hardware queue of a device of this machine: no trace of block events tells it."""
+"""Which CPUs submit to which hardware queue of a device of this machine: no trace of block events holds it."""
 
 from __future__ import annotations
 

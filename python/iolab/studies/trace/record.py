@@ -45,7 +45,7 @@ EVENTS = (
     "block_bio_complete",
 )
 _TERM_PATIENCE_S = 5.0
-"""A command that is told to end may take so long."""
+"""A command that gets a signal to end may take this long."""
 _TICK_S = 0.05
 _BUFFER_KIB = 8192
 

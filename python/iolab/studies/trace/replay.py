@@ -34,9 +34,9 @@ class ReplayTarget:
     target: Sequence[str]
     """Lines of [target]."""
     room_bytes: int | None
-    """None: a directory, which makes files as large as it is told."""
+    """None: a directory, which makes files of the size that it gets."""
     block_bytes: int = SECTOR_BYTES
-    """What direct I/O there needs multiples of, where that is known."""
+    """What direct I/O there needs multiples of, if that is known."""
 
 
 def place_of(on: str, *, destroy: bool) -> ReplayTarget:

@@ -37,7 +37,7 @@ class Compared:
     candidate_blocks: int
     block_s: float
     judgement: Judgement | None
-    """None where there are not enough stretches that say nothing of one another."""
+    """None if there are not enough stretches that say nothing of one another."""
     why_not: str | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _judged(metric: str, both: list[pl.DataFrame], column: str, name: str, same_
             judgement = judge_unpaired(*judged, nature=nature, same_within=same_within)
             return Compared(metric, len(judged[0]), len(judged[1]), block_ns / 1e9, judgement, None)
         blocks //= 2
-    why = f"fewer than {BLOCKS_MIN} stretches of time that say nothing of one another: record longer"
+    why = f"fewer than {BLOCKS_MIN} independent stretches of time: record longer"
     return Compared(metric, 0, 0, shortest_ns / 1e9 / BLOCKS_MIN, None, why)
 
 
@@ -126,7 +126,7 @@ def _spread(values: list[float], most: int) -> list[float]:
 
 
 def _lag_1(values: list[float]) -> float:
-    """Correlation of each value with the next; 0 where nothing varies."""
+    """Correlation of each value with the next; 0 if nothing varies."""
     import numpy as np
 
     centred = np.array(values) - np.mean(values)

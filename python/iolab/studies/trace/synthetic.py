@@ -94,7 +94,7 @@ def _experiment(trace: Trace, synthetic: str, machine: str) -> str:
 
 
 def _requests(run: Path, workload: str) -> pl.DataFrame:
-    """Of the workload's trial, what the machine's drives saw."""
+    """What the machine's drives saw of the workload's trial."""
     import polars as pl
 
     data = read(run)
@@ -173,7 +173,7 @@ def _dispersion(rows: pl.DataFrame) -> float:
 
 
 def _sequential(rows: pl.DataFrame) -> float:
-    """Of each operation, the share that begins where the one before ended."""
+    """The share of each operation that begins where the one before ended."""
     import polars as pl
 
     end = pl.col("sector") + pl.col("sectors")

@@ -94,7 +94,7 @@ def _section(file: IO[bytes], number: int, content: bytes) -> int:
 
 
 def _buffers(file: IO[bytes], cpus: Sequence[Iterable[bytes]]) -> bytes:
-    """Appends the pages of all CPUs, and returns the option that says where they are."""
+    """Appends the pages of all CPUs, and returns the option that states where they are."""
     section = file.tell()
     file.write(_SECTION.pack(_BUFFER, _PACKED, 0, 0))
     places = []

@@ -1,1 +1,1 @@
-"""Tunes: searches a space of settings on a machine, in runs of its own, and says what came out as commands."""
+"""Tunes: searches a space of settings on a machine, in runs of its own, and states what came out as commands."""

@@ -1,6 +1,7 @@
-"""Optuna's samplers as the search's source of candidates: ask and tell, with nothing kept between two blocks.
+"""Optuna's samplers as the search's source of candidates: ask and tell (its words), with nothing kept between two
+blocks.
 
-Each time the sampler is told anew what is known, since that changes with every block: the estimates of all points.
+Each time the sampler gets anew what is known, since that changes with every block: the estimates of all points.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ REFUSED_MAX = 200
 
 
 def check_installed() -> None:
-    """MachineError where Optuna is missing: what to install."""
+    """MachineError if Optuna is missing: what to install."""
     if importlib.util.find_spec("optuna") is None:
         raise MachineError("iolab tune needs Optuna, which is not installed", remedy="pip install 'iolab[tune]'")
 
@@ -45,7 +46,7 @@ def proposer(space: Space, objectives: int = 1, sampler: str = SAMPLER) -> Propo
 
     def propose(known: Sequence[tuple[Point, Sequence[float]]], count: int, seed: int) -> list[Point]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of samplers that say what they can't do with keys out of force
+            warnings.simplefilter("ignore")  # of samplers that state what they can't do with keys out of force
             study = optuna.create_study(directions=["maximize"] * objectives, sampler=_sampler(sampler, seed))
             study.add_trials(
                 [

@@ -42,7 +42,7 @@ WINNER, SMALLER = "winner", "smaller"
 
 @dataclass(frozen=True)
 class Found:
-    """What a tuner knows by now. `on_model`: the search on the simulated machine, where there is one."""
+    """What a tuner knows by now. `on_model`: the search on the simulated machine, if there is one."""
 
     directory: TuneDirectory
     search: Search
@@ -59,7 +59,7 @@ def start(
     """Makes the directory and searches until the answer stands. InputError for an experiment without [tune]."""
     if experiment.tuning is None:
         raise InputError(
-            "the experiment does not say what to tune", where="[tune]", remedy="give it a table [tune]: docs/tuning.md"
+            "the experiment does not name what to tune", where="[tune]", remedy="give it a table [tune]: docs/tuning.md"
         )
     check_installed()
     given = experiment.seed if seed is None else seed
@@ -326,7 +326,7 @@ class _Tuner:
     def _arms(
         self, data: RunData, settings: Iterable[str], round_: int
     ) -> list[tuple[tuple[float, ...] | None, float]]:
-        """Of each setting in a round the logarithms of its metrics, and how long the trial took, in seconds."""
+        """The logarithms of the metrics of each setting in a round, and how long the trial took, in seconds."""
         found: dict[str, tuple[tuple[float, ...] | None, float]] = {}
         for event in data.state.finished.values():
             if event["round"] == round_:
@@ -345,7 +345,7 @@ class _Tuner:
         return tuple(logs)
 
     def _check_values(self, path: Path) -> None:
-        """InputError where a trial of the default went well and has no value of what the search is about: nothing could
+        """InputError if a trial of the default went well and has no value of what the search is about: nothing could
         be told from any number of such trials."""
         data = read(path)
         for event in data.state.finished.values():

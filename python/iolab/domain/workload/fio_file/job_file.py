@@ -171,7 +171,7 @@ def _values(
 
 
 def _left_to_fio(name: str, text: str, runner: Runner) -> bool:
-    """Values that only fio has: words of its own, and numbers as it alone writes them. What says where and how much
+    """Values that only fio has: words of its own, and numbers as it alone writes them. What states where and how much
     stays iolab's to know."""
     if runner == "iolab" or name in _PLACES:
         return False

@@ -167,7 +167,7 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "loops", value.positive, 1, "Multiplies the amount; new offsets are drawn."
     yield "runtime", second, 0, "Ends after this time, in seconds, unless the amount is done earlier."
     yield "time_based", bool_, False, "Continues until runtime is over, whatever the size."
-    yield "startdelay", second, 0, "The job begins so much later than its stage; runtime counts from there."
+    yield "startdelay", second, 0, "The job begins this much later than its stage; runtime counts from there."
     yield "ramp_time", second, 0, "I/O before the measured time; one for all jobs of a stage."
     yield "numjobs", value.up_to(1024), 1, "Clones of the job, each a thread."
     yield "stonewall", bool_, False, "Begins a stage: a separate phase, after all jobs above."

@@ -197,7 +197,7 @@ class Shape:
 
 
 def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, runner: Runner) -> Shape | None:
-    """None, with the problem noted, where there is no telling what the job would do."""
+    """None, with the problem noted, if it is unknown what the job would do."""
     random, reads, writes = DIRECTIONS[job["rw"][0]]
     of_reads, of_writes = _blocks(job)
     is_split = reads and writes and of_reads != of_writes
@@ -209,7 +209,7 @@ def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, r
     if job["filesize"] is not None:
         length = job["filesize"] - job["offset"]
     if length is None:
-        problems.add(job.line, f"{job.name}: no size; say how much, such as size=1g")
+        problems.add(job.line, f"{job.name}: no size; set one, such as size=1g")
     if length is None:
         return None
     given = job["ba"] or Directions(None, None)
@@ -277,7 +277,7 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
     if shape.verifies and shape.engine == "null":
         yield "verify", "the null engine moves no data, so there is nothing to verify"
     if shape.verifies and shape.writes and job["numjobs"] > 1 and job.has("filename"):
-        yield "verify", "clones share the file: nobody knows what it should hold; let each have its own"
+        yield "verify", "clones share the file, so its contents are undefined; let each have its own"
     if shape.verifies and math.gcd(*shape.sizes, *shape.aligns, job["offset"]) % 512:
         yield "verify", "blocks are stamped in units of 512 bytes; choose a multiple for block size and offset"
     if job["verify"] == "pattern" and not job.has("verify_pattern"):

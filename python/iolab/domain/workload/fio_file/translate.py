@@ -30,7 +30,7 @@ class Plan:
 
     @property
     def named_paths(self) -> list[str]:
-        """Absolute names, in order: the job file itself says where."""
+        """Absolute names, in order: the job file itself states where."""
         return [name for name in self.files if name.startswith("/")]
 
     @property
@@ -88,7 +88,7 @@ def _check_distinct(found: Plan, problems: JobFileProblems) -> None:
 
 
 def _check_filling(found: Plan, problems: JobFileProblems) -> None:
-    """Files are laid out before anyone says which job reads them, so all blocks have one filling."""
+    """Files are laid out before anyone states which job reads them, so all blocks have one filling."""
     verifying = [shape for stage in found.stages for shape in stage if shape.verifies]
     if other := next((shape for shape in verifying if shape.filling != verifying[0].filling), None):
         what = f"{verifying[0].job.name} and {other.job.name} verify blocks with other contents; give verify and"
@@ -117,12 +117,12 @@ def _check_stage(stage: Sequence[Shape], problems: JobFileProblems, runner: Runn
         if verifies and shape.writes:
             for name in shape.names(0):
                 if writers.setdefault(name, shape.job.name) != shape.job.name:
-                    what = f"{writers[name]} and {shape.job.name} write the same file; nobody knows what it should hold"
+                    what = f"{writers[name]} and {shape.job.name} write the same file, so its contents are undefined"
                     problems.add(shape.job.line_of("verify"), f"verify: {what}")
 
 
 def _stage_names(stages: Sequence[Sequence[Shape]]) -> list[str]:
-    """`main` for a single stage, else the first job's name, numbered where it is not the only one of that name."""
+    """`main` for a single stage, else the first job's name, numbered if it is not the only one of that name."""
     if len(stages) == 1:
         return ["main"]
     names = _Names()

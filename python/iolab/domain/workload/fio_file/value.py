@@ -27,7 +27,7 @@ RANGE_STEPS_MAX = 1024
 
 
 class Directions(NamedTuple):
-    """A value for reads and one for writes; None where none is given. What is said of trims is read and not kept."""
+    """A value for reads and one for writes; None if none is given. What is said of trims is read and not kept."""
 
     read: Any
     write: Any

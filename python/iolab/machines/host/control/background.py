@@ -32,7 +32,7 @@ class Background(Applier):
 
 
 def _end(beside: shell.Beside, notes: list[str]) -> None:
-    """Kills it; says so if it had ended already, since the rest of the trial then ran without it."""
+    """Kills it; reports it if it had ended already, since the rest of the trial then ran without it."""
     ended = beside.end()
     if ended is None:
         return

@@ -29,7 +29,7 @@ class IrqCpus(Applier):
             raise MachineError(
                 f"{self.name}: {disk.name} has no interrupts of its own",
                 where=context.label,
-                remedy="for a loop device say where its kernel threads run: workqueue_cpus",
+                remedy="for a loop device, set the CPUs of its kernel threads: workqueue_cpus",
             )
         return kernel_file.together([(one.name, self._move(one, value, context.undo)) for one in found])
 

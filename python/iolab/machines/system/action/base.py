@@ -25,7 +25,7 @@ class Outcome:
 
     line: str
     unusual: bool = False
-    """Worth telling even after a trial that went well."""
+    """Worth a line even after a trial that went well."""
 
 
 @dataclass(frozen=True)

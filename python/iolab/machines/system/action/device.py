@@ -35,7 +35,7 @@ class DetachLoop(Action):
 
     @override
     def undo(self) -> Outcome | None:
-        # Attached in another mount namespace, the file has another path here, or none: its name tells all the same.
+        # Attached in another mount namespace, the file has another path here, or none: its name shows it all the same.
         found = loop.attached_to_named(Path(self.backing_file))
         for device in found:
             for process, mount in in_other_namespaces():

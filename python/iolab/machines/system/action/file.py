@@ -66,7 +66,7 @@ class TruncateFile(Action):
 
 @dataclass(frozen=True)
 class RemoveFile(Action):
-    """An empty file was made where there was none."""
+    """An empty file was made if there was none."""
 
     path: str
     identity: str | None = None
@@ -172,7 +172,7 @@ class _Left:
 
 @contextmanager
 def _left_alone(path: str) -> Iterator[_Left]:
-    """What is not ours, found inside, becomes a line that tells so; what is not there, none."""
+    """What is not ours, found inside, becomes a line about it; what is not there, none."""
     left = _Left()
     try:
         yield left

@@ -54,7 +54,7 @@ def is_kernels(path: Path) -> bool:
 
 
 def missing_tree(path: Path) -> Path | None:
-    """The tree that the path belongs to, where it is not mounted here."""
+    """The tree that the path belongs to, if it is not mounted here."""
     for root, filesystems in FILESYSTEMS.items():
         if path.is_relative_to(root):
             mount = mount_of(nearest_existing(path))
@@ -63,9 +63,10 @@ def missing_tree(path: Path) -> Path | None:
 
 
 def require_mounted(path: Path) -> None:
-    """Raises CannotUndo where nothing can be told of what the path belongs to."""
+    """Raises CannotUndo if nothing shows what the path belongs to."""
     root = missing_tree(path)
     if root is not None:
         raise CannotUndo(
-            f"cannot tell whether {path} is as it was: its filesystem is not mounted here; where it is: iolab restore"
+            f"cannot determine whether {path} is as it was: its filesystem is not mounted here; after mounting it: "
+            "iolab restore"
         )

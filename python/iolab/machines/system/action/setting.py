@@ -14,7 +14,7 @@ from iolab.machines.system.action.base import Action, CannotUndo, Outcome
 from iolab.machines.system.action.path import is_kernels, missing_tree, require_mounted
 
 GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
-"""What a setting's file says when the device, or the scheduler with this tunable, is no longer there."""
+"""What a setting's file states when the device, or the scheduler with this tunable, is no longer there."""
 
 QUEUE = re.compile(r"/sys/block/[^/]+/queue/")
 """A queue's scheduler decides which values its other settings may have."""

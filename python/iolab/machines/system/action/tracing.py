@@ -31,8 +31,8 @@ class RemoveTraceInstance(Action):
     def undo(self) -> Outcome | None:
         if tracefs.root() is None and tracefs.is_in_kernel():
             raise CannotUndo(
-                f"cannot tell whether the tracing instance {self.name} is still there, as tracefs is not mounted here: "
-                f"sudo mount -t tracefs nodev {tracefs.ROOTS[0]}; then: iolab restore"
+                f"cannot determine whether the tracing instance {self.name} is still there, as tracefs is not mounted "
+                f"here: sudo mount -t tracefs nodev {tracefs.ROOTS[0]}; then: iolab restore"
             )
         for instance in tracefs.instances(self.name):
             try:

@@ -25,12 +25,12 @@ export async function benchmarkPage([name]) {
     title: page.title,
     content: [
       benchmarkHead(page),
-      section("Changes", page.changes === null ? h("p", { class: "hint" }, "The history is being looked at.") : table({ id: "a", caption: "Changes", columns: changeColumns(page.metrics, []), rows: changes, empty: "None is known. It takes ten runs to tell one." })),
-      section("Metrics", h("p", { class: "hint" }, "Typical values over the last 60 runs. A name leads to the metric with its intervals and rounds, a number to where it comes from."),
+      section("Changes", page.changes === null ? h("p", { class: "hint" }, "iolab is reading the history.") : table({ id: "a", caption: "Changes", columns: changeColumns(page.metrics, []), rows: changes, empty: "None is known. A change needs ten runs to show." })),
+      section("Metrics", h("p", { class: "hint" }, "Typical values over the last 60 runs. A name opens the metric with its intervals and rounds, a number opens its rounds."),
         table({ id: "s", caption: "Metrics", columns: seriesColumns(page), rows: page.series, filter: true }),
         page.series_left_out ? h("p", { class: "hint" }, `${page.series_left_out} more are left out.`) : null),
       others.length ? section("Other metrics", h("p", { class: "metrics" }, others.map(([, one]) => [h("a", { href: address.to(`b/${page.id}-${page.hardware}/${one.id}`), title: one.help }, one.label), " "]))) : null,
-      page.elsewhere.length ? section("On other hardware", h("p", { class: "hint" }, "Never in one line with these: numbers of unlike machines are compared only when you ask for it."), h("ul", {}, page.elsewhere.map((one) => h("li", {}, h("a", { href: address.to(`b/${page.id}-${one.hardware}`) }, one.hardware_in_words), ` (${one.runs} runs)`)))) : null,
+      page.elsewhere.length ? section("On other hardware", h("p", { class: "hint" }, "Runs on other hardware are never in one line with these; iolab compares them only when you ask for it."), h("ul", {}, page.elsewhere.map((one) => h("li", {}, h("a", { href: address.to(`b/${page.id}-${one.hardware}`) }, one.hardware_in_words), ` (${one.runs} runs)`)))) : null,
       section("Runs", table({ id: "r", caption: "Runs", columns: runColumns({ benchmark: false }), rows: page.runs.map(asRow), filter: true })),
     ],
   };
@@ -63,7 +63,7 @@ export async function matrixPage([name]) {
     content: [
       benchmarkHead(page),
       h("p", {}, h("label", {}, "Compared with ", choose)),
-      h("p", { class: "hint" }, against === "by_kernel" ? "Runs on two kernels are not interleaved: drift is in these differences." : "Of several runs on a kernel the newest; settings are compared within its rounds.", " The stronger the colour, the larger the change."),
+      h("p", { class: "hint" }, against === "by_kernel" ? "Runs on two kernels are not interleaved: drift is in these differences." : "The newest of several runs on a kernel; settings are compared within its rounds.", " The stronger the colour, the larger the change."),
       page.matrices.map((matrix) => heat(matrix, page, against)),
       page.matrices.length ? null : h("p", {}, "No run has a kernel on record."),
     ],

@@ -17,7 +17,7 @@ export async function comparePage([ours, theirs], meta) {
       facts([["baseline", run(page.baseline)], ["candidate", run(page.candidate)]]),
       h("p", { class: "links" }, h("a", { href: address.to(`c/${theirs}/${ours}`, asked ? { unlike: "1" } : {}) }, "The other way round")),
       page.judged === null ? refusal(page, ours, theirs) : [
-        page.unlike.length ? warnings(["The hardware is not alike: the numbers compare machines, too."]) : null,
+        page.unlike.length ? warnings(["The hardware differs: the numbers compare machines, too."]) : null,
         warnings(page.problems),
         section("Verdicts", h("ul", {}, ...page.sentences.map((text) => h("li", {}, text))), h("p", { class: "hint" }, "What `iolab compare` says of the two. Runs that were not measured in turns are not paired: drift is in the differences."), judgedTable(page.judged, page.metrics, page.same_within, { ours, theirs })),
         section("What else differs", page.conclusion ? h("p", {}, `${page.conclusion}.`) : null, differences(page.differs), page.not_compared.length ? h("p", { class: "hint" }, `Not on record of both: ${page.not_compared.join(", ")}.`) : null),
@@ -31,7 +31,7 @@ function run(one) {
 }
 
 function refusal(page, ours, theirs) {
-  return section("Not compared", h("p", { role: "alert" }, "The two ran on hardware that is not alike. A difference of their numbers would be the machines', and of nothing that was to be tested."),
+  return section("Not compared", h("p", { role: "alert" }, "The two ran on different hardware. A difference of their numbers would be the machines', and of nothing that was to be tested."),
     differences(page.unlike), h("p", {}, h("a", { class: "action", href: address.to(`c/${ours}/${theirs}`, { unlike: "1" }) }, "Compare them all the same")));
 }
 

@@ -23,7 +23,7 @@ export async function metricPage([name, metric]) {
     content: [
       benchmarkHead(page, [["metric", info.help]]),
       page.runs.length < page.runs_total ? h("p", { class: "hint" }, `The newest ${page.runs.length} of ${page.runs_total} runs.`) : null,
-      section("Changes", page.changes === null ? h("p", { class: "hint" }, "The history is being looked at.") : table({ id: "a", caption: "Changes", columns: changeColumns(page.metrics, []), rows: changes, empty: "None is known." })),
+      section("Changes", page.changes === null ? h("p", { class: "hint" }, "iolab is reading the history.") : table({ id: "a", caption: "Changes", columns: changeColumns(page.metrics, []), rows: changes, empty: "None is known." })),
       h("p", { class: "hint" }, "Lines join typical values; an upright is half the distance between the quartiles to each side; small marks are rounds. Drag to zoom, double-click to see all. A click on a point leads to where the number comes from."),
       shown.map((one, place) => lines(page, info, one, place)),
       left ? h("p", { class: "hint" }, `${left} more are left out.`) : null,

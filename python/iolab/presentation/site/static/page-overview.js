@@ -16,7 +16,7 @@ export async function overviewPage(_, meta) {
   const [regressed, others] = [changes.filter((row) => row.regressed), changes.filter((row) => !row.regressed)];
   const placed = [{ name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.benchmark}-${row.hardware}`), title: row.hardware_in_words }, short(row.title, 60)) }];
   const columns = changeColumns(page.metrics, placed);
-  const waiting = page.pending ? h("p", { class: "hint", role: "status" }, `The history of ${page.pending} more benchmarks is being looked at.`) : null;
+  const waiting = page.pending ? h("p", { class: "hint", role: "status" }, `iolab is reading the history of ${page.pending} more benchmarks.`) : null;
   return {
     title: meta.title,
     content: [

@@ -21,7 +21,7 @@ export async function runPage([id], meta) {
       facts([["run", run.name], ["date", format.date(run.started_unix_ns)], ["machine", page.hardware_in_words], ["kernel", run.kernel], ["rounds", page.rounds], ["trials", run.trials], ["verdicts", verdicts(run)], ["tags", run.tags.join(", ")], ["note", run.note]]),
       links(page, meta),
       warnings([...page.problems, ...page.doubts]),
-      section("Verdicts", page.judged.length ? [h("p", { class: "hint" }, `Against ${page.baseline}; the mark is the ratio, the line its 95 % interval, the band the margin of same (${margin(page)}). A number leads to its rounds and records.`), judgedTable(page.judged, page.metrics, page.same_within, { ours: run.id, theirs: run.id })] : h("p", {}, "There is nothing to compare.")),
+      section("Verdicts", page.judged.length ? [h("p", { class: "hint" }, `Against ${page.baseline}; the mark is the ratio, the line its 95 % interval, the band the margin of same (${margin(page)}). A number opens its rounds and records.`), judgedTable(page.judged, page.metrics, page.same_within, { ours: run.id, theirs: run.id })] : h("p", {}, "There is nothing to compare.")),
       sweepSections(page),
       section("All numbers", table({ id: "n", caption: "All numbers", columns: measuredColumns(page), rows: page.measured, filter: true }),
         page.measured_left_out ? h("p", { class: "hint" }, `${page.measured_left_out} more are left out: iolab show has all.`) : null),
