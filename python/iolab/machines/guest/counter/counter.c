@@ -25,7 +25,8 @@ static const uint8_t BEGIN[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f,
 static const uint8_t END[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49};
 
 /* Blocks: chained by a hash of where they begin; never freed, as translated code points at their counters. */
-struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed; struct block *next; uint8_t *sizes; };
+struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed; struct block *next; uint8_t *sizes;
+               uint64_t ended; bool may_end_early; };
 enum { BUCKETS = 1 << 18 };
 static struct block *buckets[BUCKETS];
 
@@ -40,6 +41,20 @@ static FILE *out;
 /* A load that marks its ends without end would fill the disk. */
 #define OUT_MAX_BYTES (1ll << 30)
 
+/* QEMU 7.2 to 8.1 end a block before an instruction that crosses a page, unless it is the first, but report it with the
+ * block, and again with the next one. How long such an instruction is they don't say; what is asked to happen when it is
+ * executed does not happen. So the last instruction of a block is counted by itself where it may be one. */
+enum { PAGE_BYTES = 4096, INSTRUCTION_BYTES_MAX = 15 };
+
+static bool may_end_early(struct qemu_plugin_tb *tb) {
+    size_t n = qemu_plugin_tb_n_insns(tb);
+    uint64_t last = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, n - 1));
+    return n > 1 && last % PAGE_BYTES > PAGE_BYTES - INSTRUCTION_BYTES_MAX;
+}
+
+/* How many of its instructions the block has. */
+static uint32_t has(const struct block *b) { return b->instructions - (b->may_end_early && !b->ended); }
+
 static struct block *block_of(struct qemu_plugin_tb *tb, uint32_t bytes, uint32_t instructions) {
     uint64_t start = qemu_plugin_tb_vaddr(tb);
     struct block **bucket = &buckets[(start ^ start >> 18) % BUCKETS];
@@ -50,7 +65,7 @@ static struct block *block_of(struct qemu_plugin_tb *tb, uint32_t bytes, uint32_
     if (!made || !sizes) abort();
     for (uint32_t i = 0; i < instructions; i++)
         sizes[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
-    *made = (struct block){start, bytes, instructions, 0, *bucket, sizes};
+    *made = (struct block){start, bytes, instructions, 0, *bucket, sizes, 0, may_end_early(tb)};
     return *bucket = made;
 }
 
@@ -65,7 +80,7 @@ static const struct function *function_at(uint64_t address) {
 
 static void begin(unsigned vcpu, void *unused) {
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct block *b = buckets[i]; b; b = b->next) b->executed = 0;
+        for (struct block *b = buckets[i]; b; b = b->next) b->executed = b->ended = 0;
     contexts_begin();
     chains_begin();
     memory_begin();
@@ -82,11 +97,15 @@ static void end(unsigned vcpu, void *unused) {
     fwrite(window, sizeof window, 1, out);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
-            if (b->executed) fwrite(b, offsetof(struct block, next), 1, out);
+            if (b->executed) {
+                struct block written = *b;
+                written.instructions = has(b);
+                fwrite(&written, offsetof(struct block, next), 1, out);
+            }
     if (chains_on) fwrite(nodes, sizeof *nodes, node_count, out);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
-            if (b->executed) fwrite(b->sizes, 1, b->instructions, out);
+            if (b->executed) fwrite(b->sizes, 1, has(b), out);
     fflush(out);
 }
 
@@ -103,8 +122,14 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     const struct function *f = start >> 63 ? function_at(start) : NULL;
     if (f) contexts_watch(f, tb);
     if (chains_on && start >> 63) chains_watch(f, tb);
-    if (several) qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)n);
-    else qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, n);
+    size_t together = n - b->may_end_early;
+    if (several) qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)together);
+    else qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, together);
+    if (b->may_end_early) {
+        qemu_plugin_register_vcpu_insn_exec_inline(last, QEMU_PLUGIN_INLINE_ADD_U64, &b->ended, 1);
+        if (several) qemu_plugin_register_vcpu_insn_exec_cb(last, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)1);
+        else qemu_plugin_register_vcpu_insn_exec_inline(last, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, 1);
+    }
     for (size_t i = 0; i < n; i++) memory_watch(qemu_plugin_tb_get_insn(tb, i));
     if (start >> 63) return;
     for (size_t i = 0; i < n; i++) {
