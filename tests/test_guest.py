@@ -7,9 +7,9 @@ import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -55,10 +55,17 @@ def test_modules_come_after_what_they_need(tmp_path: Path) -> None:
     assert [name for name, _ in found] == ["configfs", "null_blk", "libcrc32c", "xfs"]
 
 
-def _counts(*blocks: tuple[int, int, int], chains: Sequence[tuple[int, int, int]] = ()) -> bytes:
-    """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller."""
+def _counts(
+    *blocks: tuple[int, int, int],
+    chains: Sequence[tuple[int, int, int]] = (),
+    strings: Mapping[int, tuple[int, int]] = MappingProxyType({}),
+) -> bytes:
+    """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller. Strings, by
+    the block's start: repetitions, bytes."""
     header = struct.pack("<10Q", counted.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains))
-    of_blocks = b"".join(struct.pack("<QIIQ", start, 4, count, times) for start, count, times in blocks)
+    of_blocks = b"".join(
+        struct.pack("<QIIQQQ", start, 4, count, times, *strings.get(start, (0, 0))) for start, count, times in blocks
+    )
     sizes = b"\1" * sum(count for _, count, _ in blocks)
     return header + of_blocks + b"".join(struct.pack("<QQII", *chain, 0) for chain in chains) + sizes
 
@@ -80,6 +87,14 @@ def test_instructions_go_to_the_function_that_holds_them() -> None:
     assert (found["user"], found["total"]) == (70, 490)
     with pytest.raises(ValueError, match="damaged"):
         counted.windows(content[:-1], 1)
+
+
+def test_a_string_instruction_is_one_and_its_bytes_stand_beside_it() -> None:
+    content = _counts((KERNEL, 3, 10), (KERNEL + 8, 1, 640), strings={KERNEL + 8: (630, 5040)})
+    (window,) = counted.windows(content, 1)
+    found = counted.observation(window, TABLE, 10)
+    assert (found["instructions"], found["string_bytes"], found["total"]) == ([40], [5040], 40)
+    assert "string_bytes" not in counted.observation(window, TABLE, 10, one_cpu=False)
 
 
 def test_chains_of_calls_keep_all_instructions_and_name_their_functions() -> None:
@@ -262,6 +277,23 @@ def test_a_setting_changes_kernel_and_machine() -> None:
         step for step in made.steps if step["do"] == "load" and json.loads(json.dumps(step))["phase"]["name"] == "main"
     ]
     assert load["phase"]["files"][0]["path"] == "/dev/nullb0"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keeps"),
+    [
+        ("", "", "0"),
+        ('filesystem = "none"', 'filesystem = "xfs"', "1"),
+        ("operations = 2000", "operations = 2000\nverify = true", "1"),
+        ("", "[guest.drive_parameters]\ncache_size = 1\n", "1"),
+        ("", "[guest.drive_parameters]\nmemory_backed = 1\n", "1"),
+    ],
+)
+def test_a_drive_keeps_what_is_written_where_somebody_reads_it(old: str, new: str, keeps: str) -> None:
+    text = EXPERIMENT.replace(old, new) if old else EXPERIMENT + new
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    assert plan.null_blk_parameters(trial)["memory_backed"] == keeps
+    assert describe.observed(trial, None)["device"]["memory_backed"] == (keeps == "1")
 
 
 @pytest.mark.parametrize(

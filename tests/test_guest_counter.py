@@ -42,10 +42,15 @@ def count(program: str, directory: Path, *options: str) -> counted.Window:
     subprocess.run(["ld", "-melf_i386", "-N", "-Ttext=0x100000", "-o", kernel, directory / "a.o"], check=True)
     plugin = ",".join([f"{counter},out={counts},functions={directory / 'functions'},cpus=1", *options])
     machine = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", "tcg", "-m", "32M"]
+    machine += ["-icount", "shift=0,sleep=off"]
     ending = ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
     subprocess.run([*machine, "-kernel", kernel, *ending, "-plugin", plugin], timeout=60, check=False)
     (window,) = counted.windows(counts.read_bytes(), 1)
     return window
+
+
+def total(window: counted.Window) -> int:
+    return int(counted.instructions_of(window.blocks).sum())
 
 
 @pytest.mark.parametrize("before_page_end", range(9))
@@ -65,8 +70,46 @@ callee: ret
 done:
 """
     window = count(program, tmp_path)
-    instructions = (window.blocks["instructions"].astype(int) * window.blocks["executed"].astype(int)).sum()
-    # Of each turn nop, nop, call, ret, loop; then jmp, and the block with the mark of the end, of four.
-    assert instructions == 100 * 5 + 1 + 4
+    instructions = total(window)
+    # Of each turn nop, nop, call, ret, loop; then jmp, and the block with the mark of the end, of three.
+    assert instructions == 100 * 5 + 1 + 3
     assert window.task + window.thread == instructions
     assert len(window.sizes) == window.blocks["instructions"].sum()
+
+
+@pytest.mark.parametrize(
+    ("instruction", "repetitions", "moved"),
+    [
+        ("rep movsb", 100, 100),
+        ("rep movsl", 64, 256),
+        ("rep movsw", 3, 6),
+        ("rep stosl", 1000, 4000),
+        ("rep stosb", 0, 0),
+        ("rep lodsb", 7, 7),
+        ("repe cmpsb", 5, 5),
+    ],
+)
+@pytest.mark.parametrize("place", ["alone", "behind another"])
+def test_a_string_instruction_counts_once_and_its_bytes_apart(
+    tmp_path: Path, instruction: str, repetitions: int, moved: int, place: str
+) -> None:
+    jump = "jmp 1f\n1:" if place == "alone" else "nop"
+    program = f"""
+    mov $0x200000, %esi
+    mov $0x200000, %edi
+    mov $10, %edx
+    jmp again
+again:
+    mov ${repetitions}, %ecx
+    {jump}
+    {instruction}
+    dec %edx
+    jnz again
+    jmp done
+done:
+"""
+    window = count(program, tmp_path)
+    assert total(window) == 10 * 5 + 1 + 3
+    assert window.task + window.thread == total(window)
+    assert window.blocks["repetitions"].sum() == 10 * repetitions
+    assert window.blocks["moved"].sum() == 10 * moved

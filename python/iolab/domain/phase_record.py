@@ -113,6 +113,9 @@ class InstructionsObservation(TypedDict):
     instructions: list[int]
     calls: list[int]
     """How often the block that the symbol begins with was executed."""
+    string_bytes: NotRequired[list[int]]
+    """That its repeated string instructions took, each of which is one instruction; absent where every repetition
+    is one."""
     memory: NotRequired[dict[str, int]]
     """Accesses, of all modes: `read`, `write`; where they were asked for."""
     cache_misses: NotRequired[int]

@@ -51,6 +51,30 @@ def calls_of(found: InstructionsObservation, *symbols: str) -> int:
     return sum(calls.get(symbol, 0) for symbol in symbols)
 
 
+COPIES = frozenset(
+    {
+        *("memcpy", "memcpy_orig", "__memcpy", "memmove", "__memmove", "memset", "memset_orig", "__memset"),
+        *("clear_page_orig", "clear_page_rep", "clear_page_erms", "copy_page", "copy_page_regs", "copy_mc_fragile"),
+        *("copy_user_generic_unrolled", "copy_user_generic_string", "copy_user_enhanced_fast_string"),
+        *("rep_movs_alternative", "rep_stos_alternative", "clear_user_original", "clear_user_rep_good"),
+    }
+)
+"""Functions of which the kernel has several, and takes one by the processor's flags."""
+
+
+def copied(found: InstructionsObservation) -> tuple[float, float]:
+    """Of an operation, what hides how much was copied: bytes of string instructions, each of which is one instruction,
+    and the share of the kernel's instructions that functions of copying took."""
+    in_strings = sum(found.get("string_bytes", ()))
+    in_copies = sum(
+        amount
+        for symbol, amount in zip(found["symbols"], found["instructions"], strict=True)
+        if symbol.partition(".")[0] in COPIES
+    )
+    of_kernel = found["total"] - found["user"]
+    return in_strings / max(found["operations"], 1), in_copies / of_kernel if of_kernel else 0.0
+
+
 _SWITCH = ("__switch_to_asm",)
 _IPIS = (
     "sysvec_call_function_single",
@@ -104,6 +128,13 @@ _METRICS: tuple[tuple[str, str, str, Of], ...] = (
         "Interrupts that one CPU sent to another, to call a function or to schedule, per operation.",
         _NO_OPERATION,
         lambda f: calls_of(f, *_IPIS),
+    ),
+    (
+        "string_bytes_per_op",
+        "Bytes that repeated string instructions of the kernel moved, filled or compared, per operation: each is one "
+        "instruction, however long.",
+        f"several virtual CPUs, where each repetition is an instruction, or {_NO_OPERATION}",
+        lambda found: sum(found["string_bytes"]) if "string_bytes" in found else None,
     ),
     ("memory_reads_per_op", "Reads of memory, of all modes, per operation.", _NOT_COUNTED, _memory("read")),
     ("memory_writes_per_op", "Writes of memory, of all modes, per operation.", _NOT_COUNTED, _memory("write")),

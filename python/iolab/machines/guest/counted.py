@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAGIC = int.from_bytes(b"iocount3", "little")
+MAGIC = int.from_bytes(b"iocount4", "little")
 _CONTEXTS = ("task", "thread", "interrupt", "softirq")
 _MEMORY = ("reads", "writes", "misses")
 _HEADER = [(name, "<u8") for name in ("magic", "blocks", *_CONTEXTS, *_MEMORY, "chains")]
 _BLOCK = [("start", "<u8"), ("bytes", "<u4"), ("instructions", "<u4"), ("executed", "<u8")]
+_BLOCK += [("repetitions", "<u8"), ("moved", "<u8")]
 _CHAIN = [("function", "<u8"), ("instructions", "<u8"), ("parent", "<u4"), ("unused", "<u4")]
 UNKNOWN = "[unknown]"
 CONTENT_MAX_BYTES = 2 << 30
@@ -90,6 +91,15 @@ def content_of(counts: Path) -> bytes:
         raise ValueError(error.what) from None
 
 
+def instructions_of(blocks: NDArray[np.void]) -> NDArray[np.uint64]:
+    """Of each block: a string instruction is one, however often it repeats."""
+    import numpy as np
+
+    executed = blocks["instructions"].astype(np.uint64) * blocks["executed"]
+    found: NDArray[np.uint64] = executed - np.minimum(blocks["repetitions"], executed)
+    return found
+
+
 def observation(
     window: Window,
     symbols: Symbols,
@@ -97,6 +107,7 @@ def observation(
     *,
     memory: bool = False,
     cache: bool = False,
+    one_cpu: bool = True,
     source: Source | None = None,
 ) -> InstructionsObservation:
     """Each block's instructions are its symbol's; where several functions have one name in one module, together.
@@ -105,6 +116,7 @@ def observation(
         operations: that the phase completed.
         memory: whether accesses were counted.
         cache: whether misses were.
+        one_cpu: whether string instructions were counted apart from their repetitions.
         source: where functions that were inlined count as themselves, and lines are told.
 
     Raises:
@@ -113,7 +125,7 @@ def observation(
     import numpy as np
 
     blocks = window.blocks
-    instructions = blocks["instructions"].astype(np.uint64) * blocks["executed"]
+    instructions = instructions_of(blocks)
     in_kernel = blocks["start"] >= USER_MAX
     user = int(instructions[~in_kernel].sum())
     kernel = blocks[in_kernel]
@@ -122,11 +134,12 @@ def observation(
     sums: dict[tuple[str, str], list[int]] = {}
     of_kernel = instructions[in_kernel].tolist()
     calls = np.where(begins, kernel["executed"], 0).tolist()
-    for index, amount, called in zip(at.tolist(), of_kernel, calls, strict=True):
+    for index, amount, called, moved in zip(at.tolist(), of_kernel, calls, kernel["moved"].tolist(), strict=True):
         key = (symbols.names[index], symbols.modules[index]) if index >= 0 else (UNKNOWN, "")
-        entry = sums.setdefault(key, [0, 0])
+        entry = sums.setdefault(key, [0, 0, 0])
         entry[0] += amount
         entry[1] += called
+        entry[2] += moved
     lines = None if source is None else lines_of(window.blocks, window.sizes, symbols, source, sums)
     dearest = sorted(sums, key=lambda key: (-sums[key][0], key))
     told = {"task": window.task - user, "kernel thread": window.thread}
@@ -141,6 +154,8 @@ def observation(
         "instructions": [sums[key][0] for key in dearest],
         "calls": [sums[key][1] for key in dearest],
     }
+    if one_cpu:
+        found["string_bytes"] = [sums[key][2] for key in dearest]
     if lines is not None:
         found["lines"] = lines
     if memory:

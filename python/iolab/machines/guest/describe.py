@@ -11,7 +11,7 @@ from iolab.base import child_process
 from iolab.base.strict_json import JsonObject
 from iolab.domain.record import Observed
 from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
-from iolab.machines.guest import kernel, programs, tree
+from iolab.machines.guest import kernel, plan, programs, tree
 
 VERSION_LIMIT_S = 10.0
 
@@ -47,10 +47,13 @@ def observed(trial: Trial, release: str | None) -> Observed:
     assert trial.guest is not None and isinstance(trial.target, ScratchTarget)
     machine: JsonObject = {"name": trial.machine, "kernel": release or trial.guest.kernel, "seed": trial.seed}
     named = trial.target.filesystem
+    device: JsonObject = {"model": trial.guest.drive, "virtual": True, "size_bytes": trial.target.size_bytes}
+    if trial.guest.drive == "null_blk":
+        device["memory_backed"] = plan.null_blk_parameters(trial)["memory_backed"] == "1"
     return {
         "guest": machine,
         "filesystem": {"type": named} if named is not None else {"absent": "a bare drive"},
-        "device": {"model": trial.guest.drive, "virtual": True, "size_bytes": trial.target.size_bytes},
+        "device": device,
     }
 
 

@@ -173,7 +173,13 @@ class _Machine:
         def observe(number: int, operations: int) -> Any:
             memory, cache = bool(self._asked.get("memory")), self._asked.get("cache_bytes") is not None
             one = counted.observation(
-                windows[number], table, operations, memory=memory, cache=cache, source=self.source
+                windows[number],
+                table,
+                operations,
+                memory=memory,
+                cache=cache,
+                one_cpu=self.guest.cpus == 1,
+                source=self.source,
             )
             return {"probes": Observations(instructions=one)}
 

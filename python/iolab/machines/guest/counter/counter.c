@@ -4,9 +4,13 @@
  * counts since the begin are appended to a file, which python/iolab/machines/guest/counted.py reads:
  *
  *   struct window { u64 magic, blocks, kernel_task, kernel_thread, interrupt, softirq, reads, writes, misses, chains; }
- *   then per executed block: struct block { u64 start; u32 bytes, instructions; u64 executed; }
+ *   then per executed block: struct block { u64 start; u32 bytes, instructions; u64 executed, repetitions, moved; }
  *   then per chain of calls: struct node (counter.h); the first is outside of all
  *   then of each block, in the same order, how many bytes each of its instructions has: u8
+ *
+ * A string instruction such as `rep movsq` is one instruction, whose repetitions are counted apart, with the bytes that
+ * they took: `executed * instructions - repetitions` is what a block adds to a sum. With several virtual CPUs each
+ * repetition is an instruction: QEMU then leaves the one out by which the last is known.
  *
  * Arguments: out=FILE, functions=FILE, cpus=N, and on demand memory=on, cache=BYTES, chains=on. FILE has a line
  * `START END KIND` (hexadecimal) per function at which the counter looks: i an interrupt's handler, s the soft
@@ -20,13 +24,14 @@
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-#define MAGIC 0x33746e756f636f69ull /* "iocount3" */
+#define MAGIC 0x34746e756f636f69ull /* "iocount4" */
 static const uint8_t BEGIN[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f, 0x49};
 static const uint8_t END[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49};
 
 /* Blocks: chained by a hash of where they begin; never freed, as translated code points at their counters. */
-struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed; struct block *next; uint8_t *sizes;
-               uint64_t ended; bool may_end_early; };
+struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed, accesses; struct string string;
+               struct block *next; uint8_t *sizes; uint64_t ended; bool may_end_early; };
+struct written { uint64_t start; uint32_t bytes, instructions; uint64_t executed, repetitions, moved; };
 enum { BUCKETS = 1 << 18 };
 static struct block *buckets[BUCKETS];
 
@@ -65,7 +70,9 @@ static struct block *block_of(struct qemu_plugin_tb *tb, uint32_t bytes, uint32_
     if (!made || !sizes) abort();
     for (uint32_t i = 0; i < instructions; i++)
         sizes[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
-    *made = (struct block){start, bytes, instructions, 0, *bucket, sizes, 0, may_end_early(tb)};
+    *made = (struct block){.start = start, .bytes = bytes, .instructions = instructions, .sizes = sizes, .next = *bucket,
+                           .may_end_early = may_end_early(tb)};
+    if (!several) made->string = string_of(qemu_plugin_tb_get_insn(tb, instructions - 1));
     return *bucket = made;
 }
 
@@ -80,7 +87,7 @@ static const struct function *function_at(uint64_t address) {
 
 static void begin(unsigned vcpu, void *unused) {
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct block *b = buckets[i]; b; b = b->next) b->executed = b->ended = 0;
+        for (struct block *b = buckets[i]; b; b = b->next) b->executed = b->accesses = b->ended = 0;
     contexts_begin();
     chains_begin();
     memory_begin();
@@ -92,24 +99,29 @@ static void end(unsigned vcpu, void *unused) {
     contexts_sum(&of_tasks, &of_threads);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next) blocks += b->executed != 0;
-    uint64_t window[] = {MAGIC, blocks, of_tasks, of_threads, interrupt_instructions, softirq_instructions,
+    uint64_t window[] = {MAGIC, blocks, of_tasks / HALVES, of_threads / HALVES, interrupt_instructions / HALVES,
+                         softirq_instructions / HALVES,
                          memory_reads, memory_writes, cache_misses, chains_on ? node_count : 0};
     fwrite(window, sizeof window, 1, out);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
             if (b->executed) {
-                struct block written = *b;
-                written.instructions = has(b);
-                fwrite(&written, offsetof(struct block, next), 1, out);
+                uint64_t repetitions = b->string.width ? b->accesses / b->string.accesses : 0;
+                struct written w = {b->start, b->bytes, has(b), b->executed, repetitions, repetitions * b->string.width};
+                fwrite(&w, sizeof w, 1, out);
             }
-    if (chains_on) fwrite(nodes, sizeof *nodes, node_count, out);
+    for (uint32_t i = 0; chains_on && i < node_count; i++) {
+        struct node whole = nodes[i];
+        whole.instructions /= HALVES;
+        fwrite(&whole, sizeof whole, 1, out);
+    }
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
             if (b->executed) fwrite(b->sizes, 1, has(b), out);
     fflush(out);
 }
 
-static void ran(unsigned vcpu, void *instructions) { cpus[vcpu % CPUS_MAX].total += (uintptr_t)instructions; }
+static void ran(unsigned vcpu, void *instructions) { cpus[vcpu % CPUS_MAX].total += HALVES * (uintptr_t)instructions; }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     size_t n = qemu_plugin_tb_n_insns(tb);
@@ -124,11 +136,16 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     if (chains_on && start >> 63) chains_watch(f, tb);
     size_t together = n - b->may_end_early;
     if (several) qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)together);
-    else qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, together);
+    else qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, HALVES * together);
     if (b->may_end_early) {
         qemu_plugin_register_vcpu_insn_exec_inline(last, QEMU_PLUGIN_INLINE_ADD_U64, &b->ended, 1);
         if (several) qemu_plugin_register_vcpu_insn_exec_cb(last, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)1);
-        else qemu_plugin_register_vcpu_insn_exec_inline(last, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, 1);
+        else qemu_plugin_register_vcpu_insn_exec_inline(last, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, HALVES);
+    }
+    if (b->string.width) {
+        qemu_plugin_register_vcpu_mem_inline(last, QEMU_PLUGIN_MEM_RW, QEMU_PLUGIN_INLINE_ADD_U64, &b->accesses, 1);
+        qemu_plugin_register_vcpu_mem_inline(last, QEMU_PLUGIN_MEM_RW, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total,
+                                             -(uint64_t)(HALVES / b->string.accesses));
     }
     for (size_t i = 0; i < n; i++) memory_watch(qemu_plugin_tb_get_insn(tb, i));
     if (start >> 63) return;
