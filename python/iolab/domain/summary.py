@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 METRICS_NAMED_MAX = 8
 UNFAITHFUL = "not judged: most arrivals of the replay were late, so that it is not the trace that was offered"
-COUNTED = ("kernel_instructions_per_op",)
-"""On guest machines alone."""
+COUNTED = (
+    "kernel_instructions_per_op",
+    *("memory_reads_per_op", "memory_writes_per_op", "modelled_cache_misses_per_op"),
+)
+"""On guest machines alone, the last of them where they were asked for."""
 SPLIT = ("read", "write")
 """Operations that are told apart where a workload, or a job, does both."""
 FOUND = ("queue_depth_found",)
