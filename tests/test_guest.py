@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from iolab.base.errors import InputError, MachineError
 from iolab.domain import chains
+from iolab.domain.probe.instructions import PROBE
 from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
 from iolab.files.experiment import loads
 from iolab.machines.guest import counted, debian, debug_files, describe, kernel, modules, plan, qemu, symbols
@@ -59,15 +60,17 @@ def _counts(
     *blocks: tuple[int, int, int],
     chains: Sequence[tuple[int, int, int]] = (),
     strings: Mapping[int, tuple[int, int]] = MappingProxyType({}),
+    calls: Sequence[tuple[int, int, int]] = (),
 ) -> bytes:
     """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller. Strings, by
-    the block's start: repetitions, bytes."""
-    header = struct.pack("<10Q", counted.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains))
+    the block's start: repetitions, bytes. Calls of the system: function, instructions, how often."""
+    header = struct.pack("<11Q", counted.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains), len(calls))
     of_blocks = b"".join(
         struct.pack("<QIIQQQ", start, 4, count, times, *strings.get(start, (0, 0))) for start, count, times in blocks
     )
     sizes = b"\1" * sum(count for _, count, _ in blocks)
-    return header + of_blocks + b"".join(struct.pack("<QQII", *chain, 0) for chain in chains) + sizes
+    of_chains = b"".join(struct.pack("<QQII", *chain, 0) for chain in chains)
+    return header + of_blocks + of_chains + b"".join(struct.pack("<QQQ", *call) for call in calls) + sizes
 
 
 KERNEL = 0xFFFFFFFF81000000
@@ -95,6 +98,17 @@ def test_a_string_instruction_is_one_and_its_bytes_stand_beside_it() -> None:
     found = counted.observation(window, TABLE, 10)
     assert (found["instructions"], found["string_bytes"], found["total"]) == ([40], [5040], 40)
     assert "string_bytes" not in counted.observation(window, TABLE, 10, one_cpu=False)
+
+
+def test_system_calls_are_told_by_their_names() -> None:
+    table = symbols.parse(b"ffffffff81000000 T __x64_sys_fsync\nffffffff81000100 T __x64_sys_write\n")
+    content = _counts((KERNEL, 3, 10), calls=[(KERNEL + 0x100, 20, 10), (KERNEL, 500, 1)])
+    found = counted.observation(counted.windows(content, 1)[0], table, 10)
+    assert found["system_calls"] == {"names": ["fsync", "write"], "instructions": [500, 20], "calls": [1, 10]}
+    metrics = {one.name: one.of(SimpleNamespace(probes={"instructions": found})) for one in PROBE.metrics}
+    assert metrics["sync_call_instructions"] == 500 and metrics["write_call_instructions"] == 2
+    assert metrics["read_call_instructions"] is None
+    assert [kind for *_, kind in map(str.split, table.watched(chains=False).splitlines())] == ["y", "y"]
 
 
 def test_chains_of_calls_keep_all_instructions_and_name_their_functions() -> None:
@@ -236,6 +250,19 @@ def test_a_function_that_its_only_caller_took_into_itself_is_one_with_it() -> No
         assert set(with_inlined(found, callers, {})) == set(found)
     grown = [gone, Difference("submit", "", 100.0, 300.0, True)]
     assert set(with_inlined(grown, {"helper": {"submit"}}, {})) == set(grown)
+
+
+def test_where_calls_were_not_followed_an_inlined_function_is_inferred_and_said_to_be() -> None:
+    gone = Difference("null_transfer", "m", 452.0, 0.0, True)
+    grew = Difference("null_process_cmd", "m", 30.0, 400.0, True)
+    elsewhere = Difference("submit_bio", "", 30.0, 470.0, True)
+    (first, second) = with_inlined([gone, grew, elsewhere], {}, {})
+    assert first == elsewhere
+    assert second.symbol == "null_process_cmd + null_transfer (inlined, inferred)" and second.change == -82.0
+    parted = [Difference("a", "m", 0.0, 452.0, True), Difference("b", "m", 400.0, 30.0, True)]
+    assert [one.symbol for one in with_inlined(parted, {}, {})] == ["b - a (inlined, inferred)"]
+    alike = Difference("null_queue_bio", "m", 30.0, 430.0, True)
+    assert set(with_inlined([gone, grew, alike], {}, {})) == {gone, grew, alike}
 
 
 def test_groups_that_compete_by_weight_are_threads_in_control_groups() -> None:

@@ -110,6 +110,9 @@ def with_renamed(
 
 SIZES_ALIKE = 0.5
 """So much of an inlined function its caller may have gained more or less, as a share of it."""
+INFERRED = " (inlined, inferred)"
+INFERRED_FROM = 20.0
+"""Of a function with fewer instructions per operation nobody infers where it went."""
 
 
 def with_inlined(
@@ -120,13 +123,17 @@ def with_inlined(
 
     Args:
         before: who called each function under the baseline, after: under the candidate; empty where calls were not
-            followed, and then all stays as it is.
+            followed. Then the caller is the only function of its module that changed so, and its name says that this is
+            inferred.
     """
     by_name = {one.symbol: one for one in found}
     merged: dict[str, Difference] = {}
     for one in found:
-        callers = before.get(one.symbol, ()) if one.candidate == 0 else after.get(one.symbol, ())
-        if (one.baseline and one.candidate) or len(callers) != 1:
+        if one.baseline and one.candidate:
+            continue
+        followed = before if one.candidate == 0 else after
+        callers = followed.get(one.symbol, ()) if followed else _inferred(one, found)
+        if len(callers) != 1:
             continue
         (caller,) = callers
         other = merged.get(caller, by_name.get(caller))
@@ -134,6 +141,7 @@ def with_inlined(
             continue
         if abs(other.change + one.change) <= SIZES_ALIKE * abs(one.change):
             name = f"{caller} + {one.symbol}" if one.candidate == 0 else f"{caller} - {one.symbol}"
+            name += "" if followed else INFERRED
             both = Difference(
                 name,
                 other.module,
@@ -146,6 +154,18 @@ def with_inlined(
     left = [one for one in found if one.symbol not in merged]
     made = list(dict.fromkeys(merged.values()))
     return sorted([*left, *made], key=lambda one: (-abs(one.change), one.symbol, one.module))
+
+
+def _inferred(inlined: Difference, found: Sequence[Difference]) -> list[str]:
+    """The functions that may have taken it into themselves, or given it away."""
+    if abs(inlined.change) < INFERRED_FROM:
+        return []
+    return [
+        one.symbol
+        for one in found
+        if one.module == inlined.module and one.baseline and one.candidate
+        if abs(one.change + inlined.change) <= SIZES_ALIKE * abs(inlined.change)
+    ]
 
 
 def _is_renamed(old: Key, new: Key) -> bool:

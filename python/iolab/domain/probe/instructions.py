@@ -146,6 +146,26 @@ _METRICS: tuple[tuple[str, str, str, Of], ...] = (
     ),
 )
 
+_SYSTEM_CALLS: dict[str, tuple[str, ...]] = {
+    "read": ("read", "pread64", "readv", "preadv", "preadv2"),
+    "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2"),
+    "sync": ("fsync", "fdatasync", "sync_file_range", "syncfs", "sync", "msync"),
+}
+"""By what an operation of a load asks the kernel for."""
+
+
+def _per_call(kind: str) -> Callable[[Observation, InstructionsObservation], float | None]:
+    def read(_: Observation, found: InstructionsObservation) -> float | None:
+        told = found.get("system_calls")
+        if told is None:
+            return None
+        made = [at for at, name in enumerate(told["names"]) if name in _SYSTEM_CALLS[kind]]
+        calls = sum(told["calls"][at] for at in made)
+        return sum(told["instructions"][at] for at in made) / calls if calls else None
+
+    return read
+
+
 PROBE = Probe(
     NAME,
     "Instructions of a guest machine, by symbol and by context. On by default there; nowhere else to be had.",
@@ -154,5 +174,16 @@ PROBE = Probe(
     tuple(
         READER.metric_per_io(name, "count", "cost", help, absent, _per_operation(of))
         for name, help, absent, of in _METRICS
+    )
+    + tuple(
+        READER.metric_per_io(
+            f"{kind}_call_instructions",
+            "count",
+            "cost",
+            f"The kernel's instructions of a system call that {what}, from entry to return, without interrupts.",
+            f"no system call {what}",
+            _per_call(kind),
+        )
+        for kind, what in (("read", "reads"), ("write", "writes"), ("sync", "syncs"))
     ),
 )

@@ -1,10 +1,10 @@
 """`show --as symbols`: what functions cost in a guest machine, per operation, and where settings differ.
 
-Of each workload and phase first the dearest functions under each setting, then of each other setting the functions
-that differ from the baseline's. One that has another name now stands as `old -> new`. The changes shown, with the line
-of all others, add up to that of the totals. Where calls were followed, a function that its only caller took into
-itself stands as `caller + function`. A star: the rounds of both settings lie further apart than those of either
-among themselves.
+Of each workload and phase first the dearest functions and system calls under each setting, then of each other setting
+the functions that differ from the baseline's. One that has another name now stands as `old -> new`. The changes shown,
+with the line of all others, add up to that of the totals. A function that its only caller took into itself stands as
+`caller + function`; where calls were not followed, who that is is inferred and said to be. A star: the rounds of both
+settings lie further apart than those of either among themselves.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 25
 OTHERS = "all others"
+CALL_SHARE_MIN = 0.01
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
@@ -46,6 +47,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
         of_settings = list(group)
         rounds = {one.setting: [per_operation(round) for round in one.observations] for one in of_settings}
         blocks += [_dearest(f"{workload}, {setting}, {phase}", found) for setting, found in rounds.items()]
+        blocks += [system_calls(f"{workload}, {one.setting}, {phase}", one.observations) for one in of_settings]
         baseline = run.experiment.compare.baseline
         observations = {one.setting: one.observations for one in of_settings}
         if baseline in observations:
@@ -54,7 +56,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
                 for setting, found in observations.items()
                 if setting != baseline
             ]
-    return "\n".join(blocks)
+    return "\n".join(block for block in blocks if block)
 
 
 def between(run: RunData, workload: str, before: str, after: str) -> str:
@@ -117,6 +119,27 @@ def _dearest(title: str, rounds: Sequence[Mapping[Key, float]]) -> str:
         rows.append((OTHERS, "", _number(rest), _share(rest, total)))
     rows.append(("total", "", _number(total), _share(total, total)))
     return f"{title}\n{columns(rows, left=2)}\n"
+
+
+def system_calls(title: str, rounds: Sequence[InstructionsObservation]) -> str:
+    """The kernel's instructions by what it was asked for: of those that take a percent of them. Empty where calls were
+    not counted."""
+    sums: dict[str, list[float]] = {}
+    for one in rounds:
+        told = one.get("system_calls")
+        if told is not None and one["operations"]:
+            for name, instructions, calls in zip(told["names"], told["instructions"], told["calls"], strict=True):
+                entry = sums.setdefault(name, [0.0, 0.0])
+                entry[0] += instructions / one["operations"] / len(rounds)
+                entry[1] += calls / one["operations"] / len(rounds)
+    total = sum(instructions for instructions, _ in sums.values())
+    dearest = sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))
+    shown = [(name, amount, calls) for name, (amount, calls) in dearest if amount >= CALL_SHARE_MIN * total]
+    if not shown:
+        return ""
+    rows: list[tuple[str, ...]] = [("system call", "calls per op", "per call", "per op")]
+    rows += [(name, f"{calls:,.3g}", _number(amount / calls), _number(amount)) for name, amount, calls in shown]
+    return f"{title}\n{columns(rows, left=1)}\n"
 
 
 def _compared(title: str, found: Sequence[Difference]) -> str:

@@ -3,9 +3,11 @@
  * The load marks begin and end with an instruction that does nothing (crates/engine/src/marker.rs). At each end the
  * counts since the begin are appended to a file, which python/iolab/machines/guest/counted.py reads:
  *
- *   struct window { u64 magic, blocks, kernel_task, kernel_thread, interrupt, softirq, reads, writes, misses, chains; }
+ *   struct window { u64 magic, blocks, kernel_task, kernel_thread, interrupt, softirq, reads, writes, misses, chains,
+ *                   calls; }
  *   then per executed block: struct block { u64 start; u32 bytes, instructions; u64 executed, repetitions, moved; }
  *   then per chain of calls: struct node (counter.h); the first is outside of all
+ *   then per system call that was made: struct system_call (counter.h)
  *   then of each block, in the same order, how many bytes each of its instructions has: u8
  *
  * A string instruction such as `rep movsq` is one instruction, whose repetitions are counted apart, with the bytes that
@@ -14,8 +16,8 @@
  *
  * Arguments: out=FILE, functions=FILE, cpus=N, and on demand memory=on, cache=BYTES, chains=on. FILE has a line
  * `START END KIND` (hexadecimal) per function at which the counter looks: i an interrupt's handler, s the soft
- * interrupts', w the switch between tasks, c a system call's entry, e another way into the kernel, f any other one, of
- * which only chains need to know.
+ * interrupts', w the switch between tasks, c a system call's entry, y the function that does one, e another way into the
+ * kernel, f any other one, of which only chains need to know.
  */
 #include "counter.h"
 #include <stdio.h>
@@ -24,7 +26,7 @@
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-#define MAGIC 0x34746e756f636f69ull /* "iocount4" */
+#define MAGIC 0x35746e756f636f69ull /* "iocount5" */
 static const uint8_t BEGIN[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f, 0x49};
 static const uint8_t END[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49};
 
@@ -95,13 +97,14 @@ static void begin(unsigned vcpu, void *unused) {
 
 static void end(unsigned vcpu, void *unused) {
     if (ftello(out) > OUT_MAX_BYTES) return;
-    uint64_t blocks = 0, of_tasks = 0, of_threads = 0;
+    uint64_t blocks = 0, of_tasks = 0, of_threads = 0, calls = 0;
     contexts_sum(&of_tasks, &of_threads);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next) blocks += b->executed != 0;
+    for (size_t i = 1; i < system_call_count; i++) calls += system_calls[i].executed != 0;
     uint64_t window[] = {MAGIC, blocks, of_tasks / HALVES, of_threads / HALVES, interrupt_instructions / HALVES,
                          softirq_instructions / HALVES,
-                         memory_reads, memory_writes, cache_misses, chains_on ? node_count : 0};
+                         memory_reads, memory_writes, cache_misses, chains_on ? node_count : 0, calls};
     fwrite(window, sizeof window, 1, out);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
@@ -114,6 +117,11 @@ static void end(unsigned vcpu, void *unused) {
         struct node whole = nodes[i];
         whole.instructions /= HALVES;
         fwrite(&whole, sizeof whole, 1, out);
+    }
+    for (size_t i = 1; i < system_call_count; i++) {
+        struct system_call whole = system_calls[i];
+        whole.instructions /= HALVES;
+        if (whole.executed) fwrite(&whole, sizeof whole, 1, out);
     }
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
@@ -133,6 +141,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     /* Callbacks of a block come before its sum: what came before it is accounted to who ran it. */
     const struct function *f = start >> 63 ? function_at(start) : NULL;
     if (f) contexts_watch(f, tb);
+    else if (!(start >> 63)) contexts_watch_user(tb);
     if (chains_on && start >> 63) chains_watch(f, tb);
     size_t together = n - b->may_end_early;
     if (several) qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)together);

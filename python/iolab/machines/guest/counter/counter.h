@@ -41,8 +41,15 @@ enum { CPUS_MAX = 64, FRAMES_MAX = 128, NESTED_MAX = 16 };
 /* A call under way: where its return address lies, and its place among the chains. */
 struct frame { uint64_t slot; uint32_t node; };
 
-/* A task is known by its kernel stack. */
-struct task { uint64_t stack, instructions; bool calls; int depth; struct frame frames[FRAMES_MAX]; };
+/* A system call, by the function that does it. */
+enum { SYSTEM_CALLS_MAX = 512 };
+struct system_call { uint64_t function, instructions, executed; };
+extern struct system_call system_calls[SYSTEM_CALLS_MAX];
+extern size_t system_call_count;
+
+/* A task is known by its kernel stack. ENTERING: what it ran in its call before this was known. */
+struct task { uint64_t stack, instructions, entering; struct system_call *call; bool calls; int depth;
+              struct frame frames[FRAMES_MAX]; };
 
 /* A virtual CPU: what it ran, what of it was accounted to somebody, and for whom it works. Instructions are in halves, so
  * that a repetition of a string instruction that reads and writes takes itself back with each access. */
@@ -56,6 +63,7 @@ extern uint64_t interrupt_instructions, softirq_instructions;
 void contexts_begin(void);
 void contexts_sum(uint64_t *of_tasks, uint64_t *of_threads);
 void contexts_watch(const struct function *, struct qemu_plugin_tb *);
+void contexts_watch_user(struct qemu_plugin_tb *);
 /* What ran since the last look was run for whoever was current, at the end of the chain that was current. */
 void account(struct cpu *);
 

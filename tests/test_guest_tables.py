@@ -1,0 +1,52 @@
+"""What tables say of a guest machine: what was counted, in instructions, and what its kernel was asked for."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+from iolab.domain.phase_record import InstructionsObservation
+from iolab.domain.summary import compared_keys
+from iolab.presentation.table.symbols import system_calls
+
+
+def run_with(**values: float | None) -> Any:
+    """A run of one workload with a value of each metric."""
+
+    def of(key: str, workload: str) -> pl.DataFrame:
+        return pl.DataFrame({"round": [0], "a": [values[key]]})
+
+    compare = SimpleNamespace(metrics=None)
+    experiment = SimpleNamespace(workloads={"reads": SimpleNamespace(kind="io")}, compare=compare)
+    return SimpleNamespace(keys=list(values), workloads=["reads"], values=of, experiment=experiment)
+
+
+TIMES = {"rate_bytes_per_s": 1.0, "cpu_ns_per_io": 7.0}
+
+
+def test_what_a_guest_counts_stands_in_the_table_where_it_was_asked_for() -> None:
+    assert compared_keys(run_with(**TIMES)) == ["rate_bytes_per_s", "cpu_ns_per_io"]
+    unasked = {"kernel_instructions_per_op": 3.0, "memory_reads_per_op": None}
+    assert compared_keys(run_with(**TIMES, **unasked)) == ["kernel_instructions_per_op", "rate_bytes_per_s"]
+    asked = {"kernel_instructions_per_op": 3.0, "memory_reads_per_op": 2.0, "modelled_cache_misses_per_op": 1.0}
+    assert compared_keys(run_with(**TIMES, **asked)) == [*asked, "rate_bytes_per_s"]
+
+
+def test_writes_and_syncs_are_told_apart_where_there_are_both() -> None:
+    counted = {"kernel_instructions_per_op": 3.0, "write_call_instructions": 2.0}
+    assert "write_call_instructions" not in compared_keys(run_with(**counted, sync_call_instructions=None))
+    assert compared_keys(run_with(**counted, sync_call_instructions=9.0))[-1] == "sync_call_instructions"
+
+
+def test_system_calls_are_told_per_operation_and_per_call() -> None:
+    calls = {"names": ["fsync", "pwrite64", "nanosleep"], "instructions": [5000, 4000, 1], "calls": [1, 10, 1]}
+    found: Any = {"operations": 10, "system_calls": calls}
+    rounds: list[InstructionsObservation] = [found, found]
+    assert system_calls("writes", rounds).splitlines()[1:] == [
+        "system call  calls per op  per call  per op",
+        "fsync                 0.1   5,000.0   500.0",
+        "pwrite64                1     400.0   400.0",
+    ]
+    uncounted: Any = {"operations": 10}
+    assert system_calls("writes", [uncounted]) == ""
