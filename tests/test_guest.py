@@ -357,6 +357,22 @@ def test_a_filesystem_comes_with_the_module_that_has_it(
     assert [step["filesystem"] for step in made.steps if step["do"] == "mount"][1:] == [filesystem]
 
 
+@pytest.mark.parametrize("options", ["", 'mkfs_options = "-E stride=16"\n'])
+def test_each_round_makes_the_same_filesystem(monkeypatch: pytest.MonkeyPatch, options: str) -> None:
+    """What an ext4 draws decides where names lie in directories, and so what a create costs."""
+    monkeypatch.setattr(plan.programs, "pack", lambda archive, name, package: f"/sbin/{name}")
+    text = EXPERIMENT.replace('filesystem = "none"\n', f'filesystem = "ext4"\n{options}')
+    trials = [trial for turn in (0, 1) for trial in Plan(loads(text, "guest.toml"), 1).round(turn)]
+    made = [plan.make(trial, modules.Modules(None)).steps for trial in trials]
+    first, second = ([step["argv"] for step in steps if step["do"] == "run"] for steps in made)
+    assert first == second and trials[0].seed != trials[1].seed
+    (argv,) = first
+    assert isinstance(argv, list)
+    last = argv[len(argv) - argv[::-1].index("-E")]
+    assert last.endswith(f",hash_seed={argv[argv.index('-U') + 1]}")
+    assert ("stride=16" in last) == bool(options)
+
+
 SORTING = """
 machine = "guest:6.1.0-1-cloud"
 [target]

@@ -146,7 +146,8 @@ def _apply(plan: Plan, trial: Trial, disks: Sequence[str]) -> None:
 def _make_filesystem(plan: Plan, target: ScratchTarget, number: int, disk: str) -> None:
     name = target.filesystem
     assert name is not None
-    own = uuid.UUID(int=derive_seed(plan.seed, "filesystem", number), version=4)
+    # The same in every round: where names lie in directories follows from it.
+    own = uuid.UUID(int=derive_seed(0, "filesystem", number), version=4)
     tool, *arguments = making(name, f"/dev/{disk}", target.mkfs_options, str(own))
     path = programs.pack(plan.archive, tool, FILESYSTEMS[name].package)
     plan.add("run", argv=[path, *arguments])
