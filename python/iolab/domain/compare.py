@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 Numbers = list[float | None]
 """A value per round, None where it is absent."""
-Pairing = Literal["round", "boot", "none"]
-"""What two values have in common that are compared: a round; two boots one after the other; nothing."""
+Pairing = Literal["round", "boot", "none", "draws"]
+"""What two values have in common that are compared: a round; two boots one after the other; nothing; nothing, on a
+machine that does not drift, since other seeds were drawn."""
+UNPAIRED: tuple[Pairing, ...] = ("none", "draws")
 NOT_INTERLEAVED = "not interleaved: drift is in this difference"
+OTHER_DRAWS = "not paired: the runs drew from other seeds, which is in this difference; give both the same seed"
 BY_BOOT = "paired by boot: what changed between two boots is in this difference"
 
 
@@ -51,7 +54,7 @@ class Pair:
     @property
     def unpaired_rounds(self) -> int:
         """How many rounds have only one of the two, of those that are paired."""
-        if self.pairing == "none":
+        if self.pairing in UNPAIRED:
             return 0
         both = zip(self.baseline_values, self.candidate_values, strict=True)
         return sum(_absent(ours) != _absent(theirs) for ours, theirs in both)
@@ -87,8 +90,8 @@ class Comparison:
     def notes(self) -> list[str]:
         """What a reader has to know beside the numbers."""
         dropped = f"{self.unpaired_rounds} unpaired {self.pairing}s left out" if self.unpaired_rounds else None
-        drift = {"round": None, "boot": BY_BOOT, "none": NOT_INTERLEAVED}[self.pairing]
-        return [note for note in (dropped, self.judgement.reason, drift) if note]
+        common = {"round": None, "boot": BY_BOOT, "none": NOT_INTERLEAVED, "draws": OTHER_DRAWS}[self.pairing]
+        return [note for note in (dropped, self.judgement.reason, common) if note]
 
     @property
     def place(self) -> str:
@@ -202,7 +205,7 @@ def compare_pairs(
     natures = [nature_of(pair.metric, (better or {}).get(pair.metric)) for pair in pairs]
 
     def judge_of(pair: Pair) -> Callable[..., Judgement]:
-        if pair.pairing == "none":
+        if pair.pairing in UNPAIRED:
             return judge_unpaired
         if max_rounds is None:
             return judge
