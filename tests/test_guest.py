@@ -320,7 +320,7 @@ def test_a_drive_keeps_what_is_written_where_somebody_reads_it(old: str, new: st
     text = EXPERIMENT.replace(old, new) if old else EXPERIMENT + new
     (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
     assert plan.null_blk_parameters(trial)["memory_backed"] == keeps
-    assert describe.observed(trial, None)["device"]["memory_backed"] == (keeps == "1")
+    assert describe.observed(trial, None, None)["device"]["memory_backed"] == (keeps == "1")
 
 
 @pytest.mark.parametrize(

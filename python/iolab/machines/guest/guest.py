@@ -45,7 +45,7 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
     started_unix_ns = time.time_ns()
     assert trial.guest is not None
     try:
-        found = kernel.find(trial.guest.kernel, trial.guest.modules)
+        found = kernel.find(trial.guest.kernel, trial.guest.modules, trial.guest.config)
     except DoesNotBuild as error:
         return impossible(trial, {"kernel": error.what})
     try:
@@ -70,8 +70,8 @@ def _in_time(
     if counts and functions is None:
         return interrupted(trial)
     with _directory(amended) as directory:
-        machine = _Machine(amended, made, directory, functions, source, deadline, should_stop, on_progress)
-        return machine.record(trial, machine.run(found), started_unix_ns)
+        machine = _Machine(amended, made, directory, found, functions, source, deadline, should_stop, on_progress)
+        return machine.record(trial, machine.run(), started_unix_ns)
 
 
 @dataclass
@@ -81,6 +81,7 @@ class _Machine:
     trial: Trial
     plan: Plan
     directory: Path
+    found: kernel.Kernel
     functions: bytes | None
     """Of the kernel outside of its modules; None: nothing is counted."""
     source: debug_files.Source | None
@@ -95,11 +96,11 @@ class _Machine:
         assert self.trial.guest is not None
         return self.trial.guest
 
-    def run(self, found: kernel.Kernel) -> Told:
+    def run(self) -> Told:
         initramfs = self.directory / "initramfs"
         initramfs.write_bytes(self.plan.packed())
         board = qemu.Board(
-            found.image,
+            self.found.image,
             initramfs,
             self.guest.cpus,
             self.guest.memory_bytes,
@@ -107,9 +108,9 @@ class _Machine:
             _drives(self.trial, self.directory),
             self.guest.accelerator,
             self._counter(),
-            found.label,
+            self.found.label,
         )
-        self.deadline.check("making it", found.label)
+        self.deadline.check("making it", self.found.label)
         return qemu.run(
             board,
             self.directory,
@@ -137,7 +138,7 @@ class _Machine:
             controls_applied=self._applied(told),
             controls_absent={},
             phases=measured,
-            observed=observed(trial, told.up),
+            observed=observed(trial, told.up, self.found),
             faults=faults,
             notes=[*self._notes(), *(note for done in phases for note in outcome.notes(done))],
         )
@@ -331,7 +332,7 @@ def _failed(trial: Trial, started_unix_ns: int, fault: Fault) -> Record:
         controls_applied={},
         controls_absent={},
         phases=[],
-        observed=observed(trial, None),
+        observed=observed(trial, None, None),
         faults=[fault],
         notes=[],
     )

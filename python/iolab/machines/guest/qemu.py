@@ -94,8 +94,10 @@ class Board:
         return f",bus=bridge{number // BRIDGE_SLOTS},addr={1 + number % BRIDGE_SLOTS:#x}"
 
 
+PROCESSOR = "qemu64"
+"""QEMU's plainest, which its versions have in common: the kernel chooses its copying functions by the flags."""
 _ACCELERATORS: dict[Accelerator, list[str]] = {
-    "tcg": ["-accel", "tcg,thread=single"],
+    "tcg": ["-accel", "tcg,thread=single", "-cpu", PROCESSOR],
     "kvm": ["-accel", "kvm", "-cpu", "host"],
 }
 

@@ -9,9 +9,9 @@ settings lie further apart than those of either among themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError
 from iolab.domain import chains
@@ -42,7 +42,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     if metrics:
         raise InputError("the symbols have fixed columns", where="--metric", remedy="leave --metric out")
     places: list[Seen[InstructionsObservation]] = seen(run, NAME)
-    blocks = []
+    blocks = [*counted_by(run)]
     for (workload, phase), group in groupby(sorted(places, key=_place), key=lambda one: (one.workload, one.phase)):
         of_settings = list(group)
         rounds = {one.setting: [per_operation(round) for round in one.observations] for one in of_settings}
@@ -57,6 +57,24 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
                 if setting != baseline
             ]
     return "\n".join(block for block in blocks if block)
+
+
+def counted_by(run: RunData) -> Iterator[str]:
+    """What decides about counts besides the kernel's source: a line about the emulator, and one for each kernel."""
+    emulator = cast(Any, run.machine.get("guest", {}))
+    processor = emulator.get("cpu")
+    if processor is not None:
+        flags = f" ({' '.join(processor['flags'])})" if processor["flags"] else ""
+        yield f"counted by QEMU {emulator['qemu']}, processor {processor['model']}{flags}\n"
+    told: dict[str, None] = {}
+    for trial in run.trials["trial"].to_list():
+        record = run.record(trial)
+        guest = cast(Any, record.observed.get("guest", {}))
+        how = [f"configured as {guest['configuration']}"] if "configuration" in guest else []
+        how += [f"built by {guest['compiler']}"] if "compiler" in guest else []
+        if how:
+            told[f"{cast(Any, record.spec.guest).kernel}: {', '.join(how)}\n"] = None
+    yield from told
 
 
 def between(run: RunData, workload: str, before: str, after: str) -> str:
