@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
+from iolab.domain.bisect.functions import steps_of_functions
 from iolab.domain.bisect.posterior import posterior
 from iolab.domain.bisect.rounds import without_rounds
 from iolab.domain.bisect.search import Answer, Search, spread_of
@@ -100,6 +101,22 @@ def test_rounds_that_have_nothing_in_common_are_left_as_they_are() -> None:
     values = random.normal(size=30).tolist()
     assert without_rounds([*range(10)] * 3, [0] * 10 + [1] * 10 + [2] * 10, values) == values
     assert without_rounds([0, 1], [0, 1], [1.0, 5.0]) == [1.0, 5.0]
+
+
+def test_a_function_that_steps_exactly_is_evidence_where_the_total_shows_nothing() -> None:
+    random, measured = np.random.default_rng(7), []
+    for version in [0, 11, 0, 11, 0, 11, 3, 6, 7, 9, 5]:
+        has = version >= 7
+        noisy = {("alloc_page", ""): 13_000.0 + float(random.normal(scale=40)), ("memcpy", ""): 10.0}
+        own = {("blk_mq_dispatch_rq_list", ""): 85.0 + 5 * has, ("sbitmap_get", ""): 60.0 + 0.5 * has}
+        measured.append((version, 0, noisy | own | ({("_raw_spin_lock", ""): 24.0} if has else {})))
+    found = steps_of_functions(measured)
+    assert [(one.symbol, one.change, one.before_version, one.version) for one in found] == [
+        ("_raw_spin_lock", 24.0, 6, 7),
+        ("blk_mq_dispatch_rq_list", 5.0, 6, 7),
+    ]
+    # Two measurements may be alike by chance.
+    assert steps_of_functions([one for one in measured if one[0] in (0, 3, 6, 7)]) == []
 
 
 def test_around_each_of_several_changes_versions_are_measured_twice() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.summary import compared_keys
-from iolab.presentation.table.symbols import system_calls
+from iolab.presentation.table.symbols import stepped, system_calls
 
 
 def run_with(**values: float | None) -> Any:
@@ -50,3 +50,23 @@ def test_system_calls_are_told_per_operation_and_per_call() -> None:
     ]
     uncounted: Any = {"operations": 10}
     assert system_calls("writes", [uncounted]) == ""
+
+
+def test_functions_that_step_in_a_search_are_told_with_the_versions_around() -> None:
+    versions = [f"c{number}" for number in range(8)]
+    measured = [0, 7, 0, 7, 0, 7, 3, 4, 5, 6]
+
+    def record(place: int) -> Any:
+        amounts = [850 + 50 * (measured[place] >= 5), 130_000 + 400 * (place % 3)]
+        counts = {"symbols": ["dispatch", "alloc"], "modules": ["", ""], "instructions": amounts, "calls": [1, 1]}
+        observed = {"operations": 10, "user": 0, "total": sum(amounts), **counts}
+        return SimpleNamespace(phases=[{"phase": "main", "probes": {"instructions": observed}}])
+
+    columns = {"trial": range(10), "workload": ["reads"] * 10, "setting": [versions[one] for one in measured]}
+    run: Any = SimpleNamespace(trials=pl.DataFrame({**columns, "round": [0] * 10}), record=record)
+    assert stepped(run, "reads", versions, set()).splitlines() == [
+        "reads, main: functions that changed once, and exactly",
+        "function  module  before  after  change    between",
+        "dispatch            85.0   90.0    +5.0  c4 and c5",
+    ]
+    assert stepped(run, "reads", versions, {"c5"}) == ""

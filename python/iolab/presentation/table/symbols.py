@@ -9,13 +9,14 @@ settings lie further apart than those of either among themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError
 from iolab.domain import chains
-from iolab.domain.phase_record import InstructionsObservation
+from iolab.domain.bisect.functions import steps_of_functions
+from iolab.domain.phase_record import InstructionsObservation, probes_of
 from iolab.domain.probe.instructions import NAME
 from iolab.domain.symbols import (
     Difference,
@@ -91,6 +92,35 @@ def between(run: RunData, workload: str, before: str, after: str) -> str:
         if all(sides):
             title = f"{workload}, {phase}: {after} against {before}"
             blocks.append(_compared(title, compared(*sides)))
+    return "\n".join(blocks)
+
+
+def stepped(run: RunData, workload: str, versions: Sequence[str], known: Container[str]) -> str:
+    """The functions that step once in a history of versions, a line each: also where the total does not show it. Empty
+    for runs in which no instructions were counted.
+
+    Args:
+        known: versions of which functions are told already.
+    """
+    places = {version: place for place, version in enumerate(versions)}
+    of_phases: dict[str, list[tuple[int, int, dict[Key, float]]]] = {}
+    trials = run.trials.select("trial", "workload", "setting", "round").sort("trial")
+    for trial, of, setting, turn in trials.iter_rows():
+        if of == workload and setting in places:
+            for done in run.record(trial).phases:
+                if (counted := probes_of(done).get("instructions")) is not None:
+                    one = (places[setting], turn, per_operation(counted))
+                    of_phases.setdefault(done["phase"], []).append(one)
+    blocks = []
+    for phase, measured in of_phases.items():
+        steps = [step for step in steps_of_functions(measured) if versions[step.version] not in known]
+        if steps:
+            rows: list[tuple[str, ...]] = [("function", "module", "before", "after", "change", "between")]
+            for step in steps[:ROWS_SHOWN]:
+                ends = f"{versions[step.before_version]} and {versions[step.version]}"
+                levels = (_number(step.before), _number(step.after), f"{step.change:+,.1f}")
+                rows.append((step.symbol, step.module, *levels, ends))
+            blocks.append(f"{workload}, {phase}: functions that changed once, and exactly\n{columns(rows, left=2)}\n")
     return "\n".join(blocks)
 
 

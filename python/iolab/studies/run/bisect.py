@@ -249,7 +249,7 @@ def _finding(experiment: Experiment, state: RunState, values: _Values, asked: Qu
             lost[event["setting"]] = why
             search.unmeasurable(places[event["setting"]])
         else:
-            # On a machine of its own clock, a round's seed is what its trials have in common; a host's rounds lie apart.
+            # On a machine of its own clock, trials of a round have its seed in common; a host's rounds lie apart.
             search.measured(places[event["setting"]], value, 0 if experiment.is_of_host else event["round"])
     answer = search.answer()
     confirmations = _confirmations(asked, metric, versions, answer, paired, same_within)
