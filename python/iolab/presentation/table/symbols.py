@@ -43,7 +43,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     if metrics:
         raise InputError("the symbols have fixed columns", where="--metric", remedy="leave --metric out")
     places: list[Seen[InstructionsObservation]] = seen(run, NAME)
-    blocks = [*counted_by(run)]
+    blocks = ["".join(counted_by(run))]
     for (workload, phase), group in groupby(sorted(places, key=_place), key=lambda one: (one.workload, one.phase)):
         of_settings = list(group)
         rounds = {one.setting: [per_operation(round) for round in one.observations] for one in of_settings}
