@@ -18,7 +18,7 @@ from iolab.domain import chains
 from iolab.domain.probe.instructions import PROBE
 from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
 from iolab.files.experiment import loads
-from iolab.machines.guest import counted, debian, debug_files, describe, kernel, modules, plan, qemu, symbols
+from iolab.machines.guest import counted, debian, debug_files, describe, guest, kernel, modules, plan, qemu, symbols
 from iolab.machines.guest.debug_files import Source
 from iolab.machines.guest.initramfs import Archive
 from iolab.studies.run.plan import Plan
@@ -324,6 +324,25 @@ def test_a_drive_keeps_what_is_written_where_somebody_reads_it(old: str, new: st
 
 
 @pytest.mark.parametrize(
+    ("filesystem", "accelerator", "file"),
+    [
+        ("none", "tcg", "driver=null-co,size=67108864,read-zeroes=on"),
+        ("xfs", "tcg", "format=raw,cache=unsafe"),
+        ("none", "kvm", "format=raw,cache=unsafe"),
+    ],
+)
+def test_a_drive_of_qemus_waits_for_no_host_where_nothing_is_read(
+    tmp_path: Path, filesystem: str, accelerator: str, file: str
+) -> None:
+    text = EXPERIMENT.replace('"none"', f'"{filesystem}"')
+    text += f'[guest]\ndrive = "nvme"\naccelerator = "{accelerator}"\n'
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    board = qemu.Board(tmp_path / "image", tmp_path / "initramfs", 1, 2**29, drives=guest._drives(trial, tmp_path))
+    (drive,) = [word for word in board.arguments(tmp_path / "console") if word.startswith("if=none")]
+    assert drive.endswith(file) and (tmp_path / "drive0").exists() == file.startswith("format")
+
+
+@pytest.mark.parametrize(
     ("more", "what"),
     [
         ("[guest]\ncpus = 0\n", "guest.cpus"),
@@ -435,8 +454,8 @@ def test_many_drives_lie_behind_bridges_in_their_order(tmp_path: Path, monkeypat
 
 def test_drives_have_interrupts_or_are_refused() -> None:
     text = EXPERIMENT.replace('size = "64MiB"', 'size = "64MiB"\ndevices = 144')
-    for guest in ('drive = "scsi_debug"', 'drive = "nvme"\ncpus = 4'):
-        loads(f"{text}[guest]\n{guest}\n", "guest.toml")
+    for drive in ('drive = "scsi_debug"', 'drive = "nvme"\ncpus = 4'):
+        loads(f"{text}[guest]\n{drive}\n", "guest.toml")
     with pytest.raises(
         InputError, match=r"target\.devices: a guest machine with 1 virtual CPUs has interrupts for 90 drives"
     ):

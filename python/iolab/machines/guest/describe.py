@@ -68,6 +68,8 @@ def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> 
     device: JsonObject = {"model": trial.guest.drive, "virtual": True, "size_bytes": trial.target.size_bytes}
     if trial.guest.drive == "null_blk":
         device["memory_backed"] = plan.null_blk_parameters(trial)["memory_backed"] == "1"
+    elif trial.guest.drive in ("virtio-blk", "nvme"):
+        device["memory_backed"] = plan.reads_what_it_wrote(trial)
     return {
         "guest": machine,
         "filesystem": {"type": named} if named is not None else {"absent": "a bare drive"},

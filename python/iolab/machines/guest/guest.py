@@ -303,19 +303,22 @@ def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
     device = "virtio-blk-pci" if guest.drive == "virtio-blk" else "nvme"
     found = []
     for number in range(target.devices):
-        image = directory / f"drive{number}"
-        try:
-            with image.open("wb") as file:
-                file.truncate(target.size_bytes)
-        except OSError as error:
-            what = f"no image of {format_bytes(target.size_bytes)} can be made there: {error.strerror}"
-            raise MachineError(
-                what, where=str(directory), remedy="lower [target] size, or name another backing"
-            ) from None
+        image = _image(directory / f"drive{number}", target) if plan.reads_what_it_wrote(trial) else target.size_bytes
         own = {"serial": f"iolab{number}"} if guest.drive == "nvme" else {}
         own |= {} if target.sector_bytes is None else {"logical_block_size": str(target.sector_bytes)}
         found.append(qemu.Drive(image, device, {**own, **guest.drive_parameters}))
     return found
+
+
+def _image(image: Path, target: ScratchTarget) -> Path:
+    try:
+        with image.open("wb") as file:
+            file.truncate(target.size_bytes)
+    except OSError as error:
+        what = f"no image of {format_bytes(target.size_bytes)} can be made there: {error.strerror}"
+        remedy = "lower [target] size, or name another backing"
+        raise MachineError(what, where=str(image.parent), remedy=remedy) from None
+    return image
 
 
 def _directory(trial: Trial) -> Any:
