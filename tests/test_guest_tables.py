@@ -6,8 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
+from iolab.domain.compare import Pair, compare_pairs, margin_of
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.summary import compared_keys
+from iolab.files.experiment import loads
 from iolab.presentation.table.symbols import stepped, system_calls
 
 
@@ -22,6 +24,15 @@ def run_with(**values: float | None) -> Any:
     return SimpleNamespace(keys=list(values), workloads=["reads"], values=of, experiment=experiment)
 
 
+EXPERIMENT = """
+machine = "guest:6.1.0-1-cloud"
+[target]
+kind = "scratch"
+size = "64MiB"
+[workloads.reads]
+operations = 2000
+file_size = "8MiB"
+"""
 TIMES = {"rate_bytes_per_s": 1.0, "cpu_ns_per_io": 7.0}
 
 
@@ -70,3 +81,21 @@ def test_functions_that_step_in_a_search_are_told_with_the_versions_around() -> 
         "dispatch            85.0   90.0    +5.0  c4 and c5",
     ]
     assert stepped(run, "reads", versions, {"c5"}) == ""
+
+
+def test_the_margin_of_counts_may_be_said_in_instructions() -> None:
+    def verdict(metric: str, change: float, same_instructions: float | None = None) -> str:
+        values = [14_000.0 + one / 4 for one in range(8)]
+        pair = Pair(metric, "reads", "old", "new", values, [value + change for value in values])
+        (one,) = compare_pairs([pair], same_within=0.02, same_instructions=same_instructions)
+        return one.judgement.verdict
+
+    assert verdict("kernel_instructions_per_op", 41) == "same"
+    assert verdict("kernel_instructions_per_op", 41, same_instructions=20) == "worse"
+    assert verdict("main/sync_call_instructions", 41, same_instructions=20) == "worse"
+    assert verdict("kernel_instructions_per_op", 9, same_instructions=20) == "same"
+    # Of what is no count of instructions the share stays the margin.
+    assert verdict("latency_ns_mean", 41, same_instructions=20) == "same"
+    assert margin_of("instructions_per_op", [1.0, None], 0.02, 20.0) == 0.99
+    asked = loads(f"{EXPERIMENT}[compare]\nsame_instructions = 20\n", "guest.toml").compare
+    assert (asked.same_within, asked.same_instructions) == (0.02, 20.0)

@@ -106,7 +106,8 @@ def compare_arms(
     margin = first.experiment.compare.same_within if same_within is None else same_within
     order = {place: number for number, place in enumerate(ours)}
     pairs.sort(key=lambda pair: order[pair.workload or "", pair.job, pair.metric])
-    return compare_pairs(pairs, same_within=margin)
+    instructions = first.experiment.compare.same_instructions if same_within is None else None
+    return compare_pairs(pairs, same_within=margin, same_instructions=instructions)
 
 
 def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:

@@ -33,6 +33,7 @@ machine that does not drift, since other seeds were drawn."""
 UNPAIRED: tuple[Pairing, ...] = ("none", "draws")
 NOT_INTERLEAVED = "not interleaved: drift is in this difference"
 OTHER_DRAWS = "not paired: the runs drew from other seeds, which is in this difference; give both the same seed"
+MARGIN_MAX = 0.99
 BY_BOOT = "paired by boot: what changed between two boots is in this difference"
 
 
@@ -183,20 +184,36 @@ def compare_table(
     return compare_pairs(pairs, same_within=same_within, better=better)
 
 
+IN_INSTRUCTIONS = ("instructions_per_op", "_call_instructions")
+"""How metrics end that count instructions."""
+
+
+def margin_of(
+    metric: str, baseline: Sequence[float | None], same_within: float, same_instructions: float | None
+) -> float:
+    """The margin of `same` as a share, of a metric with these values under the baseline."""
+    known = [abs(value) for value in baseline if value is not None and not _absent(value)]
+    if same_instructions is None or not metric.endswith(IN_INSTRUCTIONS) or not any(known):
+        return same_within
+    return min(same_instructions * len(known) / sum(known), MARGIN_MAX)
+
+
 def compare_pairs(
     pairs: Sequence[Pair],
     *,
     same_within: float,
+    same_instructions: float | None = None,
     better: Mapping[str, Better] | None = None,
     max_rounds: int | None = None,
     rounds_per_boot: int = 1,
 ) -> list[Comparison]:
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
-    Pairs are in the order in which they are told: of each workload the first lead. Those that have no rounds in common
-    are judged by `judge_unpaired`. `better` overrides which way of a metric is better. `max_rounds`: the most rounds of
-    a run that may stop at any round; the sequential rule judges then, its promise shared among all pairs. What is
-    paired by boot has a value for each `rounds_per_boot` of them.
+    Pairs are in the order in which they are told: of each workload the first lead. Those that have no rounds in
+    common are judged by `judge_unpaired`. `same_instructions`: the margin of metrics that count them, instead.
+    `better` overrides which way of a metric is better. `max_rounds`: the most rounds of a run that may stop at any
+    round; the sequential rule judges then, its promise shared among all pairs. What is paired by boot has a value for
+    each `rounds_per_boot` of them.
     """
     leading: dict[str | None, tuple[str | None, str]] = {}
     for pair in pairs:
@@ -213,7 +230,12 @@ def compare_pairs(
         return partial(judge_sequential, max_rounds=most, comparisons=len(pairs))
 
     judgements = [
-        judge_of(pair)(pair.baseline_values, pair.candidate_values, nature=nature, same_within=same_within)
+        judge_of(pair)(
+            pair.baseline_values,
+            pair.candidate_values,
+            nature=nature,
+            same_within=margin_of(pair.metric, pair.baseline_values, same_within, same_instructions),
+        )
         for pair, nature in zip(pairs, natures, strict=True)
     ]
     if max_rounds is None:

@@ -154,6 +154,7 @@ def summarise(
     judged = compare_pairs(
         _pairs(run, values, baseline),
         same_within=margin,
+        same_instructions=experiment.compare.same_instructions if same_within is None else None,
         max_rounds=run.rounds_until_decided,
         rounds_per_boot=experiment.rounds_per_boot,
     )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
+from iolab.domain.compare import margin_of
 from iolab.domain.metric import describe
 from iolab.domain.metric.registry import ALL, METRICS, parse_key
 from iolab.domain.metric.row import key_of, rows
@@ -228,13 +229,13 @@ def findings(experiment: Experiment, state: RunState, values: _Values, asked: Qu
 
 def _finding(experiment: Experiment, state: RunState, values: _Values, asked: Question, metric: str) -> Finding:
     versions = asked.versions(experiment)
-    same_within = experiment.compare.same_within
+    same_within, same_instructions = experiment.compare.same_within, experiment.compare.same_instructions
     search = Search(
         len(versions),
         confidence=asked.confidence,
         budget=asked.most,
         spread=asked.spread,
-        margin=lambda level: abs(level) * same_within,
+        margin=lambda level: abs(level) * margin_of(metric, [level], same_within, same_instructions),
     )
     places = {version: place for place, version in enumerate(versions)}
     lost: dict[str, str] = {}
@@ -252,7 +253,7 @@ def _finding(experiment: Experiment, state: RunState, values: _Values, asked: Qu
             # On a machine of its own clock, trials of a round have its seed in common; a host's rounds lie apart.
             search.measured(places[event["setting"]], value, 0 if experiment.is_of_host else event["round"])
     answer = search.answer()
-    confirmations = _confirmations(asked, metric, versions, answer, paired, same_within)
+    confirmations = _confirmations(asked, metric, versions, answer, paired, experiment)
     return Finding(asked, metric, versions, search, answer, confirmations, lost)
 
 
@@ -262,15 +263,17 @@ def _confirmations(
     versions: list[str],
     answer: Answer,
     paired: Mapping[int, Mapping[str, float | None]],
-    same_within: float,
+    experiment: Experiment,
 ) -> dict[int, Judgement]:
+    same_within, same_instructions = experiment.compare.same_within, experiment.compare.same_instructions
     found = {}
     for change in _named(answer):
         before, after = versions[change - 1], versions[change]
         both = [(one[before], one[after]) for _, one in sorted(paired.items()) if before in one and after in one]
         if both and len(both) >= asked.confirm:
             ours, theirs = zip(*both, strict=True)
-            found[change] = judge(ours, theirs, nature=describe(metric).nature, same_within=same_within)
+            margin = margin_of(metric, ours, same_within, same_instructions)
+            found[change] = judge(ours, theirs, nature=describe(metric).nature, same_within=margin)
     return found
 
 
