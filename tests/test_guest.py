@@ -225,6 +225,16 @@ def test_changes_by_function_add_up_and_only_what_changed_is_named() -> None:
     assert {one.symbol for one in found} == {USER, "entry", "alias_of_helper"}
 
 
+def test_what_the_layout_of_the_text_makes_is_not_named() -> None:
+    """A page fault more in a thousand creates, as a shifted text had."""
+    create = [{("create", ""): 82_500.0, ("filemap_map_pages", ""): 0.0}] * 2
+    shifted = [{("create", ""): 82_500.0, ("filemap_map_pages", ""): 1.9}] * 2
+    assert not any(one.is_named for one in differences(create, shifted))
+    read = [{("read", ""): 4_700.0, ("start", ""): 37.0}] * 2
+    slower = [{("read", ""): 4_700.0, ("start", ""): 38.0}] * 2
+    assert [one.symbol for one in differences(read, slower) if one.is_named] == ["start"]
+
+
 def test_a_function_with_a_new_name_is_one_function() -> None:
     old, new = Difference("kfree_hook", "", 100.0, 0.0, True), Difference("__kfree_hook_noprof", "", 0.0, 103.0, True)
     other = Difference("kfree_hook_twice", "", 0.0, 7.0, True)

@@ -29,7 +29,7 @@ rounds = 1
 seed = 1
 [target]
 kind = "scratch"
-size = "256MiB"
+size = "512MiB"
 [guest]
 time_limit = "30min"
 {workload}
