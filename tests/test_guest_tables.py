@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
+import pytest
+from iolab.base.errors import InputError
 from iolab.domain.compare import Pair, compare_pairs, margin_of
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.summary import compared_keys
 from iolab.files.experiment import loads
+from iolab.presentation.table import symbols
+from iolab.presentation.table.seen import Seen
 from iolab.presentation.table.symbols import stepped, system_calls
 
 
@@ -99,3 +104,21 @@ def test_the_margin_of_counts_may_be_said_in_instructions() -> None:
     assert margin_of("instructions_per_op", [1.0, None], 0.02, 20.0) == 0.99
     asked = loads(f"{EXPERIMENT}[compare]\nsame_instructions = 20\n", "guest.toml").compare
     assert (asked.same_within, asked.same_instructions) == (0.02, 20.0)
+
+
+def test_two_runs_are_compared_function_by_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(name: str, setting: str, amount: int) -> Any:
+        counts = {"symbols": ["start"], "modules": [""], "instructions": [amount], "calls": [1]}
+        observed = {"operations": 1, "user": 0, "total": amount, **counts}
+        return SimpleNamespace(path=Path(name), seen=[Seen("reads", setting, "main", [observed, observed])])
+
+    monkeypatch.setattr(symbols, "seen", lambda run, probe: run.seen)
+    told = symbols.across(run("old", "v1", 37), run("new", "v2", 87)).splitlines()
+    assert told[0] == "reads, main: v2 in new against v1 in old"
+    assert told[2].split() == ["start", "37.0", "87.0", "+50.0", "*"]
+
+    def nothing(run: object, probe: str) -> list[Any]:
+        raise InputError("the probe instructions was off")
+
+    monkeypatch.setattr(symbols, "seen", nothing)
+    assert symbols.across(run("old", "v1", 37), run("new", "v2", 87)) == ""

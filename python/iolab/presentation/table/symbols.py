@@ -95,6 +95,26 @@ def between(run: RunData, workload: str, before: str, after: str) -> str:
     return "\n".join(blocks)
 
 
+def across(baseline: RunData, candidate: RunData) -> str:
+    """The functions of each workload and setting that differ between two runs, a table for each phase; where either run
+    has a single setting, that one, whatever its name. Empty unless instructions were counted in both."""
+    try:
+        sides: list[list[Seen[InstructionsObservation]]] = [seen(run, NAME) for run in (baseline, candidate)]
+    except InputError:
+        return ""
+    one_setting = all(len({one.setting for one in side}) == 1 for side in sides)
+    blocks = []
+    for before in sides[0]:
+        for after in sides[1]:
+            if (before.workload, before.phase) != (after.workload, after.phase):
+                continue
+            if one_setting or before.setting == after.setting:
+                title = f"{before.workload}, {before.phase}: {after.setting} in {candidate.path.name} "
+                title += f"against {before.setting} in {baseline.path.name}"
+                blocks.append(_compared(title, compared(before.observations, after.observations)))
+    return "\n".join(blocks)
+
+
 def stepped(run: RunData, workload: str, versions: Sequence[str], known: Container[str]) -> str:
     """The functions that step once in a history of versions, a line each: also where the total does not show it. Empty
     for runs in which no instructions were counted.
