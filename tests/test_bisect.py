@@ -14,7 +14,9 @@ from fake_machine import SilentDisplay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
+from iolab.domain.bisect.functions import steps_of_functions
 from iolab.domain.bisect.posterior import posterior
+from iolab.domain.bisect.rounds import without_rounds
 from iolab.domain.bisect.search import Answer, Search, spread_of
 from iolab.files.experiment import loads
 from iolab.machines.model import RunAhead
@@ -78,6 +80,49 @@ def test_the_change_is_named_of_a_thousand_versions_in_a_few_measurements() -> N
     assert len(right) >= 3
     assert all(one.kind == "changes" and one.stopped == "decided" and one.probability >= 0.95 for one in right)
     assert min(one.measurements for one in answers) <= 25
+
+
+def test_what_rounds_have_in_common_hides_no_change() -> None:
+    """As counts do: a round's seed moves each version by about the same, by more than the change."""
+    of_rounds = (0.0, 190.0, -120.0, 80.0)
+
+    def told(size: float, *, paired: bool) -> Answer:
+        random, search = np.random.default_rng(5), Search(8, margin=lambda _level: 10.0)
+        for turn, effect in enumerate(of_rounds):
+            for version, level in enumerate(step(8, 5, size)):
+                if (version + turn) % 3 or not turn:
+                    value = 14_000.0 + level + effect + float(random.normal(scale=0.5))
+                    search.measured(version, value, turn if paired else 0)
+        return search.answer()
+
+    (change,) = told(41.0, paired=True).changes
+    assert (change.first, change.last) == (5, 5) and change.after - change.before == pytest.approx(41.0, abs=1)
+    assert told(0.0, paired=True).kind == "none"
+    unpaired = told(41.0, paired=False)
+    assert unpaired.kind == "none" or unpaired.probability < 0.95
+
+
+def test_rounds_that_have_nothing_in_common_are_left_as_they_are() -> None:
+    random = np.random.default_rng(1)
+    values = random.normal(size=30).tolist()
+    assert without_rounds([*range(10)] * 3, [0] * 10 + [1] * 10 + [2] * 10, values) == values
+    assert without_rounds([0, 1], [0, 1], [1.0, 5.0]) == [1.0, 5.0]
+
+
+def test_a_function_that_steps_exactly_is_evidence_where_the_total_shows_nothing() -> None:
+    random, measured = np.random.default_rng(7), []
+    for version in [0, 11, 0, 11, 0, 11, 3, 6, 7, 9, 5]:
+        has = version >= 7
+        noisy = {("alloc_page", ""): 13_000.0 + float(random.normal(scale=40)), ("memcpy", ""): 10.0}
+        own = {("blk_mq_dispatch_rq_list", ""): 85.0 + 5 * has, ("sbitmap_get", ""): 60.0 + 0.5 * has}
+        measured.append((version, 0, noisy | own | ({("_raw_spin_lock", ""): 24.0} if has else {})))
+    found = steps_of_functions(measured)
+    assert [(one.symbol, one.change, one.before_version, one.version) for one in found] == [
+        ("_raw_spin_lock", 24.0, 6, 7),
+        ("blk_mq_dispatch_rq_list", 5.0, 6, 7),
+    ]
+    # Two measurements may be alike by chance.
+    assert steps_of_functions([one for one in measured if one[0] in (0, 3, 6, 7)]) == []
 
 
 def test_around_each_of_several_changes_versions_are_measured_twice() -> None:

@@ -250,8 +250,21 @@ def test_the_commits_of_a_tree_become_settings_that_need_no_repository(repositor
     commits = [run_git(repository, "rev-parse", f"v{number}") for number in range(3, 7)]
     assert found.machine.kernels == [f"{repository}@{commit}" for commit in commits]
     assert "# change 5" in written
-    with pytest.raises(InputError, match="the commits are the settings"):
-        with_commits(text + "[settings.one]\n", "reads.toml", repository, "v3", "v6")
+    with pytest.raises(InputError, match="the commits are the kernels of one setting"):
+        with_commits(text + "[settings.one]\n[settings.two]\n", "reads.toml", repository, "v3", "v6")
+    with pytest.raises(InputError, match="the commits are the kernels of one setting"):
+        with_commits(text + '[settings.one]\nkernel = "6.1.0-56-cloud"\n', "reads.toml", repository, "v3", "v6")
+
+
+def test_a_setting_beside_the_commits_is_theirs(repository: Path) -> None:
+    text = 'machine = "guest:6.1.0-56-cloud"\n[workloads.reads]\noperations = 100\n'
+    one = '[settings.one]\nscheduler = "bfq"\nmachine = { config = "plain", "drive_parameters.irqmode" = 2 }\n'
+    found = loads(with_commits(text + one, "reads.toml", repository, "v3", "v6"), "reads.toml")
+    assert len(found.settings) == 4
+    for name, setting in found.settings.items():
+        assert "bfq" in str(setting)
+        assert (found.guests[name].config, found.guests[name].drive_parameters) == ("plain", {"irqmode": "2"})
+        assert name in found.guests[name].kernel
 
 
 def test_what_is_for_commits_is_refused_for_experiments(iolab: CommandLine) -> None:

@@ -139,6 +139,14 @@ def test_show_has_every_setting(run: Path, form: str, capsys: pytest.CaptureFixt
         assert setting in shown
 
 
+def test_show_compares_with_the_baseline_that_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["show", str(run), "--baseline", "fast", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["baseline"] == "fast" and {one["setting"] for one in document["comparisons"]} == {"plain", "alike"}
+    assert invoke(["show", str(run), "--baseline", "slow"]) == 2
+    assert "--baseline: slow: unknown setting" in capsys.readouterr().err
+
+
 def test_show_json_has_values_and_comparisons(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["show", str(run), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from iolab.domain.arms import Arm, pairing_of
+from iolab.domain.comparison import OTHER_DRAWS
 from iolab.presentation.cli.invoke import invoke
 from support.stored import MACHINE, stored_run
 
@@ -155,7 +158,17 @@ queue_depth = {depth}
     assert [one["pairing"] for one in document["comparisons"]] == ["round"]
     assert document["differs"] == [{"what": "workload reads: queue_depth", "values": {"old": "2", "new": "4"}}]
     document = compared(capsys, tmp_path / "old", tmp_path / "other", "--metric", "iops")
-    assert [one["pairing"] for one in document["comparisons"]] == ["none"]
+    (one,) = document["comparisons"]
+    assert (one["pairing"], one["notes"]) == ("draws", [OTHER_DRAWS])
+
+
+def test_guests_do_not_drift_and_are_paired_by_their_seed() -> None:
+    def arm(machine: str, seed: int) -> Arm:
+        return Arm(machine, [cast(Any, SimpleNamespace(machine_name=machine, seed=seed))])
+
+    assert pairing_of(arm("guest:6.1.0-56-cloud", 1), arm("guest:6.12.117+deb12-cloud", 1)) == "round"
+    assert pairing_of(arm("guest:6.1.0-56-cloud", 1), arm("guest:6.12.117+deb12-cloud", 2)) == "draws"
+    assert pairing_of(arm("guest:6.1.0-56-cloud", 1), arm("host", 1)) == "none"
 
 
 def test_settings_of_one_run_stay_paired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,18 +7,19 @@ import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
 from iolab.base.errors import InputError, MachineError
 from iolab.domain import chains
 from iolab.domain.machine import Guest
+from iolab.domain.probe.instructions import PROBE
 from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
 from iolab.files.experiment import loads
-from iolab.machines.guest import counted, debian, debug_files, describe, kernel, modules, plan, qemu, symbols
+from iolab.machines.guest import counted, debian, debug_files, describe, guest, kernel, modules, plan, qemu, symbols
 from iolab.machines.guest.debug_files import Source
 from iolab.machines.guest.initramfs import Archive
 from iolab.machines.ports import port_of
@@ -57,12 +58,21 @@ def test_modules_come_after_what_they_need(tmp_path: Path) -> None:
     assert [name for name, _ in found] == ["configfs", "null_blk", "libcrc32c", "xfs"]
 
 
-def _counts(*blocks: tuple[int, int, int], chains: Sequence[tuple[int, int, int]] = ()) -> bytes:
-    """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller."""
-    header = struct.pack("<10Q", counted.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains))
-    of_blocks = b"".join(struct.pack("<QIIQ", start, 4, count, times) for start, count, times in blocks)
+def _counts(
+    *blocks: tuple[int, int, int],
+    chains: Sequence[tuple[int, int, int]] = (),
+    strings: Mapping[int, tuple[int, int]] = MappingProxyType({}),
+    calls: Sequence[tuple[int, int, int]] = (),
+) -> bytes:
+    """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller. Strings, by
+    the block's start: repetitions, bytes. Calls of the system: function, instructions, how often."""
+    header = struct.pack("<11Q", counted.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains), len(calls))
+    of_blocks = b"".join(
+        struct.pack("<QIIQQQ", start, 4, count, times, *strings.get(start, (0, 0))) for start, count, times in blocks
+    )
     sizes = b"\1" * sum(count for _, count, _ in blocks)
-    return header + of_blocks + b"".join(struct.pack("<QQII", *chain, 0) for chain in chains) + sizes
+    of_chains = b"".join(struct.pack("<QQII", *chain, 0) for chain in chains)
+    return header + of_blocks + of_chains + b"".join(struct.pack("<QQQ", *call) for call in calls) + sizes
 
 
 KERNEL = 0xFFFFFFFF81000000
@@ -82,6 +92,25 @@ def test_instructions_go_to_the_function_that_holds_them() -> None:
     assert (found["user"], found["total"]) == (70, 490)
     with pytest.raises(ValueError, match="damaged"):
         counted.windows(content[:-1], 1)
+
+
+def test_a_string_instruction_is_one_and_its_bytes_stand_beside_it() -> None:
+    content = _counts((KERNEL, 3, 10), (KERNEL + 8, 1, 640), strings={KERNEL + 8: (630, 5040)})
+    (window,) = counted.windows(content, 1)
+    found = counted.observation(window, TABLE, 10)
+    assert (found["instructions"], found["string_bytes"], found["total"]) == ([40], [5040], 40)
+    assert "string_bytes" not in counted.observation(window, TABLE, 10, one_cpu=False)
+
+
+def test_system_calls_are_told_by_their_names() -> None:
+    table = symbols.parse(b"ffffffff81000000 T __x64_sys_fsync\nffffffff81000100 T __x64_sys_write\n")
+    content = _counts((KERNEL, 3, 10), calls=[(KERNEL + 0x100, 20, 10), (KERNEL, 500, 1)])
+    found = counted.observation(counted.windows(content, 1)[0], table, 10)
+    assert found["system_calls"] == {"names": ["fsync", "write"], "instructions": [500, 20], "calls": [1, 10]}
+    metrics = {one.name: one.of(SimpleNamespace(probes={"instructions": found})) for one in PROBE.metrics}
+    assert metrics["sync_call_instructions"] == 500 and metrics["write_call_instructions"] == 2
+    assert metrics["read_call_instructions"] is None
+    assert [kind for *_, kind in map(str.split, table.watched(chains=False).splitlines())] == ["y", "y"]
 
 
 def test_chains_of_calls_keep_all_instructions_and_name_their_functions() -> None:
@@ -198,6 +227,16 @@ def test_changes_by_function_add_up_and_only_what_changed_is_named() -> None:
     assert {one.symbol for one in found} == {USER, "entry", "alias_of_helper"}
 
 
+def test_what_the_layout_of_the_text_makes_is_not_named() -> None:
+    """A page fault more in a thousand creates, as a shifted text had."""
+    create = [{("create", ""): 82_500.0, ("filemap_map_pages", ""): 0.0}] * 2
+    shifted = [{("create", ""): 82_500.0, ("filemap_map_pages", ""): 1.9}] * 2
+    assert not any(one.is_named for one in differences(create, shifted))
+    read = [{("read", ""): 4_700.0, ("start", ""): 37.0}] * 2
+    slower = [{("read", ""): 4_700.0, ("start", ""): 38.0}] * 2
+    assert [one.symbol for one in differences(read, slower) if one.is_named] == ["start"]
+
+
 def test_a_function_with_a_new_name_is_one_function() -> None:
     old, new = Difference("kfree_hook", "", 100.0, 0.0, True), Difference("__kfree_hook_noprof", "", 0.0, 103.0, True)
     other = Difference("kfree_hook_twice", "", 0.0, 7.0, True)
@@ -223,6 +262,19 @@ def test_a_function_that_its_only_caller_took_into_itself_is_one_with_it() -> No
         assert set(with_inlined(found, callers, {})) == set(found)
     grown = [gone, Difference("submit", "", 100.0, 300.0, True)]
     assert set(with_inlined(grown, {"helper": {"submit"}}, {})) == set(grown)
+
+
+def test_where_calls_were_not_followed_an_inlined_function_is_inferred_and_said_to_be() -> None:
+    gone = Difference("null_transfer", "m", 452.0, 0.0, True)
+    grew = Difference("null_process_cmd", "m", 30.0, 400.0, True)
+    elsewhere = Difference("submit_bio", "", 30.0, 470.0, True)
+    (first, second) = with_inlined([gone, grew, elsewhere], {}, {})
+    assert first == elsewhere
+    assert second.symbol == "null_process_cmd + null_transfer (inlined, inferred)" and second.change == -82.0
+    parted = [Difference("a", "m", 0.0, 452.0, True), Difference("b", "m", 400.0, 30.0, True)]
+    assert [one.symbol for one in with_inlined(parted, {}, {})] == ["b - a (inlined, inferred)"]
+    alike = Difference("null_queue_bio", "m", 30.0, 430.0, True)
+    assert set(with_inlined([gone, grew, alike], {}, {})) == {gone, grew, alike}
 
 
 def test_groups_that_compete_by_weight_are_threads_in_control_groups() -> None:
@@ -268,6 +320,42 @@ def test_a_setting_changes_kernel_and_machine() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "keeps"),
+    [
+        ("", "", "0"),
+        ('filesystem = "none"', 'filesystem = "xfs"', "1"),
+        ("operations = 2000", "operations = 2000\nverify = true", "1"),
+        ("", "[guest.drive_parameters]\ncache_size = 1\n", "1"),
+        ("", "[guest.drive_parameters]\nmemory_backed = 1\n", "1"),
+    ],
+)
+def test_a_drive_keeps_what_is_written_where_somebody_reads_it(old: str, new: str, keeps: str) -> None:
+    text = EXPERIMENT.replace(old, new) if old else EXPERIMENT + new
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    assert plan.null_blk_parameters(trial)["memory_backed"] == keeps
+    assert describe.observed(trial, None, None)["device"]["memory_backed"] == (keeps == "1")
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "accelerator", "file"),
+    [
+        ("none", "tcg", "driver=null-co,size=67108864,read-zeroes=on"),
+        ("xfs", "tcg", "format=raw,cache=unsafe"),
+        ("none", "kvm", "format=raw,cache=unsafe"),
+    ],
+)
+def test_a_drive_of_qemus_waits_for_no_host_where_nothing_is_read(
+    tmp_path: Path, filesystem: str, accelerator: str, file: str
+) -> None:
+    text = EXPERIMENT.replace('"none"', f'"{filesystem}"')
+    text += f'[guest]\ndrive = "nvme"\naccelerator = "{accelerator}"\n'
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    board = qemu.Board(tmp_path / "image", tmp_path / "initramfs", 1, 2**29, drives=guest._drives(trial, tmp_path))
+    (drive,) = [word for word in board.arguments(tmp_path / "console") if word.startswith("if=none")]
+    assert drive.endswith(file) and (tmp_path / "drive0").exists() == file.startswith("format")
+
+
+@pytest.mark.parametrize(
     ("more", "what"),
     [
         ("[guest]\ncpus = 0\n", "guest.cpus"),
@@ -299,6 +387,22 @@ def test_a_filesystem_comes_with_the_module_that_has_it(
     names = [Path(str(step["path"])).stem for step in made.steps if step["do"] == "module"]
     assert names == ["null_blk", *loaded]
     assert [step["filesystem"] for step in made.steps if step["do"] == "mount"][1:] == [filesystem]
+
+
+@pytest.mark.parametrize("options", ["", 'mkfs_options = "-E stride=16"\n'])
+def test_each_round_makes_the_same_filesystem(monkeypatch: pytest.MonkeyPatch, options: str) -> None:
+    """What an ext4 draws decides where names lie in directories, and so what a create costs."""
+    monkeypatch.setattr(plan.programs, "pack", lambda archive, name, package: f"/sbin/{name}")
+    text = EXPERIMENT.replace('filesystem = "none"\n', f'filesystem = "ext4"\n{options}')
+    trials = [trial for turn in (0, 1) for trial in Plan(loads(text, "guest.toml"), 1).round(turn)]
+    made = [plan.make(trial, modules.Modules(None)).steps for trial in trials]
+    first, second = ([step["argv"] for step in steps if step["do"] == "run"] for steps in made)
+    assert first == second and trials[0].seed != trials[1].seed
+    (argv,) = first
+    assert isinstance(argv, list)
+    last = argv[len(argv) - argv[::-1].index("-E")]
+    assert last.endswith(f",hash_seed={argv[argv.index('-U') + 1]}")
+    assert ("stride=16" in last) == bool(options)
 
 
 SORTING = """
@@ -363,8 +467,8 @@ def test_many_drives_lie_behind_bridges_in_their_order(tmp_path: Path, monkeypat
 
 def test_drives_have_interrupts_or_are_refused() -> None:
     text = EXPERIMENT.replace('size = "64MiB"', 'size = "64MiB"\ndevices = 144')
-    for guest in ('drive = "scsi_debug"', 'drive = "nvme"\ncpus = 4'):
-        loads(f"{text}[guest]\n{guest}\n", "guest.toml")
+    for drive in ('drive = "scsi_debug"', 'drive = "nvme"\ncpus = 4'):
+        loads(f"{text}[guest]\n{drive}\n", "guest.toml")
     with pytest.raises(
         InputError, match=r"target\.devices: a guest machine with 1 virtual CPUs has interrupts for 90 drives"
     ):

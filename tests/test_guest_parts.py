@@ -208,7 +208,7 @@ def test_sizes_are_those_of_a_machine(old: str, new: str, what: str) -> None:
 
 
 def test_an_image_that_cannot_be_made_is_the_machines(tmp_path: Path) -> None:
-    text = EXPERIMENT.replace("[guest]\n", '[guest]\ndrive = "nvme"\n')
+    text = EXPERIMENT.replace("[guest]\n", '[guest]\ndrive = "nvme"\n').replace('"none"', '"ext4"')
     (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
     larger = trial.model_copy(update={"target": trial.target.model_copy(update={"size_bytes": 2**63 - 1})})
     with pytest.raises(MachineError, match=r"no image of .* can be made there: File too large"):

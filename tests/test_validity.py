@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from conftest import CommandLine
 from fake_machine import FakeExecutor
+from iolab.domain import metric
 from iolab.domain.record import Record
 from iolab.domain.validity import DOUBTS, doubts
 from iolab.files.experiment import loads
@@ -70,8 +71,33 @@ def test_a_busy_thread_of_the_generator_is_found() -> None:
     done = record.phases[-1]
     done["groups"][0]["cpu_user_ns"] = done["measured_to_ns"] - done["measured_from_ns"]
     assert doubts(record) == {"generator_cpu": 1.0}
-    done["probes"] = {"instructions": {}}  # a guest's count: the processor is what was asked
+    done["probes"] = {"instructions": counts()}  # a guest's count: the processor is what was asked
     assert doubts(record) == {}
+
+
+def counts(**changes: Any) -> dict[str, Any]:
+    """Of ten operations of a guest machine."""
+    told = {"symbols": ["submit", "memcpy_orig"], "instructions": [990, 10], "string_bytes": [0, 40]}
+    return {"operations": 10, "total": 1500, "user": 500, **told, **changes}
+
+
+def test_copies_of_a_guest_are_told_as_bytes_and_as_the_code_that_the_processor_decides_about() -> None:
+    def found(**changes: Any) -> dict[str, float]:
+        return doubts(measured(probes={"instructions": counts(**changes)}))
+
+    assert found() == {}
+    assert found(string_bytes=[0, 40960]) == {"string_bytes": 4096.0}
+    assert found(instructions=[500, 500]) == {"copied": 0.5}
+
+
+def test_what_a_guest_counts_in_instructions_is_told_in_no_time() -> None:
+    def told(record: Record) -> float | None:
+        return next(row.value for row in metric.rows(record) if row.metric == "cpu_ns_per_io")
+
+    record = measured()
+    assert told(record) is not None
+    record.phases[-1]["probes"] = {"instructions": counts()}
+    assert told(record) is None
 
 
 def test_direct_reads_come_from_no_page_cache() -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.domain.comparison import Numbers, Pair, Pairing, compare_pairs
+from iolab.domain.comparison import UNPAIRED, Numbers, Pair, Pairing, compare_pairs
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.summary import ByPlace, Jobs, chosen_keys, knows, values_by_place
 from iolab.domain.verdict.interval import typical
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
+WITHOUT_DRIFT = ("model:", "guest:")
+"""How the names of machines begin whose numbers follow from the trial's seed."""
 Span = tuple[int, int]
 """When the first trial of a round began, and the last, in ns; 0 if that is not known."""
 
@@ -104,7 +106,8 @@ def compare_arms(
     margin = first.experiment.compare.same_within if same_within is None else same_within
     order = {place: number for number, place in enumerate(ours)}
     pairs.sort(key=lambda pair: order[pair.workload or "", pair.job, pair.metric])
-    return compare_pairs(pairs, same_within=margin)
+    instructions = first.experiment.compare.same_instructions if same_within is None else None
+    return compare_pairs(pairs, same_within=margin, same_instructions=instructions)
 
 
 def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:
@@ -117,7 +120,7 @@ def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:
 
 def _as_rounds(x: Numbers, y: Numbers, pairing: Pairing) -> tuple[Numbers, Numbers]:
     """Where rounds are paired, what the shorter has no round for is no pair."""
-    if pairing == "none":
+    if pairing in UNPAIRED:
         return x, y
     rounds = max(len(x), len(y))
     return x + [None] * (rounds - len(x)), y + [None] * (rounds - len(y))
@@ -125,12 +128,12 @@ def _as_rounds(x: Numbers, y: Numbers, pairing: Pairing) -> tuple[Numbers, Numbe
 
 def pairing_of(baseline: Arm, candidate: Arm) -> Pairing:
     """Rounds of files, and several runs, have something in common where they were measured in turns; rounds of two
-    runs, where both were simulated with the same seed."""
+    runs, where both were simulated, or emulated, with the same seed."""
     if len(baseline.runs) == len(candidate.runs) == 1:
         ours, theirs = (arm.runs[0] for arm in (baseline, candidate))
         machines = ours.machine_name, theirs.machine_name
-        if all(str(machine).startswith("model:") for machine in machines):
-            return "round" if ours.seed == theirs.seed else "none"
+        if all(str(machine).startswith(WITHOUT_DRIFT) for machine in machines):
+            return "round" if ours.seed == theirs.seed else "draws"
         if set(machines) != {IMPORTED}:
             return "none"
     return "round" if interleaved(baseline.spans(), candidate.spans()) else "none"

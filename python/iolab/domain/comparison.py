@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 Numbers = list[float | None]
 """A value per round, None if it is absent."""
-Pairing = Literal["round", "boot", "none"]
-"""What two values have in common that are compared: a round; two boots one after the other; nothing."""
+Pairing = Literal["round", "boot", "none", "draws"]
+"""What two values have in common that are compared: a round; two boots one after the other; nothing; nothing, on a
+machine that does not drift, since other seeds were drawn."""
+UNPAIRED: tuple[Pairing, ...] = ("none", "draws")
 NOT_INTERLEAVED = "not interleaved: drift is in this difference"
+OTHER_DRAWS = "not paired: the runs drew from other seeds, which is in this difference; give both the same seed"
+MARGIN_MAX = 0.99
 BY_BOOT = "paired by boot: what changed between two boots is in this difference"
 
 
@@ -51,7 +55,7 @@ class Pair:
     @property
     def unpaired_rounds(self) -> int:
         """How many rounds have only one of the two, of those that are paired."""
-        if self.pairing == "none":
+        if self.pairing in UNPAIRED:
             return 0
         both = zip(self.baseline_values, self.candidate_values, strict=True)
         return sum(_absent(ours) != _absent(theirs) for ours, theirs in both)
@@ -87,8 +91,8 @@ class Comparison:
     def notes(self) -> list[str]:
         """What a reader has to know beside the numbers."""
         dropped = f"{self.unpaired_rounds} unpaired {self.pairing}s left out" if self.unpaired_rounds else None
-        drift = {"round": None, "boot": BY_BOOT, "none": NOT_INTERLEAVED}[self.pairing]
-        return [note for note in (dropped, self.judgement.reason, drift) if note]
+        common = {"round": None, "boot": BY_BOOT, "none": NOT_INTERLEAVED, "draws": OTHER_DRAWS}[self.pairing]
+        return [note for note in (dropped, self.judgement.reason, common) if note]
 
     @property
     def place(self) -> str:
@@ -180,10 +184,25 @@ def compare_table(
     return compare_pairs(pairs, same_within=same_within, better=better)
 
 
+IN_INSTRUCTIONS = ("instructions_per_op", "_call_instructions")
+"""How metrics end that count instructions."""
+
+
+def margin_of(
+    metric: str, baseline: Sequence[float | None], same_within: float, same_instructions: float | None
+) -> float:
+    """The margin of `same` as a share, of a metric with these values under the baseline."""
+    known = [abs(value) for value in baseline if value is not None and not _absent(value)]
+    if same_instructions is None or not metric.endswith(IN_INSTRUCTIONS) or not any(known):
+        return same_within
+    return min(same_instructions * len(known) / sum(known), MARGIN_MAX)
+
+
 def compare_pairs(
     pairs: Sequence[Pair],
     *,
     same_within: float,
+    same_instructions: float | None = None,
     better: Mapping[str, Better] | None = None,
     max_rounds: int | None = None,
     rounds_per_boot: int = 1,
@@ -191,9 +210,10 @@ def compare_pairs(
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
     Pairs are in the order of the output: the first of each workload lead. Those that have no rounds in common
-    are judged by `judge_unpaired`. `better` overrides which way of a metric is better. `max_rounds`: the most rounds of
-    a run that may stop at any round; the sequential rule judges then, its promise shared among all pairs. What is
-    paired by boot has a value for each `rounds_per_boot` of them.
+    are judged by `judge_unpaired`. `same_instructions`: the margin of metrics that count them, instead. `better`
+    overrides which way of a metric is better. `max_rounds`: the most rounds of a run that may stop at any round; the
+    sequential rule judges then, its promise shared among all pairs. What is paired by boot has a value for each
+    `rounds_per_boot` of them.
     """
     leading: dict[str | None, tuple[str | None, str]] = {}
     for pair in pairs:
@@ -202,7 +222,7 @@ def compare_pairs(
     natures = [nature_of(pair.metric, (better or {}).get(pair.metric)) for pair in pairs]
 
     def judge_of(pair: Pair) -> Callable[..., Judgement]:
-        if pair.pairing == "none":
+        if pair.pairing in UNPAIRED:
             return judge_unpaired
         if max_rounds is None:
             return judge
@@ -210,7 +230,12 @@ def compare_pairs(
         return partial(judge_sequential, max_rounds=most, comparisons=len(pairs))
 
     judgements = [
-        judge_of(pair)(pair.baseline_values, pair.candidate_values, nature=nature, same_within=same_within)
+        judge_of(pair)(
+            pair.baseline_values,
+            pair.candidate_values,
+            nature=nature,
+            same_within=margin_of(pair.metric, pair.baseline_values, same_within, same_instructions),
+        )
         for pair, nature in zip(pairs, natures, strict=True)
     ]
     if max_rounds is None:

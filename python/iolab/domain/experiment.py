@@ -43,6 +43,8 @@ class Comparison:
     """Keys (`iolab.domain.metric.parse_key`); None: the default ones."""
     same_within: float
     """Margin of the verdict `same`, as a share: 0.02 is 2 %."""
+    same_instructions: float | None = None
+    """The same of metrics that count instructions, in instructions; None: the share."""
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,15 @@ class Lines(TypedDict):
     instructions: list[int]
 
 
+class SystemCalls(TypedDict):
+    """What tasks asked the kernel for; the lists have an element per system call, the dearest first."""
+
+    names: list[str]
+    instructions: list[int]
+    """In the kernel, from the entry to the return to user mode, without those of interrupts meanwhile."""
+    calls: list[int]
+
+
 class InstructionsObservation(TypedDict):
     """What the probe `instructions` counted of a phase; the lists have an element per symbol, the most expensive
     first."""
@@ -115,6 +124,10 @@ class InstructionsObservation(TypedDict):
     instructions: list[int]
     calls: list[int]
     """How often the block that the symbol begins with was executed."""
+    string_bytes: NotRequired[list[int]]
+    """That its repeated string instructions took, each of which is one instruction; absent where every repetition
+    is one."""
+    system_calls: NotRequired[SystemCalls]
     memory: NotRequired[dict[str, int]]
     """Accesses, of all modes: `read`, `write`; where they were asked for."""
     cache_misses: NotRequired[int]

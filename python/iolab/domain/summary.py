@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 
 METRICS_NAMED_MAX = 8
 UNFAITHFUL = "not judged: most arrivals of the replay were late, so that it is not the trace that was offered"
-COUNTED = ("kernel_instructions_per_op",)
-"""On guest machines alone."""
+COUNTED = (
+    "kernel_instructions_per_op",
+    *("memory_reads_per_op", "memory_writes_per_op", "modelled_cache_misses_per_op"),
+)
+"""On guest machines alone, the last of them where they were asked for."""
 SPLIT = ("read", "write")
 """Operations that are shown apart if a workload, or a job, does both."""
+CPU_TIMES = ("cpu_ns_per_io", "cpu_ns_per_byte")
+"""Which guest machines count in instructions."""
 FOUND = ("queue_depth_found",)
 """What a workload was run to find: shown first."""
+CALLS = ("write_call_instructions", "sync_call_instructions")
+"""Shown apart if a workload both writes and syncs."""
 JOBS_UNASKED_MAX = 8
 """Kinds of jobs of a workload that are shown one by one; if there are more, all together unless asked for."""
 Place = tuple[str, str | None, str]
@@ -146,6 +153,7 @@ def summarise(
     judged = compare_pairs(
         _pairs(run, values, baseline),
         same_within=margin,
+        same_instructions=experiment.compare.same_instructions if same_within is None else None,
         max_rounds=run.rounds_until_decided,
         rounds_per_boot=experiment.rounds_per_boot,
     )
@@ -292,13 +300,22 @@ def compared_keys(run: MeasuredRun) -> list[str]:
 
 
 def _default_keys(run: MeasuredRun) -> list[str]:
+    calls = _counted(run, CALLS)
     asked = [*_present(run, FOUND), *_compared_by_kind(run), *_present(run, SYNC_TIMES)]
+    asked += calls if len(calls) == len(CALLS) else []
     return _known_keys(run, asked)
 
 
 def _present(run: MeasuredRun, names: tuple[str, ...]) -> list[str]:
     """Those of the names that any workload has: how long syncs took where it syncs, what a search found."""
     return list(dict.fromkeys(key.rpartition("/")[2] for key in run.keys if key.endswith(names)))
+
+
+def _counted(run: MeasuredRun, names: tuple[str, ...]) -> list[str]:
+    """Those of the names that any trial has a value of."""
+    found = [key for key in run.keys if key.rpartition("/")[2] in names]
+    measured = {key for (_, key), values in values_by_setting(run, found).items() if _is_measured({key: values}, key)}
+    return [name for name in names if any(key.rpartition("/")[2] == name for key in measured)]
 
 
 def _known_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
@@ -323,7 +340,9 @@ def _keys_meant(run: MeasuredRun, text: str) -> list[str]:
 def _compared_by_kind(run: MeasuredRun) -> list[str]:
     """What the kinds of the run's workloads are compared by; on guest machines first by what was counted."""
     kinds = [KINDS[one.kind] for one in run.experiment.workloads.values() if one.kind in KINDS]
-    return list(dict.fromkeys([*_present(run, COUNTED), *(key for kind in kinds for key in kind.compared)]))
+    counted = _counted(run, COUNTED)
+    compared = [key for kind in kinds for key in kind.compared if not (counted and key in CPU_TIMES)]
+    return list(dict.fromkeys([*counted, *compared]))
 
 
 def values_by_setting(run: MeasuredRun, keys: Sequence[str]) -> dict[tuple[str, str], dict[str, Numbers]]:

@@ -14,6 +14,7 @@ from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import GroupRecord, PhaseRecord, jobs_of, ops_of, probes_of
+from iolab.domain.probe.instructions import copied
 from iolab.domain.trial import LoadPhase
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ WRAPPED_FROM = 1.01
 STEAL_FROM = 0.05
 THROTTLED_FROM = 0.02
 GENERATOR_CPU_FROM = 0.95
+COPIED_FROM = 0.02
+STRING_BYTES_FROM = 512.0
 LATE_FROM = 0.01
 """From here on it is reported."""
 LATE_FORBIDS_FROM = 0.5
@@ -89,6 +92,20 @@ DOUBTS: dict[str, Doubt] = {
         ),
         "more jobs, or larger requests",
     ),
+    "copied": Doubt(
+        lambda share: (
+            f"copying took up to {_percent(share)} of the kernel's instructions, by functions that the kernel chooses "
+            "by the processor's flags"
+        ),
+        "memory_backed = 0 in drive_parameters where nothing reads the contents, or the changes function by function",
+    ),
+    "string_bytes": Doubt(
+        lambda count: (
+            f"string instructions took up to {count:,.0f} bytes an operation, each of them as one instruction, "
+            "however long"
+        ),
+        "string_bytes_per_op beside instructions",
+    ),
 }
 """By code, in the order of the output. docs/read-a-report.md explains each."""
 
@@ -145,6 +162,7 @@ def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[t
         yield "no_steady_state", 1.0
     yield from _of_machine(done)
     yield from _of_replay(done)
+    yield from _of_counts(done)
     if isinstance(phase, LoadPhase):
         groups = {group["name"]: group for group in phase.load["groups"]}
         if any(group["engine"] == "null" for group in groups.values()):
@@ -164,6 +182,16 @@ def _of_replay(done: PhaseRecord) -> Iterator[tuple[str, float]]:
     if late >= LATE_FROM:
         yield "late", late
         yield "late_by", float(max(replay["lateness_ns_max"] or 0 for replay in found))
+
+
+def _of_counts(done: PhaseRecord) -> Iterator[tuple[str, float]]:
+    found = probes_of(done).get("instructions")
+    if found is not None:
+        string_bytes, share = copied(found)
+        if share >= COPIED_FROM:
+            yield "copied", share
+        if string_bytes >= STRING_BYTES_FROM:
+            yield "string_bytes", string_bytes
 
 
 def _of_machine(done: PhaseRecord) -> Iterator[tuple[str, float]]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError
 from iolab.domain.bisect.posterior import Posterior, posterior
+from iolab.domain.bisect.rounds import without_rounds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,7 +119,9 @@ class Search:
         self.spread = spread_of(versions) if spread is None else spread
         self.cost: Callable[[int], float] = lambda _version: 1.0
         """What a measurement of the version costs, in any unit: the search chooses what shows most for its cost."""
-        self.values: list[tuple[int, float]] = []
+        self._as_measured: list[tuple[int, int, float]] = []
+        """Version, round, value."""
+        self._values: list[tuple[int, float]] | None = []
         self._margin = margin
         self._lost: set[int] = set()
         self._alive = np.arange(versions)
@@ -126,10 +129,19 @@ class Search:
         self._posterior: Posterior | None = None
         self._kind: tuple[Kind, float] | None = None
 
-    def measured(self, version: int, value: float) -> None:
-        """A measurement has ended with this value of the metric."""
-        self.values.append((version, value))
-        self._posterior = self._kind = None
+    def measured(self, version: int, value: float, round_: int = 0) -> None:
+        """A measurement has ended with this value of the metric. `round_`: what it has in common with those of other
+        versions in the same round, such as a seed."""
+        self._as_measured.append((version, round_, value))
+        self._values = self._posterior = self._kind = None
+
+    @property
+    def values(self) -> list[tuple[int, float]]:
+        """Version and value of each measurement, without what rounds have in common."""
+        if self._values is None:
+            versions, rounds, values = zip(*self._as_measured, strict=True)
+            self._values = list(zip(versions, without_rounds(versions, rounds, values), strict=True))
+        return self._values
 
     def unmeasurable(self, version: int) -> None:
         """The version can't be built, started or measured: it is never asked for again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from iolab.domain.definition import NO_IO, NO_TIME, Metric
@@ -13,6 +14,14 @@ if TYPE_CHECKING:
 def _cpu_wait_per_io(seen: Observation) -> float | None:
     waited_ns = seen.cpu_wait_ns()
     return None if waited_ns is None else seen.per_io(waited_ns)
+
+
+_NO_TIME_OR_IO = f"a guest machine counts it in instructions (kernel_instructions_per_op), or {NO_IO}"
+
+
+def _in_time(of: Callable[[Observation], float | None]) -> Callable[[Observation], float | None]:
+    """Nothing where instructions are counted: an emulated processor's time is those, and no time."""
+    return lambda seen: None if "instructions" in seen.probes else of(seen)
 
 
 METRICS = (
@@ -49,8 +58,8 @@ METRICS = (
         "cost",
         "CPU time of the jobs' threads, user and system, per completed read or write.",
         "io",
-        lambda seen: seen.per_io(seen.cpu_ns()),
-        NO_IO,
+        _in_time(lambda seen: seen.per_io(seen.cpu_ns())),
+        _NO_TIME_OR_IO,
     ),
     Metric(
         "cpu_ns_per_byte",
@@ -58,8 +67,8 @@ METRICS = (
         "cost",
         "CPU time of the jobs' threads, user and system, per byte read or written.",
         "io",
-        lambda seen: seen.cpu_ns() / seen.bytes if seen.bytes else None,
-        NO_IO,
+        _in_time(lambda seen: seen.cpu_ns() / seen.bytes if seen.bytes else None),
+        _NO_TIME_OR_IO,
     ),
     Metric(
         "process_cpu_ns_per_io",
@@ -67,8 +76,8 @@ METRICS = (
         "cost",
         "CPU time of the whole process, including the rings' kernel workers, per completed read or write.",
         "io",
-        lambda seen: seen.per_io(seen.process_cpu_ns),
-        NO_IO,
+        _in_time(lambda seen: seen.per_io(seen.process_cpu_ns)),
+        _NO_TIME_OR_IO,
     ),
     Metric(
         "cpu_wait_ns_per_io",

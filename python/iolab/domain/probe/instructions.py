@@ -51,6 +51,30 @@ def calls_of(found: InstructionsObservation, *symbols: str) -> int:
     return sum(calls.get(symbol, 0) for symbol in symbols)
 
 
+COPIES = frozenset(
+    {
+        *("memcpy", "memcpy_orig", "__memcpy", "memmove", "__memmove", "memset", "memset_orig", "__memset"),
+        *("clear_page_orig", "clear_page_rep", "clear_page_erms", "copy_page", "copy_page_regs", "copy_mc_fragile"),
+        *("copy_user_generic_unrolled", "copy_user_generic_string", "copy_user_enhanced_fast_string"),
+        *("rep_movs_alternative", "rep_stos_alternative", "clear_user_original", "clear_user_rep_good"),
+    }
+)
+"""Functions of which the kernel has several, and takes one by the processor's flags."""
+
+
+def copied(found: InstructionsObservation) -> tuple[float, float]:
+    """Of an operation, what hides how much was copied: bytes of string instructions, each of which is one instruction,
+    and the share of the kernel's instructions that functions of copying took."""
+    in_strings = sum(found.get("string_bytes", ()))
+    in_copies = sum(
+        amount
+        for symbol, amount in zip(found["symbols"], found["instructions"], strict=True)
+        if symbol.partition(".")[0] in COPIES
+    )
+    of_kernel = found["total"] - found["user"]
+    return in_strings / max(found["operations"], 1), in_copies / of_kernel if of_kernel else 0.0
+
+
 _SWITCH = ("__switch_to_asm",)
 _IPIS = (
     "sysvec_call_function_single",
@@ -115,6 +139,13 @@ _METRICS: tuple[tuple[str, str, str, Of], ...] = (
         _NO_OPERATION,
         lambda f: calls_of(f, *_IPIS),
     ),
+    (
+        "string_bytes_per_op",
+        "Bytes that repeated string instructions of the kernel moved, filled or compared, per operation: each is one "
+        "instruction, however long.",
+        f"several virtual CPUs, where each repetition is an instruction, or {_NO_OPERATION}",
+        lambda found: sum(found["string_bytes"]) if "string_bytes" in found else None,
+    ),
     ("memory_reads_per_op", "Reads of memory, of all modes, per operation.", _NOT_COUNTED, _memory("read")),
     ("memory_writes_per_op", "Writes of memory, of all modes, per operation.", _NOT_COUNTED, _memory("write")),
     (
@@ -125,6 +156,26 @@ _METRICS: tuple[tuple[str, str, str, Of], ...] = (
     ),
 )
 
+_SYSTEM_CALLS: dict[str, tuple[str, ...]] = {
+    "read": ("read", "pread64", "readv", "preadv", "preadv2"),
+    "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2"),
+    "sync": ("fsync", "fdatasync", "sync_file_range", "syncfs", "sync", "msync"),
+}
+"""By what an operation of a load asks the kernel for."""
+
+
+def _per_call(kind: str) -> Callable[[Observation, InstructionsObservation], float | None]:
+    def read(_: Observation, found: InstructionsObservation) -> float | None:
+        told = found.get("system_calls")
+        if told is None:
+            return None
+        made = [at for at, name in enumerate(told["names"]) if name in _SYSTEM_CALLS[kind]]
+        calls = sum(told["calls"][at] for at in made)
+        return sum(told["instructions"][at] for at in made) / calls if calls else None
+
+    return read
+
+
 PROBE = Probe(
     NAME,
     "Instructions of a guest machine, by symbol and by context. On by default there; nowhere else to be had.",
@@ -133,5 +184,16 @@ PROBE = Probe(
     tuple(
         READER.metric_per_io(name, "count", "cost", help, absent, _per_operation(of))
         for name, help, absent, of in _METRICS
+    )
+    + tuple(
+        READER.metric_per_io(
+            f"{kind}_call_instructions",
+            "count",
+            "cost",
+            f"The kernel's instructions of a system call that {what}, from entry to return, without interrupts.",
+            f"no system call {what}",
+            _per_call(kind),
+        )
+        for kind, what in (("read", "reads"), ("write", "writes"), ("sync", "syncs"))
     ),
 )

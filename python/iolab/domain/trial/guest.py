@@ -38,6 +38,8 @@ class GuestMachine(Spec):
     """Of wall time, for everything from the kernel's being there to the record: symbols, images, the machine."""
     debug: str | None = None
     """The kernel's file with debug information; None: the one that its build left, if any."""
+    config: str | None = None
+    """What a tree's kernel is configured as: `plain`, or a file's path; None: the tree's own, else `plain`."""
     accelerator: Accelerator = "tcg"
     """What executes its instructions: QEMU, which counts them, or this processor."""
     virtual_time_limit_ns: int = 120 * 10**9

@@ -36,6 +36,12 @@ class GuestOptions(Options):
     modules: str | None = option(
         None, "Directory of the kernel's modules, for an image given by its path.", default_is="none"
     )
+    config: str | None = option(
+        None,
+        "Configuration of a tree's kernels: `plain`, small and as distributions configure it; or a file: a kernel's "
+        "whole `.config`, or lines that change `plain`.",
+        default_is="the file iolab-guest.config at the tree's top, else plain",
+    )
     debug: str | None = option(
         None,
         "The kernel's file with debug information (vmlinux), or a directory with it and its modules' files, for the "
@@ -254,6 +260,7 @@ def _machine(kernel: str, options: GuestOptions, drive_parameters: dict[str, str
         kernel=kernel,
         modules=options.modules,
         debug=options.debug,
+        config=options.config,
         cpus=options.cpus,
         memory_bytes=options.memory,
         command_line=options.command_line,

@@ -95,6 +95,12 @@ class CompareOptions(Options):
         expected='a list such as ["rate_bytes_per_s", "read.latency_ns_p99"]',
     )
     same_within: Share = option(0.02, "Margin of the verdict same.", gt=0, lt=1, expected=_SHARE)
+    same_instructions: float | None = option(
+        None,
+        "The same of metrics that count instructions: so many of an operation, or of a system call.",
+        default_is="`same_within`",
+        gt=0,
+    )
 
 
 class ScratchOptions(Options):

@@ -170,7 +170,7 @@ def _read_compare(table: TomlTable, settings: list[Setting], problems: Problems)
             problems.add(("compare", "metrics"), str(error))
     if options is None or not isinstance(baseline, str):
         return None
-    return Comparison(baseline=baseline, metrics=options.metrics, same_within=options.same_within)
+    return Comparison(baseline, options.metrics, options.same_within, options.same_instructions)
 
 
 def _check_parts(

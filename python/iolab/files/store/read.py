@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base import strict_json
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, unknown
 from iolab.base.strict_json import JsonObject
 from iolab.domain.arms import interleaved, spans
 from iolab.domain.experiment import IMPORTED
@@ -110,6 +110,14 @@ class RunData:
             already_run=True,
             copies=self.directory.files,
         )
+
+    def against(self, baseline: str) -> RunData:
+        """The same run, whose settings are compared with this one. InputError if it has no such setting."""
+        if baseline not in self.settings:
+            raise InputError(f"{baseline}: {unknown('setting', baseline, self.settings)}", where="--baseline")
+        run = replace(self)
+        run.experiment = replace(self.experiment, compare=replace(self.experiment.compare, baseline=baseline))
+        return run
 
     @property
     def machine_name(self) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from iolab.base.bounded_file import read_bounded
 from iolab.base.errors import InputError
 from iolab.domain.chains import OUTSIDE
-from iolab.domain.phase_record import Chains, InstructionsObservation
+from iolab.domain.phase_record import Chains, InstructionsObservation, SystemCalls
 from iolab.machines.guest.debug_files import Source
 from iolab.machines.guest.inlined import lines_of
 from iolab.machines.guest.symbols import USER_MAX, Symbols
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAGIC = int.from_bytes(b"iocount3", "little")
+MAGIC = int.from_bytes(b"iocount5", "little")
 _CONTEXTS = ("task", "thread", "interrupt", "softirq")
 _MEMORY = ("reads", "writes", "misses")
-_HEADER = [(name, "<u8") for name in ("magic", "blocks", *_CONTEXTS, *_MEMORY, "chains")]
+_HEADER = [(name, "<u8") for name in ("magic", "blocks", *_CONTEXTS, *_MEMORY, "chains", "calls")]
 _BLOCK = [("start", "<u8"), ("bytes", "<u4"), ("instructions", "<u4"), ("executed", "<u8")]
+_BLOCK += [("repetitions", "<u8"), ("moved", "<u8")]
 _CHAIN = [("function", "<u8"), ("instructions", "<u8"), ("parent", "<u4"), ("unused", "<u4")]
+_CALL = [("function", "<u8"), ("instructions", "<u8"), ("executed", "<u8")]
+_CALL_PREFIX = "__x64_sys_"
 UNKNOWN = "[unknown]"
 CONTENT_MAX_BYTES = 2 << 30
 CHAINS_FROM = 1e-5
@@ -40,6 +43,8 @@ class Window:
     """Bytes of each instruction, block by block."""
     chains: NDArray[np.void]
     """Of calls: where the last function begins, the instructions that it executed itself, its caller's chain."""
+    calls: NDArray[np.void]
+    """System calls: the function that does each, its instructions, how often it was made."""
     task: int
     thread: int
     interrupt: int
@@ -54,7 +59,7 @@ def windows(content: bytes, phases: int) -> list[Window]:
     often as it likes."""
     import numpy as np
 
-    head, block, chain = np.dtype(_HEADER), np.dtype(_BLOCK), np.dtype(_CHAIN)
+    head, block, chain, call = np.dtype(_HEADER), np.dtype(_BLOCK), np.dtype(_CHAIN), np.dtype(_CALL)
     found: list[Window] = []
     at = 0
     while at < len(content):
@@ -64,19 +69,20 @@ def windows(content: bytes, phases: int) -> list[Window]:
             raise ValueError("the counts end in the middle")
         header = np.frombuffer(content, head, 1, at)[0]
         at += head.itemsize
-        count, of_chains = int(header["blocks"]), int(header["chains"])
-        due = count * block.itemsize + of_chains * chain.itemsize
+        count, of_chains, of_calls = (int(header[name]) for name in ("blocks", "chains", "calls"))
+        due = count * block.itemsize + of_chains * chain.itemsize + of_calls * call.itemsize
         if int(header["magic"]) != MAGIC or len(content) - at < due:
             raise ValueError("the counts are damaged")
         blocks = np.frombuffer(content, block, count, at)
         chains = np.frombuffer(content, chain, of_chains, at + count * block.itemsize)
+        calls = np.frombuffer(content, call, of_calls, at + count * block.itemsize + of_chains * chain.itemsize)
         at += due
         of_sizes = int(blocks["instructions"].sum())
         if len(content) - at < of_sizes or (chains["parent"] > np.maximum(np.arange(of_chains), 1) - 1).any():
             raise ValueError("the counts are damaged")
         sizes = np.frombuffer(content, np.uint8, of_sizes, at)
         at += of_sizes
-        found.append(Window(blocks, sizes, chains, *(int(header[name]) for name in (*_CONTEXTS, *_MEMORY))))
+        found.append(Window(blocks, sizes, chains, calls, *(int(header[name]) for name in (*_CONTEXTS, *_MEMORY))))
     if len(found) < phases:
         raise ValueError(f"{len(found)} phases of {phases} were marked")
     return found
@@ -90,6 +96,15 @@ def content_of(counts: Path) -> bytes:
         raise ValueError(error.what) from None
 
 
+def instructions_of(blocks: NDArray[np.void]) -> NDArray[np.uint64]:
+    """Of each block: a string instruction is one, however often it repeats."""
+    import numpy as np
+
+    executed = blocks["instructions"].astype(np.uint64) * blocks["executed"]
+    found: NDArray[np.uint64] = executed - np.minimum(blocks["repetitions"], executed)
+    return found
+
+
 def observation(
     window: Window,
     symbols: Symbols,
@@ -97,6 +112,7 @@ def observation(
     *,
     memory: bool = False,
     cache: bool = False,
+    one_cpu: bool = True,
     source: Source | None = None,
 ) -> InstructionsObservation:
     """Each block's instructions are its symbol's; if several functions have one name in one module, together.
@@ -105,6 +121,7 @@ def observation(
         operations: that the phase completed.
         memory: whether accesses were counted.
         cache: whether misses were.
+        one_cpu: whether string instructions were counted apart from their repetitions.
         source: where functions that were inlined count as themselves, and lines are named.
 
     Raises:
@@ -113,7 +130,7 @@ def observation(
     import numpy as np
 
     blocks = window.blocks
-    instructions = blocks["instructions"].astype(np.uint64) * blocks["executed"]
+    instructions = instructions_of(blocks)
     in_kernel = blocks["start"] >= USER_MAX
     user = int(instructions[~in_kernel].sum())
     kernel = blocks[in_kernel]
@@ -122,11 +139,12 @@ def observation(
     sums: dict[tuple[str, str], list[int]] = {}
     of_kernel = instructions[in_kernel].tolist()
     calls = np.where(begins, kernel["executed"], 0).tolist()
-    for index, amount, called in zip(at.tolist(), of_kernel, calls, strict=True):
+    for index, amount, called, moved in zip(at.tolist(), of_kernel, calls, kernel["moved"].tolist(), strict=True):
         key = (symbols.names[index], symbols.modules[index]) if index >= 0 else (UNKNOWN, "")
-        entry = sums.setdefault(key, [0, 0])
+        entry = sums.setdefault(key, [0, 0, 0])
         entry[0] += amount
         entry[1] += called
+        entry[2] += moved
     lines = None if source is None else lines_of(window.blocks, window.sizes, symbols, source, sums)
     dearest = sorted(sums, key=lambda key: (-sums[key][0], key))
     told = {"task": window.task - user, "kernel thread": window.thread}
@@ -141,6 +159,10 @@ def observation(
         "instructions": [sums[key][0] for key in dearest],
         "calls": [sums[key][1] for key in dearest],
     }
+    if one_cpu:
+        found["string_bytes"] = [sums[key][2] for key in dearest]
+    if len(window.calls):
+        found["system_calls"] = _system_calls(window, symbols)
     if lines is not None:
         found["lines"] = lines
     if memory:
@@ -150,6 +172,21 @@ def observation(
     if len(window.chains):
         found["chains"] = _chains(window, symbols, int(instructions.sum()))
     return found
+
+
+def _system_calls(window: Window, symbols: Symbols) -> SystemCalls:
+    """The dearest first."""
+    import numpy as np
+
+    at = np.searchsorted(symbols.starts, window.calls["function"], side="right").astype(np.int64) - 1
+    names = [symbols.names[index].removeprefix(_CALL_PREFIX) if index >= 0 else UNKNOWN for index in at.tolist()]
+    told = zip(names, window.calls["instructions"].tolist(), window.calls["executed"].tolist(), strict=True)
+    dearest = sorted(told, key=lambda one: (-one[1], one[0]))
+    return {
+        "names": [name for name, *_ in dearest],
+        "instructions": [instructions for _, instructions, _ in dearest],
+        "calls": [calls for *_, calls in dearest],
+    }
 
 
 def _chains(window: Window, symbols: Symbols, total: int) -> Chains:

@@ -44,6 +44,11 @@ def image(directory: Path) -> Path | None:
     return found[0] if found else None
 
 
+def config(image: Path) -> Path:
+    """Where the package has the image's configuration."""
+    return image.with_name(f"config-{image.name.partition('-')[2]}")
+
+
 def modules(image: Path) -> Path:
     """Where the modules of a package's kernel are."""
     if image.parent.name == "boot":

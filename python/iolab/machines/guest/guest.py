@@ -46,7 +46,7 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
     started_unix_ns = time.time_ns()
     assert trial.guest is not None
     try:
-        found = kernel.find(trial.guest.kernel, trial.guest.modules)
+        found = kernel.find(trial.guest.kernel, trial.guest.modules, trial.guest.config)
     except DoesNotBuild as error:
         return impossible(trial, {"kernel": error.what})
     try:
@@ -71,8 +71,8 @@ def _in_time(
     if counts and functions is None:
         return interrupted(trial)
     with _directory(amended) as directory:
-        machine = _Machine(amended, made, directory, functions, source, deadline, should_stop, on_progress)
-        return machine.record(trial, machine.run(found), started_unix_ns)
+        machine = _Machine(amended, made, directory, found, functions, source, deadline, should_stop, on_progress)
+        return machine.record(trial, machine.run(), started_unix_ns)
 
 
 @dataclass
@@ -82,6 +82,7 @@ class _Machine:
     trial: Trial
     plan: Plan
     directory: Path
+    found: kernel.Kernel
     functions: bytes | None
     """Of the kernel outside of its modules; None: nothing is counted."""
     source: debug_files.Source | None
@@ -96,11 +97,11 @@ class _Machine:
         assert self.trial.guest is not None
         return self.trial.guest
 
-    def run(self, found: kernel.Kernel) -> Told:
+    def run(self) -> Told:
         initramfs = self.directory / "initramfs"
         initramfs.write_bytes(self.plan.packed())
         board = qemu.Board(
-            found.image,
+            self.found.image,
             initramfs,
             self.guest.cpus,
             self.guest.memory_bytes,
@@ -108,9 +109,9 @@ class _Machine:
             _drives(self.trial, self.directory),
             self.guest.accelerator,
             self._counter(),
-            found.label,
+            self.found.label,
         )
-        self.deadline.check("making it", found.label)
+        self.deadline.check("making it", self.found.label)
         return qemu.run(
             board,
             self.directory,
@@ -138,7 +139,7 @@ class _Machine:
             controls_applied=self._applied(told),
             controls_absent={},
             phases=measured,
-            observed=observed(trial, told.up),
+            observed=observed(trial, told.up, self.found),
             faults=faults,
             notes=[*self._notes(), *(note for done in phases for note in outcome.notes(done))],
         )
@@ -174,7 +175,13 @@ class _Machine:
         def observe(number: int, operations: int) -> Any:
             memory, cache = bool(self._asked.get("memory")), self._asked.get("cache_bytes") is not None
             one = counted.observation(
-                windows[number], table, operations, memory=memory, cache=cache, source=self.source
+                windows[number],
+                table,
+                operations,
+                memory=memory,
+                cache=cache,
+                one_cpu=self.guest.cpus == 1,
+                source=self.source,
             )
             return {"probes": Observations(instructions=one)}
 
@@ -297,19 +304,22 @@ def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
     device = "virtio-blk-pci" if guest.drive == "virtio-blk" else "nvme"
     found = []
     for number in range(target.devices):
-        image = directory / f"drive{number}"
-        try:
-            with image.open("wb") as file:
-                file.truncate(target.size_bytes)
-        except OSError as error:
-            what = f"no image of {format_bytes(target.size_bytes)} can be made there: {error.strerror}"
-            raise MachineError(
-                what, where=str(directory), remedy="lower [target] size, or name another backing"
-            ) from None
+        image = _image(directory / f"drive{number}", target) if plan.reads_what_it_wrote(trial) else target.size_bytes
         own = {"serial": f"iolab{number}"} if guest.drive == "nvme" else {}
         own |= {} if target.sector_bytes is None else {"logical_block_size": str(target.sector_bytes)}
         found.append(qemu.Drive(image, device, {**own, **guest.drive_parameters}))
     return found
+
+
+def _image(image: Path, target: ScratchTarget) -> Path:
+    try:
+        with image.open("wb") as file:
+            file.truncate(target.size_bytes)
+    except OSError as error:
+        what = f"no image of {format_bytes(target.size_bytes)} can be made there: {error.strerror}"
+        remedy = "lower [target] size, or name another backing"
+        raise MachineError(what, where=str(image.parent), remedy=remedy) from None
+    return image
 
 
 def _directory(trial: Trial) -> Any:
@@ -326,7 +336,7 @@ def _failed(trial: Trial, started_unix_ns: int, fault: Fault) -> Record:
         controls_applied={},
         controls_absent={},
         phases=[],
-        observed=observed(trial, None),
+        observed=observed(trial, None, None),
         faults=[fault],
         notes=[],
     )

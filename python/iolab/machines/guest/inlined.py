@@ -30,7 +30,7 @@ def lines_of(
 
     Args:
         blocks, sizes: of a window (`counted.Window`).
-        sums: instructions and calls, by function and module.
+        sums: instructions, calls and bytes of string instructions, by function and module.
 
     Raises:
         MachineError: the source cannot be read, or is another kernel's.
@@ -42,6 +42,8 @@ def lines_of(
     firsts = np.cumsum(lengths) - lengths
     addresses = np.repeat(blocks["start"] - offsets[firsts], lengths) + offsets
     times = np.repeat(blocks["executed"], lengths)
+    # What repeats is a block's last instruction, and is executed once.
+    times[firsts + lengths - 1] -= np.minimum(blocks["repetitions"], blocks["executed"])
     wanted = (addresses >= USER_MAX) & (addresses >= symbols.starts[0])
     unique, which = np.unique(addresses[wanted], return_inverse=True)
     amounts = np.zeros(len(unique), dtype=np.uint64)
@@ -88,4 +90,4 @@ def _move(sums: dict[tuple[str, str], list[int]], holder: tuple[str, str], inlin
     if has is None or has[0] < amount:
         return
     has[0] -= amount
-    sums.setdefault((inlined, holder[1]), [0, 0])[0] += amount
+    sums.setdefault((inlined, holder[1]), [0, 0, 0])[0] += amount

@@ -29,6 +29,10 @@ class Kernel:
     """As /lib/modules/RELEASE; None: it has everything in itself, or nothing else."""
     debug: Path | None = None
     """Its file with debug information, where its build left one."""
+    config: Path | None = None
+    """Its whole configuration, where its build or its package left it."""
+    configuration: str | None = None
+    """What a tree's kernel was configured as: `plain`, or a file's path."""
 
     @property
     def label(self) -> str:
@@ -41,9 +45,13 @@ class Kernel:
         return blake2b(content, digest_size=16).hexdigest()
 
 
-def find(name: str, modules: str | None = None) -> Kernel:
+def find(name: str, modules: str | None = None, config: str | None = None) -> Kernel:
     """The kernel of that name: `running`, a path of an image, `TREE@COMMIT`, or the version of a Debian package such as
     `6.1.0-56-cloud`.
+
+    Args:
+        modules: the directory of an image's.
+        config: what a tree's kernel is configured as (`configuration.find`).
 
     Raises:
         InputError: there is no such kernel.
@@ -52,16 +60,16 @@ def find(name: str, modules: str | None = None) -> Kernel:
     if name == RUNNING:
         return _running()
     if tree.is_commit(name):
-        image = tree.build(name)
-        debug = tree.debug_of(image)
-        return Kernel(name, image, None, debug if debug.exists() else None)
+        built = tree.build(name, config)
+        debug = built.debug if built.debug.exists() else None
+        return Kernel(name, built.image, None, debug, built.config, built.configuration)
     if "/" in name:
         return _of_files(name, modules)
     directory = debian.fetch(name)
     packaged = debian.image(directory)
     if packaged is None:
         raise MachineError("its packages hold no kernel", where=name)
-    return Kernel(name, packaged, debian.modules(packaged))
+    return Kernel(name, packaged, debian.modules(packaged), config=debian.config(packaged))
 
 
 def listed() -> list[dict[str, str]]:

@@ -36,6 +36,8 @@ _FILESYSTEMS = {"ext2": ("ext2", "ext4"), "ext3": ("ext3", "ext4")}
 _SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadline"}
 _AWAIT_S = 60.0
 _MIB = 1 << 20
+_NEEDING_MEMORY = {"cache_size", "discard"}
+"""Of null_blk, what it leaves out without memory."""
 _CONFIGFS = "/sys/kernel/config/nullb"
 
 
@@ -68,7 +70,7 @@ def make(trial: Trial, modules: Modules) -> Plan:
     if machine.drive == "null_blk":
         plan.add("mount", source="configfs", place="/sys/kernel/config", filesystem="configfs", options="")
         for disk in disks:
-            _make_null_blk(plan, disk, target, machine.drive_parameters)
+            _make_null_blk(plan, disk, target, null_blk_parameters(trial))
     for disk in disks:
         plan.add("await", path=f"/dev/{disk}", seconds=_AWAIT_S)
     if machine.drive == "null_blk":
@@ -107,11 +109,34 @@ def _scsi_debug(target: ScratchTarget) -> dict[str, str]:
     return found | ({} if target.sector_bytes is None else {"sector_size": str(target.sector_bytes)})
 
 
+def null_blk_parameters(trial: Trial) -> dict[str, str]:
+    """What the trial's drives are set to. They keep what is written where somebody reads it: a copy costs what the
+    processor's string instructions make of it, which no drive of hardware asks of it."""
+    assert trial.guest is not None
+    needs = reads_what_it_wrote(trial) or not _NEEDING_MEMORY.isdisjoint(trial.guest.drive_parameters)
+    own = {"memory_backed": str(int(needs)), "irqmode": "0", "submit_queues": "1"}
+    return {**own, **trial.guest.drive_parameters}
+
+
+def reads_what_it_wrote(trial: Trial) -> bool:
+    """Whether anything of the trial depends on what its drives hold; with KVM, which is for time, it is taken to."""
+    assert trial.guest is not None and isinstance(trial.target, ScratchTarget)
+    if trial.guest.accelerator == "kvm":
+        return True
+    takes_devices = any(phase.takes_devices for phase in trial.phases)
+    has_filesystem = trial.target.filesystem is not None and not takes_devices
+    return has_filesystem or any(isinstance(phase, SortPhase) or _verifies(phase) for phase in trial.phases)
+
+
+def _verifies(phase: Phase) -> bool:
+    return isinstance(phase, LoadPhase) and phase.load["verify"]
+
+
 def _make_null_blk(plan: Plan, disk: str, target: ScratchTarget, parameters: dict[str, str]) -> None:
-    """A drive that keeps what is written (Documentation/block/null_blk.rst)."""
+    """As Documentation/block/null_blk.rst says."""
     place = f"{_CONFIGFS}/{disk}"
     plan.add("directory", path=place)
-    own = {"size": str(-(-target.size_bytes // _MIB)), "memory_backed": "1", "irqmode": "0", "submit_queues": "1"}
+    own = {"size": str(-(-target.size_bytes // _MIB))}
     own |= {} if target.sector_bytes is None else {"blocksize": str(target.sector_bytes)}
     for name, value in {**own, **parameters, "power": "1"}.items():
         plan.add("write", path=f"{place}/{name}", value=value, optional=False)
@@ -128,7 +153,8 @@ def _apply(plan: Plan, trial: Trial, disks: Sequence[str]) -> None:
 def _make_filesystem(plan: Plan, target: ScratchTarget, number: int, disk: str) -> None:
     name = target.filesystem
     assert name is not None
-    own = uuid.UUID(int=derive_seed(plan.seed, "filesystem", number), version=4)
+    # The same in every round: where names lie in directories follows from it.
+    own = uuid.UUID(int=derive_seed(0, "filesystem", number), version=4)
     tool, *arguments = making(name, f"/dev/{disk}", target.mkfs_options, str(own))
     path = programs.pack(plan.archive, tool, FILESYSTEMS[name].package)
     plan.add("run", argv=[path, *arguments])

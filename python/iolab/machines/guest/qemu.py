@@ -40,9 +40,11 @@ _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=d
 
 @dataclass(frozen=True)
 class Drive:
-    """An image that the machine has as a drive."""
+    """What the machine has as a drive."""
 
-    image: Path
+    image: Path | int
+    """Its file; or its bytes, where nobody reads what is written: such a drive is done at once, without a thread of the
+    host's that the machine would wait for."""
     device: str
     """QEMU's name of the device."""
     properties: dict[str, str]
@@ -78,7 +80,10 @@ class Board:
         for number in range(bridges):
             found += ["-device", f"pci-bridge,id=bridge{number},chassis_nr={number + 1},shpc=off"]
         for number, drive in enumerate(self.drives):
-            file = f"file={_escaped(str(drive.image))},format=raw,cache=unsafe"
+            if isinstance(drive.image, int):
+                file = f"driver=null-co,size={drive.image},read-zeroes=on"
+            else:
+                file = f"file={_escaped(str(drive.image))},format=raw,cache=unsafe"
             found += ["-drive", f"if=none,id=drive{number},{file}"]
             further = "".join(f",{name}={_escaped(value)}" for name, value in drive.properties.items())
             found += ["-device", f"{drive.device},drive=drive{number}{self._place(number)}{further}"]
@@ -94,8 +99,10 @@ class Board:
         return f",bus=bridge{number // BRIDGE_SLOTS},addr={1 + number % BRIDGE_SLOTS:#x}"
 
 
+PROCESSOR = "qemu64"
+"""QEMU's plainest, which its versions have in common: the kernel chooses its copying functions by the flags."""
 _ACCELERATORS: dict[Accelerator, list[str]] = {
-    "tcg": ["-accel", "tcg,thread=single"],
+    "tcg": ["-accel", "tcg,thread=single", "-cpu", PROCESSOR],
     "kvm": ["-accel", "kvm", "-cpu", "host"],
 }
 

@@ -23,6 +23,7 @@ _CONTEXTS = (
     (re.compile(r"__do_softirq|handle_softirqs"), "s"),
     (re.compile(r"__switch_to_asm"), "w"),
     (re.compile(r"entry_SYSCALL_64"), "c"),
+    (re.compile(r"__x64_sys_\w+"), "y"),
     (re.compile(r"asm_(sysvec|exc|common|spurious)_\w+"), "e"),
 )
 """Functions at which the counter (counter/counter.c) looks."""

@@ -9,21 +9,19 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from iolab.base import child_process
-from iolab.base.bounded_file import MIB, read_bounded
 from iolab.base.errors import InputError, MachineError
-from iolab.machines.guest import cache
+from iolab.machines.guest import cache, configuration
 from iolab.machines.guest.below import path_of
+from iolab.machines.guest.configuration import Configuration
 from iolab.machines.system import command, git
 from iolab.machines.system.git import Repository
 
 FOLDER = "trees"
-CONFIGURATION = Path(__file__).with_name("kernel.config")
-OWN_CONFIGURATION = "iolab-guest.config"
-"""A file of this name at the tree's top stands in for ours."""
 BUILD_LIMIT_S = 3600.0
 _SHORT_REVISION = 12
 _TOOLS = {"git": "git", "make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc"}
@@ -39,12 +37,34 @@ def is_commit(name: str) -> bool:
     return bool(at and commit) and "/" in tree
 
 
-def build(name: str) -> Path:
-    """The image of the commit, built if it was not before. The first build of a tree takes minutes; one after a small
+@dataclass(frozen=True)
+class Built:
+    """A kernel of a tree."""
+
+    image: Path
+    configuration: str
+    """The name of its configuration."""
+
+    @property
+    def debug(self) -> Path:
+        """Where its file with debug information lies, if its configuration asked for some."""
+        return self.image.with_name(f"{self.image.name}.debug")
+
+    @property
+    def config(self) -> Path:
+        """Where its whole configuration lies."""
+        return self.image.with_name(f"{self.image.name}.config")
+
+
+def build(name: str, config: str | None = None) -> Built:
+    """The kernel of the commit, built if it was not before. The first build of a tree takes minutes; one after a small
     change, seconds.
 
+    Args:
+        config: its configuration (`configuration.find`).
+
     Raises:
-        InputError: no such tree or commit; `DoesNotBuild` if it does not build.
+        InputError: no such tree, commit or configuration; `DoesNotBuild` if it does not build.
         MachineError: what it takes to build is not installed.
     """
     path, _, commit = name.rpartition("@")
@@ -52,14 +72,14 @@ def build(name: str) -> Path:
     _check_tools(name)
     repository = git.repository(tree)
     revision = repository.sha(commit)
-    own = tree / OWN_CONFIGURATION
-    configuration = read_bounded(own if own.exists() else CONFIGURATION, MIB, "a kernel's configuration")
+    wanted = configuration.find(config, tree)
+    digest = blake2b(f"{wanted.digest} {_compiler(name)}".encode(), digest_size=4).hexdigest()
     place = cache.directory(FOLDER, blake2b(bytes(tree), digest_size=8).hexdigest())
-    image = place / f"{revision}-{blake2b(configuration, digest_size=4).hexdigest()}"
+    built = Built(place / f"{revision}-{digest}", wanted.name)
     with _locked(place):
-        if not image.exists():
-            _build(repository, revision, configuration, place, image, name)
-    return image
+        if not built.image.exists():
+            _build(repository, revision, wanted, place, built, name)
+    return built
 
 
 def built() -> list[str]:
@@ -85,36 +105,42 @@ def _tree_of(place: Path) -> Path | None:
     return tree if tree is not None and (tree / ".git").exists() else None
 
 
-def debug_of(image: Path) -> Path:
-    """Where the image's file with debug information lies, if its configuration asked for some."""
-    return image.with_name(f"{image.name}.debug")
-
-
-def _build(tree: Repository, revision: str, configuration: bytes, place: Path, image: Path, name: str) -> None:
-    source, objects = place / "source", place / "build"
+def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, built: Built, name: str) -> None:
+    """Each configuration has objects of its own, so that settings may take turns."""
+    source, objects = place / "source", place / f"build-{built.image.name.rpartition('-')[2]}"
     clone = Repository(source) if source.exists() else tree.clone(source)
     clone.check_out(revision)
     objects.mkdir(exist_ok=True)
     make = ["make", f"O={objects}", "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=iolab"]
     make += ["KBUILD_BUILD_HOST=iolab"]
-    wanted = objects / "wanted.config"
-    if not wanted.exists() or wanted.read_bytes() != configuration:
-        _run([*make, "tinyconfig"], name, cwd=source)
-        with (objects / ".config").open("ab") as config:
-            config.write(configuration)
-        _run([*make, "olddefconfig"], name, cwd=source)
-        wanted.write_bytes(configuration)
-    else:
-        _run([*make, "olddefconfig"], name, cwd=source)
+    _configure(make, wanted, objects, source, name)
     try:
         _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
     except InputError as error:
         raise DoesNotBuild(error.what, where=name) from None
-    if "CONFIG_DEBUG_INFO=y" in (objects / ".config").read_text().splitlines():
-        shutil.copyfile(objects / "vmlinux", debug_of(image))
-    beside = image.with_suffix(".new")
+    config = objects / ".config"
+    if "CONFIG_DEBUG_INFO=y" in config.read_text().splitlines():
+        shutil.copyfile(objects / "vmlinux", built.debug)
+    shutil.copyfile(config, built.config)
+    beside = built.image.with_suffix(".new")
     shutil.copyfile(objects / "arch" / "x86" / "boot" / "bzImage", beside)
-    beside.rename(image)
+    beside.rename(built.image)
+
+
+def _configure(make: Sequence[str], wanted: Configuration, objects: Path, source: Path, name: str) -> None:
+    """What the commit makes of the options: whichever it has."""
+    options = objects / "wanted.config"
+    options.write_bytes(wanted.options)
+    if wanted.is_whole:
+        shutil.copyfile(options, objects / ".config")
+        _run([*make, "olddefconfig"], name, cwd=source)
+    else:
+        _run([*make, f"KCONFIG_ALLCONFIG={options}", "allnoconfig"], name, cwd=source)
+
+
+def _compiler(name: str) -> str:
+    """Another one makes another kernel."""
+    return command.run(["gcc", "--version"], package="gcc", where=name).partition("\n")[0]
 
 
 @contextmanager

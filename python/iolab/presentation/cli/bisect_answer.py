@@ -70,6 +70,7 @@ def show_run(path: Path, found: list[Finding], fail_on: str | None, *, as_json: 
                 print()
             show(lines(one, stored=stored))
         _tell_of_the_named(path, found)
+        _tell_of_functions(path, found)
         print(f"\nRun:    {path}")
     for one in found:
         _exit_if_met(fail_on, one.answer, one.confirmations, describe(one.metric).nature, one.metric)
@@ -97,6 +98,16 @@ def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
         if known := causes(inputs.frame, inputs.results, inputs.changes):
             print()
             show(cause.causes(known))
+
+
+def _tell_of_functions(path: Path, found: list[Finding]) -> None:
+    """Of guest machines, the functions that step where no metric's change was confirmed."""
+    from iolab.files.store import read
+    from iolab.presentation.table.symbols import stepped
+
+    confirmed = {found[0].versions[change] for one in found for change in one.confirmations}
+    if functions := stepped(read(path), found[0].question.workload, found[0].versions, confirmed):
+        print(f"\n{functions.rstrip()}")
 
 
 def _as_dict(found: Finding) -> JsonObject:

@@ -184,11 +184,22 @@ def _finish(
 
         print_lines(lines)
         show(verdicts(compared.comparisons, compared.remarks))
+        _tell_of_functions(runs or [])
         if not compared.comparisons:
             print("A comparison takes two settings, or two runs; iolab show prints one alone.")
         if output is not None:
             print(f"Report: {output}")
     exit_if_met(fail_on, compared.comparisons, trials_not_ok=compared.trials_not_ok)
+
+
+def _tell_of_functions(paths: list[Path]) -> None:
+    """Of two runs of guest machines, which functions became dearer or cheaper."""
+    from iolab.files.store import read
+    from iolab.presentation.table.symbols import across
+
+    are_runs = len(paths) == 2 and all((path / "journal.jsonl").is_file() for path in paths)
+    if are_runs and (functions := across(*map(read, paths))):
+        print(f"\n{functions.rstrip()}")
 
 
 def _refuse_for_csv(given: dict[str, object]) -> None:

@@ -180,7 +180,7 @@ def experiments(incomplete: str) -> list[str]:
 @_answering
 def controls(_: str) -> list[str]:
     """For CONTROL=VALUE."""
-    from iolab.machines.control import CONTROLS
+    from iolab.domain.control import CONTROLS
 
     return [f"{name}=" for name in CONTROLS]
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
-from iolab.presentation.cli.options import ByJob, From, Json, Metrics, OneJob, RunOrFile, jobs_of
+from iolab.presentation.cli.options import Baseline, ByJob, From, Json, Metrics, OneJob, RunOrFile, jobs_of
 from iolab.presentation.cli.output import print_lines
 from iolab.presentation.table import FORMATS
 
@@ -25,6 +26,7 @@ def show(
         ),
     ] = "plain",
     metric: Metrics = None,
+    baseline: Baseline = None,
     by_job: ByJob = False,
     job: OneJob = None,
     from_: From = None,
@@ -45,12 +47,16 @@ def show(
     from iolab.presentation.cli.directories import answer_lines, one_run
     from iolab.presentation.table import render, render_json, verdict_grid
 
+    if baseline is not None and (as_ == "grid" or is_sweep(run)):
+        raise InputError("a grid has the baselines of its experiments", where="--baseline", remedy="leave it out")
     if as_ == "grid" or is_sweep(run):
         sys.stdout.write(verdict_grid.rendered(run, "json" if json else as_, metric or ()))
         return
-    if as_ == "plain" and not json and (answer := answer_lines(run)) is not None:
+    if as_ == "plain" and not json and baseline is None and (answer := answer_lines(run)) is not None:
         print_lines(answer)
         return
     run = one_run(run)
     jobs = jobs_of(job, by_job=by_job)
-    sys.stdout.write((render_json if json else render)(open_run(run, from_), as_, metric or (), jobs))
+    opened = open_run(run, from_)
+    shown = opened if baseline is None else opened.against(baseline)
+    sys.stdout.write((render_json if json else render)(shown, as_, metric or (), jobs))

@@ -1,21 +1,22 @@
 """`show --as symbols`: what functions cost in a guest machine, per operation, and where settings differ.
 
-First the most expensive functions of each workload and phase under each setting, then for each other setting the
-functions that differ from the baseline's. One that has another name now stands as `old -> new`. The changes shown, with
-the line of all others, add up to that of the totals. If calls were followed, a function that its only caller took into
-itself stands as `caller + function`. A star: the rounds of both settings lie further apart than those of either among
-themselves.
+First the most expensive functions and system calls of each workload and phase under each setting, then for each other
+setting the functions that differ from the baseline's. One that has another name now stands as `old -> new`. The changes
+shown, with the line of all others, add up to that of the totals. A function that its only caller took into itself
+stands as `caller + function`; if calls were not followed, the caller is inferred, and the name says so. A star: the
+rounds of both settings lie further apart than those of either among themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError
 from iolab.domain import chains
-from iolab.domain.phase_record import InstructionsObservation
+from iolab.domain.bisect.functions import steps_of_functions
+from iolab.domain.phase_record import InstructionsObservation, probes_of
 from iolab.domain.probe.instructions import NAME
 from iolab.domain.symbols import (
     Difference,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 25
 OTHERS = "all others"
+CALL_SHARE_MIN = 0.01
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
@@ -41,11 +43,12 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     if metrics:
         raise InputError("the symbols have fixed columns", where="--metric", remedy="leave --metric out")
     places: list[Seen[InstructionsObservation]] = seen(run, NAME)
-    blocks = []
+    blocks = ["".join(counted_by(run))]
     for (workload, phase), group in groupby(sorted(places, key=_place), key=lambda one: (one.workload, one.phase)):
         of_settings = list(group)
         rounds = {one.setting: [per_operation(round) for round in one.observations] for one in of_settings}
         blocks += [_dearest(f"{workload}, {setting}, {phase}", found) for setting, found in rounds.items()]
+        blocks += [system_calls(f"{workload}, {one.setting}, {phase}", one.observations) for one in of_settings]
         baseline = run.experiment.compare.baseline
         observations = {one.setting: one.observations for one in of_settings}
         if baseline in observations:
@@ -54,7 +57,25 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
                 for setting, found in observations.items()
                 if setting != baseline
             ]
-    return "\n".join(blocks)
+    return "\n".join(block for block in blocks if block)
+
+
+def counted_by(run: RunData) -> Iterator[str]:
+    """What decides about counts besides the kernel's source: a line about the emulator, and one for each kernel."""
+    emulator = cast(Any, run.machine.get("guest", {}))
+    processor = emulator.get("cpu")
+    if processor is not None:
+        flags = f" ({' '.join(processor['flags'])})" if processor["flags"] else ""
+        yield f"counted by QEMU {emulator['qemu']}, processor {processor['model']}{flags}\n"
+    told: dict[str, None] = {}
+    for trial in run.trials["trial"].to_list():
+        record = run.record(trial)
+        guest = cast(Any, record.observed.get("guest", {}))
+        how = [f"configured as {guest['configuration']}"] if "configuration" in guest else []
+        how += [f"built by {guest['compiler']}"] if "compiler" in guest else []
+        if how:
+            told[f"{cast(Any, record.spec.guest).kernel}: {', '.join(how)}\n"] = None
+    yield from told
 
 
 def between(run: RunData, workload: str, before: str, after: str) -> str:
@@ -71,6 +92,55 @@ def between(run: RunData, workload: str, before: str, after: str) -> str:
         if all(sides):
             title = f"{workload}, {phase}: {after} against {before}"
             blocks.append(_compared(title, compared(*sides)))
+    return "\n".join(blocks)
+
+
+def across(baseline: RunData, candidate: RunData) -> str:
+    """The functions of each workload and setting that differ between two runs, a table for each phase; where either run
+    has a single setting, that one, whatever its name. Empty unless instructions were counted in both."""
+    try:
+        sides: list[list[Seen[InstructionsObservation]]] = [seen(run, NAME) for run in (baseline, candidate)]
+    except InputError:
+        return ""
+    one_setting = all(len({one.setting for one in side}) == 1 for side in sides)
+    blocks = []
+    for before in sides[0]:
+        for after in sides[1]:
+            if (before.workload, before.phase) != (after.workload, after.phase):
+                continue
+            if one_setting or before.setting == after.setting:
+                title = f"{before.workload}, {before.phase}: {after.setting} in {candidate.path.name} "
+                title += f"against {before.setting} in {baseline.path.name}"
+                blocks.append(_compared(title, compared(before.observations, after.observations)))
+    return "\n".join(blocks)
+
+
+def stepped(run: RunData, workload: str, versions: Sequence[str], known: Container[str]) -> str:
+    """The functions that step once in a history of versions, a line each: also where the total does not show it. Empty
+    for runs in which no instructions were counted.
+
+    Args:
+        known: versions of which functions are told already.
+    """
+    places = {version: place for place, version in enumerate(versions)}
+    of_phases: dict[str, list[tuple[int, int, dict[Key, float]]]] = {}
+    trials = run.trials.select("trial", "workload", "setting", "round").sort("trial")
+    for trial, of, setting, turn in trials.iter_rows():
+        if of == workload and setting in places:
+            for done in run.record(trial).phases:
+                if (counted := probes_of(done).get("instructions")) is not None:
+                    one = (places[setting], turn, per_operation(counted))
+                    of_phases.setdefault(done["phase"], []).append(one)
+    blocks = []
+    for phase, measured in of_phases.items():
+        steps = [step for step in steps_of_functions(measured) if versions[step.version] not in known]
+        if steps:
+            rows: list[tuple[str, ...]] = [("function", "module", "before", "after", "change", "between")]
+            for step in steps[:ROWS_SHOWN]:
+                ends = f"{versions[step.before_version]} and {versions[step.version]}"
+                levels = (_number(step.before), _number(step.after), f"{step.change:+,.1f}")
+                rows.append((step.symbol, step.module, *levels, ends))
+            blocks.append(f"{workload}, {phase}: functions that changed once, and exactly\n{columns(rows, left=2)}\n")
     return "\n".join(blocks)
 
 
@@ -117,6 +187,27 @@ def _dearest(title: str, rounds: Sequence[Mapping[Key, float]]) -> str:
         rows.append((OTHERS, "", _number(rest), _share(rest, total)))
     rows.append(("total", "", _number(total), _share(total, total)))
     return f"{title}\n{columns(rows, left=2)}\n"
+
+
+def system_calls(title: str, rounds: Sequence[InstructionsObservation]) -> str:
+    """The kernel's instructions by what it was asked for: of those that take a percent of them. Empty where calls were
+    not counted."""
+    sums: dict[str, list[float]] = {}
+    for one in rounds:
+        told = one.get("system_calls")
+        if told is not None and one["operations"]:
+            for name, instructions, calls in zip(told["names"], told["instructions"], told["calls"], strict=True):
+                entry = sums.setdefault(name, [0.0, 0.0])
+                entry[0] += instructions / one["operations"] / len(rounds)
+                entry[1] += calls / one["operations"] / len(rounds)
+    total = sum(instructions for instructions, _ in sums.values())
+    dearest = sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))
+    shown = [(name, amount, calls) for name, (amount, calls) in dearest if amount >= CALL_SHARE_MIN * total]
+    if not shown:
+        return ""
+    rows: list[tuple[str, ...]] = [("system call", "calls per op", "per call", "per op")]
+    rows += [(name, f"{calls:,.3g}", _number(amount / calls), _number(amount)) for name, amount, calls in shown]
+    return f"{title}\n{columns(rows, left=1)}\n"
 
 
 def _compared(title: str, found: Sequence[Difference]) -> str:

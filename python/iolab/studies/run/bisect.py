@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
+from iolab.domain.comparison import margin_of
 from iolab.domain.metric import describe
 from iolab.domain.metric.registry import ALL
 from iolab.domain.metric.row import key_of, rows
@@ -32,6 +33,7 @@ from iolab.studies.run.question import Question
 if TYPE_CHECKING:
     import polars
 
+    from iolab.domain.experiment import Comparison
     from iolab.domain.record import Record
     from iolab.files.experiment import Experiment
     from iolab.files.store.event import TrialFinished
@@ -50,6 +52,8 @@ class Finding:
     metric: str
     versions: list[str]
     search: Search
+    drifts: bool = True
+    """Whether rounds of the machine lie apart, instead of having a seed in common."""
     unmeasurable: dict[str, str] = field(default_factory=dict)
     """Why, by version."""
     fresh: dict[int, dict[str, float | None]] = field(default_factory=dict)
@@ -71,7 +75,8 @@ class Finding:
             self.unmeasurable[version] = why
             self.search.unmeasurable(self.versions.index(version))
         else:
-            self.search.measured(self.versions.index(version), value)
+            # On a machine of its own clock, trials of a round have its seed in common; a host's rounds lie apart.
+            self.search.measured(self.versions.index(version), value, 0 if self.drifts else event["round"])
 
 
 def check_search(path: Path) -> None:
@@ -122,21 +127,23 @@ class _Searches:
                 one.take(event, *value_of(record, one.metric))
 
     def _begun(self, metric: str) -> Finding:
-        asked, same_within = self.asked, self.experiment.compare.same_within
+        asked, compare = self.asked, self.experiment.compare
         versions = asked.versions(self.experiment)
         search = Search(
             len(versions),
             confidence=asked.confidence,
             budget=asked.most,
             spread=asked.spread,
-            margin=lambda level: abs(level) * same_within,
+            margin=lambda level: (
+                abs(level) * margin_of(metric, [level], compare.same_within, compare.same_instructions)
+            ),
         )
-        return Finding(asked, metric, versions, search)
+        return Finding(asked, metric, versions, search, drifts=self.experiment.machine.is_of_host)
 
     def confirmed(self) -> list[Finding]:
         """With confirmations, the false discovery rate of all of which is controlled."""
         for one in self.all:
-            one.confirmations = _confirmations(one, self.experiment.compare.same_within)
+            one.confirmations = _confirmations(one, self.experiment.compare)
         named = [(one, change) for one in self.all for change in one.confirmations]
         judged = control_false_discovery([one.confirmations[change] for one, change in named])
         for (one, change), judgement in zip(named, judged, strict=True):
@@ -152,7 +159,7 @@ def _findings(data: RunData, asked: Question) -> list[Finding]:
     return searches.confirmed()
 
 
-def _confirmations(found: Finding, same_within: float) -> dict[int, Judgement]:
+def _confirmations(found: Finding, compare: Comparison) -> dict[int, Judgement]:
     judged = {}
     rounds = [values for _, values in sorted(found.fresh.items())]
     for change in found.answer.named:
@@ -160,7 +167,8 @@ def _confirmations(found: Finding, same_within: float) -> dict[int, Judgement]:
         both = [(one[before], one[after]) for one in rounds if before in one and after in one]
         if both and len(both) >= found.question.confirm:
             ours, theirs = zip(*both, strict=True)
-            judged[change] = judge(ours, theirs, nature=describe(found.metric).nature, same_within=same_within)
+            margin = margin_of(found.metric, ours, compare.same_within, compare.same_instructions)
+            judged[change] = judge(ours, theirs, nature=describe(found.metric).nature, same_within=margin)
     return judged
 
 

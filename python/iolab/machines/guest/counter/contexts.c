@@ -1,4 +1,5 @@
-/* For whom the kernel works: a task that makes system calls, a kernel thread, an interrupt, a soft interrupt. */
+/* For whom the kernel works: a task that makes system calls, a kernel thread, an interrupt, a soft interrupt; and of a
+ * task's own, for which system call: from its entry to the next instruction in user mode. */
 #include "counter.h"
 #include <string.h>
 
@@ -7,6 +8,8 @@ enum { THREAD_BYTES = 16384, STACKS = 4096 };
 struct cpu cpus[CPUS_MAX];
 static struct task tasks[STACKS];
 uint64_t interrupt_instructions, softirq_instructions;
+struct system_call system_calls[SYSTEM_CALLS_MAX];
+size_t system_call_count = 1; /* The first: a call that is not known yet. */
 
 static struct cpu *cpu_of(unsigned vcpu) {
     struct cpu *cpu = &cpus[vcpu % CPUS_MAX];
@@ -18,7 +21,11 @@ void account(struct cpu *cpu) {
     uint64_t ran = cpu->total - cpu->accounted;
     cpu->accounted = cpu->total;
     struct task *task = cpu->task;
-    if (cpu->depth == 0) task->instructions += ran;
+    if (cpu->depth == 0) {
+        task->instructions += ran;
+        if (task->call && task->call != system_calls) task->call->instructions += ran;
+        else if (task->call) task->entering += ran;
+    }
     else if (cpu->nested[cpu->depth - 1] == 's') softirq_instructions += ran;
     else interrupt_instructions += ran;
     if (chains_on) nodes[task->depth ? task->frames[task->depth - 1].node : 0].instructions += ran;
@@ -36,7 +43,41 @@ static void left(unsigned vcpu, void *unused) {
     if (cpu->depth > 0) cpu->depth--;
 }
 
-static void called(unsigned vcpu, void *unused) { cpu_of(vcpu)->task->calls = true; }
+static void called(unsigned vcpu, void *unused) {
+    struct cpu *cpu = cpu_of(vcpu);
+    account(cpu);
+    cpu->task->calls = true;
+    cpu->task->call = system_calls;
+    cpu->task->entering = 0;
+}
+
+static void does(unsigned vcpu, void *call) {
+    struct task *task = cpu_of(vcpu)->task;
+    if (task->call != system_calls) return;
+    account(&cpus[vcpu % CPUS_MAX]);
+    task->call = call;
+    task->call->executed++;
+    task->call->instructions += task->entering;
+}
+
+static void returned(unsigned vcpu, void *unused) {
+    struct cpu *cpu = cpu_of(vcpu);
+    if (!cpu->task->call) return;
+    account(cpu);
+    cpu->task->call = NULL;
+}
+
+void contexts_watch_user(struct qemu_plugin_tb *tb) {
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, returned, QEMU_PLUGIN_CB_NO_REGS, NULL);
+}
+
+static struct system_call *call_of(uint64_t function) {
+    size_t at = 1;
+    while (at < system_call_count && system_calls[at].function != function) at++;
+    if (at == SYSTEM_CALLS_MAX) return NULL;
+    if (at == system_call_count) system_calls[system_call_count++].function = function;
+    return &system_calls[at];
+}
 
 /* The switch saves registers on the old stack and takes them from the new one: its last access tells the new task. */
 static void switched(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *unused) {
@@ -55,6 +96,7 @@ static void switched(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 void contexts_begin(void) {
     for (size_t i = 0; i < STACKS; i++) tasks[i].instructions = 0;
     for (size_t i = 0; i < CPUS_MAX; i++) cpus[i].total = cpus[i].accounted = cpus[i].unknown.instructions = 0;
+    for (size_t i = 0; i < system_call_count; i++) system_calls[i].instructions = system_calls[i].executed = 0;
     interrupt_instructions = softirq_instructions = 0;
 }
 
@@ -82,6 +124,8 @@ void contexts_watch(const struct function *f, struct qemu_plugin_tb *tb) {
     size_t n = qemu_plugin_tb_n_insns(tb);
     struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, n - 1);
     bool begins = qemu_plugin_tb_vaddr(tb) == f->start;
+    struct system_call *call = f->kind == 'y' && begins ? call_of(f->start) : NULL;
+    if (call) qemu_plugin_register_vcpu_tb_exec_cb(tb, does, QEMU_PLUGIN_CB_NO_REGS, call);
     if (f->kind == 'c' && begins) qemu_plugin_register_vcpu_tb_exec_cb(tb, called, QEMU_PLUGIN_CB_NO_REGS, NULL);
     if (f->kind == 'i' || f->kind == 's') {
         if (begins) qemu_plugin_register_vcpu_tb_exec_cb(tb, entered, QEMU_PLUGIN_CB_NO_REGS, (void *)&f->kind);

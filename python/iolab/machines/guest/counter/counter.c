@@ -3,15 +3,21 @@
  * The load marks begin and end with an instruction that does nothing (crates/measure/engine/src/marker.rs). At each end the
  * counts since the begin are appended to a file, which python/iolab/machines/guest/counted.py reads:
  *
- *   struct window { u64 magic, blocks, kernel_task, kernel_thread, interrupt, softirq, reads, writes, misses, chains; }
- *   then per executed block: struct block { u64 start; u32 bytes, instructions; u64 executed; }
+ *   struct window { u64 magic, blocks, kernel_task, kernel_thread, interrupt, softirq, reads, writes, misses, chains,
+ *                   calls; }
+ *   then per executed block: struct block { u64 start; u32 bytes, instructions; u64 executed, repetitions, moved; }
  *   then per chain of calls: struct node (counter.h); the first is outside of all
+ *   then per system call that was made: struct system_call (counter.h)
  *   then of each block, in the same order, how many bytes each of its instructions has: u8
+ *
+ * A string instruction such as `rep movsq` is one instruction, whose repetitions are counted apart, with the bytes that
+ * they took: `executed * instructions - repetitions` is what a block adds to a sum. With several virtual CPUs each
+ * repetition is an instruction: QEMU then leaves the one out by which the last is known.
  *
  * Arguments: out=FILE, functions=FILE, cpus=N, and on demand memory=on, cache=BYTES, chains=on. FILE has a line
  * `START END KIND` (hexadecimal) per function at which the counter looks: i an interrupt's handler, s the soft
- * interrupts', w the switch between tasks, c a system call's entry, e another way into the kernel, f any other one, of
- * which only chains need to know.
+ * interrupts', w the switch between tasks, c a system call's entry, y the function that does one, e another way into the
+ * kernel, f any other one, of which only chains need to know.
  */
 #include "counter.h"
 #include <stdio.h>
@@ -20,12 +26,14 @@
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-#define MAGIC 0x33746e756f636f69ull /* "iocount3" */
+#define MAGIC 0x35746e756f636f69ull /* "iocount5" */
 static const uint8_t BEGIN[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f, 0x49};
 static const uint8_t END[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49};
 
 /* Blocks: chained by a hash of where they begin; never freed, as translated code points at their counters. */
-struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed; struct block *next; uint8_t *sizes; };
+struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed, accesses; struct string string;
+               struct block *next; uint8_t *sizes; uint64_t ended; bool may_end_early; };
+struct written { uint64_t start; uint32_t bytes, instructions; uint64_t executed, repetitions, moved; };
 enum { BUCKETS = 1 << 18 };
 static struct block *buckets[BUCKETS];
 
@@ -40,6 +48,20 @@ static FILE *out;
 /* A load that marks its ends without end would fill the disk. */
 #define OUT_MAX_BYTES (1ll << 30)
 
+/* QEMU 7.2 to 8.1 end a block before an instruction that crosses a page, unless it is the first, but report it with the
+ * block, and again with the next one. How long such an instruction is they don't say; what is asked to happen when it is
+ * executed does not happen. So the last instruction of a block is counted by itself where it may be one. */
+enum { PAGE_BYTES = 4096, INSTRUCTION_BYTES_MAX = 15 };
+
+static bool may_end_early(struct qemu_plugin_tb *tb) {
+    size_t n = qemu_plugin_tb_n_insns(tb);
+    uint64_t last = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, n - 1));
+    return n > 1 && last % PAGE_BYTES > PAGE_BYTES - INSTRUCTION_BYTES_MAX;
+}
+
+/* How many of its instructions the block has. */
+static uint32_t has(const struct block *b) { return b->instructions - (b->may_end_early && !b->ended); }
+
 static struct block *block_of(struct qemu_plugin_tb *tb, uint32_t bytes, uint32_t instructions) {
     uint64_t start = qemu_plugin_tb_vaddr(tb);
     struct block **bucket = &buckets[(start ^ start >> 18) % BUCKETS];
@@ -50,7 +72,9 @@ static struct block *block_of(struct qemu_plugin_tb *tb, uint32_t bytes, uint32_
     if (!made || !sizes) abort();
     for (uint32_t i = 0; i < instructions; i++)
         sizes[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
-    *made = (struct block){start, bytes, instructions, 0, *bucket, sizes};
+    *made = (struct block){.start = start, .bytes = bytes, .instructions = instructions, .sizes = sizes, .next = *bucket,
+                           .may_end_early = may_end_early(tb)};
+    if (!several) made->string = string_of(qemu_plugin_tb_get_insn(tb, instructions - 1));
     return *bucket = made;
 }
 
@@ -65,7 +89,7 @@ static const struct function *function_at(uint64_t address) {
 
 static void begin(unsigned vcpu, void *unused) {
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct block *b = buckets[i]; b; b = b->next) b->executed = 0;
+        for (struct block *b = buckets[i]; b; b = b->next) b->executed = b->accesses = b->ended = 0;
     contexts_begin();
     chains_begin();
     memory_begin();
@@ -73,24 +97,39 @@ static void begin(unsigned vcpu, void *unused) {
 
 static void end(unsigned vcpu, void *unused) {
     if (ftello(out) > OUT_MAX_BYTES) return;
-    uint64_t blocks = 0, of_tasks = 0, of_threads = 0;
+    uint64_t blocks = 0, of_tasks = 0, of_threads = 0, calls = 0;
     contexts_sum(&of_tasks, &of_threads);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next) blocks += b->executed != 0;
-    uint64_t window[] = {MAGIC, blocks, of_tasks, of_threads, interrupt_instructions, softirq_instructions,
-                         memory_reads, memory_writes, cache_misses, chains_on ? node_count : 0};
+    for (size_t i = 1; i < system_call_count; i++) calls += system_calls[i].executed != 0;
+    uint64_t window[] = {MAGIC, blocks, of_tasks / HALVES, of_threads / HALVES, interrupt_instructions / HALVES,
+                         softirq_instructions / HALVES,
+                         memory_reads, memory_writes, cache_misses, chains_on ? node_count : 0, calls};
     fwrite(window, sizeof window, 1, out);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
-            if (b->executed) fwrite(b, offsetof(struct block, next), 1, out);
-    if (chains_on) fwrite(nodes, sizeof *nodes, node_count, out);
+            if (b->executed) {
+                uint64_t repetitions = b->string.width ? b->accesses / b->string.accesses : 0;
+                struct written w = {b->start, b->bytes, has(b), b->executed, repetitions, repetitions * b->string.width};
+                fwrite(&w, sizeof w, 1, out);
+            }
+    for (uint32_t i = 0; chains_on && i < node_count; i++) {
+        struct node whole = nodes[i];
+        whole.instructions /= HALVES;
+        fwrite(&whole, sizeof whole, 1, out);
+    }
+    for (size_t i = 1; i < system_call_count; i++) {
+        struct system_call whole = system_calls[i];
+        whole.instructions /= HALVES;
+        if (whole.executed) fwrite(&whole, sizeof whole, 1, out);
+    }
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
-            if (b->executed) fwrite(b->sizes, 1, b->instructions, out);
+            if (b->executed) fwrite(b->sizes, 1, has(b), out);
     fflush(out);
 }
 
-static void ran(unsigned vcpu, void *instructions) { cpus[vcpu % CPUS_MAX].total += (uintptr_t)instructions; }
+static void ran(unsigned vcpu, void *instructions) { cpus[vcpu % CPUS_MAX].total += HALVES * (uintptr_t)instructions; }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     size_t n = qemu_plugin_tb_n_insns(tb);
@@ -102,9 +141,21 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     /* Callbacks of a block come before its sum: what came before it is accounted to who ran it. */
     const struct function *f = start >> 63 ? function_at(start) : NULL;
     if (f) contexts_watch(f, tb);
+    else if (!(start >> 63)) contexts_watch_user(tb);
     if (chains_on && start >> 63) chains_watch(f, tb);
-    if (several) qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)n);
-    else qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, n);
+    size_t together = n - b->may_end_early;
+    if (several) qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)together);
+    else qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, HALVES * together);
+    if (b->may_end_early) {
+        qemu_plugin_register_vcpu_insn_exec_inline(last, QEMU_PLUGIN_INLINE_ADD_U64, &b->ended, 1);
+        if (several) qemu_plugin_register_vcpu_insn_exec_cb(last, ran, QEMU_PLUGIN_CB_NO_REGS, (void *)1);
+        else qemu_plugin_register_vcpu_insn_exec_inline(last, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total, HALVES);
+    }
+    if (b->string.width) {
+        qemu_plugin_register_vcpu_mem_inline(last, QEMU_PLUGIN_MEM_RW, QEMU_PLUGIN_INLINE_ADD_U64, &b->accesses, 1);
+        qemu_plugin_register_vcpu_mem_inline(last, QEMU_PLUGIN_MEM_RW, QEMU_PLUGIN_INLINE_ADD_U64, &cpus[0].total,
+                                             -(uint64_t)(HALVES / b->string.accesses));
+    }
     for (size_t i = 0; i < n; i++) memory_watch(qemu_plugin_tb_get_insn(tb, i));
     if (start >> 63) return;
     for (size_t i = 0; i < n; i++) {

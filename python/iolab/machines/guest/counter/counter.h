@@ -22,7 +22,9 @@ void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugi
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int op, void *ptr, uint64_t imm);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, vcpu_udata_cb, int flags, void *udata);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *, vcpu_udata_cb, int flags, void *udata);
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, int op, void *ptr, uint64_t imm);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *, vcpu_mem_cb, int flags, int rw, void *udata);
+void qemu_plugin_register_vcpu_mem_inline(struct qemu_plugin_insn *, int rw, int op, void *ptr, uint64_t imm);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
@@ -39,10 +41,19 @@ enum { CPUS_MAX = 64, FRAMES_MAX = 128, NESTED_MAX = 16 };
 /* A call under way: where its return address lies, and its place among the chains. */
 struct frame { uint64_t slot; uint32_t node; };
 
-/* A task is known by its kernel stack. */
-struct task { uint64_t stack, instructions; bool calls; int depth; struct frame frames[FRAMES_MAX]; };
+/* A system call, by the function that does it. */
+enum { SYSTEM_CALLS_MAX = 512 };
+struct system_call { uint64_t function, instructions, executed; };
+extern struct system_call system_calls[SYSTEM_CALLS_MAX];
+extern size_t system_call_count;
 
-/* A virtual CPU: what it ran, what of it was accounted to somebody, and for whom it works. */
+/* A task is known by its kernel stack. ENTERING: what it ran in its call before this was known. */
+struct task { uint64_t stack, instructions, entering; struct system_call *call; bool calls; int depth;
+              struct frame frames[FRAMES_MAX]; };
+
+/* A virtual CPU: what it ran, what of it was accounted to somebody, and for whom it works. Instructions are in halves, so
+ * that a repetition of a string instruction that reads and writes takes itself back with each access. */
+enum { HALVES = 2 };
 struct cpu { uint64_t total, accounted; struct task *task; char nested[NESTED_MAX]; int depth; uint64_t called_from;
              struct task unknown; };
 extern struct cpu cpus[CPUS_MAX];
@@ -52,6 +63,7 @@ extern uint64_t interrupt_instructions, softirq_instructions;
 void contexts_begin(void);
 void contexts_sum(uint64_t *of_tasks, uint64_t *of_threads);
 void contexts_watch(const struct function *, struct qemu_plugin_tb *);
+void contexts_watch_user(struct qemu_plugin_tb *);
 /* What ran since the last look was run for whoever was current, at the end of the chain that was current. */
 void account(struct cpu *);
 
@@ -62,6 +74,10 @@ extern struct node *nodes;
 extern uint32_t node_count;
 void chains_begin(void);
 void chains_watch(const struct function *, struct qemu_plugin_tb *);
+
+/* strings.c: string instructions with a prefix to repeat. */
+struct string { uint32_t width, accesses; };
+struct string string_of(const struct qemu_plugin_insn *);
 
 /* memory.c: accesses, and the misses of a simple cache. */
 extern bool memory_on;

@@ -1,0 +1,115 @@
+"""The counter itself (machines/guest/counter): it counts programs of known length, booted without a kernel."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from iolab.base.errors import IolabError
+from iolab.machines.guest import counted, programs
+from iolab.machines.system import command
+
+BOOTED = """
+.set MAGIC, 0x1BADB002
+.section .text
+.long MAGIC, 0, -MAGIC
+.globl _start
+_start:
+    cld
+    .byte 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f, 0x49
+{program}
+    .byte 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49
+    mov $0x10, %eax
+    out %eax, $0xf4
+    hlt
+"""
+"""A multiboot kernel: marks, a program between them, and the end of the machine."""
+
+
+def count(program: str, directory: Path, *options: str) -> counted.Window:
+    """What was counted of the program, the mark of its end included."""
+    try:
+        qemu, counter = programs.qemu(), programs.counter()
+    except IolabError as error:
+        pytest.skip(str(error))
+    if command.find("as") is None or command.find("ld") is None:
+        pytest.skip("binutils is not installed")
+    source, kernel, counts = directory / "a.s", directory / "kernel", directory / "counts"
+    source.write_text(BOOTED.format(program=program))
+    (directory / "functions").write_text("")
+    subprocess.run(["as", "--32", "-o", directory / "a.o", source], check=True)
+    subprocess.run(["ld", "-melf_i386", "-N", "-Ttext=0x100000", "-o", kernel, directory / "a.o"], check=True)
+    plugin = ",".join([f"{counter},out={counts},functions={directory / 'functions'},cpus=1", *options])
+    machine = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", "tcg", "-m", "32M"]
+    machine += ["-icount", "shift=0,sleep=off"]
+    ending = ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+    subprocess.run([*machine, "-kernel", kernel, *ending, "-plugin", plugin], timeout=60, check=False)
+    (window,) = counted.windows(counts.read_bytes(), 1)
+    return window
+
+
+def total(window: counted.Window) -> int:
+    return int(counted.instructions_of(window.blocks).sum())
+
+
+@pytest.mark.parametrize("before_page_end", range(9))
+def test_an_instruction_that_crosses_a_page_counts_once(tmp_path: Path, before_page_end: int) -> None:
+    """A call of five bytes, the last of several instructions, from wholly before a page's end to wholly behind it."""
+    program = f"""
+    mov $100, %ecx
+    jmp again
+    .org 0x1000 - {before_page_end} - 2
+again:
+    nop
+    nop
+    call callee
+    loop again
+    jmp done
+callee: ret
+done:
+"""
+    window = count(program, tmp_path)
+    instructions = total(window)
+    # Of each turn nop, nop, call, ret, loop; then jmp, and the block with the mark of the end, of three.
+    assert instructions == 100 * 5 + 1 + 3
+    assert window.task + window.thread == instructions
+    assert len(window.sizes) == window.blocks["instructions"].sum()
+
+
+@pytest.mark.parametrize(
+    ("instruction", "repetitions", "moved"),
+    [
+        ("rep movsb", 100, 100),
+        ("rep movsl", 64, 256),
+        ("rep movsw", 3, 6),
+        ("rep stosl", 1000, 4000),
+        ("rep stosb", 0, 0),
+        ("rep lodsb", 7, 7),
+        ("repe cmpsb", 5, 5),
+    ],
+)
+@pytest.mark.parametrize("place", ["alone", "behind another"])
+def test_a_string_instruction_counts_once_and_its_bytes_apart(
+    tmp_path: Path, instruction: str, repetitions: int, moved: int, place: str
+) -> None:
+    jump = "jmp 1f\n1:" if place == "alone" else "nop"
+    program = f"""
+    mov $0x200000, %esi
+    mov $0x200000, %edi
+    mov $10, %edx
+    jmp again
+again:
+    mov ${repetitions}, %ecx
+    {jump}
+    {instruction}
+    dec %edx
+    jnz again
+    jmp done
+done:
+"""
+    window = count(program, tmp_path)
+    assert total(window) == 10 * 5 + 1 + 3
+    assert window.task + window.thread == total(window)
+    assert window.blocks["repetitions"].sum() == 10 * repetitions
+    assert window.blocks["moved"].sum() == 10 * moved

@@ -1,0 +1,98 @@
+"""Whether `plain` is what distributions run: its hot paths against those of Debian's own kernel.
+
+A kernel is built, which takes ten minutes of a processor. IOLAB_KERNEL_TREE names a tree of Debian's source of 6.1 that
+is there already, as `TREE@COMMIT`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from iolab.domain.phase_record import probes_of
+from iolab.domain.symbols import USER, Key, means, per_operation
+from iolab.files.store import read
+from support.command_line import CommandLine
+from support.guests import kernel_or_skip
+
+TOOL = Path(__file__).parents[1] / "tools" / "kernel_tree.py"
+SHARED_MIN = 0.9
+"""So much of what a hot path of Debian's executes lies in functions that plain's executes too, and the other way."""
+APART_MAX = 0.1
+"""So far may the totals lie apart: modules, sizes of tables and what nobody asks for differ."""
+EXPERIMENT = """
+machine = "guest:{debian}"
+rounds = 1
+seed = 1
+[target]
+kind = "scratch"
+size = "512MiB"
+[guest]
+time_limit = "30min"
+{workload}
+[settings.debian]
+filesystem = "{filesystem}"
+[settings.plain]
+filesystem = "{filesystem}"
+kernel = "{tree}"
+machine = {{ config = "plain" }}
+"""
+READS = '[workloads.hot]\noperations = 2000\npattern = "random"\nengine = "psync"\nfile_size = "16MiB"\n'
+CREATES = '[workloads.hot]\nkind = "fs_mark"\nfiles = 1000\nfile_size = "0"\nsync = "none"\nkeep = true\n'
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> str:
+    if named := os.environ.get("IOLAB_KERNEL_TREE"):
+        return named
+    made = tmp_path_factory.mktemp("tree") / "linux"
+    tool = [sys.executable, str(TOOL), str(made), "--version", "6.1", "--commits", "1", "--branches", "none"]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no source of Debian's kernel: {done.stderr.strip()}")
+    return f"{made}@base"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("workload", "filesystem"), [(READS, "none"), (CREATES, "ext4"), (CREATES, "xfs")], ids=["reads", "ext4", "xfs"]
+)
+def test_the_hot_paths_of_plain_are_those_of_debians_kernel(
+    iolab: CommandLine, tree: str, workload: str, filesystem: str
+) -> None:
+    text = EXPERIMENT.format(debian=kernel_or_skip("6.1."), tree=tree, workload=workload, filesystem=filesystem)
+    iolab.write("plain.toml", text)
+    iolab("run", "plain.toml", "--out", "run", time_limit_s=7200)
+    debian, plain = (functions(iolab.cwd / "run", setting) for setting in ("debian", "plain"))
+    told = f"of Debian's {shared(debian, plain):.1%} in common, of plain's {shared(plain, debian):.1%}; "
+    told += (
+        f"totals {sum(debian.values()):,.0f} and {sum(plain.values()):,.0f}; Debian's alone: {alone(debian, plain)}; "
+    )
+    told += f"plain's alone: {alone(plain, debian)}"
+    print(told)
+    assert min(shared(debian, plain), shared(plain, debian)) >= SHARED_MIN, told
+    assert abs(sum(plain.values()) / sum(debian.values()) - 1) <= APART_MAX, told
+
+
+def functions(path: Path, setting: str) -> dict[str, float]:
+    """The kernel's, by name alone: what is a module there is built in here."""
+    run = read(path)
+    records = [record for record in map(run.record, run.trials["trial"].to_list()) if record.spec.setting == setting]
+    rounds: list[dict[Key, float]] = [per_operation(probes_of(record.phases[-1])["instructions"]) for record in records]
+    found: dict[str, float] = {}
+    for (symbol, _), amount in means(rounds).items():
+        if symbol != USER:
+            found[symbol] = found.get(symbol, 0.0) + amount
+    return found
+
+
+def shared(one: dict[str, float], other: dict[str, float]) -> float:
+    return sum(amount for name, amount in one.items() if name in other) / sum(one.values())
+
+
+def alone(one: dict[str, float], other: dict[str, float]) -> str:
+    dearest = sorted((name for name in one if name not in other), key=lambda name: -one[name])[:12]
+    return ", ".join(f"{name} {one[name]:,.0f}" for name in dearest)
