@@ -11,9 +11,9 @@ import pytest
 from iolab.base import data
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
+from iolab.domain.simulated_machine import InvalidMachine, check
 from iolab.files import machine_file
 from iolab.files.machine_file import Change, InvalidChange, MachineFile
-from iolab.files.machine_file.check import InvalidMachine, check
 from support.machines import MACHINE, QUICK, line_of, write_machine
 
 
