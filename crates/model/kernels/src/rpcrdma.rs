@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-/// NFS over RDMA of kernels before and after small messages are pulled up.
+/// Kernels before and after small messages are pulled up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Kernel")]
