@@ -1,3 +1,3 @@
 """This iolab's version."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
