@@ -191,7 +191,8 @@ CONTROLS: tuple[Control, ...] = (
     ),
     QueueFile(
         "io_poll_delay",
-        "How long who polls sleeps first: -1 not at all, 0 half the mean time of such requests, else so long. Kernels "
+        "How long a polling task sleeps first: -1 not at all, 0 half the mean time of such requests, else this long. "
+        "Kernels "
         "from 4.10 to 6.3.",
         values="a whole number from -1",
         unit="us",
