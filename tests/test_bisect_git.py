@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError
+from iolab.domain.machine import Guest
 from iolab.files.experiment import loads
 from iolab.machines.system import git, group
 from iolab.studies.run.commit_settings import with_commits
@@ -261,10 +262,12 @@ def test_a_setting_beside_the_commits_is_theirs(repository: Path) -> None:
     one = '[settings.one]\nscheduler = "bfq"\nmachine = { config = "plain", "drive_parameters.irqmode" = 2 }\n'
     found = loads(with_commits(text + one, "reads.toml", repository, "v3", "v6"), "reads.toml")
     assert len(found.settings) == 4
+    assert isinstance(found.machine, Guest)
     for name, setting in found.settings.items():
+        guest = found.machine.under[name]
         assert "bfq" in str(setting)
-        assert (found.guests[name].config, found.guests[name].drive_parameters) == ("plain", {"irqmode": "2"})
-        assert name in found.guests[name].kernel
+        assert (guest.config, guest.drive_parameters) == ("plain", {"irqmode": "2"})
+        assert name in guest.kernel
 
 
 def test_what_is_for_commits_is_refused_for_experiments(iolab: CommandLine) -> None:

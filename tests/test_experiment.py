@@ -73,7 +73,9 @@ def test_an_unknown_option_like_no_other_names_all_or_the_command_that_lists_the
     said = the_problem(TARGET + "[workloads.m]\nkind = 'mix'\nduration = '1s'\njobs = {a = {wxyz = 1}}\n")
     assert said.endswith("m.jobs.a.wxyz: unknown option; see: iolab list workloads mix")
     said = the_problem(TARGET + READS + "[compare]\nwxyz = 1\n")
-    assert said.endswith("compare.wxyz: unknown option; compare takes: baseline, metrics, same_within")
+    assert said.endswith(
+        "compare.wxyz: unknown option; compare takes: baseline, metrics, same_within, same_instructions"
+    )
 
 
 def test_all_problems_are_said_in_file_order() -> None:

@@ -20,6 +20,8 @@ from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, detach, sparse_file
 from support.runs import faults, statuses
 
+# A path below /dev, where memory is mounted, is a device to a job file.
+pytestmark = pytest.mark.disk
 ROOT = Path(__file__).parents[1]
 NEEDS_FIO = pytest.mark.skipif(command.find("fio") is None, reason="fio is not installed")
 

@@ -207,6 +207,7 @@ def test_sizes_are_those_of_a_machine(old: str, new: str, what: str) -> None:
     assert what in problem(EXPERIMENT.replace(old, new))
 
 
+@pytest.mark.disk
 def test_an_image_that_cannot_be_made_is_the_machines(tmp_path: Path) -> None:
     text = EXPERIMENT.replace("[guest]\n", '[guest]\ndrive = "nvme"\n').replace('"none"', '"ext4"')
     (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)

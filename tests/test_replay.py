@@ -75,7 +75,7 @@ def test_every_request_of_the_recording_is_offered_once() -> None:
 
 def test_what_can_not_be_replayed_is_refused_with_its_key(tmp_path: Path) -> None:
     arrivals = table(tmp_path / "arrivals.csv", ["1,R,0,4096", "2,R,4096,4096"])
-    assert "nobody knows what waited" in refusals(
+    assert "it is unknown what waited" in refusals(
         file=str(arrivals), columns="time:us,operation,offset:B,size:B", timing="dependent"
     )
     assert "above 0" in refusals(time_scale=0.0)

@@ -6,10 +6,12 @@ import json
 import re
 
 import polars as pl
+import pytest
 from iolab.presentation.report.probes import over_rounds
 from support.command_line import CommandLine
 from support.experiments import experiment
 
+pytestmark = pytest.mark.disk
 SECOND = 10**9
 
 

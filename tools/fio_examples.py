@@ -69,7 +69,7 @@ def text(examples: list[Example]) -> str:
     only_fio = [example for example in examples if example.on_engine and not example.on_fio]
     neither = [example for example in examples if example.on_engine and example.on_fio]
     counts = _filled(
-        f"Of the {len(examples)} examples of fio 3.33, {sum(example.parses for example in examples)} parse, "
+        f"{sum(example.parses for example in examples)} of the {len(examples)} examples of fio 3.33 parse, "
         f"{len(runs)} run on iolab's engine, {len(only_fio)} more with `--engine fio`, and {len(neither)} with "
         "neither."
     )

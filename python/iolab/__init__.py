@@ -15,14 +15,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from iolab.base.version import VERSION
-
 if TYPE_CHECKING:
     from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
     from iolab.presentation.api import Comparisons, Explanations, Run, compare, explain, load, report, run
     from iolab.presentation.traced import Trace, trace
 
-__version__ = VERSION
+__version__: str
 __all__ = [
     "Comparisons",
     "Explanations",
@@ -44,6 +42,8 @@ _OF_ERRORS = ("InputError", "InterruptedRun", "IolabError", "MachineError")
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("iolab.base.version").VERSION
     if name not in __all__:
         raise AttributeError(f"module 'iolab' has no attribute {name!r}")
     of_traces, of_errors = name in _OF_TRACES, name in _OF_ERRORS

@@ -43,9 +43,9 @@ def places(directory: Path) -> list[RunPath]:
 
 
 def runs_below(directory: Path) -> list[Path]:
-    """The directory of every run below, as `places` finds them; none of one that can't be read."""
+    """The directory of every run below, sorted; none below a directory that can't be read."""
     try:
-        return [directory / one.name for one in _below(str(directory), "", DEPTH_MAX)]
+        return sorted(directory / one.name for one in _below(str(directory), "", DEPTH_MAX))
     except OSError:
         return []
 
