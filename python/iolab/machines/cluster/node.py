@@ -50,13 +50,15 @@ def main() -> int:
     closed = threading.Event()
     threading.Thread(target=_wait_for_end_of_input, args=(closed,), daemon=True).start()
     said: list[str] = []
-    threading.Thread(target=_read, args=(node, said), daemon=True).start()
+    reader = threading.Thread(target=_read, args=(node, said), daemon=True)
+    reader.start()
     try:
         while not closed.is_set() and node.poll() is None:
             time.sleep(POLL_S)
     finally:
         _end(node)
     if not closed.is_set():
+        reader.join(END_S)  # why it ended may still be in the pipe
         print(_why(said), flush=True)
     return 1
 
