@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ground import Ground, ill_told, run_to_end
 from support.command_line import Outcome
-from support.runs import events, statuses, times_finished
+from support.runs import events, faults, statuses, times_finished
 from support.tiny_kernels import HANG, image
 
 from experiments import LOAD, Experiment, drawn
@@ -174,6 +174,14 @@ def _ended(outcome: Outcome) -> list[str]:
     return [] if outcome.status == 0 else [f"to its end: exit status {outcome.status}: {outcome.text[-400:]!r}"]
 
 
+def absent(run: Path) -> list[str]:
+    """Why trials are impossible."""
+    from iolab.files.store import read
+
+    data = read(run)
+    return [text for number in data.state.finished for text in data.record(number).controls_absent.values()]
+
+
 def measured_once(run: Path, trials: int) -> list[str]:
     """`trials` 0: as many as there are, of which a search leaves out those that failed with their worker."""
     wrong = []
@@ -185,5 +193,5 @@ def measured_once(run: Path, trials: int) -> list[str]:
         wrong.append("a trial's file is missing or too many")
     last = {event["trial"]: event["status"] for event in events(run, "trial_finished")}
     if set(last.values()) - ({"ok"} if trials else {"ok", "failed"}):
-        wrong.append(f"trials are not well: {statuses(run)}")
+        wrong.append(f"trials are not well: {statuses(run)}, {faults(run)}, {absent(run)}")
     return wrong

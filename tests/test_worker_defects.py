@@ -14,7 +14,7 @@ from fake_machine import SilentDisplay, experiment
 from iolab.base import child_process
 from iolab.domain.trial import Trial
 from iolab.files.store import read
-from iolab.machines import worker
+from iolab.machines import fork_server, worker
 from iolab.machines.host.local_process import LocalProcess
 from iolab.machines.worker_process import WorkerProcess
 from iolab.studies.run import plan
@@ -134,3 +134,24 @@ def test_a_worker_that_prepares_for_long_ends_soon_after_its_parent(tmp_path: Pa
     finally:
         child.kill()
     assert time.monotonic() - started < 40
+
+
+def test_a_server_that_is_killed_after_it_was_found_alive_has_a_successor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found_alive = []
+
+    def is_alive(server: fork_server.ForkServer) -> bool:
+        if not found_alive:
+            found_alive.append(server)
+            server._process.kill()
+            server._process.wait()
+            return True
+        return server._process.poll() is None
+
+    with LocalProcess() as executor:
+        executor._forker()
+        monkeypatch.setattr(fork_server.ForkServer, "is_alive", property(is_alive))
+        record = executor.run(first_trial(), lambda progress: None, lambda: False)
+    assert found_alive
+    assert record.status == "ok"

@@ -14,7 +14,7 @@ import socket
 import struct
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from iolab.base import child_process
@@ -65,6 +65,10 @@ class Forked:
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
 
+class ServerEnded(MachineError):
+    """The server was killed, by somebody or for want of memory. Nothing is wrong with what was asked of it."""
+
+
 class ForkServer:
     """Its parent's side, for any thread. `close` it when no more workers are wanted."""
 
@@ -95,7 +99,7 @@ class ForkServer:
         """A worker with these standard streams, which holds the descriptors `held` open as long as it lives.
 
         Raises:
-            MachineError: the server has ended.
+            ServerEnded: it is gone for good.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -104,7 +108,9 @@ class ForkServer:
             return Forked(ours)
         except (OSError, ValueError, struct.error) as error:  # it ended before it answered
             ours.close()
-            raise MachineError("the process that forks workers has ended", remedy="run it again") from error
+            self._process.kill()
+            self._process.wait()
+            raise ServerEnded("the process that forks workers has ended", remedy="run it again") from error
 
     def close(self) -> None:
         """Ends the server; its workers go on."""
@@ -119,6 +125,18 @@ def living(server: ForkServer | None, module: str, arguments: Sequence[str]) -> 
     if server is not None:
         server.close()
     return ForkServer(module, arguments)
+
+
+def forked(server: Callable[[], ForkServer], stdin: int, stdout: int, stderr: int, held: Sequence[int]) -> Forked:
+    """A worker of the living server that `server` gives, which is asked again if that one was killed meanwhile.
+
+    Raises:
+        ServerEnded: the other was killed too.
+    """
+    try:
+        return server().fork(stdin, stdout, stderr, held)
+    except ServerEnded:
+        return server().fork(stdin, stdout, stderr, held)
 
 
 def serve(number: int) -> None:

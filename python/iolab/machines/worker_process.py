@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -21,7 +21,7 @@ from iolab.base.gc_pause import gc_paused
 from iolab.domain.executor import Answer, LeftBehind, OnProgress, Progress, ShouldStop, Stalled, error_from_json
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import DeviceIdentity
-from iolab.machines.fork_server import STATUS_LOST, Forked, ForkServer
+from iolab.machines.fork_server import STATUS_LOST, Forked, ForkServer, forked
 from iolab.machines.system import life, stall
 from iolab.machines.system.undo import restore_abandoned, what_stays
 
@@ -49,13 +49,17 @@ class WorkerProcess:
     """A worker. It stops, restores everything and ends when its standard input closes."""
 
     def __init__(
-        self, *, pass_fds: Sequence[int] = (), patience_s: float = stall.PATIENCE_S, server: ForkServer | None = None
+        self,
+        *,
+        pass_fds: Sequence[int] = (),
+        patience_s: float = stall.PATIENCE_S,
+        server: Callable[[], ForkServer] | None = None,
     ) -> None:
         """
         Args:
             pass_fds: descriptors that it holds open as long as it lives.
             patience_s: how long a trial, or a step of undoing it, may get nowhere.
-            server: forks it; None: a new Python.
+            server: gives the living server that forks it; None: a new Python.
         """
         self._patience_s = patience_s
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (until `end`)
@@ -65,7 +69,7 @@ class WorkerProcess:
         self._process: Process
         try:
             if server is not None:
-                self._process = server.fork(theirs_in, theirs_out, self._stderr.fileno(), pass_fds)
+                self._process = forked(server, theirs_in, theirs_out, self._stderr.fileno(), pass_fds)
             else:
                 self._process = subprocess.Popen(
                     [*child_process.python(WORKER), str(patience_s)],

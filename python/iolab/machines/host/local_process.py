@@ -70,8 +70,11 @@ class LocalProcess:
 
     def _child(self, trial: Trial) -> WorkerProcess:
         fds = self._fds(trial.target)
+        return WorkerProcess(pass_fds=fds, patience_s=self._patience_s, server=self._forker)
+
+    def _forker(self) -> ForkServer:
         self._server = fork_server.living(self._server, WORKER, [str(self._patience_s)])
-        return WorkerProcess(pass_fds=fds, patience_s=self._patience_s, server=self._server)
+        return self._server
 
     def _fds(self, target: Target) -> tuple[int, ...]:
         return (*self._held, *self._lock(target).fds)

@@ -60,7 +60,7 @@ class Workers:
         try:
             worker = self._idle.pop()
         except IndexError:
-            worker = WorkerProcess(server=self._forker())
+            worker = WorkerProcess(server=self._forker)
         try:
             return worker.run(trial, on_progress, should_stop)
         finally:

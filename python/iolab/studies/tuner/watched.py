@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.domain.executor import LeftBehind, Stalled
 from iolab.domain.record import impossible
+from iolab.machines.fork_server import ServerEnded
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Display, Executor, OnProgress, ShouldStop
@@ -36,7 +37,7 @@ class Watched:
         """See `Executor.run`. An error of the default is one of all; so are many in a row."""
         try:
             record = self._inner.run(trial, on_progress, should_stop)
-        except (Stalled, LeftBehind, InterruptedRun):
+        except (Stalled, LeftBehind, InterruptedRun, ServerEnded):
             raise
         except (MachineError, InputError) as error:
             if trial.setting == self._baseline or len(self._refused) >= REFUSALS_MAX:
