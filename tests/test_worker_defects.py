@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from iolab.domain.trial import Trial
 from iolab.files.store import read
 from iolab.machines import fork_server, worker
 from iolab.machines.host.local_process import LocalProcess
+from iolab.machines.system import command
 from iolab.machines.worker_process import WorkerProcess
 from iolab.studies.run import plan
 from support.growth import assert_linear
@@ -155,3 +157,18 @@ def test_a_server_that_is_killed_after_it_was_found_alive_has_a_successor(
         record = executor.run(first_trial(), lambda progress: None, lambda: False)
     assert found_alive
     assert record.status == "ok"
+
+
+def test_a_child_whose_parent_is_gone_before_it_asks_executes_nothing() -> None:
+    prepare = command.dying_with_parent()
+    if (child := os.fork()) == 0:
+        prepare()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    if (child := os.fork()) == 0:
+        # Its own child has another parent than the one that `prepare` was made by.
+        if (grandchild := os.fork()) == 0:
+            prepare()
+            os._exit(0)
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1

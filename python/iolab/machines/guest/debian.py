@@ -123,7 +123,7 @@ def _run(arguments: list[str], limit_s: float, cwd: Path | None) -> subprocess.C
             errors="replace",
             timeout=limit_s,
             env={**child_process.environment(), "LC_ALL": "C"},
-            preexec_fn=command.die_with_parent,
+            preexec_fn=command.dying_with_parent(),
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -8,6 +8,7 @@ import selectors
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def run(
             cwd=directory,
             env=child_process.environment(),
             start_new_session=True,
-            preexec_fn=lambda: _confine(board.memory_bytes),
+            preexec_fn=partial(_confine, command.dying_with_parent(), board.memory_bytes),
         )
     assert process.stdout is not None
     reader = Reader(steps)
@@ -178,9 +179,9 @@ def run(
     return told
 
 
-def _confine(memory_bytes: int) -> None:
+def _confine(die_with_parent: Callable[[], None], memory_bytes: int) -> None:
     """Before QEMU is executed: it dies with this process, and takes no more memory than its guest and itself need."""
-    command.die_with_parent()
+    die_with_parent()
     most, (_, hard) = memory_bytes + OWN_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_DATA)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))

@@ -83,7 +83,7 @@ def _listened(
             pass_fds=[its],
             cwd=directory,
             env=child_process.environment(),
-            preexec_fn=command.die_with_parent,
+            preexec_fn=command.dying_with_parent(),
         )
         os.close(its)
         its = -1

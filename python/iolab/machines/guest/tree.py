@@ -172,7 +172,7 @@ def _run(arguments: Sequence[str], name: str, *, cwd: Path) -> None:
         errors="replace",
         env={**child_process.environment(), "LC_ALL": "C"},
         start_new_session=True,
-        preexec_fn=command.die_with_parent,
+        preexec_fn=command.dying_with_parent(),
     )
     try:
         _, errors = process.communicate(timeout=BUILD_LIMIT_S)

@@ -147,7 +147,7 @@ def _report(tool: str, phase: FioPhase, text: str, fds: list[int], around: Surro
             pass_fds=[report_fd, *fds],
             env={**child_process.environment(), "LC_ALL": "C"},
             start_new_session=True,
-            preexec_fn=command.die_with_parent,
+            preexec_fn=command.dying_with_parent(),
         )
         stopped = _follow(process, phase, around)
         found = list(documents(_contents(report_fd), "fio's report"))

@@ -20,7 +20,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.executor import ErrorFields, ShouldStop, error_from_json
 from iolab.machines.system.cgroup import Cgroup
-from iolab.machines.system.command import die_with_parent
+from iolab.machines.system.command import dying_with_parent
 
 POLL_S = 0.02
 START_DELAY_NS = 20_000_000
@@ -149,7 +149,7 @@ class _Member(Generic[R]):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=die_with_parent,
+            preexec_fn=dying_with_parent(),
         )
         assert self._process.stdout is not None
         self.stdout_fd = self._process.stdout.fileno()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from iolab.base import child_process
@@ -65,7 +66,7 @@ def run(
         errors="replace",
         env={**child_process.environment(), "LC_ALL": "C", **(variables or {})},
         start_new_session=True,
-        preexec_fn=die_with_parent,
+        preexec_fn=dying_with_parent(),
     )
     limit_s = limit_s or TIME_LIMIT_S
     try:
@@ -87,10 +88,18 @@ def run(
     return output
 
 
-def die_with_parent() -> None:
+def dying_with_parent() -> Callable[[], None]:
     """For a child to call before it executes: a mount that outlives a killed trial would come after everything was
     restored."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = os.getpid()
+
+    def die_with_parent() -> None:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # One that was killed before the call sends no signal. The first process of a PID namespace sees no parent.
+        if os.getppid() not in (parent, 0):
+            os._exit(1)
+
+    return die_with_parent
 
 
 def _said(output: str, errors: str, status: int) -> str:

@@ -63,7 +63,7 @@ def start(text: str, *, directory: Path, variables: Mapping[str, str], output: I
                 cwd=directory,
                 env={**child_process.environment(), **variables},
                 start_new_session=True,
-                preexec_fn=command.die_with_parent,
+                preexec_fn=command.dying_with_parent(),
                 pass_fds=(says,),
             )
         finally:
