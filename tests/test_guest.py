@@ -578,3 +578,30 @@ def test_a_comma_in_a_path_stays_in_the_path(tmp_path: Path, monkeypatch: pytest
     arguments = qemu.Board(tmp_path, tmp_path, 1, 2**30, drives=[drive]).arguments(tmp_path / "console")
     assert any("a,,readonly=on,format=raw" in argument for argument in arguments)
     assert "nvme,drive=drive0,serial=x,,y" in arguments
+
+
+@pytest.mark.parametrize(
+    ("kernel", "key", "is_read"),
+    [
+        ("6.1.0-56-cloud", "config", False),
+        ("6.1.0-56-cloud", "modules", False),
+        ("/a/tree@v6.1", "config", True),
+        ("/a/tree@v6.1", "modules", False),
+        ("/boot/vmlinuz", "config", False),
+        ("/boot/vmlinuz", "modules", True),
+    ],
+)
+def test_a_key_that_no_kernel_reads_is_refused(kernel: str, key: str, is_read: bool) -> None:
+    text = f'machine = "guest:{kernel}"\n[workloads.reads]\noperations = 100\n[guest]\n{key} = "/a/path"\n'
+    if is_read:
+        assert loads(text, "guest.toml")
+    else:
+        with pytest.raises(InputError, match=rf"guest.toml:5: guest.{key}: .* kernel"):
+            loads(text, "guest.toml")
+
+
+def test_a_margin_in_instructions_where_nothing_counts_them_is_refused() -> None:
+    compare = "[workloads.reads]\noperations = 100\n[compare]\nsame_instructions = 5\n"
+    assert loads('machine = "guest:6.1.0-56-cloud"\n' + compare, "a.toml").compare.same_instructions == 5
+    with pytest.raises(InputError, match=r"a.toml:5: compare.same_instructions: nothing"):
+        loads('machine = "model:nvme"\n' + compare, "a.toml")

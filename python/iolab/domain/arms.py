@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.domain.comparison import UNPAIRED, Numbers, Pair, Pairing, compare_pairs
 from iolab.domain.experiment import IMPORTED
+from iolab.domain.machine import kind_of
 from iolab.domain.summary import ByPlace, Jobs, chosen_keys, knows, values_by_place
 from iolab.domain.verdict.interval import typical
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
-WITHOUT_DRIFT = ("model:", "guest:")
-"""How the names of machines begin whose numbers follow from the trial's seed."""
+WITHOUT_DRIFT = ("model", "guest")
+"""The kinds of machines whose numbers follow from the trial's seed."""
 Span = tuple[int, int]
 """When the first trial of a round began, and the last, in ns; 0 if that is not known."""
 
@@ -132,7 +133,7 @@ def pairing_of(baseline: Arm, candidate: Arm) -> Pairing:
     if len(baseline.runs) == len(candidate.runs) == 1:
         ours, theirs = (arm.runs[0] for arm in (baseline, candidate))
         machines = ours.machine_name, theirs.machine_name
-        if all(str(machine).startswith(WITHOUT_DRIFT) for machine in machines):
+        if all(kind_of(machine) in WITHOUT_DRIFT for machine in machines):
             return "round" if ours.seed == theirs.seed else "draws"
         if set(machines) != {IMPORTED}:
             return "none"

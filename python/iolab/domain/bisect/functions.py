@@ -47,14 +47,20 @@ def steps_of_functions(measured: Sequence[tuple[int, int, Mapping[Key, float]]])
         values = [functions.get(key, 0.0) for *_, functions in measured]
         if max(values) - min(values) < floor:
             continue
-        apart = {gap: step for gap in pairwise(points) if (step := _step(versions, values, gap[1], floor))}
-        if not apart:
-            values = without_rounds(versions, rounds, values)
-            apart = {gap: step for gap in pairwise(points) if (step := _step(versions, values, gap[1], floor))}
+        apart = _steps(points, versions, values, floor) or _steps(
+            points, versions, without_rounds(versions, rounds, values), floor
+        )
         if len(apart) == 1:
             ((gap, (before, after)),) = apart.items()
             found.append(FunctionStep(*key, *gap, before, after))
     return sorted(found, key=lambda one: (one.version, -abs(one.change), one.symbol))
+
+
+def _steps(
+    points: Sequence[int], versions: Sequence[int], values: Sequence[float], floor: float
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """The levels before and after, by the neighbours between which the values step."""
+    return {gap: step for gap in pairwise(points) if (step := _step(versions, values, gap[1], floor))}
 
 
 def _step(versions: Sequence[int], values: Sequence[float], at: int, floor: float) -> tuple[float, float] | None:

@@ -9,6 +9,18 @@ from iolab.domain.trial.target import Spec
 PREFIX = "guest:"
 """How the name of a guest machine begins; its kernel follows."""
 
+
+def is_commit(kernel: str) -> bool:
+    """Whether the kernel's name is `TREE@COMMIT`."""
+    tree, at, commit = kernel.rpartition("@")
+    return bool(at and commit) and "/" in tree
+
+
+def is_image(kernel: str) -> bool:
+    """Whether the kernel's name is the path of an image."""
+    return "/" in kernel and not is_commit(kernel)
+
+
 MEMORY_BYTES_MIN, MEMORY_BYTES_MAX = 128 * 2**20, 2**40
 """Of memory: what a distribution's kernel boots with, and more than any machine gives away."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from iolab.base.errors import unknown
 from iolab.base.problem import Problems
+from iolab.domain.comparison import IN_INSTRUCTIONS
 from iolab.domain.experiment import CompiledWorkload, Experiment
 from iolab.domain.metric import ALL, METRICS, Key, parse_key
 from iolab.domain.metric.row import is_kept
@@ -22,6 +23,9 @@ def check(experiment: Experiment, settings: Sequence[Setting], problems: Problem
     for key, what in wrong:
         if what is not None:
             problems.add(("compare", "metrics"), f"{key}: {what}")
+    compare, counts = experiment.compare, any(key.metric.endswith(IN_INSTRUCTIONS) for key in keys)
+    if compare.same_instructions is not None and experiment.machine.kind != "guest" and not counts:
+        problems.add(("compare", "same_instructions"), "nothing that is compared counts instructions; a guest does")
 
 
 def lacks(key: Key, workloads: Iterable[CompiledWorkload], devices: int) -> str | None:

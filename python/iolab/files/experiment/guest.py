@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.option import Bytes, Duration, Options, option
@@ -16,7 +16,15 @@ from iolab.domain.probe import Probes
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, Target, WeightedLoadPhase, drive_properties
 from iolab.domain.trial.drive_properties import Parameter
-from iolab.domain.trial.guest import MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, PREFIX, Accelerator, DriveKind
+from iolab.domain.trial.guest import (
+    MEMORY_BYTES_MAX,
+    MEMORY_BYTES_MIN,
+    PREFIX,
+    Accelerator,
+    DriveKind,
+    is_commit,
+    is_image,
+)
 from iolab.files.experiment.workloads import Workload
 
 if TYPE_CHECKING:
@@ -135,6 +143,21 @@ def check(
                 elif isinstance(phase, WeightedLoadPhase) and phase.controller in ("cfq", "cost"):
                     what = f"a guest machine shares by weights under bfq, not by {phase.controller}"
                     problems.add(("workloads", workload.written_as, "controller"), what)
+
+
+_OF_KERNELS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "config": (is_commit, "a tree's kernels, guest:TREE@COMMIT, alone have a configuration of yours"),
+    "modules": (is_image, "only a kernel's image, guest:/PATH, has its modules elsewhere"),
+}
+"""Keys of [guest] that some kinds of kernels read, and what is wrong without such a kernel."""
+
+
+def check_kernels(guests: Mapping[str, GuestMachine], problems: Problems) -> None:
+    """Notes keys that no kernel of the experiment reads."""
+    for key, (reads, what) in _OF_KERNELS.items():
+        given = [guest for guest in guests.values() if getattr(guest, key) is not None]
+        if given and not any(reads(guest.kernel) for guest in given):
+            problems.add(("guest", key), what)
 
 
 INTERRUPTS_PER_CPU = 180

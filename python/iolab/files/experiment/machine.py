@@ -96,6 +96,8 @@ class _GuestReader:
         guests = guest.machines_under(written.machine, written.table("guest"), asked.settings, problems)
         guest.check(self.target, asked.settings, asked.workloads, asked.under, problems)
         guest.check_drives(self.target, guests, problems)
+        if not asked.already_run:
+            guest.check_kernels(guests, problems)
         _check_filesystems(self.target, asked, problems)
         return Guest(written.machine, guests)
 

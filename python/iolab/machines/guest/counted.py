@@ -175,7 +175,7 @@ def observation(
 
 
 def _system_calls(window: Window, symbols: Symbols) -> SystemCalls:
-    """The dearest first."""
+    """The most expensive first."""
     import numpy as np
 
     at = np.searchsorted(symbols.starts, window.calls["function"], side="right").astype(np.int64) - 1

@@ -12,7 +12,8 @@ from iolab.base.strict_json import JsonObject, dumps
 from iolab.base.version import VERSION
 from iolab.domain.record import Observed
 from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
-from iolab.machines.guest import configuration, kernel, plan, programs, qemu, tree
+from iolab.domain.trial.guest import is_commit
+from iolab.machines.guest import configuration, kernel, plan, programs, qemu
 
 VERSION_LIMIT_S = 10.0
 _OF_QEMU = re.compile(r"x-|.*cpuid|.*-cache$|vmware|fill|check$|kvm$|hypervisor$")
@@ -31,7 +32,7 @@ def describe(name: str, guests: Mapping[str, GuestMachine]) -> JsonObject:
     first = next(iter(guests.values()))
     images: JsonObject = {}
     for guest in guests.values():
-        if tree.is_commit(guest.kernel):
+        if is_commit(guest.kernel):
             name_of = guest.kernel if guest.config is None else f"{guest.kernel} {guest.config}"
             images[name_of] = {"commit": guest.kernel.rpartition("@")[2]}
         elif guest.kernel not in images:

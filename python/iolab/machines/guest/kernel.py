@@ -10,6 +10,7 @@ from pathlib import Path
 from iolab.base.bounded_file import is_file, read_bounded
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import format_bytes
+from iolab.domain.trial.guest import is_commit, is_image
 from iolab.machines.guest import cache, debian, tree
 from iolab.machines.guest.below import path_of
 
@@ -59,11 +60,11 @@ def find(name: str, modules: str | None = None, config: str | None = None) -> Ke
     """
     if name == RUNNING:
         return _running()
-    if tree.is_commit(name):
+    if is_commit(name):
         built = tree.build(name, config)
         debug = built.debug if built.debug.exists() else None
         return Kernel(name, built.image, None, debug, built.config, built.configuration)
-    if "/" in name:
+    if is_image(name):
         return _of_files(name, modules)
     directory = debian.fetch(name)
     packaged = debian.image(directory)

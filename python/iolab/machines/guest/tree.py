@@ -31,12 +31,6 @@ class DoesNotBuild(InputError):
     """The commit's kernel could not be compiled; another one of the tree may."""
 
 
-def is_commit(name: str) -> bool:
-    """Whether the kernel's name is `TREE@COMMIT`."""
-    tree, at, commit = name.rpartition("@")
-    return bool(at and commit) and "/" in tree
-
-
 @dataclass(frozen=True)
 class Built:
     """A kernel of a tree."""
