@@ -18,7 +18,7 @@ import pytest
 from iolab.base import replaceable
 from iolab.base.errors import InputError, IolabError
 from iolab.base.replaceable import weakness_of
-from iolab.machines.host import host
+from iolab.machines.host import host, site
 from iolab.machines.system import beneath, own_file
 from iolab.machines.system.action import MARKER, RemoveTree
 from iolab.machines.system.beneath import Directory
@@ -134,28 +134,42 @@ def as_user(user: int, do: Callable[[], None]) -> Iterator[None]:
         os.waitpid(child, 0)
 
 
-def swap(shared: Path, trap: Path) -> None:
-    """iolab's directory, as soon as it is there, for a link to the trap."""
-    for name in os.listdir(shared):  # noqa: PTH208, as fast as can be
-        if name.startswith("iolab-"):
+def swap(name: Path, trap: Path) -> None:
+    """iolab's directory for a link to the trap."""
+    with suppress(OSError):
+        name.rename(name.with_name(f"moved-{secrets.token_hex(8)}"))
+        name.symlink_to(trap)
+
+
+def swap_all(shared: Path, trap: Path) -> None:
+    for name in shared.glob("iolab-*"):
+        if not name.is_symlink():
             time.sleep(random.uniform(0, 0.06))  # now early, now late in the trial
-            with suppress(OSError):
-                os.rename(shared / name, shared / f"moved-{secrets.token_hex(8)}")  # noqa: PTH104
-                os.symlink(trap, shared / name)  # noqa: PTH211
+            swap(name, trap)
 
 
 TRIALS = 12
-MAX_TRIALS = 300
-"""Whether a trial meets the moment is chance: they go on until one has."""
-REPLACED = re.compile("another (file|directory) is there now than the one that iolab made")
+REPLACED = (
+    "another (file|directory) is there now than the one that iolab made|cannot open iolab's directory: No such file"
+)
 MIB = 1 << 20
 
 
-def trials_in(shared: Path, state: Path) -> list[str]:
-    """How each of some trials in that directory ends: its status, or its error line."""
+def trials_in(shared: Path, state: Path, trap: Path) -> list[str]:
+    """How each of some trials in that directory ends: its status, or its error line. In the first the directory is
+    swapped as soon as it is made, whatever the other process does."""
     os.environ["IOLAB_STATE_DIR"] = str(state)
+    make = site.make_own_directory
+
+    def made_and_swapped(parent: Path, undo: UndoJournal) -> Directory:
+        site.make_own_directory = make
+        own = make(parent, undo)
+        swap(own.path, trap)
+        return own
+
+    site.make_own_directory = made_and_swapped
     ends: list[str] = []
-    while len(ends) < TRIALS or (len(ends) < MAX_TRIALS and not any(REPLACED.search(end) for end in ends)):
+    for _ in range(TRIALS):
         trial = io_trial(
             {"kind": "directory", "path": str(shared)}, file_bytes=MIB, duration_ns=50_000_000, read_share=0.0
         )
@@ -183,7 +197,7 @@ def test_no_link_that_takes_the_place_of_iolab_s_directory_is_followed(
     (trap / "file.0").symlink_to(victim)
     (trap / "file.1").symlink_to(home / "new")
     monkeypatch.setattr(replaceable, "refuse_for_root", lambda path: None)
-    with as_user(ANOTHER, lambda: swap(shared, trap)):
+    with as_user(ANOTHER, lambda: swap_all(shared, trap)):
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -192,7 +206,7 @@ def test_no_link_that_takes_the_place_of_iolab_s_directory_is_followed(
                     os.setgroups([])
                     os.setresgid(user, user, user)
                     os.setresuid(user, user, user)
-                told = "\n".join(trials_in(shared, state))
+                told = "\n".join(trials_in(shared, state, trap))
             except BaseException:
                 told = traceback.format_exc()
             with os.fdopen(write, "w") as pipe:
@@ -202,12 +216,27 @@ def test_no_link_that_takes_the_place_of_iolab_s_directory_is_followed(
         with os.fdopen(read) as pipe:
             ends = pipe.read().splitlines()
         os.waitpid(child, 0)
-    assert len(ends) >= TRIALS and "Traceback" not in ends[0], ends
-    assert any(REPLACED.search(end) for end in ends), ends
+    assert len(ends) == TRIALS, "\n".join(ends)
+    assert re.search(REPLACED, ends[0]), ends
     assert victim.read_bytes() == PRECIOUS
     assert list(home.iterdir()) == [victim]
     assert sorted(entry.name for entry in trap.iterdir()) == ["file.0", "file.1"]
     assert list((state / "undo").iterdir()) == []
+
+
+@pytest.mark.root
+def test_a_directory_that_somebody_moves_away_at_once_is_one_line(
+    place: Path, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made_and_moved(parent: Path, undo: UndoJournal) -> Directory:
+        own = make_own_directory(parent, undo)
+        own.path.rename(place / "moved")
+        return own
+
+    monkeypatch.setattr(site, "make_own_directory", made_and_moved)
+    trial = io_trial({"kind": "directory", "path": str(place)}, file_bytes=MIB, duration_ns=50_000_000, read_share=0.0)
+    with pytest.raises(IolabError, match="cannot open iolab's directory: No such file"):
+        host.execute(trial, on_progress=lambda progress: None, should_stop=lambda: False)
 
 
 @pytest.mark.root

@@ -16,7 +16,7 @@ from iolab.base.quantity import size_in_words
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase
 from iolab.machines.system import filesystem, own_file, safety, scratch, state
-from iolab.machines.system.beneath import Directory
+from iolab.machines.system.beneath import Directory, itself
 from iolab.machines.system.block import BlockDevice, device_at, device_under
 from iolab.machines.system.mounts import check_keeps_files
 from iolab.machines.system.own_directory import make_own_directory
@@ -166,7 +166,9 @@ def _scratch(target: ScratchTarget, undo: UndoJournal, *, bare: bool) -> Site:
 def _directory(target: DirectoryTarget, undo: UndoJournal) -> Site:
     path = Path(target.path)
     own = make_own_directory(path, undo)
-    return Site(str(path), [TargetPlace(str(path), device_under(own.path), directory=own)])
+    with own.opened() as fd:
+        device = device_under(Path(itself(fd)))
+    return Site(str(path), [TargetPlace(str(path), device, directory=own)])
 
 
 def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal, stack: ExitStack) -> Site:
@@ -181,7 +183,7 @@ def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal, stack:
     if path.parent.exists():
         check_keeps_files(path.resolve().parent)
     file = own_file.take(path, undo, stack)
-    return Site(label, [TargetPlace(label, device_under(file.path), regions=file.path, file=file)])
+    return Site(label, [TargetPlace(label, device_under(Path(itself(file.fd))), regions=file.path, file=file)])
 
 
 def _devices(target: DeviceTarget, phases: Sequence[Phase], stack: ExitStack) -> Site:
