@@ -10,7 +10,6 @@ loop devices, state directories and a mount namespace of its own. Exit status 1 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import importlib
 import os
 import secrets
@@ -23,7 +22,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -34,6 +33,7 @@ TESTS = HERE.parent / "tests"
 sys.path[:0] = [str(TESTS), str(HERE.parent / "tools")]
 
 from family import Attack, Family, Lane, Outcome  # noqa: E402 (after the path)
+from support.machine_lock import machine_alone  # noqa: E402
 
 NAMES = [
     *("planted", "others", "devices", "hung", "stores", "kills"),
@@ -66,7 +66,10 @@ def main() -> int:
     # Cleaning up is in `finally` blocks, which SIGTERM would otherwise pass by.
     signal.signal(signal.SIGTERM, interrupt)
     families = [importlib.import_module(name).FAMILY for name in arguments.names]
-    with machine() if not arguments.locked else no_lock(), ground(keep=arguments.case is not None) as directory:
+    with (
+        machine_alone() if not arguments.locked else nullcontext(),
+        ground(keep=arguments.case is not None) as directory,
+    ):
         mount_tracefs()
         tallies = [attack(family, arguments, directory) for family in families]
     print(table(tallies, arguments.seed))
@@ -166,22 +169,6 @@ def table(tallies: list[Tally], seed: int) -> str:
         f"{tally.family.name:<10} {tally.attacks:>9,} {tally.seconds:>9.1f} {len(tally.wrong):>7,}" for tally in tallies
     ]
     return "\n".join([*lines, f"seed {seed}"])
-
-
-@contextmanager
-def machine() -> Iterator[None]:
-    """Alone with the tests of this checkout that change the machine: tests/conftest.py."""
-    lock = os.open(TESTS, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
-@contextmanager
-def no_lock() -> Iterator[None]:
-    yield
 
 
 @contextmanager

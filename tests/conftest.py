@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from hypothesis import settings
 from support import leftovers as _leftovers
 from support.command_line import CommandLine, as_nobody
 from support.devices import attach, detach, loops_backed_under, sparse_file
+from support.machine_lock import machine_alone, machine_shared
 
 NEEDS_ROOT = "needs root"
 MACHINE_BEFORE = pytest.StashKey[_leftovers.Leftovers]()
@@ -57,40 +57,29 @@ def _order(item: pytest.Item) -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    kind = fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH if _shares_the_machine(item) else None
-    with nullcontext() if kind is None else _the_machine(kind):
+    with machine_alone() if _is_alone(item) else machine_shared() if _shares_the_machine(item) else nullcontext():
         return (yield)
 
 
 def _is_alone(item: pytest.Item) -> bool:
-    """Whether it changes what no test has for itself: a sysctl, control groups, tracing. No two such at a time."""
     return item.get_closest_marker("machine") is not None
 
 
 def _shares_the_machine(item: pytest.Item) -> bool:
-    """Whether it changes only devices, mounts and directories that it made itself: beside others of its kind."""
     return item.get_closest_marker("root") is not None
-
-
-@contextmanager
-def _the_machine(kind: int) -> Iterator[None]:
-    lock = os.open(Path(__file__).parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, kind)
-        yield
-    finally:
-        os.close(lock)
 
 
 # What the tests that share the machine have changed all the same shows when all are over.
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not _is_one_of_several(session):
-        session.config.stash[MACHINE_BEFORE] = _leftovers.look_at_machine()
+        with machine_shared():
+            session.config.stash[MACHINE_BEFORE] = _leftovers.look_at_machine()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if not _is_one_of_several(session):
-        difference = _leftovers.difference_after(session.config.stash[MACHINE_BEFORE])
+        with machine_shared():
+            difference = _leftovers.difference_after(session.config.stash[MACHINE_BEFORE])
         session.config.stash[MACHINE_LEFTOVERS] = difference
         if difference:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
