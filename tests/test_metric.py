@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from iolab.domain.record import Fault, Record
 from iolab.domain.trial import CommandsPhase, Trial
 from iolab.files.experiment import loads
 from iolab.studies.run import plan
+from support.growth import assert_linear
 
 MS = 1_000_000
 
@@ -196,6 +198,15 @@ def test_several_jobs_have_rows_of_their_own() -> None:
     alone = metric.rows(record(ONE_READER, phase(group(job("job", read=op(100))))))
     assert {row.job for row in alone} == {"all"}
     assert values(alone)["fairness_jain"] is None
+
+
+def test_rows_of_many_jobs_take_time_by_their_number() -> None:
+    def of_size(jobs: int) -> Callable[[], object]:
+        ran = phase(*(group(job(f"job.{number}", read=op(100))) for number in range(jobs)))
+        found = record(trial(f"duration = '1s'\njobs = {jobs}\nfile_size = '1MiB'"), ran)
+        return lambda: list(metric.rows(found))
+
+    assert_linear(of_size, 512)
 
 
 def test_syncs_are_apart_from_reads_and_writes() -> None:

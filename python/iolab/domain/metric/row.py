@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from iolab.domain.metric.registry import ALL, METRICS, TRANSFERS, Key, ops_taken
@@ -59,28 +59,31 @@ def _why_not(record: Record) -> str:
 
 
 def _phase_rows(trial: Trial, phase: Phase, observation: Observation) -> Iterator[Row]:
-    for op in (*phase.offered, ALL):
+    # Asked once: a phase may have hundreds of jobs, and what it offers is found by looking at each.
+    metrics = {op: list(_metrics_of(trial, phase, op)) for op in (*phase.offered, ALL)}
+    for op, of_op in metrics.items():
         part = observation.of(op)
-        yield from (_row(phase.name, ALL, op, metric, part) for metric in _metrics_of(trial, phase, op))
-    of_phase = list(_metrics_of(trial, phase, ALL))
+        yield from (_row(phase.name, ALL, op, metric, part) for metric in of_op)
     if len(observation.jobs) > 1:
         for name in observation.jobs:
-            yield from _job_rows(trial, phase, name, observation.of_job(name))
+            yield from _job_rows(phase.name, name, metrics, observation.of_job(name))
         of_kinds = {} if phase.weighted_groups else families(observation.jobs)
         for name, copies in of_kinds.items():
-            yield from _job_rows(trial, phase, name, observation.of_jobs(copies))
+            yield from _job_rows(phase.name, name, metrics, observation.of_jobs(copies))
     for group in phase.weighted_groups:
         part = observation.of_group(group)
-        of_group = (metric for metric in of_phase if metric.per_job or metric.per_group)
+        of_group = (metric for metric in metrics[ALL] if metric.per_job or metric.per_group)
         yield from (_row(phase.name, group.name, ALL, metric, part) for metric in of_group)
 
 
-def _job_rows(trial: Trial, phase: Phase, name: str, part: Observation) -> Iterator[Row]:
+def _job_rows(phase: str, name: str, metrics: Mapping[str, list[Metric]], part: Observation) -> Iterator[Row]:
     """Metrics of each operation that it did, and of all together; for several copies, what is counted by operation."""
-    for op in (*(op for op in phase.offered if part.of(op).count), ALL):
-        of_op = (metric for metric in _metrics_of(trial, phase, op) if metric.per_job)
-        kept = (metric for metric in of_op if part.job is not None or metric.scope in COUNTED)
-        yield from (_row(phase.name, name, op, metric, part.of(op)) for metric in kept)
+    for op, of_op in metrics.items():
+        of_job = part.of(op)
+        if op != ALL and not of_job.count:
+            continue
+        kept = (metric for metric in of_op if metric.per_job and (part.job is not None or metric.scope in COUNTED))
+        yield from (_row(phase, name, op, metric, of_job) for metric in kept)
 
 
 def families(jobs: Collection[str]) -> dict[str, list[str]]:
@@ -97,18 +100,20 @@ def families(jobs: Collection[str]) -> dict[str, list[str]]:
 
 def _metrics_of(trial: Trial, phase: Phase, op: str) -> Iterator[Metric]:
     """The metrics that the phase has of this operation."""
+    offered = phase.offered
     for metric in METRICS.values():
-        if metric.probe in (None, *trial.probes) and is_kept(metric, phase, op):
+        if metric.probe in (None, *trial.probes) and is_kept(metric, phase, op, offered):
             yield metric
 
 
-def is_kept(metric: Metric, phase: Phase, op: str) -> bool:
-    """Whether records of the phase have the metric for this operation, the metric's probe being on."""
-    if op not in ops_taken(metric) or op not in (*phase.offered, ALL):
+def is_kept(metric: Metric, phase: Phase, op: str, offered: Collection[str]) -> bool:
+    """Whether records of the phase, which offers these operations, have the metric for this one, the metric's probe
+    being on."""
+    if op not in ops_taken(metric) or (op != ALL and op not in offered):
         return False
     if metric.scope == "measure":
         return metric.name in phase.measures
-    transfers = any(transfer in phase.offered for transfer in TRANSFERS)
+    transfers = any(transfer in offered for transfer in TRANSFERS)
     return metric.scope in ("phase", "probe") or transfers or op != ALL
 
 

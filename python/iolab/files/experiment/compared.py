@@ -38,7 +38,7 @@ def lacks(key: Key, workloads: Iterable[CompiledWorkload], devices: int) -> str 
         for phase in phases:
             if wanted in (None, phase.name if len(phases) > 1 else None):
                 ops |= {ALL, *phase.offered}
-                kept |= is_kept(METRICS[name], phase, op)
+                kept |= is_kept(METRICS[name], phase, op, phase.offered)
     if wanted is not None and wanted not in names:
         known = sorted(names)
         return unknown("phase", wanted, known) if known else "every workload has one measured phase; leave it out"
