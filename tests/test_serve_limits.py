@@ -6,6 +6,8 @@ import asyncio
 import errno
 import resource
 import socket
+import subprocess
+import sys
 import threading
 from asyncio.selector_events import BaseSelectorEventLoop
 from collections.abc import Iterator
@@ -60,7 +62,7 @@ def serving(runs: Path, host: str = "127.0.0.1", life_s: float = 60.0) -> Iterat
     app, _ = make_app(collection, host)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
-        server = Server(config, listener, life_s=life_s)
+        server = Server(config, listener, threading.Event(), life_s=life_s)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         yield listener.getsockname()[:2]
@@ -151,3 +153,33 @@ def test_without_descriptors_it_pauses_and_says_so_once(
     assert pauses == [PAUSE_S] * 5
     (line,) = capfd.readouterr().err.splitlines()
     assert "no room for another connection" in line
+
+
+INTERRUPTED_IN_AN_IMPORT = """\
+import signal, sys
+
+class Drops:
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[1]:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                pass
+
+sys.meta_path.insert(0, Drops())
+from iolab.presentation.cli import main
+sys.argv[1:] = ["serve", sys.argv[2], "--port", "0"]
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["typer", "iolab.presentation.cli.serve", "uvicorn", "polars"])
+def test_ctrl_c_is_not_lost_in_an_import_that_drops_it(runs: Path, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IN_AN_IMPORT.replace("sys.argv[1]", repr(name)), "", runs],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (130, "iolab: interrupted\n"), done.stdout

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import typer
 from typer.core import TyperGroup
@@ -38,18 +39,13 @@ EXIT_BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended: the reader of our output has left."""
 
 
-def main() -> None:
-    """Entry point of the `iolab` program."""
-    sys.exit(invoke(sys.argv[1:]))
-
-
-def invoke(arguments: Sequence[str]) -> int:
+def invoke(arguments: Sequence[str], mask: Iterable[int] | None = None) -> int:
     """Runs one command line and returns its exit status; every failure becomes one line on stderr. An empty command
-    line asks for help."""
+    line asks for help. `mask`: the signals to be blocked from when the command is imported."""
     with guarded_streams(), warnings.catch_warnings():
         warnings.simplefilter("once", RenamedKeyWarning)
         warnings.showwarning = _show_warning
-        return _invoke(arguments or ["--help"])
+        return _invoke(arguments or ["--help"], mask)
 
 
 @functools.cache
@@ -59,13 +55,16 @@ def _command(only: str | None) -> TyperGroup:
     return command
 
 
-def _invoke(arguments: Sequence[str]) -> int:
+def _invoke(arguments: Sequence[str], mask: Iterable[int] | None) -> int:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     as_json = "--json" in arguments
     try:
         _check(arguments)
         only = arguments[0] if arguments and arguments[0] in NAMES else None
-        status = _command(only).main(_with_command(arguments), prog_name="iolab", standalone_mode=False)
+        command = _command(only)
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        status = command.main(_with_command(arguments), prog_name="iolab", standalone_mode=False)
         sys.stdout.flush()
         if status == EXIT_INTERRUPTED:  # what newer versions of typer make of Ctrl-C
             raise KeyboardInterrupt

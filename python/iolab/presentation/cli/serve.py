@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from iolab.base.errors import MachineError
+from iolab.base.stop import stop_flag
 from iolab.presentation.cli.ls import refresh, say
 from iolab.presentation.cli.options import Collection as Directory
 
@@ -29,16 +30,23 @@ def serve(
 
     The pages are read only and load nothing from elsewhere. /api/openapi.json describes the interface behind them.
     """
-    from iolab.files.collection.collection import Collection
+    # In the middle of an import an interrupt can be lost: a library may drop what was raised.
+    with stop_flag() as stop:
+        from iolab.files.collection.collection import Collection
 
-    try:
-        from iolab.presentation.site.server import serve as serve_pages
-    except ModuleNotFoundError as error:
-        raise MachineError(
-            f"the Python package {error.name} is missing",
-            where="iolab serve",
-            remedy="pip install 'iolab[serve]'; without it, `iolab site` writes the pages as files",
-        ) from None
-    runs = Collection(directory, say)
-    refresh(runs)
-    serve_pages(runs, host, port, on_ready=lambda address: print(f"Pages: {address}  (Ctrl-C ends)", flush=True))
+        try:
+            from iolab.presentation.site.server import serve as serve_pages
+        except ModuleNotFoundError as error:
+            raise MachineError(
+                f"the Python package {error.name} is missing",
+                where="iolab serve",
+                remedy="pip install 'iolab[serve]'; without it, `iolab site` writes the pages as files",
+            ) from None
+    if not stop.is_set():
+        runs = Collection(directory, say)
+        refresh(runs)
+        with stop_flag() as stop:
+            serve_pages(
+                runs, host, port, stop, on_ready=lambda address: print(f"Pages: {address}  (Ctrl-C ends)", flush=True)
+            )
+    raise KeyboardInterrupt

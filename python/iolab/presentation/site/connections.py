@@ -11,8 +11,9 @@ import errno
 import resource
 import socket
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,27 @@ NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 class Server(uvicorn.Server):
     """Uvicorn's, which accepts for itself: connections in any number, and it turns round where one is refused."""
 
-    def __init__(self, config: uvicorn.Config, listener: socket.socket, *, life_s: float = LIFE_S) -> None:
-        """`listener`: listens already. `life_s`: of a connection."""
+    def __init__(
+        self, config: uvicorn.Config, listener: socket.socket, stop: threading.Event, *, life_s: float = LIFE_S
+    ) -> None:
+        """`listener`: listens already. `stop`: asks it to end. `life_s`: of a connection."""
         super().__init__(config)
+        self._stop = stop
         self._listener = listener
         self._life_s = life_s
         self._accepting: asyncio.Task[None] | None = None
         self._open: dict[Any, None] = {}
         """The connections that nobody has asked to end yet, the oldest first."""
+
+    @override
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # It would hear those alone that come while it serves.
+        yield
+
+    @override
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self._stop.is_set()
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -23,8 +23,8 @@ END_S = 2
 LATE = ("polars", "scipy.special")
 
 
-def serve(runs: Collection, host: str, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serves until the process is interrupted. `on_ready` gets the address once it listens.
+def serve(runs: Collection, host: str, port: int, stop: threading.Event, on_ready: Callable[[str], None]) -> None:
+    """Serves until `stop` is set. `on_ready` gets the address once it listens.
 
     InputError if the address can't be used; MachineError if the port is taken.
     """
@@ -35,7 +35,7 @@ def serve(runs: Collection, host: str, port: int, on_ready: Callable[[str], None
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=END_S
     )
-    server = Server(config, listener)
+    server = Server(config, listener, stop)
     ended = threading.Event()
     keeper = threading.Thread(target=_keep_up, args=(runs, answers, ended), daemon=True)
     keeper.start()
@@ -46,8 +46,6 @@ def serve(runs: Collection, host: str, port: int, on_ready: Callable[[str], None
     finally:
         ended.set()
         listener.close()
-    if server.should_exit:  # by a signal, which uvicorn does not always hand on
-        raise KeyboardInterrupt
 
 
 def _listener(host: str, port: int) -> socket.socket:
