@@ -53,6 +53,14 @@ def test_an_export_writes_onto_no_disk(form: str, iolab: CommandLine, disk: Path
     assert disk.read_bytes()[: len(PRECIOUS)] == PRECIOUS
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("place", ["disk", "/dev/null"])
+def test_no_files_of_blktrace_are_named_after_a_device(place: str, iolab: CommandLine, disk: Path) -> None:
+    name = disk if place == "disk" else Path(place)
+    iolab("trace", TRACE, "--to", "blktrace", "-o", name, status=None).assert_one_clear_line(2, str(name))
+    assert not target_of("blktrace", name).exists()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_an_export_leaves_the_trace_that_it_reads(form: str, iolab: CommandLine) -> None:
     source = iolab.cwd / "source.dat"

@@ -21,6 +21,7 @@ from iolab.base.errors import NO_ROOM, InputError, IolabError, MachineError
 STDOUT = "-"
 Content = Literal["text", "binary", "with places"]
 """Text goes anywhere; binary content to no terminal; what is written at places goes to files only."""
+_NO_FILE = "is no name of a regular file"
 _REMEDY = "choose another place"
 _LINKS_MAX = 40
 
@@ -241,12 +242,14 @@ def _check_stream(path: Path, found: os.stat_result, content: Content) -> None:
     ):
         if is_kind(found.st_mode):
             raise InputError(what, where=str(path), remedy=_REMEDY)
+    if content == "with places":
+        raise InputError(_NO_FILE, where=str(path), remedy=_REMEDY)
 
 
 def _check_open(path: Path, descriptor: int, content: Content, inputs: Sequence[Path]) -> None:
     found = os.fstat(descriptor)
     if content == "with places":
-        raise InputError("is no name of a regular file", where=str(path), remedy=_REMEDY)
+        raise InputError(_NO_FILE, where=str(path), remedy=_REMEDY)
     if stat.S_ISBLK(found.st_mode):
         raise InputError("is a block device; output is not written to disks", where=str(path), remedy=_REMEDY)
     if content == "binary" and os.isatty(descriptor):

@@ -127,7 +127,7 @@ def trace(
         if json:
             print_json({"written": str(output), "form": to})
         else:
-            print(f"Written: {output}")
+            print(f"Written: {output}.blktrace.*" if to == "blktrace" else f"Written: {output}")
         return
     if sector is not None or failed:
         _lives(source, sector, failed=failed, as_json=json)

@@ -48,6 +48,7 @@ def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> nati
         return None
     device = f"/dev/{trace.paths[0].name.split('.')[0]}"
     if form == "blktrace":
+        output_file.check(path, "with places")
         with output_file.several(path.with_name(f"{path.name}.blktrace."), trace.paths) as descriptor:
             return study(trace, {"form": form, "descriptor": descriptor})
     with output_file.opened(path, inputs=trace.paths) as descriptor:
