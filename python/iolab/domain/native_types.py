@@ -986,7 +986,10 @@ class Firmware(TypedDict):
     command_ns: int
     cores: int
     filled: bool
+    flush_ns: NotRequired[int | None]
+    power_loss_protection: NotRequired[bool | None]
     read_first: bool
+    reports_write_cache: NotRequired[bool | None]
     unit_bytes: int
     write_ns: NotRequired[int | None]
 

@@ -45,8 +45,7 @@ pub struct Flash {
     for_room: VecDeque<CommandId>,
     written_at: Time,
     flush_planned: bool,
-    /// The tag of the host's flush, and how many of the units that were in the buffer then are not programmed yet.
-    host_flush: Option<(u32, u32)>,
+    host_flush: Option<HostFlush>,
     mapping: Mapping,
     dies: Vec<Die>,
     /// Dies that have a page waiting, and take no other.
@@ -65,6 +64,15 @@ enum Ended {
     Command(CommandId),
     /// A flush or a discard.
     WithoutData(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct HostFlush {
+    tag: u32,
+    /// Units that were in the buffer when it came and are not programmed yet.
+    units_left: u32,
+    /// When the firmware is done with the command itself.
+    processed_at: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -201,6 +209,7 @@ impl Flash {
     /// A unit that is written in part counts as written whole.
     fn take_write(&mut self, now: Time, id: CommandId) {
         let command = self.inside.command(id);
+        let waits = command.force_unit_access && !self.spec.firmware.is_protected();
         for unit in self.units_of(&command) {
             let slot = match self.mapping.place(unit) {
                 PageLocation::Buffer(slot) if self.buffer.waits(slot) => slot,
@@ -210,13 +219,13 @@ impl Flash {
                     slot
                 }
             };
-            if command.force_unit_access {
+            if waits {
                 self.buffer.name_waiting(slot, id);
                 self.inside.await_part(id);
             }
         }
         self.written_at = now;
-        if command.force_unit_access {
+        if waits {
             self.buffer.flush();
         } else {
             self.events.put(now, Event::Complete(id));
@@ -376,17 +385,27 @@ impl Device for Flash {
     }
 
     fn flush(&mut self, now: Time, tag: u32) -> bool {
-        match self.buffer.held() {
-            0 => {
-                let at = self.cores.serve(now, self.spec.firmware.command_ns);
-                self.events.put(at, Event::Ended(tag));
-            }
-            units_left => {
-                self.host_flush = Some((tag, units_left));
-                self.buffer.flush();
-                self.drain(now);
-            }
+        let firmware = self.spec.firmware;
+        let units_left = match firmware.is_protected() {
+            true => 0,
+            false => self.buffer.held(),
+        };
+        if units_left == 0 {
+            let work_ns = firmware.flush_ns.unwrap_or(firmware.command_ns);
+            let at = self.cores.serve(now, work_ns);
+            self.events.put(at, Event::Ended(tag));
+            return true;
         }
+        let processed_at = firmware
+            .flush_ns
+            .map_or(now, |work_ns| self.cores.serve(now, work_ns));
+        self.host_flush = Some(HostFlush {
+            tag,
+            units_left,
+            processed_at,
+        });
+        self.buffer.flush();
+        self.drain(now);
         true
     }
 
@@ -403,7 +422,7 @@ impl Device for Flash {
     }
 
     fn has_volatile_cache(&self) -> bool {
-        true
+        self.spec.firmware.reports_write_cache()
     }
 
     fn dirty_sectors(&self) -> u64 {

@@ -102,6 +102,14 @@ pub struct Firmware {
     /// Data that may wait to be programmed; with no room in it writes wait.
     #[schemars(range(max = 1_u64 << 40))]
     pub buffer_bytes: u64,
+    /// Capacitors write the buffer to the flash when the power fails: a flush has nothing to wait for. Absent: false.
+    pub power_loss_protection: Option<bool>,
+    /// The device reports a volatile write cache (NVMe's VWC, SCSI's WCE), so that the kernel sends flushes. Absent: it
+    /// does without protection alone.
+    pub reports_write_cache: Option<bool>,
+    /// Processing of a flush, beside the programs that it waits for. Absent: `command_ns` where it waits for none.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub flush_ns: Option<u64>,
     /// A part of a page that has waited in the buffer so long is programmed as it is.
     #[schemars(range(max = WORK_NS_MAX))]
     pub buffer_ns_max: u64,
@@ -316,6 +324,14 @@ impl Timing {
 }
 
 impl Firmware {
+    pub(super) fn is_protected(&self) -> bool {
+        self.power_loss_protection.unwrap_or(false)
+    }
+
+    pub(super) fn reports_write_cache(&self) -> bool {
+        self.reports_write_cache.unwrap_or(!self.is_protected())
+    }
+
     fn check(&self) -> Result<(), SpecError> {
         within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
         within(
@@ -324,6 +340,16 @@ impl Firmware {
             0,
             WORK_NS_MAX,
         )?;
+        within(
+            "flush_ns",
+            self.flush_ns.unwrap_or_default(),
+            0,
+            WORK_NS_MAX,
+        )?;
+        if self.flush_ns.is_some() && !self.reports_write_cache() {
+            let what = "the device reports no write cache, and so gets no flush";
+            return Err(SpecError::of("flush_ns", what));
+        }
         within("cores", u64::from(self.cores), 1, 1024)?;
         whole_sectors("unit_bytes", u64::from(self.unit_bytes))?;
         within("buffer_ns_max", self.buffer_ns_max, 0, WORK_NS_MAX)?;

@@ -31,6 +31,9 @@ fn spec() -> FlashSpec {
             cores: 2,
             unit_bytes: 4096,
             buffer_bytes: 1 << 20,
+            power_loss_protection: None,
+            reports_write_cache: None,
+            flush_ns: None,
             buffer_ns_max: 10_000_000,
             collect_per_mille: 50,
             collect_only_per_mille: 5,
@@ -174,6 +177,65 @@ fn force_unit_access_waits_for_the_program() {
         (750 * MICROSECOND..790 * MICROSECOND).contains(&took),
         "{took}"
     );
+}
+
+/// From a flush behind a write of a unit, which is in the buffer then, until it completes.
+fn flush_behind_a_write(change: impl FnOnce(&mut FlashSpec)) -> Time {
+    let mut flash = with(change);
+    let asked_at = run(&mut flash, &[command(Direction::Write, 0, 8)], 1).took;
+    assert!(flash.flush(asked_at, 7));
+    let (mut now, mut completed) = (asked_at, Vec::new());
+    while completed.is_empty() {
+        now = flash.next_event().expect("a flush that ends");
+        flash.advance(now, &mut completed);
+    }
+    assert_eq!(completed[0].tag, 7);
+    now - asked_at
+}
+
+#[test]
+fn a_flush_waits_for_the_flash_but_where_capacitors_hold_the_buffer() {
+    let protect = |spec: &mut FlashSpec| spec.firmware.power_loss_protection = Some(true);
+    let cost = |spec: &mut FlashSpec| spec.firmware.flush_ns = Some(20_000);
+    let slow = |spec: &mut FlashSpec| spec.firmware.flush_ns = Some(2_000_000);
+    assert!((740 * MICROSECOND..790 * MICROSECOND).contains(&flush_behind_a_write(|_| ())));
+    assert_eq!(flush_behind_a_write(protect), 5_000);
+    let both = |spec: &mut FlashSpec| {
+        protect(spec);
+        cost(spec);
+        spec.firmware.reports_write_cache = Some(true);
+    };
+    assert_eq!(flush_behind_a_write(both), 20_000);
+    // The firmware works beside the programs that the flush waits for.
+    assert_eq!(flush_behind_a_write(cost), flush_behind_a_write(|_| ()));
+    assert_eq!(flush_behind_a_write(slow), 2_000_000);
+}
+
+#[test]
+fn force_unit_access_waits_for_nothing_where_capacitors_hold_the_buffer() {
+    let protected = || with(|spec| spec.firmware.power_loss_protection = Some(true));
+    let write = command(Direction::Write, 0, 8);
+    let forced = Command {
+        force_unit_access: true,
+        ..write
+    };
+    let took = |command| run(&mut protected(), &[command], 1).took;
+    assert_eq!(took(forced), took(write));
+}
+
+#[test]
+fn a_device_reports_a_volatile_cache_unless_it_is_protected_or_says_otherwise() {
+    let reports = |protection, reported| {
+        with(|spec| {
+            spec.firmware.power_loss_protection = protection;
+            spec.firmware.reports_write_cache = reported;
+        })
+        .has_volatile_cache()
+    };
+    assert!(reports(None, None));
+    assert!(!reports(Some(true), None));
+    assert!(reports(Some(true), Some(true)));
+    assert!(!reports(None, Some(false)));
 }
 
 #[test]
@@ -326,6 +388,11 @@ fn what_is_impossible_names_its_key() {
         key(|spec| spec.interface.bytes_per_s = 0),
         "interface.bytes_per_s"
     );
+    let never_flushed = |spec: &mut FlashSpec| {
+        spec.firmware.power_loss_protection = Some(true);
+        spec.firmware.flush_ns = Some(1);
+    };
+    assert_eq!(key(never_flushed), "firmware.flush_ns");
     let too_large = |spec: &mut FlashSpec| {
         (
             spec.geometry.blocks_per_plane,

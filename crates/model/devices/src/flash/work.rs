@@ -151,12 +151,13 @@ impl Flash {
 
     /// So much of the buffer is programmed.
     fn flushed(&mut self, now: Time, units: u32) {
-        let Some((tag, left)) = &mut self.host_flush else {
+        let Some(flush) = &mut self.host_flush else {
             return;
         };
-        *left = left.saturating_sub(units);
-        if *left == 0 || self.buffer.held() == 0 {
-            self.events.put(now, Event::Ended(*tag));
+        flush.units_left = flush.units_left.saturating_sub(units);
+        if flush.units_left == 0 || self.buffer.held() == 0 {
+            let at = now.max(flush.processed_at);
+            self.events.put(at, Event::Ended(flush.tag));
             self.host_flush = None;
         }
     }
