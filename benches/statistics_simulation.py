@@ -12,7 +12,7 @@ import numpy as np
 from iolab.domain.verdict import FIRST_LOOK, control_false_discovery, judge
 from iolab.domain.verdict.interval import interval
 from iolab.domain.verdict.looks import nominal_level
-from iolab.domain.verdict.unpaired import p_value
+from iolab.domain.verdict.unpaired_samples import p_value
 from numpy.typing import NDArray
 from result import Result, bounded
 from statistics_methods import CANDIDATES, COMPARED, Rejects

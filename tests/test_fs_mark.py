@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from iolab.domain.trial import MetadataPhase
 from iolab.domain.workload import KINDS
-from iolab.files.importer.opening import open_run
+from iolab.files.importer.run_import import open_run
 from iolab.files.store import read
 from iolab.presentation.table import render
 from support.command_line import CommandLine, wait_until

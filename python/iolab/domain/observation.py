@@ -12,7 +12,7 @@ from iolab.base.histogram import Bucket, known_quantile, merged, share_over
 from iolab.domain import native_types as native
 from iolab.domain import phase_record
 from iolab.domain.phase_record import JobRecord, Observations, PhaseRecord
-from iolab.domain.replayed import Replayed
+from iolab.domain.replay_fidelity import Replayed
 from iolab.domain.trial import Phase, WeightedGroup
 
 NS_PER_S = 1e9

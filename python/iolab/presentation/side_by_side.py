@@ -13,7 +13,7 @@ from iolab.domain.conditions import Conditions, conditions_of, conditions_within
 from iolab.domain.summary import Jobs, summarise
 from iolab.domain.validity import lines
 from iolab.files.importer.groups import Group, groups_of
-from iolab.files.importer.opening import open_files, open_run
+from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
 
 

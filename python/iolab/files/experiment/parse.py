@@ -20,7 +20,7 @@ from iolab.domain.machine import HOST, kind_of, unknown_machine
 from iolab.domain.metric import parse_key
 from iolab.domain.trial import LoadPhase, ScratchTarget
 from iolab.domain.trial.trial import Kind
-from iolab.files.experiment import compared
+from iolab.files.experiment import metric_keys
 from iolab.files.experiment.machine import READERS, Asked, Written
 from iolab.files.experiment.options import METRICS_MAX, CompareOptions, ExperimentOptions
 from iolab.files.experiment.setting import Setting, and_also, read_probes, read_settings
@@ -145,7 +145,7 @@ def loads(
         _check_together(workloads, experiment.target.devices, problems)
     _check_space(experiment, workloads, problems)
     _check_named_paths(experiment, workloads, problems)
-    compared.check(experiment, settings, problems)
+    metric_keys.check(experiment, settings, problems)
     problems.raise_any()
     return experiment
 

@@ -18,7 +18,7 @@ from iolab.domain.arms import interleaved, spans
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import Shape, kinds_of, shape_of
 from iolab.files.experiment import loads
-from iolab.files.store import imported, index
+from iolab.files.store import imported_experiment, index
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.examine import Examination, examine, problem_of_content
 from iolab.files.store.journal import read_journal
@@ -101,7 +101,7 @@ class RunData:
     def experiment(self) -> Experiment:
         """InputError if this iolab doesn't understand the text."""
         if self.machine_name == IMPORTED:
-            return imported.parse(self.experiment_text, str(self.directory.experiment_file))
+            return imported_experiment.parse(self.experiment_text, str(self.directory.experiment_file))
         return loads(
             self.experiment_text,
             str(self.directory.experiment_file),

@@ -1,7 +1,7 @@
 """Reads what a guest's agent says, line by line.
 
 A kernel from elsewhere may say anything in its place: a line is read once it is whole, no line is longer than what may
-come next, and whatever the agent would not say at that point (`said`) ends the machine.
+come next, and whatever the agent would not say at that point (`agent_message`) ends the machine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Never
 from pydantic import ValidationError
 
 from iolab.base.plain_text import one_line
-from iolab.machines.guest.said import Answer, Bytes, End, Failed, Failure, Up, check_sense, done, read
+from iolab.machines.guest.agent_message import Answer, Bytes, End, Failed, Failure, Up, check_sense, done, read
 
 LINE_BYTES_MAX = 64 << 10
 RECORD_BYTES_MAX = 32 << 20

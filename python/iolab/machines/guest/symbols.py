@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.bounded_file import read_bounded
 from iolab.machines.guest import cache
-from iolab.machines.guest.said import SYMBOLS_BYTES_MAX
+from iolab.machines.guest.agent_message import SYMBOLS_BYTES_MAX
 
 if TYPE_CHECKING:
     import numpy as np

@@ -31,7 +31,7 @@ from iolab.machines.host import (
     load,
     metadata,
     outcome,
-    probing,
+    probe_readers,
     site,
     sort,
     timed_command,
@@ -160,7 +160,7 @@ class _Run:
             first = group[0]
             limits = self.groups.values() if first.measured else ()
             with (
-                probing.around(first, self.trial.probes, where, undo) as probed,
+                probe_readers.around(first, self.trial.probes, where, undo) as probed,
                 conditions.around() as seen,
                 cgroup.joined(limits),
             ):

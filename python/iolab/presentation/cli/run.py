@@ -169,13 +169,13 @@ def run(
 
     probes = _known_probes(probe or [])
 
-    from iolab.machines.system import bounded
+    from iolab.machines.system import bounded_call
     from iolab.presentation.progress import display
     from iolab.studies.run import resume as go_on
     from iolab.studies.run import run as start
 
     if patience_s is not None:
-        bounded.set_patience(min(patience_s, bounded.PATIENCE_S))
+        bounded_call.set_patience(min(patience_s, bounded_call.PATIENCE_S))
     progress = display(as_json=json)
     with executor_on(on, patience_s) as executor:
         if resume is not None:

@@ -10,7 +10,7 @@ from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract, Judged, Measured, judged_of
 from iolab.domain.comparison import Pair, compare_pairs
 from iolab.files.collection.collection import Collection
-from iolab.presentation.site.model import (
+from iolab.presentation.site.page_types import (
     BenchmarkPage,
     Cell,
     Elsewhere,

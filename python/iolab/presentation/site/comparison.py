@@ -11,7 +11,7 @@ from iolab.domain.comparison import Comparison
 from iolab.files.collection.collection import Collection
 from iolab.files.store import read
 from iolab.presentation.side_by_side import Wanted, compare_several
-from iolab.presentation.site.model import ComparisonPage, Difference
+from iolab.presentation.site.page_types import ComparisonPage, Difference
 from iolab.presentation.site.parts import metrics_of, run_row
 from iolab.presentation.table.conclusions import conclusions
 

@@ -18,7 +18,7 @@ from iolab.files.store.directory import RunDirectory
 from iolab.files.store.event import TrialFinished
 from iolab.files.store.journal import read_journal
 from iolab.files.store.state import RunState, fold
-from iolab.presentation.site.model import (
+from iolab.presentation.site.page_types import (
     BenchmarkRow,
     ChangeRow,
     Live,

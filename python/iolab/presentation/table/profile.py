@@ -13,7 +13,7 @@ from iolab.base.errors import InputError
 from iolab.base.quantity import ABSENT
 from iolab.domain import native_types as native
 from iolab.domain.probe.profile import NAME
-from iolab.presentation.table.seen import Seen, columns, seen
+from iolab.presentation.table.probe_observations import Seen, columns, seen
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData

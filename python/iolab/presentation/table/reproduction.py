@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from iolab.studies.reproduction.cell_role import By
     from iolab.studies.reproduction.options import ChosenOptions, FittedOptions
-    from iolab.studies.reproduction.reproduced import NotCompared, Reproduced, ReproducedTable
-    from iolab.studies.reproduction.served import By
+    from iolab.studies.reproduction.reproduction import NotCompared, Reproduced, ReproducedTable
     from iolab.studies.reproduction.statements import JudgedStatement
 
 MARKS = {"fit": "fit ", "chosen": "chosen "}

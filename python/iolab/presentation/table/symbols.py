@@ -28,7 +28,7 @@ from iolab.domain.symbols import (
     with_inlined,
     with_renamed,
 )
-from iolab.presentation.table.seen import Seen, columns, seen
+from iolab.presentation.table.probe_observations import Seen, columns, seen
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData

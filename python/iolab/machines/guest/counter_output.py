@@ -10,7 +10,7 @@ from iolab.base.errors import InputError
 from iolab.domain.chains import OUTSIDE
 from iolab.domain.phase_record import Chains, InstructionsObservation, SystemCalls
 from iolab.machines.guest.debug_files import Source
-from iolab.machines.guest.inlined import lines_of
+from iolab.machines.guest.source_lines import lines_of
 from iolab.machines.guest.symbols import USER_MAX, Symbols
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from iolab.base.bounded_file import is_file
 from iolab.base.errors import InputError
+from iolab.base.former_names import renewed_key
 from iolab.base.problem import Problems
-from iolab.base.renamed import renewed_key
 from iolab.domain import native_types as native
 from iolab.domain import simulated_machine
 from iolab.domain.control import CONTROLS

@@ -13,9 +13,9 @@ from iolab.files.experiment import load
 from iolab.files.store import read
 from iolab.studies.reproduction.distributions import Distribution
 from iolab.studies.reproduction.evidence import mechanisms_of
-from iolab.studies.reproduction.measured import Measured, Value
 from iolab.studies.reproduction.null import NullPredictor, best
-from iolab.studies.reproduction.published import Published
+from iolab.studies.reproduction.publication import Published
+from iolab.studies.reproduction.run_values import Measured, Value
 from iolab.studies.reproduction.score import Claim, Compared, claims, typical_factor
 from iolab.studies.reproduction.statements import JudgedStatement, judged
 from iolab.studies.reproduction.tables import Cell, Role, Table
