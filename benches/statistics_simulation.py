@@ -240,7 +240,8 @@ def discovery(experiments: int) -> Table:
 
 
 def rounds_to_decide(experiments: int) -> Table:
-    """Of the undecided, how many are decided after as many more rounds as they asked for (at most 200)."""
+    """The share of undecided verdicts that are decided after the number of further rounds that they asked for (at most
+    200)."""
     table = [["noise 3 %, shift", "rounds", "undecided %", "median more rounds", "then decided %"]]
     rng = np.random.default_rng(200)
     for shift in (0.0, 0.02, 0.05):

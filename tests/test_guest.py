@@ -576,7 +576,8 @@ def test_kernels_sort_as_people_do() -> None:
 def test_the_initramfs_is_named_in_its_directory_where_qemu_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a Multiboot kernel, QEMU takes what follows a comma for a further file, and a blank for its name's end."""
+    """QEMU takes what follows a comma in a Multiboot kernel's name for a further file, and a blank for the name's
+    end."""
     monkeypatch.setattr("iolab.machines.guest.programs.qemu", lambda: "qemu")
     place = tmp_path / "x,/etc/passwd x" / "initramfs"
     arguments = qemu.Board(tmp_path, place, 1, 2**30).arguments(tmp_path / "console")

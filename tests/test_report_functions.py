@@ -14,7 +14,7 @@ RUN: Any = SimpleNamespace(experiment=SimpleNamespace(compare=SimpleNamespace(ba
 
 
 def observed(**amounts: int) -> dict[str, object]:
-    """Of one operation."""
+    """An observation of one operation."""
     names = list(amounts)
     return {
         "operations": 1,

@@ -569,7 +569,7 @@ QUICK = {
     "kernel-build": ("mkfs", ["original q0.c0.rq0"]),
     "fs-mark": ("small", ["3.6"]),
 }
-"""Of each experiment, what takes a few seconds."""
+"""The part of each experiment that takes a few seconds."""
 
 
 @pytest.mark.long

@@ -21,7 +21,7 @@ class OnHosts:
     overall: Comparison
     """Over the rounds of all hosts."""
     by_host: dict[str, Comparison]
-    """Of each host's own rounds."""
+    """The comparison of each host's own rounds."""
     spread: Spread | None
     """None if fewer than two hosts have two rounds."""
 

@@ -99,7 +99,7 @@ class FsMarkOptions(Options):
 
     @property
     def files_of_a_loop(self) -> int:
-        """Of all threads; of a loop that fills a filesystem, the most that there are names for."""
+        """The files of all threads; if a loop fills a filesystem, the most that there are names for."""
         return self.files_of_a_thread * self.threads
 
     @property

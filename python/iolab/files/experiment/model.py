@@ -61,7 +61,8 @@ def read_machine(machine: str, problems: Problems, *, given_by: str | None) -> M
 
 
 def _copies_of_no_other(machine: str, directory: Path) -> Path | None:
-    """Of an experiment that somebody took out of a run with its files. They stand in for no file that is there."""
+    """The directory of copies, for an experiment that somebody took out of a run together with its files; None if the
+    machine's file itself exists."""
     name = machine.removeprefix(MODEL_PREFIX)
     return directory / "files" if name.endswith(".toml") and not is_file(directory / name) else None
 

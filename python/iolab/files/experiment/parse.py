@@ -263,7 +263,7 @@ def _check_loads(
 
 
 def _kind(machine: object, problems: Problems) -> Kind:
-    """Of the machine; of what is none, which is noted, that of a host, for the rest of the file."""
+    """The machine's kind. If `machine` names none, that is noted and the rest of the file is read as for a host."""
     kind = kind_of(machine)
     if kind is None and isinstance(machine, str):  # a wrong type is said already, with the others
         problems.add(("machine",), f'"{machine}": {unknown_machine(machine)}')

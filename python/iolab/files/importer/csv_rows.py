@@ -29,7 +29,7 @@ class Group:
     """Where it first appears: rising through the file."""
     rows: int
     counts: list[int]
-    """Of the numbers that are there, by metric."""
+    """The count of the numbers that are there, by metric."""
     sums: list[float]
 
     def mean(self, metric: int) -> float | None:

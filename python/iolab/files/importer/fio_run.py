@@ -237,7 +237,8 @@ def _mean(latencies: list[Latency]) -> float | None:
 
 
 def _stddev(latencies: list[Latency]) -> float | None:
-    """Of all operations together: from each part's spread and its distance from the common mean."""
+    """The standard deviation of all operations together: from each part's spread and its distance from the common
+    mean."""
     count, mean = sum(latency.count for latency in latencies), _mean(latencies)
     if not count or mean is None:
         return None

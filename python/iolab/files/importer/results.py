@@ -21,7 +21,7 @@ from iolab.files.store.rows import TableRow
 MAIN = "main"
 PROBLEMS_MAX = 50
 FAULTS_NAMED_MAX = 3
-"""Of one row: a run of many jobs fails in each for the same reason."""
+"""The faults that one row names: a run of many jobs fails in each for the same reason."""
 SETTINGS_MAX = 2000
 WORKLOADS_MAX = 2000
 FIGURES_MAX = 2_000_000

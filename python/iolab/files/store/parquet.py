@@ -34,7 +34,7 @@ class Claims:
     rows: int
     columns: int
     page_bytes: int
-    """Of all pages, uncompressed."""
+    """The bytes of all pages, uncompressed."""
 
     @property
     def decoded_bytes(self) -> int:

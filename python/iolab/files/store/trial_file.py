@@ -102,7 +102,7 @@ def summary_of(record: Record) -> Record:
 
 
 TableSchema: TypeAlias = "dict[str, type[polars.DataType]]"
-"""Of a table: each column's type."""
+"""The type of each column of a table."""
 
 
 def table_schema() -> TableSchema:

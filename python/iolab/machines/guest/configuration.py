@@ -33,7 +33,7 @@ class Configuration:
 
     @property
     def digest(self) -> str:
-        """Of what a kernel's build is given."""
+        """The digest of the input of a kernel's build."""
         return blake2b(self.options, digest_size=8, key=b"whole" if self.is_whole else b"").hexdigest()
 
 

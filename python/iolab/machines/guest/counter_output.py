@@ -42,7 +42,8 @@ class Window:
     sizes: NDArray[np.uint8]
     """Bytes of each instruction, block by block."""
     chains: NDArray[np.void]
-    """Of calls: where the last function begins, the instructions that it executed itself, its caller's chain."""
+    """The chains of calls: where the last function begins, the instructions that it executed itself, its caller's
+    chain."""
     calls: NDArray[np.void]
     """System calls: the function that does each, its instructions, how often it was made."""
     task: int
@@ -97,7 +98,7 @@ def content_of(counts: Path) -> bytes:
 
 
 def instructions_of(blocks: NDArray[np.void]) -> NDArray[np.uint64]:
-    """Of each block: a string instruction is one, however often it repeats."""
+    """The instructions of each block: a string instruction is one, however often it repeats."""
     import numpy as np
 
     executed = blocks["instructions"].astype(np.uint64) * blocks["executed"]

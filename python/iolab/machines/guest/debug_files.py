@@ -44,7 +44,7 @@ class Source:
     deadline: Deadline | None = None
 
     def places(self, addresses: Sequence[int]) -> list[SourceLine]:
-        """Of each address in the kernel's image.
+        """The source line of each address in the kernel's image.
 
         Raises:
             MachineError: binutils is not installed, or does not read the file in time.

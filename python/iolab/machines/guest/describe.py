@@ -85,7 +85,8 @@ def _version() -> str:
 
 
 def flags() -> list[str]:
-    """Of the processor that QEMU emulates, as it expands the model's name; none where it does not say."""
+    """The flags of the processor that QEMU emulates, as QEMU expands the model's name; none if it does not report
+    them."""
     asked = {"type": "full", "model": {"name": qemu.PROCESSOR}}
     told = _said(
         *("-machine", "none", "-accel", "tcg", "-nodefaults", "-display", "none", "-qmp", "stdio"),

@@ -84,7 +84,7 @@ class _Machine:
     directory: Path
     found: kernel.Kernel
     functions: bytes | None
-    """Of the kernel outside of its modules; None: nothing is counted."""
+    """The functions of the kernel outside of its modules; None: nothing is counted."""
     source: debug_files.Source | None
     """None: inlined functions are their callers'."""
     deadline: Deadline

@@ -37,7 +37,7 @@ _SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadli
 _AWAIT_S = 60.0
 _MIB = 1 << 20
 _NEEDING_MEMORY = {"cache_size", "discard"}
-"""Of null_blk, what it leaves out without memory."""
+"""The options of null_blk that have an effect only with memory."""
 _CONFIGFS = "/sys/kernel/config/nullb"
 
 

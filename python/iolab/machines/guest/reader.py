@@ -18,7 +18,7 @@ from iolab.machines.guest.agent_message import Answer, Bytes, End, Failed, Failu
 
 LINE_BYTES_MAX = 64 << 10
 RECORD_BYTES_MAX = 32 << 20
-"""Of a line with a phase's record."""
+"""The length of a line with a phase's record."""
 VALUES_MAX = 1_000_000
 """In one line."""
 QUOTED_MAX = 120
@@ -45,7 +45,7 @@ class Told:
     failed: Failure | None = None
 
     def answer(self, step: int) -> Answer:
-        """Of the step with that number; None also of one that was not done."""
+        """The answer of the step with that number; None also if the step was not done."""
         return self.steps[step] if step < len(self.steps) else None
 
     @property

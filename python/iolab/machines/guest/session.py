@@ -25,7 +25,7 @@ ENDING_S = 5.0
 NO_LIMIT_NS = 2**62
 """A shell stays for as long as somebody is there."""
 TOOLS = ("sh", "ls", "cat", "grep", "dmesg", "mount", "umount", "mkdir", "sleep", "uname", "dd", "lsblk", "ps", "sync")
-"""Of this machine, in the guest beside a shell; those that are installed."""
+"""The programs of this machine that a shell in the guest has beside it, if they are installed."""
 
 
 def run(

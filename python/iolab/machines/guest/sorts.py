@@ -54,7 +54,7 @@ def add(plan: Plan, phase: SortPhase, machine: GuestMachine, drives: Sequence[tu
 
 
 def record(phase: SortPhase, told: Sorts) -> PhaseRecord:
-    """Of what the agent told (crates/measure/guest-agent/src/sorts.rs)."""
+    """The record of what the agent reported (crates/measure/guest-agent/src/sorts.rs)."""
     swapping = Swapping(told.before, told.first, told.after, told.swap_bytes_max, told.memory_bytes_max)  # type: ignore[arg-type]
     return sort_record.record(phase, told.records, swapping, ())
 

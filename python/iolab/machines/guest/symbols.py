@@ -51,7 +51,8 @@ class Symbols:
 
 
 def parse(text: bytes) -> Symbols:
-    """Of the lines of /proc/kallsyms. Of several names of one function, the one that is global, shortest and first."""
+    """The symbols in the lines of /proc/kallsyms. If a function has several names, the global, shortest and first one
+    stands for it."""
     import numpy as np
 
     best: dict[int, tuple[tuple[bool, int, str], str]] = {}

@@ -27,7 +27,7 @@ WALKED_MAX = 1_000_000
 
 
 class Extents:
-    """Of the regular files below the target's directories, or of the one file that is the target."""
+    """The extents of the regular files below the target's directories, or of the one file that is the target."""
 
     def __init__(self, options: ProbeOptions, site: Site) -> None:
         self._options = options

@@ -50,7 +50,7 @@ class Task(Generic[R]):
     name: str
     work: Literal["load", "sort"]
     spec: native.Phase | native.SortSpec
-    """Of the engine: a phase (crates/measure/workload/src/phase.rs) or a sort
+    """The engine's specification: a phase (crates/measure/workload/src/phase.rs) or a sort
     (crates/measure/engine/src/sorter/mod.rs)."""
     cgroups: tuple[Cgroup, ...] = ()
     cpus: list[int] | None = None

@@ -12,7 +12,7 @@ AT_EMPTY_PATH = 0x1000
 STATX_BTIME = 0x800
 STATX_BYTES = 256
 BIRTH_AT = 0x50
-"""Of stx_btime in struct statx: seconds, nanoseconds."""
+"""The offset of stx_btime in struct statx: seconds, nanoseconds."""
 HANDLE_BYTES_MAX = 128
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -27,7 +27,7 @@ def identity_of(fd: int) -> str | None:
 
 
 def identity_at(path: Path) -> str | None:
-    """Of the file under this path, a symbolic link's own. Raises OSError."""
+    """The identity of the file under this path; a symbolic link has its own. Raises OSError."""
     fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return identity_of(fd)

@@ -18,7 +18,7 @@ RUNNING = "R"
 NAMED_MAX = 3
 SIGKILL_BIT = 1 << (signal.SIGKILL - 1)
 PF_EXITING = 0x4
-"""Of the flags in /proc/PID/stat (linux/sched.h)."""
+"""A flag in /proc/PID/stat (linux/sched.h)."""
 
 
 @dataclass(frozen=True)

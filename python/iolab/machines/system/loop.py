@@ -141,12 +141,12 @@ def _wait_until_detached(loop: Loop) -> None:
 
 @dataclass(frozen=True)
 class Backing:
-    """Of a loop device; neither if it is detached or unknown."""
+    """The backing file of a loop device; neither path nor inode if the device is detached or unknown."""
 
     device: tuple[int, int] | None = None
     """Major and minor of a block device."""
     inode: tuple[int, int] | None = None
-    """Of a file: its filesystem's number (st_dev) and its own."""
+    """The file's filesystem number (st_dev) and its inode number."""
 
 
 def backing(loop: Loop) -> Backing:

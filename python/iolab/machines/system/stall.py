@@ -84,7 +84,7 @@ class Stall:
         return None
 
     def _devices_with_io_in_flight(self) -> list[str]:
-        """Of the target's. sysfs alone is read, which does not wait for them."""
+        """Those of the target's devices that have I/O in flight. Only sysfs is read, which does not wait for them."""
         disks = set(self._disks)
         if self._scratch_below is not None:
             disks |= {found.name for found in loop.attached() if found.backing_file.startswith(self._scratch_below)}

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def show_commits(found: GitFinding, path: Path, fail_on: str | None, *, as_json: bool) -> None:
-    """Of a search that ran commands under commits or a list of versions; ends with status 1 where `fail_on` holds."""
+    """Shows the result of a search that ran commands under commits or a list of versions. Exits with status 1 if
+    `fail_on` holds."""
     from iolab.presentation.table import commits
 
     if as_json:
@@ -55,7 +56,7 @@ def _exit_if_met(
 
 
 def show_run(path: Path, found: list[Finding], fail_on: str | None, *, as_json: bool, stored: bool = False) -> None:
-    """Of a search among an experiment's settings; ends with status 1 where `fail_on` holds."""
+    """Shows the result of a search among an experiment's settings. Exits with status 1 if `fail_on` holds."""
     from iolab.domain.metric import describe
     from iolab.presentation.table.bisection import lines
 
@@ -101,7 +102,7 @@ def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
 
 
 def _tell_of_functions(path: Path, found: list[Finding]) -> None:
-    """Of guest machines, the functions that step where no metric's change was confirmed."""
+    """Names the functions of guest machines that step if no metric's change was confirmed."""
     from iolab.files.store import read
     from iolab.presentation.table.symbols import stepped
 

@@ -29,7 +29,7 @@ REPLAYED = (
     "refused_discards",
 )
 LATE_PERCENT_TOLD = 1.0
-"""Of late arrivals that the threads themselves were late for."""
+"""The percentage of late arrivals, caused by the threads themselves, above which they are reported."""
 
 
 def show_outcome(
@@ -79,7 +79,7 @@ def show_outcome(
 
 
 def _show_boots(path: Path, boots: parts.Progress, again: str, *, as_json: bool) -> None:
-    """Of a run in which a part has nothing to compare with yet."""
+    """Shows the progress of a run in which a part has nothing to compare with yet."""
     from iolab.studies.run import parts
 
     if as_json:

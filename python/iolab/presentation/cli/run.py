@@ -291,7 +291,7 @@ def _of_commands(commands: list[str], prepare: str | None, machine: str | None, 
 
 
 def _say_if_target_is_left_out(experiment: Experiment, path: Path) -> None:
-    """Of an experiment that was written for a host and runs on a model by choice of the command line."""
+    """Reports that the target is ignored if an experiment for a host runs on a model by choice of the command line."""
     import tomllib
 
     from iolab.domain.machine import Model

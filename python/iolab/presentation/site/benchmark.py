@@ -30,7 +30,7 @@ RUNS_MAX = 500
 SERIES_MAX = 400
 LINES_MAX = 60
 NUMBERS_MAX = 60_000
-"""Of one metric over the runs: typical values, spreads and rounds, of about 10 bytes each."""
+"""The numbers of one metric over the runs: typical values, spreads and rounds, of about 10 bytes each."""
 HISTORY_MAX = 730
 MATRICES_MAX = 60
 SeriesKey = tuple[str, str, str]

@@ -161,7 +161,7 @@ def _benchmark_row(runs: Collection, one: Benchmark) -> BenchmarkRow:
 
 
 def _spark(entries: Sequence[Entry]) -> Spark | None:
-    """Of the number that stands for the newest run that has one; of others where it is the same."""
+    """The line of the metric that leads the newest run which has one; other runs join it if theirs is the same."""
     main = next((one.main for one in reversed(entries) if one.main), None)
     if main is None:
         return None

@@ -57,7 +57,7 @@ def _shown(found: native.ProfileObservation, at_once: int) -> int:
 
 
 def _mean(shares: list[float | None]) -> float | None:
-    """Of equal intervals; one without samples does not count."""
+    """The mean of equal intervals; one without samples does not count."""
     present = [share for share in shares if share is not None]
     return sum(present) / len(present) if present else None
 

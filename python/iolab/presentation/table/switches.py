@@ -31,7 +31,7 @@ STATES = {"sleep": "S", "disk_sleep": "D", "idle": "I", "preempted": "R"}
 
 @dataclass
 class Waits:
-    """Of a site or a task, in all rounds."""
+    """The waits of a site or a task in all rounds."""
 
     switches: int = 0
     times: dict[Part, list[native.Stall]] = field(default_factory=lambda: {part: [] for part in PARTS})

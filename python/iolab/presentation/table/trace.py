@@ -141,7 +141,7 @@ def _groups(title: str, groups: list[native.GroupFigures]) -> Iterator[Renderabl
 
 
 def _devices(devices: list[native.DeviceFigures]) -> RenderableType:
-    """Of what may be absent, only the columns in which a device has something."""
+    """The table of devices, without the optional columns in which no device has anything."""
     from rich.table import Table
 
     columns: list[tuple[str, str, Callable[[Any], str], bool]] = [

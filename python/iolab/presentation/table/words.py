@@ -16,7 +16,7 @@ from iolab.domain.summary import Summary
 from iolab.domain.verdict.forecast import FORECAST_MAX
 
 MEDIAN_APART = 0.1
-"""Of the interval: from here on the median of the rounds' ratios stands beside the typical one."""
+"""The part of the interval by which the rounds' median ratio has to differ from the typical ratio to be shown."""
 MEDIANS_MAX = 3
 
 if TYPE_CHECKING:

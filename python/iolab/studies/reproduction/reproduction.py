@@ -50,7 +50,7 @@ class ReproducedTable:
     claims: list[Claim]
     """What was aimed at, with what came out."""
     mechanisms: frozenset[str]
-    """Of the simulated machine, those that its cells' trials used."""
+    """The mechanisms of the simulated machine that its cells' trials used."""
 
     def of_role(self, role: Role) -> list[Compared]:
         """The compared cells of one role: those that were fitted, or the predictions."""

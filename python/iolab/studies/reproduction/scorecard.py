@@ -26,7 +26,7 @@ OF_STATEMENTS = ("said", "agrees", "of which served")
 
 @dataclass(frozen=True)
 class Score:
-    """Of a table."""
+    """The score of a table."""
 
     name: str
     cells: int

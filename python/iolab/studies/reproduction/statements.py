@@ -29,7 +29,7 @@ class Statement:
     workload: str
     metric: str
     per: str | None
-    """Of a limit: what the metric is divided by; None: it is about the metric alone."""
+    """The divisor of the metric in a limit; None: the limit is about the metric alone."""
     job: str
     """"all" for all together."""
     baseline: str | None
@@ -48,7 +48,7 @@ class JudgedStatement:
     statement: Statement
     comparison: Comparison | None
     values: list[float]
-    """Of the rounds, of a statement about a limit."""
+    """The values of the rounds, in a statement about a limit."""
     absent: str | None
     """Why there is nothing to compare, where the run has no values or no two rounds of them."""
 
@@ -151,7 +151,7 @@ def _within_limits(statement: Statement, measured: Measured) -> JudgedStatement:
 
 
 def _quotient(values: Sequence[Value]) -> float | None:
-    """Of a metric and what it is divided by, where it is; None without a number."""
+    """The quotient of a metric and its divisor, if it has one; None without a number."""
     number, divisor = values[0].value, values[1].value if len(values) > 1 else 1.0
     return None if number is None or not divisor else number / divisor
 

@@ -112,7 +112,7 @@ class _Searches:
     experiment: Experiment
     asked: Question
     read: Callable[[int], Record]
-    """Of a trial by its number."""
+    """Reads the record of a trial by its number."""
 
     @cached_property
     def all(self) -> list[Finding]:

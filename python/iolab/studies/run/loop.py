@@ -184,7 +184,7 @@ class Loop:
                 owner._run_trial(first, stop, asked_ns)
 
     def owner(self, trial: Trial) -> Loop:
-        """Of which run a trial is that the executor names."""
+        """The run to which a trial that the executor names belongs."""
         return self
 
     def _soonest(self, trial: Trial, stop: threading.Event) -> Trial:

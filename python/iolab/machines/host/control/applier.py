@@ -34,7 +34,7 @@ class Context:
     groups: dict[str, Cgroup] = field(default_factory=dict)
     """Control groups that the trial's process joins for measured phases, by their hierarchy's root."""
     notes: list[str] = field(default_factory=list)
-    """Of the trial: for what is known only when it is over."""
+    """The trial's notes, for facts that are known only when it is over."""
     path: Path = Path("/")
     """The target's directory, file or device."""
 

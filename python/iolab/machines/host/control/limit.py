@@ -28,7 +28,7 @@ FILES = {
 
 
 class Limit(Applier):
-    """Of either kind, in the trial's own group."""
+    """A limit of either kind, in the trial's own group."""
 
     def _group(self, context: Context, v1: str, v2: str) -> Cgroup:
         """The trial's own group in the hierarchy of the controller, made when first asked for."""

@@ -98,7 +98,8 @@ class RemoveTree(Action):
     path: str
     token: str
     mount_point: str | None = None
-    """Of the filesystem that holds it; None in older journals, and of memory, which goes with its last mount."""
+    """The mount point of the filesystem that holds the file; None in older journals, and for tmpfs, which goes with its
+    last mount."""
     mounted: str | None = None
     """The identity of what is at the mount point: another filesystem has another."""
     outlives_reboot: ClassVar[bool] = True
