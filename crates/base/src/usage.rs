@@ -46,9 +46,9 @@ impl Usage {
 pub struct Sample {
     /// Time of the reading, since the start of the phase.
     pub at: Time,
-    /// Of the thread that runs the group.
+    /// The usage of the thread that runs the group.
     pub thread: Usage,
-    /// Of the whole process, which includes kernel workers of its rings.
+    /// The usage of the whole process, which includes kernel workers of its rings.
     pub process: Usage,
 }
 

@@ -97,7 +97,7 @@ DOUBTS: dict[str, Doubt] = {
             f"copying took up to {_percent(share)} of the kernel's instructions, by functions that the kernel chooses "
             "by the processor's flags"
         ),
-        "memory_backed = 0 in drive_parameters where nothing reads the contents, or the changes function by function",
+        "memory_backed = 0 in drive_parameters if nothing reads the contents, or the changes function by function",
     ),
     "string_bytes": Doubt(
         lambda count: (

@@ -4,9 +4,9 @@ use std::io;
 
 use serde_json::Value;
 
-/// Of `-device isa-debugcon`.
+/// The port of `-device isa-debugcon`.
 const DEBUG_PORT: u16 = 0xe9;
-/// Of `-device isa-debug-exit`.
+/// The port of `-device isa-debug-exit`.
 const EXIT_PORT: u16 = 0xf4;
 const EXIT_PORTS: u64 = 4;
 

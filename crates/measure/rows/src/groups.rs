@@ -60,7 +60,7 @@ pub struct Groups {
     /// Open addressing; a group's place and 1, 0 for none. At most half are taken.
     slots: Vec<u32>,
     hashes: Vec<u64>,
-    /// Of the line that is being read.
+    /// The key of the line that is being read.
     key: Vec<u8>,
     values: Vec<f64>,
 }

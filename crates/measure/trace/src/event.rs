@@ -15,13 +15,14 @@ pub struct TraceEvent {
     pub sectors: u32,
     /// The disk; of a bio on a partition, the partition.
     pub device: Device,
-    /// Of [`Step::DeviceDone`]: how many microseconds it had waited when the driver got it; [`WAIT_UNKNOWN`] elsewhere.
+    /// How many microseconds a request had waited when the driver got it, in [`Step::DeviceDone`]; [`WAIT_UNKNOWN`] in
+    /// others.
     pub waited_us: u32,
     /// The task that ran: the submitter's own until the request is formed, anybody afterwards.
     pub pid: u32,
     /// Where it happened.
     pub cpu: u16,
-    /// Of completions: negative errno, 0 of success.
+    /// The negative errno of a completion, 0 for success.
     pub error: i16,
     /// What happened.
     pub step: Step,

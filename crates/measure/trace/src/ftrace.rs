@@ -82,7 +82,7 @@ impl Text {
     }
 }
 
-/// Of the events' own format, `print fmt`, and their name before it; None of what is none of them.
+/// The event's name and its text in the event's own format (`print fmt`); None for an event without one.
 fn text(event: &TraceEvent, task: &str) -> Option<String> {
     let device = format!("{},{}", event.device.major(), event.device.minor());
     let rwbs = rwbs(event.op, event.marks);

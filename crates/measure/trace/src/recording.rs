@@ -12,7 +12,7 @@ use crate::page::{Lost, Page, PageError, PageFormat, RawEvent, Walk};
 pub struct Recording {
     format: PageFormat,
     streams: Vec<Stream>,
-    /// Of each stream: when its next item is; after `until_ns` where there is none.
+    /// The time of each stream's next item; after `until_ns` if there is none.
     heads_ns: Vec<u64>,
 }
 
@@ -30,12 +30,12 @@ pub enum Item<'a> {
 #[derive(Clone, Debug)]
 struct Stream {
     bytes: Vec<u8>,
-    /// Of the events in `bytes`.
+    /// The place of the events in `bytes`.
     data: Range<usize>,
     walk: Walk,
     next: Option<Next>,
-    /// Of what came so far. What goes back in time is taken as of the time of what came before it: a stream's order is the
-    /// order of recording.
+    /// The latest time until now. An event that goes back in time gets the time of the event before it: a stream's order
+    /// is the order of recording.
     reached_ns: u64,
 }
 

@@ -56,7 +56,7 @@ struct Bios {
 }
 
 impl Arrivals {
-    /// Of what `choice` means.
+    /// The arrivals that `choice` selects.
     pub fn new(choice: &TraceChoice) -> Arrivals {
         Arrivals {
             side: choice.side,

@@ -37,7 +37,7 @@ mod component {
 pub struct Job {
     stage: Stage,
     in_flight: u32,
-    /// Of which no more may be in flight. 0 while a search waits until nothing is.
+    /// The limit of operations in flight; 0 while a search waits until nothing is.
     queue_depth: u32,
     ops_left: u64,
     bytes_left: u64,

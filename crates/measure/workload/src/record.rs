@@ -246,7 +246,7 @@ pub struct IntervalRecord {
     /// Bytes that they name; none was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null_bytes: Option<u64>,
-    /// Of reads and writes, or of null operations, together; absent in an interval without any.
+    /// The median of reads and writes together, or of null operations; absent in an interval without any.
     pub latency_ns_p50: Option<u64>,
     /// 99th percentile of the same latencies, in nanoseconds.
     pub latency_ns_p99: Option<u64>,

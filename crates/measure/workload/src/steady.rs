@@ -55,11 +55,11 @@ const BATCHES_WANTED: usize = 20;
 /// The last few batches are never the whole remainder: a handful of values is close together by chance.
 const BATCHES_KEPT_MIN: usize = 5;
 
-/// Of a level series, a few batches at the end do this much better than the best early truncation in about one case of
-/// thirty; of a series that moved in its second half they do better by far.
+/// How much better the last few batches have to do than the best early truncation. They do this much better in about
+/// one level series of thirty by chance, and better by far in a series that moved in its second half.
 const LATE_BY_CHANCE: f64 = 0.5;
 
-/// Of the mean of what remains.
+/// The squared error of the mean of what remains.
 fn squared_error(rest: &[f64]) -> f64 {
     let centre = mean(rest);
     let squares: f64 = rest.iter().map(|x| (x - centre) * (x - centre)).sum();

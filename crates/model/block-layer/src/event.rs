@@ -15,7 +15,7 @@ pub struct QueueEvent {
     pub kind: EventKind,
     /// On whose behalf; None of completions and of what the queue and its scheduler do by themselves.
     pub task: Option<TaskId>,
-    /// Of what happens to a request: the one where its first bio was submitted; of its completion, where that was done.
+    /// The CPU on which a request's first bio was submitted; for a completion, the CPU on which it was done.
     pub cpu: u16,
     /// Read or write; only events with sectors have a direction.
     pub direction: Direction,
@@ -76,7 +76,7 @@ pub(super) struct Tap {
     messages: Vec<SchedulerMessage>,
     /// As it was emitted last.
     plugged: bool,
-    /// Of the bio or request that came last: what the queue does by itself it does there.
+    /// The CPU of the bio or request that came last: the queue does there what it does by itself.
     cpu: u16,
 }
 

@@ -125,9 +125,9 @@ impl Bio {
 /// Bios that are contiguous on the device and go there as one command.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Of all its bios.
+    /// The direction of all its bios.
     pub direction: Direction,
-    /// Of all its bios: somebody waits for them.
+    /// Whether somebody waits for its bios, all of which are alike in this.
     pub sync: bool,
     /// The bio that it was made for is filesystem metadata.
     pub metadata: bool,

@@ -34,7 +34,7 @@ pub struct Counters {
     pub pulled_up_bytes: u64,
     /// Copied from replies to where they belong.
     pub fixup_bytes: u64,
-    /// Of send buffers that were allocated anew, because a call's head was too large.
+    /// The bytes of send buffers that were allocated anew because a call's head was too large.
     pub grown_bytes: u64,
     /// Calls whose whole message went as a chunk (`RDMA_NOMSG`).
     pub message_chunk_calls: u64,

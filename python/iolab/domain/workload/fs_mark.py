@@ -126,7 +126,7 @@ def _conflicts(options: FsMarkOptions) -> Iterator[Conflict]:
         yield Conflict(
             ("name_length",),
             f"{options.name_length - options.random_name_length} sequential and {options.random_name_length} random "
-            f"bytes don't tell {options.files_of_a_loop * options.loops} files apart; raise one of them",
+            f"bytes do not make {options.files_of_a_loop * options.loops} different names; raise one of them",
         )
     if options.fill:
         if options.keep is False:

@@ -49,7 +49,7 @@ def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
     for one in found.tables:
         yield from _one(one)
     if found.statements:
-        yield _heading(f"{published.name}/claims", "what was said in words")
+        yield _heading(f"{published.name}/claims", "claims of the sources")
         yield from (_statement(one) for one in found.statements)
     for distribution in found.distributions:
         yield _heading(distribution.name, f"{distribution.title} [{distribution.unit}]")

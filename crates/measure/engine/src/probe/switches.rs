@@ -34,7 +34,7 @@ pub(super) struct SwitchesObservation {
     notes: Vec<String>,
 }
 
-/// Of each CPU: a quarter second of the switches of a CPU that does nothing else.
+/// The buffer of each CPU: a quarter second of the switches of a CPU that does nothing else.
 const BUFFER_BYTES: u64 = 16 << 20;
 
 /// A stack takes 1 to 2 us: at this rate a CPU spends a fifth of a percent on them, however often it switches.

@@ -53,10 +53,10 @@ pub struct OutputSpec {
     pub form: String,
     /// The caller's open file; of blktrace, a directory, in which each CPU's file is called by its number.
     pub descriptor: i32,
-    /// Of a log: times of queueing instead of issue.
+    /// Whether the times in a log are those of queueing instead of issue.
     #[serde(default)]
     pub queued: bool,
-    /// Of a log: how the device is called in it.
+    /// The device's name in a log.
     #[serde(default)]
     pub device: String,
 }

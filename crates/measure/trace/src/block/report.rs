@@ -114,15 +114,16 @@ pub struct Activity {
     pub completions_local: u64,
     /// Requests that completed on another CPU.
     pub completions_remote: u64,
-    /// Of requests: from the queue event of the first bio until the request was inserted, or issued if it never was.
+    /// The time of requests from the queue event of the first bio until the request was inserted, or issued if it never
+    /// was.
     pub time_in_queue_ns: Distribution,
-    /// Of requests that were inserted: until first issued.
+    /// The time of inserted requests until they were first issued.
     pub time_in_scheduler_ns: Distribution,
-    /// Of requests: from the first issue to completion.
+    /// The time of requests from the first issue to completion.
     pub time_in_device_ns: Distribution,
-    /// Of bios: from queue to the completion of the request that they became part of.
+    /// The time of bios from queue to the completion of the request that they became part of.
     pub time_total_ns: Distribution,
-    /// Of issued requests that move data.
+    /// The size of issued requests that move data.
     pub request_bytes: Distribution,
     /// Between the end of the request issued before and the beginning of this one, in sectors of 512 bytes, either way.
     pub seek_sectors: Distribution,
@@ -144,7 +145,7 @@ pub struct Series {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "BlockColumns")]
 pub struct Columns {
-    /// Of the interval; the last may be shorter.
+    /// The length of the interval; the last may be shorter.
     pub length_s: Vec<f64>,
     /// Requests that the driver has, averaged over the interval.
     pub queue_depth: Vec<f64>,

@@ -46,7 +46,7 @@ const NAME_BYTES_MAX: usize = 64;
 const NAMED_DEVICES: u32 = 0xf000_0000;
 
 impl About {
-    /// Of a format.
+    /// The description of an input of this format.
     pub fn of(format: impl Into<String>) -> About {
         About {
             format: format.into(),

@@ -14,7 +14,7 @@ use crate::event::{Step, TraceEvent, op_and_marks};
 #[derive(Default)]
 pub(crate) struct EventText {
     last: LastSeen,
-    /// Of a CPU whose next event ends a loss: how many events.
+    /// The CPU whose next event ends a loss, and the number of lost events.
     loss: Option<(u16, u64)>,
 }
 

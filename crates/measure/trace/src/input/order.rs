@@ -14,7 +14,7 @@ pub(crate) struct Order {
     spare: Vec<Vec<TraceEvent>>,
     /// The time of the last of them; None where they are not in order.
     in_order_until_ns: Option<u64>,
-    /// Of what was let go.
+    /// The time of the last event that was released.
     reached_ns: u64,
     /// The newest event that came, on its own clock.
     newest_ns: u64,

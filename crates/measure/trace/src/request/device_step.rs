@@ -197,7 +197,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         Some(finished(request, event))
     }
 
-    /// Of several that could have completed, rather the one of that size.
+    /// The request that completes; if several could have completed, the one of that size.
     fn whole_of(&self, found: Found, event: &TraceEvent) -> Option<Slot> {
         let Found::Any(first) = found else {
             return found.slot();
@@ -248,7 +248,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         })
     }
 
-    /// Of discards, no kernel tells what joins them.
+    /// Whether the kernel reports merges of such requests; no kernel reports those of discards.
     pub(super) fn tells_merges(&self, event: &TraceEvent) -> bool {
         *self.merges_told && event.op != Op::Discard
     }

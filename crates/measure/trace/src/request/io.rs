@@ -58,7 +58,7 @@ pub enum Stage {
 pub type Stages = [Option<u64>; 4];
 
 impl Io {
-    /// Of an operation, nothing else known.
+    /// An I/O of which only the operation is known.
     pub(super) fn of(device: Device, op: Op, marks: Marks, seen_ns: u64) -> Io {
         Io {
             device,

@@ -21,7 +21,7 @@ struct Pending {
     at_ns: u64,
 }
 
-/// Of a loss, how much longer than the longest time seen an unseen request may still be under way.
+/// How much longer than the longest time seen an unseen request may still be under way after a loss.
 const LONGER: u64 = 2;
 /// The least of it: of a trace that has only begun, little has been seen.
 const DOUBT_NS_MIN: u64 = 100_000_000;

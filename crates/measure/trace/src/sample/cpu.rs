@@ -63,7 +63,7 @@ pub struct CpuObservation {
     pub cpus_online: usize,
     /// The unit in which the kernel counts.
     pub ticks_per_s: u64,
-    /// Of the clock; null where nothing tells it.
+    /// The frequency of the clock; null if nothing reports it.
     pub frequency: Option<Frequency>,
     /// Shares of the whole time, by CPU (`cpu0`, ...) and of `all`.
     pub means: BTreeMap<String, Shares>,
@@ -189,7 +189,7 @@ fn busy_cpus(passed: &BTreeMap<u32, Ticks>) -> f64 {
     passed.values().map(share).sum()
 }
 
-/// Of the CPUs that are online at both ends.
+/// The ticks that passed on CPUs that are online at both ends.
 fn passed(interval: &Interval<'_, CpuReading>) -> BTreeMap<u32, Ticks> {
     let before = &interval.before.stat.cpus;
     let after = interval.after.stat.cpus.iter();
@@ -235,7 +235,7 @@ pub fn between(before: &Ticks, after: &Ticks) -> Ticks {
     passed
 }
 
-/// Of what passed, when the CPU worked: neither idle nor taken away by the hypervisor.
+/// The ticks in which the CPU worked: neither idle nor taken away by the hypervisor.
 pub fn busy(passed: &Ticks) -> u64 {
     let working = |&(state, _): &(usize, &u64)| ![IDLE, IOWAIT, STEAL].contains(&state);
     let states = passed.iter().enumerate().filter(working);

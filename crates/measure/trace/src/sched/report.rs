@@ -32,7 +32,7 @@ pub struct SwitchReport {
     pub sites: Vec<SiteReport>,
     /// What became of the stack samples.
     pub stacks: Stacks,
-    /// Of each CPU (`cpu0`, ...) and of `all`.
+    /// The series of each CPU (`cpu0`, ...) and of `all`.
     pub series: BTreeMap<String, Series>,
 }
 
@@ -98,7 +98,7 @@ pub struct Series {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "SwitchColumns")]
 pub struct Columns {
-    /// Of the interval; the last may be shorter.
+    /// The length of the interval; the last may be shorter.
     pub length_s: Vec<f64>,
     pub context_switches_per_s: Vec<f64>,
 }

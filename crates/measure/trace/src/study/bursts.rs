@@ -23,7 +23,7 @@ struct Windows {
 /// Arrivals in windows of one length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BurstFigures {
-    /// Of a window.
+    /// The length of a window.
     pub window_ns: u64,
     /// Windows from the first arrival to the last.
     pub windows: u64,

@@ -28,7 +28,8 @@ pub(super) struct DeviceStudy {
 const DEPTHS: usize = 1025;
 
 impl DeviceStudy {
-    /// Of one of very many devices the histograms grow with what they hold; of one of few they are to be roomy.
+    /// A study of one device. If there are very many devices, the histograms grow with their contents; if there are
+    /// few, they are roomy from the start.
     pub(super) fn new(roomy: bool) -> DeviceStudy {
         DeviceStudy {
             group: Group::new(roomy),

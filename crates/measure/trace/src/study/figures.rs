@@ -17,7 +17,7 @@ pub struct TraceFigures {
     pub format: String,
     /// Records or lines that were read.
     pub records: u64,
-    /// Of them about other things than block I/O.
+    /// The records among them that are not about block I/O.
     pub records_skipped: u64,
     /// That could not be understood.
     pub malformed: u64,

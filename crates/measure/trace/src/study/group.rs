@@ -125,7 +125,7 @@ impl Group {
 }
 
 impl Quantiles {
-    /// Of the values of a histogram; None where there are none.
+    /// The quantiles of a histogram's values; None if it has none.
     pub fn of(values: &LatencyHistogram) -> Option<Quantiles> {
         let quantile = |q| values.quantile_ns(q);
         Some(Quantiles {

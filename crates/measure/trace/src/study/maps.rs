@@ -12,7 +12,7 @@ use crate::request::Io;
 /// Over time. All columns have as many values as `length` intervals say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Maps {
-    /// Of each interval.
+    /// The length of each interval.
     pub interval_ns: u64,
     /// Reads handed to the driver (or that arrived) in each interval.
     pub reads: Vec<u64>,
@@ -61,7 +61,7 @@ const PLACES: usize = 128;
 const PIDS: usize = 48;
 
 impl Maps {
-    /// Of at most so many intervals, an even number.
+    /// Maps of at most this many intervals, an even number.
     pub(super) fn new(intervals_max: usize) -> Maps {
         Maps {
             intervals_max: intervals_max.clamp(2, INTERVALS_MAX) / 2 * 2,

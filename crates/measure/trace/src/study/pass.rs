@@ -20,7 +20,7 @@ use crate::request::{Change, Follow, Io};
 pub struct Study {
     follow: Follow,
     began_ns: Option<u64>,
-    /// Of lines of I/Os: a later line may tell of one that began before the first.
+    /// The earliest time in lines of I/Os: a later line may report one that began before the first.
     earliest_ns: Option<u64>,
     reached_ns: u64,
     events: [u64; STEPS],
@@ -41,7 +41,7 @@ pub struct Study {
     reuse: Reuse,
     worst: Worst,
     maps: Maps,
-    /// Of each CPU, its hardware queue.
+    /// The hardware queue of each CPU.
     queue_of: BTreeMap<u16, usize>,
     by_queue: Vec<Group>,
 }

@@ -42,7 +42,8 @@ pub struct Slow {
     /// Requests that completed while it was under way, by task, those of most time first. What is older than the last
     /// thousands is not in it.
     pub ahead: Vec<Ahead>,
-    /// Of the requests that were with the driver when it was handed over or came after and completed first.
+    /// The number of requests that completed first, among those that were with the driver when it was handed over or
+    /// came after.
     pub overtaken_by: u64,
 }
 

@@ -25,7 +25,7 @@ struct Plan {
     depth: usize,
     /// Sectors are chosen from so many places: few make requests meet others at the same sector.
     places: u64,
-    /// Of a thousand events, so many are lost at a time.
+    /// How many of a thousand events are lost at a time.
     losses: u64,
 }
 

@@ -20,8 +20,9 @@ pub struct MetadataRecord {
     /// Times, groups and threads, as every phase has them.
     #[serde(flatten)]
     pub phase: PhaseRecord<ThreadRecord>,
-    /// Of all threads: the sum of their own `files_per_s`; `files_per_s_wall`, all files by the time until the last
-    /// thread had written its own; the sum of their `app_overhead_s`; and `filesystem_used_percent` after the phase.
+    /// The measures of all threads: the sum of their own `files_per_s`; `files_per_s_wall`, all files by the time until
+    /// the last thread had written its own; the sum of their `app_overhead_s`; and `filesystem_used_percent` after the
+    /// phase.
     pub measures: Measures,
 }
 

@@ -22,7 +22,7 @@ pub struct ScheduledIo {
     pub sectors: u32,
     /// Whose, by number in `Schedule::processes`.
     pub process: u32,
-    /// Of which device, by number in `Schedule::devices`.
+    /// The device's number in `Schedule::devices`.
     pub device: u16,
     /// What is done; `Fdatasync` is a flush.
     pub kind: OpKind,
@@ -58,13 +58,13 @@ pub struct Process {
     pub name: String,
     /// Its I/Os, flushes among them.
     pub ios: u64,
-    /// Of them reads.
+    /// The reads among them.
     pub reads: u64,
-    /// Of them writes.
+    /// The writes among them.
     pub writes: u64,
-    /// Of them flushes, and writes that are durable when they complete.
+    /// The flushes among them, and writes that are durable when they complete.
     pub flushes: u64,
-    /// Of them discards, and writes of zeroes that carry no data.
+    /// The discards among them, and writes of zeroes that carry no data.
     pub discards: u64,
     /// The most under way at once, of those whose end is known.
     pub depth_max: u64,

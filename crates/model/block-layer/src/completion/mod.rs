@@ -76,7 +76,7 @@ pub enum Outcome {
     },
 }
 
-/// Of one queue: as the two kernels of 2008 counted.
+/// The counters of one queue, as the two kernels of 2008 counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bios that were submitted on the CPU that puts them into the queue.

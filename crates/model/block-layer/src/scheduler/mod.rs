@@ -95,8 +95,8 @@ pub trait Scheduler: Send {
         tags
     }
 
-    /// Of a queue's `tags`, as many as those may have who may have the fewest: waiters are woken in batches that fit in
-    /// (`sbitmap_queue_min_shallow_depth`).
+    /// The smallest number of a queue's `tags` to which any request is limited: waiters are woken in batches that fit
+    /// into it (`sbitmap_queue_min_shallow_depth`).
     fn fewest_tags(&self, tags: u32) -> u32 {
         tags
     }

@@ -53,7 +53,7 @@ impl Default for MqDeadlineTunables {
 #[derive(Clone, Debug)]
 pub struct MqDeadline {
     tunables: MqDeadlineTunables,
-    /// Of each direction.
+    /// The deadline of each direction.
     expire_ns: [Time; 2],
     /// A FIFO for each class and direction.
     fifos: RequestFifos,
@@ -391,7 +391,7 @@ mod tests {
             invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
         }
 
-        /// Of the class that is served first: its deadline, and what was ahead of it.
+        /// The class that is served first is tried: its deadline, and what was ahead of it.
         #[test]
         fn a_real_time_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
             let tunables = MqDeadlineTunables { read_expire_ns: 20 * MILLISECOND, ..MqDeadlineTunables::default() };

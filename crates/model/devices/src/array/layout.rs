@@ -95,7 +95,7 @@ impl Layout {
         self.sectors
     }
 
-    /// Of data.
+    /// The sectors of data in a stripe.
     #[inline]
     pub(super) fn stripe_sectors(&self) -> u64 {
         self.data * self.chunk

@@ -144,7 +144,7 @@ impl PageCache {
         journal_task(self.devices.counted(drive))
     }
 
-    /// Of the tasks that write back.
+    /// The names of the tasks that write back.
     pub fn task_names(&self) -> impl Iterator<Item = (TaskId, String)> {
         let devices = self.devices.count();
         let (flushers, old_data_flushers) = match self.rules.variant.has_pdflush() {

@@ -139,7 +139,7 @@ fn sample(body: &[u8], period: Period) -> Option<Sample<'_>> {
     })
 }
 
-/// Of eight bytes.
+/// The number in eight bytes.
 fn word(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_ne_bytes)
 }

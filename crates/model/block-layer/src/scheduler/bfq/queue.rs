@@ -65,7 +65,7 @@ pub(super) struct Queue {
 const SEEK_SECTORS: u64 = 8 * 100;
 /// Where seeking is free, only smaller requests count as seeks.
 const SMALL_SECTORS: u32 = 2 * 32;
-/// Of the last 32.
+/// The seeks among the last 32 requests.
 const SEEKS_MAX: u32 = 19;
 /// How long it is looked back to see whether a queue is bound by I/O.
 const JUDGED_NS: Time = 200 * MILLISECOND;

@@ -1,7 +1,7 @@
 //! B-WF2Q+: entities share a resource by weight, each getting a budget at a time.
 //!
 //! An entity's stay runs from virtual time S, when it should begin, to F = S + budget / weight, when it should be done.
-//! Of those that should have begun (S <= V) the one with the smallest F is served. V moves with the service given to all,
+//! Among those that should have begun (S <= V), the one with the smallest F is served. V moves with the service given to all,
 //! over the sum of weights. Source: `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md).
 
 use crate::scheduler::sorted_set::SortedSet;
@@ -62,7 +62,7 @@ impl Entity {
         self.start + delta(sectors, self.weight)
     }
 
-    /// Of its budget.
+    /// What is left of its budget.
     pub(super) fn budget_left(&self) -> u64 {
         self.budget.saturating_sub(self.service + self.injected)
     }

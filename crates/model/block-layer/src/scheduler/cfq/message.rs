@@ -14,7 +14,7 @@ use events::time::Time;
 pub struct SchedulerMessage {
     /// When it was written, in simulated time.
     pub at: Time,
-    /// Of which queue it speaks; None: of the scheduler as a whole.
+    /// The queue that the message is about; None: the scheduler as a whole.
     pub queue: Option<QueueName>,
     /// What happened.
     pub event: Event,

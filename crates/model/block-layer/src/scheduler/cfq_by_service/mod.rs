@@ -89,7 +89,7 @@ type QueueId = usize;
 /// Tunables in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
-    /// Of async and of sync requests.
+    /// The deadlines of async and of sync requests.
     expire: [u64; 2],
     batch_expire: u64,
     /// Over this time service is added up.
@@ -99,7 +99,7 @@ struct Ticks {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     queued: u32,
-    /// Of each direction: queued or not completed.
+    /// The requests of each direction that are queued or not completed.
     allocated: [u32; 2],
     in_flight: u32,
     next: Option<RequestId>,

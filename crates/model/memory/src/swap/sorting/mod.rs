@@ -45,7 +45,7 @@ pub struct Results {
     pub swap_in_bytes: u64,
     /// Bytes written to the area.
     pub swap_out_bytes: u64,
-    /// Of it, after the first process had finished.
+    /// The part of it after the first process had finished.
     pub swap_out_after_first_bytes: u64,
     /// The most of the area that was in use at once.
     pub swap_bytes_max: u64,
