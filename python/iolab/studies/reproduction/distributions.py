@@ -48,7 +48,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Question:
-    """Pairs of rows of a published distribution, and what was said of them."""
+    """Pairs of rows of a published distribution, and the claims about them."""
 
     name: str
     pairs: list[Pair]
