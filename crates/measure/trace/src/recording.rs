@@ -1,7 +1,7 @@
 //! Sub-buffers of several CPUs as one stream of records, in the order of time.
 //!
-//! Each CPU's own sub-buffers are in order. One of each CPU is kept, and a record is decoded where it lies when its turn
-//! has come: nothing is copied, and what was just read is still in the processor's cache.
+//! Each CPU's own sub-buffers are in order. One of each CPU is kept, and a record is decoded where it lies when its
+//! turn has come: nothing is copied, and what was just read is still in the processor's cache.
 
 use std::ops::Range;
 
@@ -34,8 +34,8 @@ struct Stream {
     data: Range<usize>,
     walk: Walk,
     next: Option<Next>,
-    /// The latest time until now. An event that goes back in time gets the time of the event before it: a stream's order
-    /// is the order of recording.
+    /// The latest time until now. An event that goes back in time gets the time of the event before it: a stream's
+    /// order is the order of recording.
     reached_ns: u64,
 }
 
@@ -64,9 +64,9 @@ impl Recording {
         }
     }
 
-    /// Hands over all items before `until_ns`; of equal times, those of the lowest stream first. `read` fills a buffer with
-    /// the next sub-buffer of a stream and says how many bytes that is: 0 when nothing before `until_ns` will come of it
-    /// any more.
+    /// Hands over all items before `until_ns`; of equal times, those of the lowest stream first. `read` fills a buffer
+    /// with the next sub-buffer of a stream and returns how many bytes that is: 0 when nothing before `until_ns` will
+    /// come of it any more.
     pub fn drain(
         &mut self,
         until_ns: u64,

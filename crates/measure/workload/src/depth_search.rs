@@ -242,7 +242,7 @@ mod tests {
         Search::new(spec, 0, depth_max)
     }
 
-    /// Each depth's operations have the latency that `latency_ns` says; one in ten is of the depth's own.
+    /// Each depth's operations have the latency of `latency_ns`; one in ten is of the depth's own.
     fn run(search: &mut Search, latency_ns: impl Fn(u32, u64) -> u64) -> Searched {
         let mut now = 0;
         for number in 0..1_000_000 {

@@ -1,5 +1,6 @@
-//! What a phase yielded, on a host or on the simulated machine. Serialized as JSON; the columns that readers see are made from it in `python/iolab/files/store/`.
-//! Times are nanoseconds since the start of the phase unless a name says otherwise.
+//! What a phase yielded, on a host or on the simulated machine. Serialized as JSON; the columns that readers see are
+//! made from it in `python/iolab/files/store/`. Times are nanoseconds since the start of the phase unless a name has
+//! another unit.
 
 use serde::Serialize;
 
@@ -261,13 +262,13 @@ pub struct IntervalRecord {
 pub struct Snapshot {
     /// Nanoseconds since the start of the phase.
     pub elapsed_ns: u64,
-    /// Operations that succeeded so far, warm-up included.
+    /// Operations that have succeeded, warm-up included.
     pub ops: u64,
     /// Bytes that they transferred.
     pub bytes: u64,
-    /// Operations that failed so far.
+    /// Operations that have failed.
     pub errors: u64,
-    /// 0 to 1, the furthest-behind job's; null when no bound tells.
+    /// 0 to 1, the furthest-behind job's; null without a bound.
     pub fraction: Option<f64>,
     /// Whether the warm-up still lasts.
     pub warming_up: bool,

@@ -2,8 +2,8 @@
 //!
 //! MSER-m truncation: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69
 //! (1997); White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", Winter
-//! Simulation Conference 2000. Of all truncation points it takes the one where the standard error of what remains, the
-//! variance divided by the count, is least: it leaves out what biases the mean and keeps what narrows it.
+//! Simulation Conference 2000. It takes the truncation point with the smallest value of the standard error of what
+//! remains, the variance divided by the count, is least: it leaves out what biases the mean and keeps what narrows it.
 
 /// How many leading intervals to leave out, and whether what remains is steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,7 +61,7 @@ pub enum EventKind {
         /// The plug's timer has expired: UT.
         by_timer: bool,
     },
-    /// m: what the scheduler has to say.
+    /// m: a message of the scheduler.
     Message(SchedulerMessage),
 }
 
@@ -164,7 +164,7 @@ impl Tap {
         });
     }
 
-    /// Whether the queue is plugged now, and how many requests are allocated: tells of a change. `by`: whose request
+    /// Whether the queue is plugged now, and how many requests are allocated: reports a change. `by`: whose request
     /// it was that plugged it.
     #[cold]
     pub(super) fn plug(
@@ -190,7 +190,7 @@ impl Tap {
         self.events.push(event);
     }
 
-    /// What the scheduler has said since the last time.
+    /// The scheduler's messages since the last call.
     #[cold]
     pub(super) fn drain_messages(&mut self, scheduler: &mut dyn Scheduler) {
         let mut messages = std::mem::take(&mut self.messages);

@@ -81,12 +81,12 @@ pub struct Bio {
     pub metadata: bool,
     /// Nobody has asked for it yet.
     pub read_ahead: bool,
-    /// The submitter says that nothing follows soon (REQ_NOIDLE).
+    /// The submitter announces that nothing follows soon (REQ_NOIDLE).
     pub no_idle: bool,
     /// It comes from the page cache, which may wait: `wbt` throttles it.
     pub writeback: bool,
-    /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`, from 2.6.37 on): it merges with nothing
-    /// and goes before all that the scheduler has.
+    /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`, from 2.6.37 on): it merges with
+    /// nothing and goes before all that the scheduler has.
     pub behind_flush: bool,
     /// Workers of the task's ring that may wait for requests at once; 0: the task waits itself.
     pub workers: u16,
@@ -133,7 +133,7 @@ pub struct Request {
     pub metadata: bool,
     /// All of it is.
     pub read_ahead: bool,
-    /// The submitter of the bio that it was made for says that nothing follows soon.
+    /// The submitter of its first bio announces that nothing follows soon.
     pub no_idle: bool,
     /// The bio that it was made for is writeback.
     pub writeback: bool,

@@ -44,7 +44,7 @@ pub struct Counters {
     pub empty_ring: u64,
     /// Calls whose reply waited for their Send.
     pub replies_waited_for_send: u64,
-    /// Not in mountstats: Sends that told that they were done, and how often a sender found no credit.
+    /// Not in mountstats: Sends whose completion was reported, and how often a sender found no credit.
     pub signalled_sends: u64,
     /// How often a sender found no credit.
     pub no_credit: u64,

@@ -8,7 +8,7 @@ use events::SpecError;
 use events::spec_error::{RATE, share, within};
 use events::time::{SECOND, Time};
 
-/// The file's keys. Times are means; how they vary is said by the `spread` beside them, from 0, always the mean, to 1,
+/// The file's keys. Times are means; how they vary is given by the `spread` beside them, from 0, always the mean, to 1,
 /// exponential.
 #[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +55,7 @@ pub struct TransportSpec {
     pub data_placement: Option<bool>,
 }
 
-/// Mean times of the client's steps; the two spreads say how they vary.
+/// Mean times of the client's steps; the two spreads give how they vary.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CostSpec {

@@ -26,8 +26,8 @@ pub struct TraceSpec {
     /// The CPUs of each hardware queue, at most 1,024 queues.
     #[serde(default)]
     pub queues: Vec<Vec<u16>>,
-    /// Numbers that a text of blkparse leaves out: true: somebody filtered it, false: events were lost; null: what the text
-    /// itself tells.
+    /// Numbers that a text of blkparse leaves out: true: somebody filtered it, false: events were lost; null: what the
+    /// text itself has.
     #[serde(default)]
     pub filtered: Option<bool>,
     /// Where to write it in another form.

@@ -37,7 +37,7 @@ impl Measures {
         }
     }
 
-    /// Where an event is counted; None of what is about no bio and no request.
+    /// Where an event is counted; None for an event about no bio and no request.
     #[inline]
     pub(super) fn kind(step: Step) -> Option<usize> {
         KINDS.iter().position(|kind| *kind == step)

@@ -1,4 +1,4 @@
-//! What the analysis of block events says.
+//! The results of the analysis of block events.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub struct BlockReport {
     pub elapsed_ns: u64,
     /// Events that the kernel had no room for. What they were about is unmatched or in flight below.
     pub events_lost: u64,
-    /// How often events were lost and the kernel could not say how many.
+    /// How often events were lost and the kernel could not report how many.
     pub losses_uncounted: u64,
     /// All devices together.
     pub all: Activities,
@@ -34,7 +34,7 @@ pub struct DeviceReport {
     pub events_unmatched: u64,
     /// Writes with FUA on a device without: a flush followed them, which their times leave out.
     pub writes_flushed: u64,
-    /// Requests whose times are not told: another under way looked alike, or events were lost.
+    /// Requests without times: another under way looked alike, or events were lost.
     pub times_unknown: u64,
     /// What became of its bios.
     pub conservation: Conservation,
@@ -58,8 +58,8 @@ pub struct Conservation {
     pub queued: u64,
     /// Further parts of bios that were too large.
     pub split: u64,
-    /// First seen after their queue event: the block layer's own flush commands, a driver's commands, and what was under
-    /// way when the recording began or lost events.
+    /// First seen after their queue event: the block layer's own flush commands, a driver's commands, and what was
+    /// under way when the recording began or lost events.
     pub unqueued: u64,
     /// Bios and requests that became part of another request.
     pub merged: u64,

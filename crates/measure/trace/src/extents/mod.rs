@@ -24,7 +24,7 @@ pub struct Extent {
     pub flags: u32,
 }
 
-/// What FIEMAP may say of an extent, by the name that the record has for it.
+/// FIEMAP's flags of an extent, by the name that the record has for it.
 pub const FLAGS: [(&str, u32); 5] = [
     ("unwritten", 0x800),
     ("delayed", 0x4),
@@ -114,7 +114,7 @@ pub enum Method {
     Model,
 }
 
-/// How much is looked at, and how much of it is told.
+/// How much is examined, and how much of it is reported.
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
@@ -126,7 +126,7 @@ pub struct Bounds {
     pub method: Option<Method>,
 }
 
-/// All extents of a file, in its order, as the filesystem tells them.
+/// All extents of a file, in its order, as the filesystem reports them.
 #[derive(Clone, Debug)]
 pub struct FileMap {
     /// How they were read.

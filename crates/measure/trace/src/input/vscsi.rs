@@ -17,7 +17,7 @@ const BYTES_1: usize = 32;
 const BYTES_2: usize = 40;
 const MICROSECOND_NS: u64 = 1000;
 impl Vscsi {
-    /// What a file that begins so is; the records of both versions say it at different places.
+    /// What a file that begins so is; the records of both versions have it at different places.
     pub(crate) fn of(bytes: &[u8]) -> Option<Vscsi> {
         let is = |second: bool| {
             let vscsi = Vscsi { second };

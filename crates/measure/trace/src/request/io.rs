@@ -80,7 +80,7 @@ impl Io {
         }
     }
 
-    /// As the first event of it tells, without times.
+    /// From its first event, without times.
     #[inline]
     pub(super) fn first_seen(device: Device, event: &TraceEvent) -> Io {
         Io {
@@ -93,7 +93,7 @@ impl Io {
         }
     }
 
-    /// As the one event tells that is all there is of it.
+    /// From the only event that there is.
     #[inline]
     pub(super) fn whole(device: Device, event: &TraceEvent) -> Io {
         let began_ns = event.at_ns.saturating_sub(match event.step {

@@ -26,7 +26,7 @@ pub(super) enum Found {
     None,
     /// This one and no other.
     One(Slot),
-    /// The oldest of several that look alike; none of their times can be told.
+    /// The oldest of several that look alike; none of their times can be determined.
     Any(Slot),
 }
 
@@ -52,7 +52,7 @@ impl Item {
         }
     }
 
-    /// Nothing that it says of its times so far can be trusted.
+    /// Its times up to here can't be trusted.
     pub(super) fn doubt(&mut self) {
         self.doubtful = true;
         self.io.queued_ns = None;

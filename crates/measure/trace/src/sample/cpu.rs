@@ -50,7 +50,7 @@ pub struct Stat {
 pub struct CpuReading {
     /// The counters since boot.
     pub stat: Stat,
-    /// Mean clock frequency of the CPUs; None where the kernel does not tell.
+    /// Mean clock frequency of the CPUs; None if the kernel does not report it.
     pub frequency_hz: Option<Level>,
 }
 
@@ -81,7 +81,7 @@ pub struct Frequency {
     pub hz_mean: f64,
     /// The highest reading.
     pub hz_max: f64,
-    /// What tells it.
+    /// The source of the frequency.
     pub source: String,
 }
 
@@ -202,7 +202,7 @@ fn together(by_cpu: &BTreeMap<u32, Ticks>) -> Ticks {
     std::array::from_fn(|state| by_cpu.values().map(|ticks| ticks[state]).sum())
 }
 
-/// Mean over time of the CPUs' mean; None where nothing tells it.
+/// Mean over time of the CPUs' mean; None without a source.
 pub fn frequency(source: &str, series: &Series<CpuReading>) -> Option<Frequency> {
     let pooled = series
         .readings()

@@ -1,4 +1,4 @@
-//! What the analysis of scheduler events says.
+//! The results of the analysis of scheduler events.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct SwitchReport {
     pub elapsed_ns: u64,
     /// Events that the kernel had no room for.
     pub events_lost: u64,
-    /// How often events were lost and the kernel could not say how many.
+    /// How often events were lost and the kernel could not report how many.
     pub losses_uncounted: u64,
     /// Context switches on all CPUs, those from and to idle tasks too, as /proc/stat counts them.
     pub switches: u64,
@@ -49,8 +49,8 @@ pub struct TaskReport {
     pub by_state: BTreeMap<&'static str, u64>,
     /// The times that it was off its CPU.
     pub stall: Stall,
-    /// The parts of stalls: until woken, and from runnable on. Only of stalls whose wake-up was seen; those of preempted
-    /// tasks have the second part alone.
+    /// The parts of stalls: until woken, and from runnable on. Only of stalls whose wake-up was seen; those of
+    /// preempted tasks have the second part alone.
     pub sleeping: Stall,
     /// From runnable to running.
     pub run_queue_delay: Stall,

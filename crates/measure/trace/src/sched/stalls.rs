@@ -10,7 +10,7 @@ pub(super) struct Sum {
     max_ns: u64,
 }
 
-/// Times as tables carry them. Of weighted samples, `count` and `sum_ns` are estimates of the whole.
+/// Times as tables carry them. With weighted samples, `count` and `sum_ns` are estimates of the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Stall {
     /// How many times were measured.

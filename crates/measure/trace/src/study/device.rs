@@ -137,7 +137,7 @@ impl DeviceStudy {
             .iter()
             .zip(0u64..)
             .map(|(&ns, depth)| ns as f64 * depth as f64);
-        // Completions alone say nothing of what was under way.
+        // Completions alone do not show what was under way.
         let known = (known_ns > 0 && self.issues > 0).then_some(known_ns as f64);
         // Of traces without issues: what was under way is the sum of the times, whoever overlapped whom.
         let by_sum =

@@ -15,7 +15,7 @@ pub struct Group {
     stages: [Values; 4],
 }
 
-/// A group as the report tells it.
+/// A group in the form of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GroupFigures {
     /// What they have in common.
@@ -104,7 +104,7 @@ impl Group {
         self.count
     }
 
-    /// As the report tells it.
+    /// The report's form.
     pub fn figures(&self, name: String) -> GroupFigures {
         let quantiles = |stage: usize| {
             self.stages[stage]

@@ -9,7 +9,7 @@ use super::keyed::Keyed;
 use crate::event::Op;
 use crate::request::Io;
 
-/// Over time. All columns have as many values as `length` intervals say.
+/// Over time. All columns have `length` values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Maps {
     /// The length of each interval.
@@ -30,8 +30,8 @@ pub struct Maps {
     pub depth_ns: Vec<u64>,
     /// The most of them at once.
     pub depth_max: Vec<u64>,
-    /// By interval, how many I/Os took how long: whole latency, or the device's where that is not known. Row n counts those
-    /// from 2^(n/2) us on.
+    /// By interval, how many I/Os took how long: whole latency, or the device's where that is not known. Row n counts
+    /// those from 2^(n/2) us on.
     pub latency: Vec<Vec<u32>>,
     /// By interval, how many I/Os began in which part of the device.
     pub places: Vec<Vec<u32>>,
@@ -50,7 +50,7 @@ pub struct Maps {
     place_shift: u32,
 }
 
-/// Where nobody asks for finer maps.
+/// The default, unless finer maps are asked for.
 pub const INTERVALS: usize = 1 << 10;
 /// No finer maps: 12 MiB of counts.
 pub const INTERVALS_MAX: usize = 1 << 14;

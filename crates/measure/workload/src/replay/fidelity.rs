@@ -33,7 +33,7 @@ pub struct ReplayRecord {
     pub recorded_rate_per_s: Option<f64>,
     /// Arrivals per second of the replay; absent of fewer than two.
     pub replayed_rate_per_s: Option<f64>,
-    /// I/Os under way in the trace, averaged over time; absent where it does not tell when they ended.
+    /// I/Os under way in the trace, averaged over time; absent if the trace does not report when they ended.
     pub recorded_depth_mean: Option<f64>,
     /// I/Os under way in the replay, averaged over time.
     pub replayed_depth_mean: Option<f64>,
@@ -41,7 +41,7 @@ pub struct ReplayRecord {
     pub depth_distance: Option<f64>,
 }
 
-/// What a replay has come to so far.
+/// The results of a replay until now.
 #[derive(Clone, Debug)]
 pub(super) struct Fidelity {
     lateness: LatencyHistogram,
@@ -93,7 +93,8 @@ impl Fidelity {
         }
     }
 
-    /// An I/O that was `due` is offered; `planned`: its scaled time in the trace; `full_until`: when the queue was full last.
+    /// An I/O that was `due` is offered; `planned`: its scaled time in the trace; `full_until`: when the queue was full
+    /// last.
     #[inline]
     pub(super) fn began(&mut self, now: Time, due: Time, planned: Time, full_until: Option<Time>) {
         let late = now.saturating_sub(due);
@@ -119,7 +120,7 @@ impl Fidelity {
         self.refused += 1;
     }
 
-    /// All so far.
+    /// All until now.
     pub(super) fn record(&self) -> ReplayRecord {
         let arrivals = self.lateness.count();
         let rate = |span: Option<(Time, Time)>| {

@@ -24,7 +24,7 @@ struct Space {
     touched: Vec<u64>,
 }
 
-/// Where, of the job's files.
+/// The place in one of the job's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapped {
     pub(super) slot: u32,

@@ -14,7 +14,7 @@ use base::time::Time;
 pub struct ScheduledIo {
     /// When it arrived, since the first.
     pub at_ns: Time,
-    /// How long it took; `UNKNOWN_NS` where the trace does not tell.
+    /// How long it took; `UNKNOWN_NS` if the trace does not report it.
     pub took_ns: Time,
     /// First sector, of 512 bytes.
     pub sector: u64,
@@ -207,7 +207,7 @@ impl Schedule {
     }
 
     /// A table of the I/Os that reads as the same schedule again: a line per I/O in the order in which they ended, or
-    /// arrived where that is not known. `COLUMNS` says what its columns are.
+    /// arrived if that is not known. `COLUMNS` lists its columns.
     pub fn table(&self) -> String {
         let mut order: Vec<u32> = (0..self.ios.len() as u32).collect();
         let time = |io: &ScheduledIo| match io.took_ns {

@@ -1,6 +1,7 @@
 //! From a device's interrupt to a completed request: which CPU does it, how it is notified, at what cost.
 //!
-//! Its owner makes requests (`begin`), reports interrupts, and hands back each `CompletionStep` that the processors say is done.
+//! Its owner makes requests (`begin`), reports interrupts, and hands back each `CompletionStep` that the processors
+//! report as done.
 
 mod route;
 mod spec;
@@ -185,8 +186,8 @@ impl Completions {
         Ok(self.queues.len() as u32 - 1)
     }
 
-    /// A bio enters a queue. True: here and now, and its cost is the caller's. False: another CPU does it, and `Entered`
-    /// comes with the token.
+    /// A bio enters a queue. True: here and now, and its cost is the caller's. False: another CPU does it, and
+    /// `Entered` comes with the token.
     pub fn enter<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,

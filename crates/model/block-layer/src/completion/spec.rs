@@ -9,7 +9,7 @@ use events::smp::Distance;
 use events::spec_error::within;
 use events::time::SECOND;
 
-/// Cycles, unless the name says otherwise.
+/// Cycles, unless the name has another unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = events::spec_error::optional("variant"))]
@@ -66,7 +66,7 @@ pub struct CompletionSpec {
 pub struct Affinity {
     /// The CPU that puts bios into the queue; None: whoever submits.
     pub queue: Option<u16>,
-    /// The CPU that completes requests; None: as `requests` says.
+    /// The CPU that completes requests; None: chosen by `requests`.
     pub completion: Option<u16>,
     /// Where requests are completed if no completion CPU is set.
     pub requests: RequestAffinity,
@@ -120,9 +120,9 @@ impl CompletionSpec {
 }
 
 impl Affinity {
-    /// The same in the variant's own words, where it has no settings of these names and its rules come to the same: bios are
-    /// queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity` 2 where
-    /// they were queued.
+    /// The same in the variant's own words, where it has no settings of these names and its rules come to the same:
+    /// bios are queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity`
+    /// 2 where they were queued.
     pub fn by_rules_of(
         self,
         variant: CompletionVariant,

@@ -69,7 +69,7 @@ pub struct SchedulingSpec {
     pub task_lines: u16,
     /// Cache lines of a run queue, which whoever puts a task there takes.
     pub run_queue_lines: u16,
-    /// A waiting task goes to an idle CPU at most so far away.
+    /// A waiting task goes to an idle CPU within this distance.
     pub migrates_within: Distance,
 }
 

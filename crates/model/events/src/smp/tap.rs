@@ -10,7 +10,7 @@ use crate::time::Time;
 pub struct SchedulerEvent {
     /// In simulated time.
     pub at: Time,
-    /// Where; of a wake-up, the waker's, or where the task goes if nobody wakes it.
+    /// The CPU; for a wake-up, the waker's, or the one to which the task goes if nobody wakes it.
     pub cpu: u16,
     /// What happened.
     pub what: Scheduled,

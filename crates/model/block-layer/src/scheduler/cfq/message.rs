@@ -1,4 +1,4 @@
-//! What a scheduler says as it works: data, which read as the kernel's trace messages do. Only CFQ says anything.
+//! The messages of a scheduler at work: data, printed like the kernel's trace messages. Only CFQ has any.
 //!
 //! Source of the texts: `block/cfq-iosched.c` of 2.6.35, the patches of July 2010, and 2.6.37.
 
