@@ -61,7 +61,7 @@ create table changes (benchmark text, hardware text, of text not null, content t
 _TABLES = "select type, name, tbl_name, sql from sqlite_master order by name"
 _OUT_OF_OUR_HANDS = {"SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_LOCKED", "SQLITE_NOMEM",
                      "SQLITE_PERM", "SQLITE_PROTOCOL", "SQLITE_READONLY"}  # fmt: skip
-"""What SQLite says of the machine, not of the file."""
+"""SQLite's errors that are about the machine, not about the file."""
 
 Row = tuple[str, str, bool, Entry, str | None]
 """Name, key, whether it is complete, entry, extract as JSON."""
@@ -273,7 +273,7 @@ def _fill(db: sqlite3.Connection) -> None:
 
 @cache
 def _layout() -> list[Any]:
-    """What SQLite says of a file that we made."""
+    """SQLite's message about a file that iolab made."""
     with closing(sqlite3.connect(":memory:")) as db:
         _fill(db)
         return db.execute(_TABLES).fetchall()

@@ -56,8 +56,8 @@ def find(name: Path) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The text of an experiment's file or job file, or what a pipe says: `iolab run <(generate)`. InputError if it is
-    too long, not UTF-8, or none of them."""
+    """The text of an experiment's file or job file, or the text from a pipe: `iolab run <(generate)`. InputError if it
+    is too long, not UTF-8, or none of them."""
     content = read_bounded(path, EXPERIMENT_BYTES_MAX, "an experiment", pipes=True)
     try:
         return content.decode()
@@ -212,7 +212,7 @@ def _check_space(experiment: Experiment, workloads: list[Workload], problems: Pr
 
 
 def _check_named_paths(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
-    """Where a workload's own files say I/O goes is where the target is, else something else would be written to."""
+    """Checks that a workload's own files lie in the target; otherwise I/O would go to another place."""
     target = experiment.target
     for workload in workloads:
         for setting in experiment.settings:

@@ -40,7 +40,7 @@ OPS = tuple(WAYS.values())
 
 @dataclass(frozen=True)
 class FioRun:
-    """One run in a text: what fio's JSON would say of it."""
+    """One run in a text: with the content of fio's JSON."""
 
     line: int
     content: JsonObject

@@ -141,7 +141,7 @@ def _phase(words: list[str]) -> str:
 
 
 def _family(statistic: str, cells: list[_Cell]) -> str:
-    """Whether more or less of it is better, as the percentages against the first column say."""
+    """Whether more or less of it is better, as the percentages against the first column show."""
     first = cells[0]
     for cell in cells[1:]:
         if first.value is not None and cell.value is not None and cell.gain_percent and cell.value != first.value:

@@ -119,7 +119,7 @@ class Source:
 
     @property
     def lines_about(self) -> int:
-        """How many lines the file has, as far as its size and the length of the first ones say."""
+        """How many lines the file has, estimated from its size and the length of the first ones."""
         ends = max(1, self._head_bytes.count(b"\n"))
         return -(-self.path.stat().st_size * ends // max(1, len(self._head_bytes)))
 

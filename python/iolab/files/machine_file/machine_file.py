@@ -81,7 +81,7 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
         copies: where a run keeps what it was started with; what lies there is taken first.
 
     Raises:
-        InputError: no such machine, not TOML, or no drives; says file and line.
+        InputError: no such machine, not TOML, or no drives; names file and line.
     """
     reader = _Reader(copies)
     path = reader.machine(machine.removeprefix(MODEL_PREFIX), directory)

@@ -47,7 +47,7 @@ def index_file(directory: RunDirectory, block: int) -> Path:
 
 
 def _digest_file(path: Path) -> Path:
-    """What `sha256sum` says of an index file, beside it: nothing else would show a damaged one."""
+    """The output of `sha256sum` for an index file, beside it: nothing else would show a damaged one."""
     return path.with_suffix(".sha256")
 
 

@@ -108,7 +108,7 @@ def _opened(path: Path) -> int:
 
 @dataclass
 class Contents:
-    """What a journal says, and what is wrong with it, a line each."""
+    """The content of a journal, and what is wrong with it, a line each."""
 
     events: list[Event] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

@@ -183,7 +183,7 @@ class RunData:
 
     @property
     def settings(self) -> list[str]:
-        """In the experiment's order, the first is the baseline unless [compare] says otherwise."""
+        """In the experiment's order, the first is the baseline unless [compare] names another."""
         return self._in_order("setting", [] if self.state.started is None else self.state.started["settings"])
 
     @cached_property

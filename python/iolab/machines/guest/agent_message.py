@@ -1,4 +1,4 @@
-"""What a guest's agent says (crates/measure/guest-agent): one schema for all of it, and what makes it sense."""
+"""The messages of a guest's agent (crates/measure/guest-agent): their schema, and the checks of their numbers."""
 
 from __future__ import annotations
 

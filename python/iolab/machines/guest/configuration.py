@@ -29,7 +29,8 @@ class Configuration:
     """`plain`, or the file's path."""
     options: bytes
     is_whole: bool
-    """Whether a kernel's build wrote it (`.config`), and it says all; else what it leaves out is off."""
+    """Whether a kernel's build wrote it (`.config`), so that it has all options; else an option that it leaves out is
+    off."""
 
     @property
     def digest(self) -> str:
@@ -59,7 +60,7 @@ def find(named: str | None, tree: Path) -> Configuration:
 
 
 def compiler(config: Path) -> str | None:
-    """The compiler that the kernel with this .config was built by; None: it does not say."""
+    """The compiler that the kernel with this .config was built by; None: the .config does not name it."""
     if not config.exists():
         return None
     found = re.search(rb'^CONFIG_CC_VERSION_TEXT="(.*)"$', read_bounded(config, MIB, "a configuration"), re.MULTILINE)

@@ -21,8 +21,8 @@ _OF_QEMU = re.compile(r"x-|.*cpuid|.*-cache$|vmware|fill|check$|kvm$|hypervisor$
 
 
 def describe(name: str, guests: Mapping[str, GuestMachine]) -> JsonObject:
-    """What machine.json says; fetches the kernels, so that no trial waits for them. Commits of a tree are built by the
-    first trial that takes one: of many, a search takes few.
+    """The content of machine.json; fetches the kernels, so that no trial waits for them. Commits of a tree are built by
+    the first trial that takes one: of many, a search takes few.
 
     Raises:
         InputError, MachineError: there is no such kernel, or this machine cannot run guests.
@@ -57,7 +57,7 @@ def made(found: kernel.Kernel) -> JsonObject:
 
 
 def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> Observed:
-    """What the trial's record says of its machine.
+    """The description of the machine in the trial's record.
 
     Args:
         release: the kernel that ran; None if none came up.

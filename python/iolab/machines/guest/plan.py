@@ -133,7 +133,7 @@ def _verifies(phase: Phase) -> bool:
 
 
 def _make_null_blk(plan: Plan, disk: str, target: ScratchTarget, parameters: dict[str, str]) -> None:
-    """As Documentation/block/null_blk.rst says."""
+    """As in Documentation/block/null_blk.rst."""
     place = f"{_CONFIGFS}/{disk}"
     plan.add("directory", path=place)
     own = {"size": str(-(-target.size_bytes // _MIB))}

@@ -138,7 +138,7 @@ def run(
         on_look: called some times per second.
 
     Raises:
-        Ended: it panicked, hung, ended early, or said what no agent says.
+        Ended: it panicked, hung, ended early, or sent what no agent sends.
         MachineError: QEMU does not start.
     """
     console, errors = directory / "console", directory / "qemu"

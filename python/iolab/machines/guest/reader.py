@@ -1,4 +1,4 @@
-"""Reads what a guest's agent says, line by line.
+"""Reads the messages of a guest's agent, line by line.
 
 A kernel from elsewhere may say anything in its place: a line is read once it is whole, no line is longer than what may
 come next, and whatever the agent would not say at that point (`agent_message`) ends the machine.
@@ -30,7 +30,7 @@ _KEY = re.compile(rb'\s*\{\s*"([a-z]+)"\s*:')
 
 
 class Unsaid(ValueError):
-    """No agent says that; the text states what, and where."""
+    """No agent sends that; the text states what, and where."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Reader:
         self._line = 0
 
     def take(self, chunk: bytes) -> None:
-        """Unsaid if no agent says it."""
+        """Unsaid if no agent sends it."""
         self._buffer += chunk
         at = 0
         while (end := self._end(at)) is not None:

@@ -17,7 +17,7 @@ CGROUPS = "/control-groups"
 
 @dataclass
 class Plan:
-    """The steps so far, and the archive that the guest finds them in."""
+    """The steps until now, and the archive that the guest finds them in."""
 
     seed: int
     limit_ns: int = 600 * 10**9

@@ -1,4 +1,4 @@
-"""Where a kernel's functions are: read in the guest itself (/proc/kallsyms), since packages do not say."""
+"""Where a kernel's functions are: read in the guest itself (/proc/kallsyms), since packages do not have them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def parse(text: bytes) -> Symbols:
 
 
 def of_kernel(text: bytes) -> bytes:
-    """The lines of functions outside of modules; whatever else a kernel says is left out."""
+    """The lines of functions outside of modules; all other lines of a kernel are left out."""
     return b"".join(
         line for line in text.splitlines(keepends=True) if (at := _LINE.fullmatch(line.strip())) and not at[4]
     )

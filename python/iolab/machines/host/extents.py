@@ -43,7 +43,7 @@ class Extents:
 def examined(
     found: list[tuple[str, str]], options: ProbeOptions, look: Callable[[list[str], str], str]
 ) -> ExtentsObservation:
-    """What the probe saw of the files, or of so many of them as its options say.
+    """What the probe saw of the files, or of as many of them as its options allow.
 
     Args:
         found: by the name that they are told under, their paths.

@@ -58,7 +58,7 @@ class TargetPlace:
     stays: bool = False
     """When the trial is over: what phases made on the device has to go."""
     filesystem: filesystem.Choice = filesystem.DEFAULT
-    """What such phases make, unless they say otherwise."""
+    """What such phases make by default."""
 
     known: DeviceIdentity | None = None
     """The identity of a named device, checked before each write to it."""

@@ -20,7 +20,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def identity_of(fd: int) -> str | None:
     """The file's inode number with its time of birth and the kernel's lasting handle for it (which has the inode's
-    generation), so far as the filesystem has them: the same text for the same file, also after a reboot, and never for
+    generation), if the filesystem has them: the same text for the same file, also after a reboot, and never for
     another. None: it has neither."""
     marks = [mark for mark in (_born(fd), _handle(fd)) if mark is not None]
     return " ".join([f"inode={os.fstat(fd).st_ino}", *marks]) if marks else None

@@ -31,7 +31,7 @@ class Interrupt:
 
     @property
     def affinity_file(self) -> Path:
-        """The file that says, and sets, on which CPUs it may come."""
+        """The file that shows and sets on which CPUs it may arrive."""
         return PROC / "irq" / str(self.number) / "smp_affinity_list"
 
     @property

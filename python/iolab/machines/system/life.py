@@ -33,7 +33,7 @@ class Task:
     switches: int
     """How often it was taken off a CPU: unchanged as long as it waits for one and the same thing."""
     waits_in: str
-    """The kernel's function; empty if it does not say."""
+    """The kernel's function; empty if the kernel does not report it."""
 
     @property
     def is_stuck(self) -> bool:

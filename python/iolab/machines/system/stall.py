@@ -1,4 +1,4 @@
-"""Whether a trial still gets anywhere: what its process says, and, when that is nothing new, what the kernel says."""
+"""Whether a trial still makes progress: by its process's reports and, if they show nothing new, by the kernel's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Stall:
         """What it waits for, while it gets nowhere."""
 
     def progress(self, progress: Progress) -> None:
-        """Takes in what the trial's process says."""
+        """Takes in a report of the trial's process."""
         counts = (progress.phase, progress.doing, progress.ops, progress.bytes, progress.errors)
         now_s = self._now_s()
         if counts != self._counts:

@@ -32,7 +32,7 @@ STUCK_S = 1.0
 """An I/O may take so long; only what waits longer is worth a word."""
 POLL_S = 0.05
 MARK_BYTES = 64
-"""More than the line takes that says that an entry is undone."""
+"""More than the length of the line that marks an entry as undone."""
 
 
 class UndoJournal:
@@ -201,7 +201,7 @@ def restore_dead(on_wait: OnWait | None = None, *, dying_patience_s: float = DYI
         dying_patience_s: how long an owner is waited for that was killed, and has not ended.
 
     Raises:
-        MachineError: others can write the state directory, so that what it says is not to be trusted.
+        MachineError: others can write the state directory, so its contents are not to be trusted.
     """
     restored = Restored()
     directory = state.existing_state_subdirectory("undo")

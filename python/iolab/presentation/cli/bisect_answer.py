@@ -40,7 +40,7 @@ def show_commits(found: GitFinding, path: Path, fail_on: str | None, *, as_json:
 def _exit_if_met(
     condition: str | None, answer: Answer, judged: Mapping[int, Judgement | None], nature: Nature, what: str
 ) -> None:
-    """Ends the command with status 1 if it holds. A change that was not confirmed counts as what its levels say."""
+    """Ends the command with status 1 if it holds. A change that was not confirmed counts by its levels."""
     from iolab.domain.definition import DIFFERENCES, LOSSES
 
     if condition is None or answer.kind not in ("changes", "creep"):
@@ -79,7 +79,7 @@ def show_run(path: Path, found: list[Finding], fail_on: str | None, *, as_json: 
 
 def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
     """For each version that was confirmed against the one before it, on guest machines: the functions that it made
-    more expensive or cheaper; and what `iolab explain` says of the fresh rounds."""
+    more expensive or cheaper; and what `iolab explain` reports about the fresh rounds."""
     from iolab.domain.explain import causes
     from iolab.domain.explain.inputs import of_run
     from iolab.files.store import read

@@ -198,7 +198,7 @@ def check_conditions(given: Sequence[str] | None) -> list[str]:
 
 
 def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *, trials_not_ok: int = 0) -> None:
-    """Says on stderr which conditions hold, and ends the command with status 1 if any does.
+    """Prints on stderr which conditions hold, and ends the command with status 1 if any does.
 
     InputError if a condition asks for a change in a good or a bad direction and no metric has one: a gate that
     cannot fail is none.

@@ -244,8 +244,8 @@ def load(
     tuned: bool = False,
     sections: Sequence[str] = (),
 ) -> Experiment:
-    """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
-    wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
+    """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError names what
+    is wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
     from iolab.domain.machine import kind_of, unknown_machine
 
     if machine is not None and kind_of(machine) is None:

@@ -167,7 +167,7 @@ def _add_collection(app: FastAPI, runs: Collection, answers: Answers) -> None:
 
     @app.get("/api/live.json", response_model=page_types.Live)
     def live() -> page_types.Live:
-        """The runs in progress, with their trials so far."""
+        """The runs in progress, with the trials that they have finished."""
         return overview.live(runs)
 
 

@@ -116,7 +116,7 @@ def chunks(runs: Collection) -> int:
 
 
 def live(runs: Collection) -> Live:
-    """The runs in progress, with their trials so far."""
+    """The runs in progress, with the trials that they have finished."""
     entries = [one for one in runs.entries if one.state == "running"][:LIVE_RUNS_MAX]
     pairs = {one.id: extract for one, extract in runs.extracts(entries)}
     found = [made for one in entries if (made := _live_run(runs, one, pairs.get(one.id)))]

@@ -46,7 +46,7 @@ def metric_id(key: str) -> str:
 
 
 def metrics_of(keys: Iterable[str]) -> Metrics:
-    """What pages say of each metric."""
+    """What pages show of each metric."""
     found = {}
     for key in dict.fromkeys(keys):
         known = describe(key)

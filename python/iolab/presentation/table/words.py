@@ -164,7 +164,7 @@ def span_of_rounds(judgements: Sequence[Judgement]) -> str:
 
 
 def unit_of(key: str) -> str:
-    """The unit of a metric's key as people say it; nothing for a column whose name says none."""
+    """The usual unit of a metric's key; empty for a column without a unit in its name."""
     metric = describe(key)
     return "IOPS" if metric.name == "iops" else metric.unit
 

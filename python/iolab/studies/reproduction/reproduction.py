@@ -33,7 +33,7 @@ ROUNDS_FOR_A_VERDICT = 2
 
 @dataclass(frozen=True)
 class NotCompared:
-    """A cell that says nothing of the model, and why."""
+    """A cell that is no evidence about the model, and why."""
 
     cell: Cell
     simulated: float | None

@@ -1,4 +1,4 @@
-"""What was said in words of two settings, read and checked, and what a run's verdict makes of it."""
+"""Claims in words about two settings, read and checked, and what a run's verdict makes of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class JudgedStatement:
-    """A claim beside what a run says of it: a verdict, or the values that were to keep within a limit."""
+    """A claim beside the result of a run: a verdict, or the values that were to keep within a limit."""
 
     statement: Statement
     comparison: Comparison | None
@@ -167,7 +167,7 @@ def _pair(statement: Statement, baseline: str, measured: Measured) -> Pair:
 
 
 def _why_absent(statement: Statement, comparison: Comparison, measured: Measured) -> str | None:
-    """The run's own reason says more than that there are too few rounds."""
+    """The run's own reason is more specific than that there are too few rounds."""
     for setting in filter(None, (statement.baseline, statement.setting)):
         found = measured.mean((statement.workload, setting), statement.metric, statement.job)
         if found.reason:

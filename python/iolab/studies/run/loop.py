@@ -152,7 +152,7 @@ class Loop:
 
     @cached_property
     def _impossible(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Why, by workload and setting, of what was found to be impossible so far."""
+        """Why settings have turned out to be impossible, by workload and setting."""
         return {
             (event["workload"], event["setting"]): event.get("impossible", {})
             for event in self.state.finished.values()

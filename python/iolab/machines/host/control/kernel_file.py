@@ -88,7 +88,7 @@ def agreed(values: dict[str, object]) -> object:
 
 
 def _limit(path: Path, before: str) -> str:
-    """What the device itself allows, where it says."""
+    """What the device itself allows, if it reports that."""
     limit = path.with_name(path.name.replace("max_sectors", "max_hw_sectors"))
     if limit != path and limit.exists():
         return f"at most {limit.read_text().strip()} ({limit.name})"
