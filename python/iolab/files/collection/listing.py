@@ -111,7 +111,7 @@ class Listing:
 
     @staticmethod
     def _as_is(entry: Entry, ended: bool, running: set[str]) -> Entry:
-        """A run in progress ends without a word where it is killed: only the kernel knows."""
+        """A run in progress that is killed writes nothing about it: only the kernel shows it."""
         if entry.name in running and entry.state != "unreadable":
             return replace(entry, state="running")
         return entry

@@ -31,7 +31,7 @@ class Written:
     problems: Problems
 
     def table(self, name: str) -> TomlTable:
-        """Empty where the file has none."""
+        """Empty if the file has none."""
         found = self.values.get(name)
         return found if isinstance(found, dict) else {}
 
@@ -43,7 +43,7 @@ class Asked:
     settings: list[Setting]
     workloads: list[Workload]
     under: Mapping[tuple[str, str], CompiledWorkload]
-    """(workload, setting) -> the workload where the setting changes it."""
+    """(workload, setting) -> the workload, if the setting changes it."""
     probes: Mapping[str, Probes]
     """By setting."""
     already_run: bool

@@ -147,7 +147,7 @@ class RunData:
         return self.state.started is not None and "question" in self.state.started
 
     def pairing(self, baseline: str, candidate: str) -> Pairing:
-        """See `iolab.domain.measured_run`. Imported numbers have rounds in common where one file holds both settings,
+        """See `iolab.domain.measured_run`. Imported numbers have rounds in common if one file holds both settings,
         or if the clock shows that they were measured in turns."""
         if self.is_search:
             return "none"
@@ -280,7 +280,7 @@ class RunData:
         return self.trials.join(values, on="trial", how="left", maintain_order="left")
 
     def job_metrics(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
-        """Each job's own metrics, where a trial has several jobs: the columns of `metrics`, and job."""
+        """Each job's own metrics, if a trial has several jobs: the columns of `metrics`, and job."""
         columns = ("phase", "job", "op", "metric", "key", "value", "reason")
         return self._judged(self._rows("metric", workload, setting, columns))
 

@@ -14,7 +14,7 @@ from iolab.machines.guest.below import path_of
 PLAIN = "plain"
 """The name of ours."""
 OF_TREE = "iolab-guest.config"
-"""A file of this name at the tree's top is taken where the experiment names none."""
+"""A file of this name at the tree's top is taken if the experiment names none."""
 _PLAIN = Path(__file__).with_name("plain.config")
 _NEEDED = Path(__file__).with_name("kernel.config")
 _IS_WHOLE = re.compile(rb"^CONFIG_CC_VERSION_TEXT=", re.MULTILINE)

@@ -105,7 +105,7 @@ def flags() -> list[str]:
 
 
 def _said(*options: str, given: Sequence[JsonObject] = ()) -> str:
-    """What QEMU prints; nothing where it does not answer."""
+    """What QEMU prints; empty if it does not answer."""
     try:
         return subprocess.run(
             [programs.qemu(), *options],

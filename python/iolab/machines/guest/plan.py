@@ -110,7 +110,7 @@ def _scsi_debug(target: ScratchTarget) -> dict[str, str]:
 
 
 def null_blk_parameters(trial: Trial) -> dict[str, str]:
-    """What the trial's drives are set to. They keep what is written where somebody reads it: a copy costs what the
+    """What the trial's drives are set to. They keep what is written if somebody reads it: a copy costs what the
     processor's string instructions make of it, which no drive of hardware asks of it."""
     assert trial.guest is not None
     needs = reads_what_it_wrote(trial) or not _NEEDING_MEMORY.isdisjoint(trial.guest.drive_parameters)

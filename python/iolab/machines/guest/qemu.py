@@ -45,7 +45,7 @@ class Drive:
     """What the machine has as a drive."""
 
     image: Path | int
-    """Its file; or its bytes, where nobody reads what is written: such a drive is done at once, without a thread of the
+    """Its file; or its bytes, if nobody reads what is written: such a drive is done at once, without a thread of the
     host's that the machine would wait for."""
     device: str
     """QEMU's name of the device."""

@@ -155,7 +155,7 @@ def _all_at_once(devices: Sequence[_Device], around: Surroundings, phase_name: s
 
 
 def _tarball(phase: CommandsPhase) -> dict[str, str]:
-    """What the command finds as TARBALL, made first where it is iolab's own tree."""
+    """What the command finds as TARBALL, made first if it is iolab's own tree."""
     if phase.source_tree is not None:
         return {"TARBALL": str(source_tree.tarball(**phase.source_tree))}
     if phase.tarball is None:

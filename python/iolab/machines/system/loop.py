@@ -82,7 +82,7 @@ LOOP_REMEDY = "sudo modprobe loop; a container needs --device /dev/loop-control 
 
 
 def attach(file: Path, *, sector_bytes: int | None) -> tuple[Loop, list[str]]:
-    """Attaches a free loop device, with direct I/O where the backing filesystem has it.
+    """Attaches a free loop device, with direct I/O if the backing filesystem has it.
 
     Direct I/O keeps the page cache of the backing file out: otherwise every block would be cached twice and reads
     would not reach the disk. Returns the device and notes. MachineError names what is missing for a loop device.

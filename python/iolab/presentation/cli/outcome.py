@@ -150,7 +150,7 @@ def _replayed(data: RunData) -> list[str]:
 
 
 def _print_what_probes_saw(data: RunData) -> None:
-    """Their metrics are many and not compared unless asked for: where they are."""
+    """Names the command that shows their metrics, which are many and not compared unless asked for."""
     from iolab.domain.metric import METRICS
     from iolab.presentation.table import OF_PROBES
 

@@ -196,7 +196,7 @@ def _add_benchmarks(app: FastAPI, runs: Collection, answers: Answers) -> None:
         candidate: RunId,
         unlike: Annotated[bool, Query(description="compare although the hardware is not alike")] = False,
     ) -> Response:
-        """Two runs side by side; without `judged` where the hardware is not alike, unless it is asked for."""
+        """Two runs side by side; without `judged` if the hardware differs, unless it is asked for."""
         ours, theirs = runs.entry(baseline), runs.entry(candidate)
         name = f"compare {baseline} {candidate} {unlike}"
         return answers.of(name, lambda: comparison.page(runs, ours, theirs, although_unlike=unlike))

@@ -118,7 +118,7 @@ def medians(comparisons: Sequence[Comparison]) -> str | None:
 
 
 def median_beside(judgement: Judgement) -> str | None:
-    """The median of the rounds' ratios, where it is another than the typical ratio by more than a tenth of the
+    """The median of the rounds' ratios, if it differs from the typical ratio by more than a tenth of the
     interval, and by more than the margin of *same*."""
     ratios = (judgement.ratio, judgement.ci_low, judgement.ci_high, judgement.median_ratio)
     if None in ratios:
@@ -131,7 +131,7 @@ def median_beside(judgement: Judgement) -> str | None:
 
 
 def _as_multiple(judgement: Judgement) -> bool:
-    """Whether the ratio and its interval are read as multiples: all three, where one of them is large."""
+    """Whether the ratio and its interval are read as multiples: all three, if one of them is large."""
     return (judgement.ci_high or judgement.ratio or 0) >= MULTIPLE_FROM
 
 

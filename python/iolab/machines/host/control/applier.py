@@ -73,12 +73,12 @@ class Applier(ABC):
         return phases
 
     def read(self, context: Context) -> Any:
-        """The value in force, None where there is none."""
+        """The value in force; None without one."""
         return None
 
 
 def queue_device(control: str, context: Context) -> BlockDevice:
-    """The disk whose queue the target's I/O goes through. InputError where there is none."""
+    """The disk whose queue the target's I/O goes through. InputError if there is none."""
     if context.device is None:
         raise InputError(
             f"{control}: this target has no block device of its own (tmpfs, overlay or network filesystem)",

@@ -47,7 +47,7 @@ class IoMax(Limit):
     """Bytes and operations per second, by key (`FILES`)."""
 
     def apply(self, context: Context, value: dict[str, int]) -> Applied:
-        """Makes the group and writes its limits for the target's device. MachineError where the kernel has none."""
+        """Makes the group and writes its limits for the target's device. MachineError if the kernel has none."""
         device = queue_device(self.name, context)
         group = self._group(context, "blkio", "io")
         number = ":".join(map(str, device.number))
@@ -65,7 +65,7 @@ class CpuQuota(Limit):
     """CPU time per wall time, in CPUs."""
 
     def apply(self, context: Context, value: float) -> Applied:
-        """Makes the group and writes its quota. MachineError where the kernel has none."""
+        """Makes the group and writes its quota. MachineError if the kernel has none."""
         group = self._group(context, "cpu", "cpu")
         quota_us = round(value * CPU_PERIOD_US)
         if group.version == 2:
