@@ -17,7 +17,7 @@ pub struct Usage {
     pub faults_minor: u64,
     /// Page faults that needed I/O.
     pub faults_major: u64,
-    /// Time for which the thread could run and waited for a CPU, in nanoseconds; None where nobody counts it.
+    /// Time for which the thread could run and waited for a CPU, in nanoseconds; None if nobody counts it.
     pub cpu_wait_ns: Option<u64>,
 }
 

@@ -14,7 +14,7 @@ const EXIT_PORTS: u64 = 4;
 pub struct Port(());
 
 impl Port {
-    /// Asks the kernel for the ports. An error where it gives none.
+    /// Asks the kernel for the ports. An error if it gives none.
     pub fn open() -> io::Result<Port> {
         // SAFETY: changes this process's permissions only.
         let refused = unsafe {

@@ -59,7 +59,7 @@ pub struct Searched {
     pub target_ns: u64,
     /// The share of operations that had to have it, 0 to 1.
     pub share: f64,
-    /// The largest depth that met the target; null where none does, or the job ended before it was known.
+    /// The largest depth that met the target; null if none does, or the job ended before it was known.
     pub queue_depth: Option<u32>,
     /// Whether even a depth of one missed the target.
     pub missed: bool,

@@ -29,7 +29,7 @@ pub struct JobSpec {
     /// Every offset is a multiple of this.
     #[schemars(range(min = 1))]
     pub align_bytes: u64,
-    /// Sizes of writes where they differ from those of reads: `blocks` and `align_bytes` are then those of reads, and
+    /// Sizes of writes if they differ from those of reads: `blocks` and `align_bytes` are then those of reads, and
     /// each direction goes through the files for itself. Absent: reads and writes have the same.
     pub writes: Option<WriteBlocks>,
     /// The range of each file that the job touches.
@@ -121,7 +121,7 @@ pub struct BlockSize {
     pub weight: f64,
 }
 
-/// What writes of a job transfer, where it is not what its reads do.
+/// What writes of a job transfer, if it is not what its reads do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBlocks {

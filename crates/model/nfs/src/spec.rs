@@ -32,7 +32,7 @@ pub struct NfsSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportSpec {
-    /// Whose rules hold where nothing is set.
+    /// Whose rules hold if nothing is set.
     pub kernel: TransportVariant,
     /// See `TransportRules::slots`; null: the kernel's.
     #[schemars(range(min = 2, max = SLOTS_MAX))]

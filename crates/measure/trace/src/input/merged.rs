@@ -79,7 +79,7 @@ impl Merged {
 }
 
 impl Part {
-    /// Reads on where nothing is left; whether it did.
+    /// Reads on if nothing is left; whether it did.
     fn fill(&mut self, about: &mut About) -> Result<bool, ReadError> {
         let filled = self.begin == self.events.len() && !self.ended;
         while self.begin == self.events.len() && !self.ended {

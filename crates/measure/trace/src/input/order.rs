@@ -12,7 +12,7 @@ pub(crate) struct Order {
     held_events: usize,
     /// Empty batches, to be filled again.
     spare: Vec<Vec<TraceEvent>>,
-    /// The time of the last of them; None where they are not in order.
+    /// The time of the last of them; None if they are not in order.
     in_order_until_ns: Option<u64>,
     /// The time of the last event that was released.
     reached_ns: u64,

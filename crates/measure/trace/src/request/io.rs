@@ -13,7 +13,7 @@ pub struct Io {
     pub op: Op,
     /// How it was marked.
     pub marks: Marks,
-    /// Who submitted its first bio; 0 where nobody knows.
+    /// Who submitted its first bio; 0 if unknown.
     pub pid: u32,
     /// Where it was submitted or issued.
     pub cpu: u16,

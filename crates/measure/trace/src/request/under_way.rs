@@ -74,7 +74,7 @@ impl Item {
     }
 }
 
-/// The oldest that begins there and is wanted; all that are lose their times where they are several.
+/// The oldest that begins there and is wanted; all that are lose their times if there are several.
 #[inline]
 pub(super) fn find(items: &mut Items, start: u64, wanted: impl Fn(&Entry<Item>) -> bool) -> Found {
     let (count, oldest) = items.count_starting_at(start, &wanted);

@@ -71,7 +71,7 @@ pub struct CpuObservation {
     pub series: BTreeMap<String, SampledSeries>,
 }
 
-/// By state (`user_percent`, ...), percent of the time; null where no tick passed.
+/// By state (`user_percent`, ...), percent of the time; null if no tick passed.
 pub type Shares = BTreeMap<String, Option<f64>>;
 
 /// The clock frequency of the CPUs, a mean over them.
@@ -174,7 +174,7 @@ fn add_shares(columns: &mut Columns, passed: &Ticks) {
     }
 }
 
-/// None where no tick passed.
+/// None if no tick passed.
 fn percents(passed: &Ticks) -> [Option<f64>; STATES.len()] {
     let total: u64 = passed.iter().sum();
     passed.map(|ticks| (total > 0).then(|| 100.0 * ticks as f64 / total as f64))

@@ -17,9 +17,9 @@ pub struct Stall {
     pub count: u64,
     /// Their sum in nanoseconds.
     pub sum_ns: u64,
-    /// None where nothing was counted.
+    /// None if nothing was counted.
     pub mean_ns: Option<f64>,
-    /// Their maximum in nanoseconds; None where nothing was counted.
+    /// Their maximum in nanoseconds; None if nothing was counted.
     pub max_ns: Option<u64>,
 }
 

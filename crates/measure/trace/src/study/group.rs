@@ -26,7 +26,7 @@ pub struct GroupFigures {
     pub bytes: u64,
     /// Completions with an error.
     pub errors: u64,
-    /// From the queue event of the first bio until inserted, or issued where it never was.
+    /// From the queue event of the first bio until inserted, or issued if it never was.
     pub queue_ns: Option<Quantiles>,
     /// From there until issued to the driver.
     pub scheduler_ns: Option<Quantiles>,

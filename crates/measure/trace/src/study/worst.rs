@@ -21,7 +21,7 @@ pub(super) struct Worst {
 pub struct Slow {
     /// `major:minor`, or the name that the trace has for it.
     pub device: String,
-    /// Who submitted it; 0 where nobody knows.
+    /// Who submitted it; 0 if unknown.
     pub pid: u32,
     /// The kernel's letters: operation and marks.
     pub rwbs: String,

@@ -48,7 +48,7 @@ pub struct ThreadRecord {
     pub intervals: Vec<IntervalRecord>,
 }
 
-/// By metric; None where it could not be measured.
+/// By metric; None if it could not be measured.
 pub type Measures = BTreeMap<&'static str, Option<f64>>;
 
 const FILES_PER_S: &str = "files_per_s";

@@ -54,7 +54,7 @@ pub struct TracedDevice {
 pub struct Process {
     /// Its number in the trace.
     pub pid: u32,
-    /// What it is called; empty where nobody knows.
+    /// What it is called; empty if unknown.
     pub name: String,
     /// Its I/Os, flushes among them.
     pub ios: u64,

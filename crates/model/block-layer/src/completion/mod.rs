@@ -84,7 +84,7 @@ pub struct Counters {
     pub queued_local: u64,
     /// Bios that were submitted on another CPU than that.
     pub queued_remote: u64,
-    /// Requests whose interrupt came to the completion CPU or, where none is set, to the submitter (inferred).
+    /// Requests whose interrupt came to the completion CPU or, if none is set, to the submitter (inferred).
     pub completed_local: u64,
     /// All other completed requests.
     pub completed_remote: u64,
@@ -148,7 +148,7 @@ struct Queue {
 }
 
 impl Completions {
-    /// Adds to the processors what the variant needs: a list for each CPU, one for calls, threads where it has them.
+    /// Adds to the processors what the variant needs: a list for each CPU, one for calls, threads if it has them.
     pub fn new<T: Copy>(spec: CompletionSpec, smp: &mut Processors<T>) -> Completions {
         let cpus = (0..smp.cpus())
             .map(|cpu| PerCpu {

@@ -16,7 +16,7 @@ pub struct SchedulerEvent {
     pub what: Scheduled,
 }
 
-/// A task is None where it is the CPU's idle task.
+/// A task is None if it is the CPU's idle task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduled {
     /// A task left the CPU and another took it.

@@ -68,7 +68,7 @@ pub enum Event {
     },
     /// What was left of the slice, or overdrawn.
     Residual {
-        /// Negative where it was overdrawn.
+        /// Negative if it was overdrawn.
         ticks: i64,
     },
     /// What the slice is charged to its group (`sl_used`).
