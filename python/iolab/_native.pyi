@@ -280,7 +280,7 @@ def steady_cut(rates: list[float]) -> tuple[int, bool]:
     """How many leading intervals are a transient, and whether the rest is steady."""
 
 def check_load(phase_json: str) -> None:
-    """Checks a load phase without opening anything. ValueError says what no machine can run."""
+    """Checks a load phase without opening anything. ValueError names what no machine can run."""
 
 def drive_sizes(machine_json: str) -> list[int]:
     """How many bytes each drive of a simulated machine has. ValueError(key, what) for an impossible one."""
