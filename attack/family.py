@@ -45,7 +45,7 @@ class Family:
     name: str
     what: str
     attacks: int
-    """Of the whole kit."""
+    """The number of attacks in the whole kit."""
     attacks_quick: int
     lane: Callable[[Lane], AbstractContextManager[Attack]]
     needs_root: bool = False

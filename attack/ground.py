@@ -73,7 +73,7 @@ def detach_under(directory: Path) -> None:
 
 
 def digest(path: Path) -> str:
-    """Of a file's or device's bytes, past the page cache of another name for it."""
+    """The digest of a file's or device's bytes, read past the page cache of another name for it."""
     hashed = hashlib.sha256()
     with path.open("rb") as file:
         with suppress(OSError):

@@ -19,7 +19,7 @@ EXPERIMENTS = sorted((TOP / "experiments").glob("[ec]*/*.toml"))
 MACHINES = sorted((TOP / "machines").glob("*.toml"))
 JOBS = sorted((TOP / "experiments").rglob("*.fio"))
 SAMPLE_BYTES_MAX = 8 << 10
-"""Of a sample that is changed: what is longer is cut, so that a case takes milliseconds."""
+"""The size of a sample that is changed: a longer one is cut, so that a case takes milliseconds."""
 TABLES = ("plain", "plain", "csv", "json", "markdown", "mmtests", "tiobench", "iozone", "fs_mark", "iostest", "cycles")
 JOB_FILES = (
     "[global]\nioengine=io_uring\ndirect=1\nsize=128m\nruntime=2\ntime_based\n[r]\nrw=randread\nbs=4k\niodepth=32\n",

@@ -127,7 +127,7 @@ class Scene:
             other.wait()
 
     def state(self) -> dict[str, str]:
-        """Of all that is root's."""
+        """The state of all that is root's."""
         return {
             str(path.relative_to(self.roots)): digest(path) if path.is_file() else oct(path.stat().st_mode)
             for path in sorted(self.roots.rglob("*"))

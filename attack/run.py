@@ -192,7 +192,8 @@ def in_private_mount_namespace() -> None:
 
 
 def let_go_of_others_mounts() -> None:
-    """Of loop devices that others have mounted, where nothing propagates: a copy here would keep them busy."""
+    """Unmounts loop devices that others have mounted, in this mount namespace alone: a copy of a mount here would keep
+    its device busy."""
     needed = [Path(place).resolve() for place in (HERE, GROUND, sys.executable, sys.prefix, tempfile.gettempdir())]
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for fields in reversed(mounts):

@@ -35,7 +35,7 @@ workload = { queue_depth = 2 }
 """
 TRIALS = 8
 RESUMED = 0.12
-"""Of the cases: starting a process takes most of their time."""
+"""The share of cases that are resumed: starting a process takes most of their time."""
 READERS = (["show"], ["compare"], ["report", "-o", "report.html"], ["show", "--as", "json"], ["explain"])
 
 

@@ -62,7 +62,7 @@ class Victim:
 
 
 def victim(rng: random.Random, own: Ground, place: Path, device: Path) -> Victim:
-    """Of each two, one is a run."""
+    """A victim; half of the victims are runs."""
     if rng.random() < 0.5:
         return a_run(rng, own, place, device)
     return rng.choice([a_search, a_search_of_commands, a_tuner, a_replay, a_recording, a_server, a_guest])(
@@ -135,7 +135,7 @@ def a_server(rng: random.Random, own: Ground, place: Path, device: Path) -> Vict
 
 
 def a_guest(rng: random.Random, own: Ground, place: Path, device: Path) -> Victim:
-    """Of a kernel that hangs: killed before, while and after it boots, and stopped in the end."""
+    """A guest whose kernel hangs: killed before, while and after it boots, and stopped in the end."""
     kernel = image(own.work / "vmlinuz", HANG)
     begin = ["guest", str(kernel), "--", "/bin/true"]
 

@@ -22,14 +22,14 @@ Array = NDArray[np.float64]
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "attribution.md"
 KEYS = 20
 SEED = 23
-"""Of the trials; no choice was made on them."""
+"""The seed of the trials; no choice was made on them."""
 ROUNDS_MAX = 8
 ONE_AT_A_TIME = 1050
 SEEDED_KEYS = (3, 20)
 SEEDED_EFFECTS = (5.0, 2.5)
-"""Of the first two keys, in standard deviations of what the seed makes of the level."""
+"""The effects of the first two keys, in standard deviations of what the seed adds to the level."""
 EFFECT_SD = 1.0
-"""Of what a seed makes of an effect, in the same unit."""
+"""The standard deviation of what a seed adds to an effect, in the same unit."""
 COMMAND = ["benches/run.py attribution_simulation"]
 TRUTHS: dict[str, Callable[[Array, Array], Array]] = {
     "two keys, 1 SD each": lambda a, b: a + b,
@@ -107,8 +107,8 @@ def _tried(name: str, number: int) -> Tried:
 
 
 def _held(keys: int, number: int, *, own: bool) -> tuple[list[bool], int]:
-    """Of each effect that is named, whether its interval holds the mean over all seeds; and the trials it took. A
-    trial's value is a function of its sides and its seed."""
+    """Whether the interval of each named effect holds the mean over all seeds; and the number of trials. A trial's
+    value is a function of its sides and its seed."""
     rows = mixtures(keys)
     at_bad = np.asarray(rows, dtype=np.float64)
     effects = np.zeros(keys)

@@ -28,14 +28,14 @@ VERSIONS = 1025
 UNBUILDABLE = 0.1
 CONFIDENCE = 0.95
 SEED = 23
-"""Of the histories; no choice was made on them."""
+"""The seed of the histories; no choice was made on them."""
 BUDGET = 1000
 RUNS_MAX = 6000
 """So much noise is drawn for a search; a peer that needs more begins again with it."""
 SAME_WITHIN = 0.25
 """What iolab is told to take for no change, as a share of the effect that is planted."""
 STEP_SD = CREEP_SD = 5.0
-"""Of histories with several changes, or a creep."""
+"""The size of a step or a creep, in histories with several changes or a creep."""
 FEW = 8
 """The same where one change is planted, to be compared with peers, which look for one alone."""
 SPREADS = (24, 32)

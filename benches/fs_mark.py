@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from iolab.domain import native_types
 
 FILES = 16_000
-"""Of all threads, in one turn."""
+"""The files of all threads in one turn."""
 TURNS = 4
 SIZE_MIB = 4096
 WANTED = at_least(1.1)

@@ -132,7 +132,7 @@ def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = Tru
 
 
 def _processor_s() -> float:
-    """Of all children that have ended."""
+    """The CPU time of all children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -150,7 +150,7 @@ def spread(name: str, per_op: Sequence[float], commands: list[str]) -> list[Resu
 
 
 def cold_start(kernel: str, place: Path, rounds: int) -> Result:
-    """Of a kernel that is cached and was never booted: its functions are read first."""
+    """The first boot of a kernel that is cached: its functions are read before it boots."""
     from iolab.machines.guest import cache
 
     took = []
@@ -180,7 +180,7 @@ def planted(place: Path) -> list[Result]:
 
 
 def own(counts: Any) -> float:
-    """Of the function, per operation."""
+    """The function's own instructions per operation."""
     return float(counts["instructions"][counts["symbols"].index(IN)]) / float(counts["operations"])
 
 

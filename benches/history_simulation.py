@@ -101,8 +101,8 @@ def measure(quick: bool) -> list[Result]:
 
 
 def _short(draw: Draw, histories: int, seed: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Of so many histories of one metric, how many show a change where there is none, and how many show one elsewhere
-    than where the machine changed."""
+    """The histories of one metric that show a change although there is none, and those that show one elsewhere than at
+    the machine's change."""
     plain, machine = 0, 0
     for number in range(histories):
         values = draw(np.random.default_rng([number, seed, 3]), SHORT)
@@ -140,7 +140,7 @@ def _told(nights: list[int]) -> list[str]:
 
 
 def _alarms(draw: Draw, histories: int, seed: int) -> list[int]:
-    """Of each history without a change, how many of its series show one."""
+    """The number of series that show a change, for each history without one."""
     random = np.random.default_rng([seed, 1])
     return [
         sum(bool(changes_in(list(draw(random, NIGHTS)), series=METRICS)) for _ in range(METRICS))

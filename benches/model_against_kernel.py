@@ -66,7 +66,7 @@ def rows_of(name: str, place: Path, *, quick: bool) -> Rows:
     """The cells of a published file, as the run in `place` measured them."""
     from iolab.files.store import read
     from iolab.studies.reproduction import load
-    from iolab.studies.reproduction.measured import Measured
+    from iolab.studies.reproduction.run_values import Measured
 
     found = Measured(read(place))
     rows: Rows = {}

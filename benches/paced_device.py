@@ -278,7 +278,7 @@ def write(queue: Path, tunables: dict[str, object]) -> None:
 
 
 def chosen(attribute: Path) -> str:
-    """Of a choice (`none [bfq]`) the chosen word."""
+    """The chosen word of a choice such as `none [bfq]`."""
     text = attribute.read_text().strip()
     return text.partition("[")[2].partition("]")[0] or text
 

@@ -30,7 +30,7 @@ SWITCHES_PER_S = 100_000
 KEPT = at_least(0.95)
 PACED = {"rate_iops": IOPS}
 READ_NS_MAX = 300.0
-"""Of an event: 150,000 IOPS with three events each then take a seventh of a CPU to read."""
+"""The time to read an event: 150,000 IOPS with three events each then take a seventh of a CPU to read."""
 
 LOAD = """
 import json, sys
@@ -71,7 +71,7 @@ os.wait()
 class Watched:
     rate_per_s: float
     events_lost: int = 0
-    """Of the probe."""
+    """The events that the probe lost."""
     events: int = 0
     reader_ns: int = 0
     """CPU time of the process that holds the probe."""
@@ -163,7 +163,7 @@ def unwatched(load: Callable[[], float]) -> Watched:
 
 
 def events(seen: dict[str, Any]) -> int:
-    """Of switches, those that are one are counted, not the wake-ups."""
+    """The number of events. Switches count, wake-ups do not."""
     if "switches" in seen:
         return int(seen["switches"])
     return sum(sum(device["events"].values()) for device in seen["devices"])

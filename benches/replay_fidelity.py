@@ -45,7 +45,7 @@ RATES_PER_S = (10_000, 20_000, 40_000, 60_000, 80_000, 100_000, 150_000, 200_000
 class Replayed:
     late_percent: float
     queue_full_percent: float
-    """Of all arrivals, those late because the queue was full."""
+    """The share of all arrivals that were late because the queue was full."""
     lateness_ns_p99: float
     elapsed_s: float
 

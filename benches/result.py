@@ -34,7 +34,7 @@ class Result:
 class Target:
     words: str
     is_met: Callable[[Sequence[float]], bool]
-    """Of the ratios, one per round."""
+    """A check of the ratios, one per round."""
 
 
 def at_least(limit: float) -> Target:

@@ -12,7 +12,7 @@ import numpy as np
 from iolab.domain.verdict import FIRST_LOOK, control_false_discovery, judge
 from iolab.domain.verdict.interval import interval
 from iolab.domain.verdict.looks import nominal_level
-from iolab.domain.verdict.unpaired import p_value
+from iolab.domain.verdict.unpaired_samples import p_value
 from numpy.typing import NDArray
 from result import Result, bounded
 from statistics_methods import CANDIDATES, COMPARED, Rejects
@@ -240,7 +240,8 @@ def discovery(experiments: int) -> Table:
 
 
 def rounds_to_decide(experiments: int) -> Table:
-    """Of the undecided, how many are decided after as many more rounds as they asked for (at most 200)."""
+    """The share of undecided verdicts that are decided after the number of further rounds that they asked for (at most
+    200)."""
     table = [["noise 3 %, shift", "rounds", "undecided %", "median more rounds", "then decided %"]]
     rng = np.random.default_rng(200)
     for shift in (0.0, 0.02, 0.05):

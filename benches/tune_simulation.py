@@ -33,10 +33,10 @@ TRIALS = 150
 REPEATS = 5
 PEER_TRIALS = 1000
 LEAST_TRIALS = 18
-"""Of a search that gets a third of the peer's: three rounds."""
+"""The trials of a search that gets a third of the peer's: three rounds."""
 WITHIN = 0.03
 FIRST_SEED = 20000
-"""Of searches that had no part in choosing how the search works."""
+"""The first seed of searches that had no part in the choice of how the search works."""
 CONFIRM = 12
 MARGIN = 0.02
 
@@ -396,7 +396,7 @@ def measure(quick: bool) -> list[Result]:
 
 
 def one_thread() -> None:
-    """Of a pool's process: there are as many processes as CPUs."""
+    """Limits each process of a pool to one thread: there are as many processes as CPUs."""
     import os
 
     os.environ["OPENBLAS_NUM_THREADS"] = "1"

@@ -133,12 +133,14 @@ def own_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def kernel_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The test's directory, in which sys/... and proc/... stand for the kernel's own files."""
-    from iolab.machines.system.action import setting
+    from iolab.machines.system.action import kernel_setting
 
     def is_setting(path: Path) -> bool:
-        return path.is_relative_to(tmp_path) and setting.is_named_as_setting(Path("/") / path.relative_to(tmp_path))
+        return path.is_relative_to(tmp_path) and kernel_setting.is_named_as_setting(
+            Path("/") / path.relative_to(tmp_path)
+        )
 
-    monkeypatch.setattr(setting, "is_setting", is_setting)
+    monkeypatch.setattr(kernel_setting, "is_setting", is_setting)
     return tmp_path
 
 

@@ -79,7 +79,7 @@ def is_in(name: str, places: object) -> bool:
 
 
 def renames_columns(node: ast.Call) -> bool:
-    """Of a frame: names are given as they are."""
+    """Whether the call renames a frame's columns: names are given as they are."""
     return called(node) == "rename" and isinstance(node.args[0], ast.Constant | ast.Dict)
 
 

@@ -290,7 +290,7 @@ def test_with_tls_whoever_has_no_certificate_is_kept_out(
 
 
 def certificate(directory: Path) -> Mapping[str, str]:
-    """Of a certificate that is its own CA, the variables by which Ray finds it."""
+    """The variables by which Ray finds a certificate that is its own CA."""
     names = "subjectAltName=IP:127.0.0.1,DNS:localhost," + ",".join(f"IP:{address}" for address in own_addresses())
     subprocess.run(
         [

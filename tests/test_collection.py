@@ -154,7 +154,7 @@ def test_the_index_follows_runs_that_come_change_and_go(runs: Path) -> None:
 
 
 def test_many_runs_are_read_by_other_processes(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolab.files.collection.reading.ALONE_MAX", 1)
+    monkeypatch.setattr("iolab.files.collection.run_reader.ALONE_MAX", 1)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     shutil.rmtree(runs / ".iolab-index", ignore_errors=True)
     assert listed(runs, "verdict:slower") == ["old"]
@@ -167,7 +167,7 @@ def test_nothing_is_read_again_that_did_not_change(runs: Path, monkeypatch: pyte
     def refuse(*_: object) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr("iolab.files.collection.reading.read_runs", refuse)
+    monkeypatch.setattr("iolab.files.collection.run_reader.read_runs", refuse)
     assert listed(runs) == before
 
 

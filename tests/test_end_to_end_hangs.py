@@ -183,7 +183,7 @@ def test_a_trial_that_gets_nowhere_fails_and_ends_the_run(
 
 
 def test_restore_goes_on_behind_what_hangs(iolab: CommandLine, place: Path, loop_device: Path) -> None:
-    """Of a dead run: its directory on a filesystem that hangs, and settings that it changed before and after."""
+    """A dead run had its directory on a filesystem that hangs, and changed settings before and after."""
     from iolab.machines.system.action import WriteFile
     from iolab.machines.system.own_directory import make_own_directory
     from iolab.machines.system.undo import UndoJournal

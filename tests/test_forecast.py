@@ -24,7 +24,7 @@ def against_one(ratios: NDArray[np.float64]) -> Judgement:
 
 
 def decided_as_forecast(noise: Draw, first: int, difference: float, spread: float, runs: int) -> tuple[int, int]:
-    """Of undecided runs with a forecast, how many that number of further rounds decided, and how many there were."""
+    """How many undecided runs with a forecast that number of further rounds decided, and how many there were."""
     random = np.random.default_rng(first)
     decided = forecast = 0
     for _ in range(20 * runs):

@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from iolab.domain.trial import MetadataPhase
 from iolab.domain.workload import KINDS
-from iolab.files.importer.opening import open_run
+from iolab.files.importer.run_import import open_run
 from iolab.files.store import read
 from iolab.presentation.table import render
 from support.command_line import CommandLine, wait_until
@@ -29,7 +29,7 @@ TOOL_HEADER = (
     "WRITE (Min/Avg/Max)        FSYNC (Min/Avg/Max)         SYNC (Min/Avg/Max)        CLOSE (Min/Avg/Max)       "
     "UNLINK (Min/Avg/Max)"
 )
-"""Of fs_mark 3.3 -v."""
+"""The heading of fs_mark 3.3 -v."""
 TOOL_ROW = (
     "     9         1000         4096       6330.0            45344        1        3      764        1        1       "
     "76        0        0        0        0   106919        0        1        0        2        2       10     7694"

@@ -19,7 +19,18 @@ from iolab.domain.machine import Guest
 from iolab.domain.probe.instructions import PROBE
 from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
 from iolab.files.experiment import loads
-from iolab.machines.guest import counted, debian, debug_files, describe, guest, kernel, modules, plan, qemu, symbols
+from iolab.machines.guest import (
+    counter_output,
+    debian,
+    debug_files,
+    describe,
+    guest,
+    kernel,
+    modules,
+    plan,
+    qemu,
+    symbols,
+)
 from iolab.machines.guest.debug_files import Source
 from iolab.machines.guest.initramfs import Archive
 from iolab.machines.ports import port_of
@@ -66,7 +77,7 @@ def _counts(
 ) -> bytes:
     """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller. Strings, by
     the block's start: repetitions, bytes. Calls of the system: function, instructions, how often."""
-    header = struct.pack("<11Q", counted.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains), len(calls))
+    header = struct.pack("<11Q", counter_output.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains), len(calls))
     of_blocks = b"".join(
         struct.pack("<QIIQQQ", start, 4, count, times, *strings.get(start, (0, 0))) for start, count, times in blocks
     )
@@ -84,28 +95,28 @@ TABLE = symbols.parse(
 
 def test_instructions_go_to_the_function_that_holds_them() -> None:
     content = _counts((0x401000, 7, 10), (KERNEL, 3, 100), (KERNEL + 8, 2, 50), (0xFFFFFFFFC0000010, 5, 4))
-    (window,) = counted.windows(content, 1)
-    found = counted.observation(window, TABLE, 10)
+    (window,) = counter_output.windows(content, 1)
+    found = counter_output.observation(window, TABLE, 10)
     assert found["symbols"] == ["entry", "read_page"]
     assert found["modules"] == ["", "null_blk"]
     assert (found["instructions"], found["calls"]) == ([400, 20], [100, 0])
     assert (found["user"], found["total"]) == (70, 490)
     with pytest.raises(ValueError, match="damaged"):
-        counted.windows(content[:-1], 1)
+        counter_output.windows(content[:-1], 1)
 
 
 def test_a_string_instruction_is_one_and_its_bytes_stand_beside_it() -> None:
     content = _counts((KERNEL, 3, 10), (KERNEL + 8, 1, 640), strings={KERNEL + 8: (630, 5040)})
-    (window,) = counted.windows(content, 1)
-    found = counted.observation(window, TABLE, 10)
+    (window,) = counter_output.windows(content, 1)
+    found = counter_output.observation(window, TABLE, 10)
     assert (found["instructions"], found["string_bytes"], found["total"]) == ([40], [5040], 40)
-    assert "string_bytes" not in counted.observation(window, TABLE, 10, one_cpu=False)
+    assert "string_bytes" not in counter_output.observation(window, TABLE, 10, one_cpu=False)
 
 
 def test_system_calls_are_told_by_their_names() -> None:
     table = symbols.parse(b"ffffffff81000000 T __x64_sys_fsync\nffffffff81000100 T __x64_sys_write\n")
     content = _counts((KERNEL, 3, 10), calls=[(KERNEL + 0x100, 20, 10), (KERNEL, 500, 1)])
-    found = counted.observation(counted.windows(content, 1)[0], table, 10)
+    found = counter_output.observation(counter_output.windows(content, 1)[0], table, 10)
     assert found["system_calls"] == {"names": ["fsync", "write"], "instructions": [500, 20], "calls": [1, 10]}
     metrics = {one.name: one.of(SimpleNamespace(probes={"instructions": found})) for one in PROBE.metrics}
     assert metrics["sync_call_instructions"] == 500 and metrics["write_call_instructions"] == 2
@@ -116,7 +127,7 @@ def test_system_calls_are_told_by_their_names() -> None:
 def test_chains_of_calls_keep_all_instructions_and_name_their_functions() -> None:
     followed = [(0, 70, 0), (KERNEL, 200_000, 0), (KERNEL + 0x100, 150_000, 1), (KERNEL + 0x200, 1, 2)]
     content = _counts((0x401000, 7, 10), (KERNEL, 350_001, 1), chains=followed)
-    found = counted.observation(counted.windows(content, 1)[0], TABLE, 10, memory=True, cache=True)
+    found = counter_output.observation(counter_output.windows(content, 1)[0], TABLE, 10, memory=True, cache=True)
     assert (found["memory"], found["cache_misses"]) == ({"read": 30, "write": 20}, 5)
     # A chain that is hardly worth a word is its caller's.
     assert chains.per_operation(found) == {
@@ -159,8 +170,8 @@ def test_a_function_that_was_inlined_counts_as_itself_where_the_kernel_has_debug
     ((start, size),) = [(int(at, 16), int(of, 16)) for at, of in re.findall(r"(\w+) (\w+) T entry", told)]
     table = symbols.parse(b"%016x T entry\n%016x t behind\n" % (start, start + size))
     # One instruction a byte: what belongs to the function goes by its size.
-    (window,) = counted.windows(_counts((start, size, 10), (start + size, 4, 1)), 1)
-    found = counted.observation(window, table, 10, source=Source(made))
+    (window,) = counter_output.windows(_counts((start, size, 10), (start + size, 4, 1)), 1)
+    found = counter_output.observation(window, table, 10, source=Source(made))
     amounts = dict(zip(found["symbols"], found["instructions"], strict=True))
     assert amounts.keys() == {"entry", "helper", "behind"}
     assert amounts["helper"] > amounts["entry"] > 0
@@ -171,7 +182,7 @@ def test_a_function_that_was_inlined_counts_as_itself_where_the_kernel_has_debug
     assert {line.partition(":")[0] for line in lines} == {"a.c"}
     subprocess.run(["strip", made], check=True)
     with pytest.raises(MachineError, match="no debug information"):
-        counted.observation(window, table, 10, source=Source(made))
+        counter_output.observation(window, table, 10, source=Source(made))
 
 
 @pytest.mark.skipif(not all(map(shutil.which, ("gcc", "addr2line", "objdump"))), reason="takes gcc and binutils")
@@ -189,8 +200,8 @@ def test_functions_inlined_in_a_module_are_told_wherever_the_kernel_put_it(tmp_p
     ((at, size),) = [(int(at, 16), int(of, 16)) for at, of in re.findall(r"^(\w+) .*F \S+\t(\w+) entry$", told, re.M)]
     start = 0xFFFFFFFFC0123000 + at
     table = symbols.parse(b"%016x T entry\t[some_module]\n%016x t behind\t[other]\n" % (start, start + size))
-    (window,) = counted.windows(_counts((start, size, 10), (start + size, 4, 1)), 1)
-    found = counted.observation(window, table, 10, source=source)
+    (window,) = counter_output.windows(_counts((start, size, 10), (start + size, 4, 1)), 1)
+    found = counter_output.observation(window, table, 10, source=source)
     amounts = dict(zip(zip(found["symbols"], found["modules"], strict=True), found["instructions"], strict=True))
     assert amounts.keys() == {("entry", "some_module"), ("helper", "some_module"), ("behind", "other")}
     assert amounts["helper", "some_module"] > amounts["entry", "some_module"] > 0
@@ -216,7 +227,7 @@ def test_of_several_names_the_global_one_stands() -> None:
 def test_changes_by_function_add_up_and_only_what_changed_is_named() -> None:
     def of(extra: int, noise: int) -> dict[tuple[str, str], float]:
         content = _counts((0x401000, 7, 10), (KERNEL, 300 + extra, 10), (KERNEL + 0x100, 20 + noise, 10))
-        return per_operation(counted.observation(counted.windows(content, 1)[0], TABLE, 10))
+        return per_operation(counter_output.observation(counter_output.windows(content, 1)[0], TABLE, 10))
 
     before, after = [of(0, noise) for noise in (0, 3, 1)], [of(50, noise) for noise in (2, 0, 3)]
     found = differences(before, after)
@@ -565,7 +576,8 @@ def test_kernels_sort_as_people_do() -> None:
 def test_the_initramfs_is_named_in_its_directory_where_qemu_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a Multiboot kernel, QEMU takes what follows a comma for a further file, and a blank for its name's end."""
+    """QEMU takes what follows a comma in a Multiboot kernel's name for a further file, and a blank for the name's
+    end."""
     monkeypatch.setattr("iolab.machines.guest.programs.qemu", lambda: "qemu")
     place = tmp_path / "x,/etc/passwd x" / "initramfs"
     arguments = qemu.Board(tmp_path, place, 1, 2**30).arguments(tmp_path / "console")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import IolabError
-from iolab.machines.guest import counted, programs
+from iolab.machines.guest import counter_output, programs
 from iolab.machines.system import command
 
 BOOTED = """
@@ -27,7 +27,7 @@ _start:
 """A multiboot kernel: marks, a program between them, and the end of the machine."""
 
 
-def count(program: str, directory: Path, *options: str) -> counted.Window:
+def count(program: str, directory: Path, *options: str) -> counter_output.Window:
     """What was counted of the program, the mark of its end included."""
     try:
         qemu, counter = programs.qemu(), programs.counter()
@@ -45,12 +45,12 @@ def count(program: str, directory: Path, *options: str) -> counted.Window:
     machine += ["-icount", "shift=0,sleep=off"]
     ending = ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
     subprocess.run([*machine, "-kernel", kernel, *ending, "-plugin", plugin], timeout=60, check=False)
-    (window,) = counted.windows(counts.read_bytes(), 1)
+    (window,) = counter_output.windows(counts.read_bytes(), 1)
     return window
 
 
-def total(window: counted.Window) -> int:
-    return int(counted.instructions_of(window.blocks).sum())
+def total(window: counter_output.Window) -> int:
+    return int(counter_output.instructions_of(window.blocks).sum())
 
 
 @pytest.mark.parametrize("before_page_end", range(9))

@@ -30,7 +30,7 @@ except MachineError as absent:
 
 @pytest.fixture
 def boards(monkeypatch: pytest.MonkeyPatch) -> list[qemu.Board]:
-    """Of each machine that ran; those of KVM on TCG."""
+    """The board of each machine that ran; machines with KVM run on TCG."""
     monkeypatch.setitem(qemu._ACCELERATORS, "kvm", ["-accel", "tcg,thread=single"])
     monkeypatch.setattr(programs, "agent", lambda: Path("/dev/null"))
     monkeypatch.setattr(kvm, "LIMIT_S", 30.0)

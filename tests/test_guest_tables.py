@@ -14,7 +14,7 @@ from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.summary import compared_keys
 from iolab.files.experiment import loads
 from iolab.presentation.table import symbols
-from iolab.presentation.table.seen import Seen
+from iolab.presentation.table.probe_observations import Seen
 from iolab.presentation.table.symbols import stepped, system_calls
 
 

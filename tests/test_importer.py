@@ -11,7 +11,7 @@ from iolab.domain.comparison import compare_table
 from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import METRICS, describe
 from iolab.domain.summary import summarise
-from iolab.files.importer.opening import import_files, open_run
+from iolab.files.importer.run_import import import_files, open_run
 from iolab.files.importer.series import INTERVALS_MAX, Series
 from iolab.files.store import RunData, read
 from iolab.presentation.table import render

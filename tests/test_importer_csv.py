@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.files.importer import csv_rows, pieces
 from iolab.files.importer.csv_layout import Layout, layout_of
-from iolab.files.importer.opening import import_files, open_run
+from iolab.files.importer.run_import import import_files, open_run
 from iolab.files.importer.source import Source
 from iolab.files.store import RunData
 

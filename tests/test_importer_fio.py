@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.domain.arms import Arm, compare_arms
-from iolab.files.importer.opening import open_files, open_run
+from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
 from support.command_line import CommandLine
 from test_importer import value

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.files.importer.formats import FORMATS
-from iolab.files.importer.opening import open_run
+from iolab.files.importer.run_import import open_run
 from iolab.files.store import RunData
 from iolab.presentation.table import render
 

@@ -12,8 +12,8 @@ from iolab.base.plain_text import whole_number
 from iolab.domain.comparison import compare_csv
 from iolab.files.importer import results, source
 from iolab.files.importer.formats import FORMATS, formats_of
-from iolab.files.importer.opening import open_run
 from iolab.files.importer.results import Results
+from iolab.files.importer.run_import import open_run
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import is_number, number
 from iolab.presentation.cli.invoke import invoke

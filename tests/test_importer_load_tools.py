@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.domain.metric import describe
-from iolab.files.importer.opening import open_run
+from iolab.files.importer.run_import import open_run
 from test_importer import value
 
 SAMPLES = Path(__file__).parent / "imported"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.files.importer import mmtests_log, pgbench
-from iolab.files.importer.opening import open_files, open_run
+from iolab.files.importer.run_import import open_files, open_run
 from support.command_line import CommandLine
 from support.growth import assert_linear
 from test_importer_limits import parsed

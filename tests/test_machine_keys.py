@@ -70,7 +70,8 @@ def changed(machine: dict[str, Any], key: Key, value: float) -> dict[str, Any] |
 
 
 def refusals(key: Key, value: float) -> Iterator[InvalidMachine]:
-    """Of the machines that have the key's table. A key that nothing would read there may have any value."""
+    """The refusals of the machines that have the key's table. A key that nothing would read there may have any
+    value."""
     for machine in machines():
         if (out_of_range := changed(machine, key, value)) is not None:
             try:

@@ -148,7 +148,7 @@ def test_every_control_is_read_or_refused_on_every_machine(machine: str) -> None
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("machine", machine_file.names())
 def test_every_key_of_every_machine_is_read_or_refused(machine: str, kind: str) -> None:
-    """Of each array the first element."""
+    """Only the first element of each array is tried."""
     keys = dict(leaves(machine_file.read(f"model:{machine}", Path()).table))
     assert len(keys) > 10
     lines = [f'machine = {{ "{key}" = {json.dumps(value)} }}' for key, value in keys.items()]

@@ -19,7 +19,7 @@ from iolab.domain.record import Record
 from iolab.domain.trial import Phase, Trial
 from iolab.files.experiment import loads
 from iolab.files.store import trial_file
-from iolab.machines.host import probe_needs, probing
+from iolab.machines.host import probe_needs, probe_readers
 from iolab.machines.host.site import Site, TargetPlace
 from iolab.machines.system import tracefs
 from iolab.machines.system.action import RemoveTraceInstance
@@ -221,7 +221,7 @@ def test_without_probes_nothing_is_started_and_the_record_says_nothing(
     layout = next(phase for phase in trial().phases if not phase.measured)
     with UndoJournal.open() as undo:
         for phase, wanted in ((measured(), {}), (layout, options("cpu"))):
-            with probing.around(phase, wanted, SiteOf(None), undo) as probed:
+            with probe_readers.around(phase, wanted, SiteOf(None), undo) as probed:
                 pass
             assert probed.in_record() == {}
     assert engine.started == []
@@ -229,7 +229,7 @@ def test_without_probes_nothing_is_started_and_the_record_says_nothing(
 
 def test_what_the_engine_observed_is_in_the_record(engine: type[FakeProbes], state_dir: Path) -> None:
     with UndoJournal.open() as undo:
-        with probing.around(measured(), options("cpu", "memory", "block"), SiteOf(None), undo) as probed:
+        with probe_readers.around(measured(), options("cpu", "memory", "block"), SiteOf(None), undo) as probed:
             assert engine.stopped == 0
         done = probed.in_record()
     assert engine.started[0]["cpu"] == {"interval_ns": 100_000_000}
@@ -243,7 +243,7 @@ def test_a_phase_that_fails_stops_its_probes(engine: type[FakeProbes], state_dir
     with (
         UndoJournal.open() as undo,
         pytest.raises(InputError),
-        probing.around(measured(), options("cpu"), SiteOf(None), undo),
+        probe_readers.around(measured(), options("cpu"), SiteOf(None), undo),
     ):
         raise InputError("impossible")
     assert engine.stopped == 1
@@ -255,7 +255,7 @@ def test_an_instance_is_in_the_journal_before_the_engine_makes_it(
     monkeypatch.setattr(tracefs, "root", lambda: tmp_path)
     partition = BlockDevice((8, 1), Path("/sys/block/sda/sda1"))
     wanted = options("block", "switches", "cpu")
-    with UndoJournal.open() as undo, probing.around(measured(), wanted, SiteOf(partition), undo):
+    with UndoJournal.open() as undo, probe_readers.around(measured(), wanted, SiteOf(partition), undo):
         (spec,) = engine.started
         entries = checked_lines.read(undo.path.read_bytes()).entries
     names = [entry["name"] for entry in entries if entry.get("action") == RemoveTraceInstance.__name__]
@@ -277,8 +277,11 @@ def test_a_reader_in_python_may_be_absent_at_either_end(
     def absent_at_start(options: dict[str, Any], site: Site) -> GoneAtStop:
         raise Absent("not here")
 
-    monkeypatch.setattr(probing, "READERS", {"nfs": GoneAtStop, "memory": absent_at_start})
-    with UndoJournal.open() as undo, probing.around(measured(), options("nfs", "memory"), SiteOf(None), undo) as probed:
+    monkeypatch.setattr(probe_readers, "READERS", {"nfs": GoneAtStop, "memory": absent_at_start})
+    with (
+        UndoJournal.open() as undo,
+        probe_readers.around(measured(), options("nfs", "memory"), SiteOf(None), undo) as probed,
+    ):
         pass
     assert probed.absent == {"memory": "not here", "nfs": "unmounted meanwhile"}
     assert engine.started == []

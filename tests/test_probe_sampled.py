@@ -22,7 +22,7 @@ SECOND = 10**9
 
 
 def series(**columns: list[float | None]) -> Json:
-    """Of three seconds, a point each."""
+    """A series of three seconds, a point each."""
     table = {"at_ns": [0, SECOND, 2 * SECOND], "columns": {"length_s": [1.0, 1.0, 1.0], **columns}}
     return {"times": {"started_unix_ns": 5 * SECOND}, "series": {"all": table}}
 

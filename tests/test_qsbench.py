@@ -17,9 +17,9 @@ from iolab.domain.workload import KINDS
 from iolab.domain.workload.qsbench import QsbenchOptions
 from iolab.files.experiment import loads
 from iolab.files.store import trial_file
-from iolab.machines.host import sort, sorting
+from iolab.machines.host import sort, sort_record
 from iolab.machines.host.sort import _killed_for_memory, _limited_group, _memory_bytes_max, _swap_bytes
-from iolab.machines.host.sorting import Swapping
+from iolab.machines.host.sort_record import Swapping
 from iolab.machines.system import cgroup, swap
 from iolab.machines.system.cgroup import Cgroup, Hierarchy
 from iolab.presentation.table import render
@@ -56,10 +56,10 @@ def test_controls_reach_the_processes() -> None:
 
 def test_swap_is_all_of_the_devices_or_spread_evenly_over_them() -> None:
     places = [("/dev/d0", 64 * MIB), ("/dev/d1", 32 * MIB)]
-    assert sorting.areas(phase(), places) == [64 * MIB, 32 * MIB]
-    assert sorting.areas(phase(swap_size="40MiB"), places) == [20 * MIB] * 2
+    assert sort_record.areas(phase(), places) == [64 * MIB, 32 * MIB]
+    assert sort_record.areas(phase(swap_size="40MiB"), places) == [20 * MIB] * 2
     with pytest.raises(InputError, match=r"wants 40MiB .* has 32MiB") as refused:
-        sorting.areas(phase(swap_size="80MiB"), places)
+        sort_record.areas(phase(swap_size="80MiB"), places)
     assert refused.value.where == "/dev/d1"
 
 
@@ -111,7 +111,7 @@ def sorted_(elapsed_ms: int, *, late_ms: int = 0, **changes: Any) -> dict[str, A
 def record_of(*records: Any, swapped_in: int = 0) -> Record:
     found = phase(processes=len(records))
     swapping = Swapping({"swap_in_bytes": 1}, None, {"swap_in_bytes": 1 + swapped_in}, None, None)
-    done = sorting.record(found, records, swapping, ["a note"])
+    done = sort_record.record(found, records, swapping, ["a note"])
     return Record.model_validate(
         {
             "spec": Trial.model_validate(

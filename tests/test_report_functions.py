@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from iolab.base.errors import InputError
 from iolab.presentation.report import flames, functions
-from iolab.presentation.table.seen import Seen
+from iolab.presentation.table.probe_observations import Seen
 
 RUN: Any = SimpleNamespace(experiment=SimpleNamespace(compare=SimpleNamespace(baseline="old")))
 
 
 def observed(**amounts: int) -> dict[str, object]:
-    """Of one operation."""
+    """An observation of one operation."""
     names = list(amounts)
     return {
         "operations": 1,

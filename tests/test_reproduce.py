@@ -24,8 +24,8 @@ from iolab.presentation.cli.invoke import invoke
 from iolab.studies.reproduction import compare, load, names, null, objects
 from iolab.studies.reproduction.options import AimOptions
 from iolab.studies.reproduction.part import Part
-from iolab.studies.reproduction.published import Published
-from iolab.studies.reproduction.reproduced import Reproduced
+from iolab.studies.reproduction.publication import Published
+from iolab.studies.reproduction.reproduction import Reproduced
 from iolab.studies.reproduction.score import FACTOR_MAX, Compared, claims, mean_error, within_factor
 from iolab.studies.reproduction.scorecard import (
     RESULTS,
@@ -569,7 +569,7 @@ QUICK = {
     "kernel-build": ("mkfs", ["original q0.c0.rq0"]),
     "fs-mark": ("small", ["3.6"]),
 }
-"""Of each experiment, what takes a few seconds."""
+"""The part of each experiment that takes a few seconds."""
 
 
 @pytest.mark.long

@@ -55,7 +55,7 @@ def complete(out: Path, simulate: Callable[[Trial, OnProgress, ShouldStop], Reco
 
 
 def finished(out: Path) -> list[int]:
-    """Of each run and trial, how often it counts."""
+    """How often each run and trial counts."""
     return [times for _, run in SweepDirectory.open(out).runs for times in times_finished(run).values()]
 
 

@@ -12,7 +12,7 @@ from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.record import Record, impossible
 from iolab.domain.summary import summarise
 from iolab.domain.trial import Trial
-from iolab.files.importer.opening import open_run
+from iolab.files.importer.run_import import open_run
 from iolab.presentation.table import render
 from support.stored import stored_run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import harmonic_mean
 
 import pytest
-from iolab.files.importer.opening import open_run
+from iolab.files.importer.run_import import open_run
 from iolab.files.store import RunData
 from iolab.presentation.table import render
 from support.stored import TWO_SETTINGS, stored_run

@@ -196,7 +196,7 @@ def test_keys_that_matter_are_the_likelier_ones_to_matter_together() -> None:
 
 
 def test_the_smaller_setting_keeps_what_it_is_not_sure_to_do_without() -> None:
-    """Of two keys that matter alike the noise tells no difference: neither is left out, whatever the draw."""
+    """The noise shows no difference between two keys that matter alike: neither is left out, whatever the draw."""
     space = Space(tuple(ordered(key, 2) for key in "abcd"))
     for seed in range(8):
         random = np.random.default_rng(seed)

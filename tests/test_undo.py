@@ -28,7 +28,7 @@ from iolab.machines.system.action import (
     RemoveTree,
     TruncateFile,
     WriteFile,
-    setting,
+    kernel_setting,
 )
 from iolab.machines.system.identity import identity_at
 from iolab.machines.system.own_directory import make_own_directory
@@ -39,8 +39,8 @@ from support.devices import loops_backed_under
 @pytest.fixture(autouse=True)
 def knobs_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files of a test are settings too, beside the kernel's."""
-    is_kernel_s = setting.is_setting
-    monkeypatch.setattr(setting, "is_setting", lambda path: path.is_relative_to(tmp_path) or is_kernel_s(path))
+    is_kernel_s = kernel_setting.is_setting
+    monkeypatch.setattr(kernel_setting, "is_setting", lambda path: path.is_relative_to(tmp_path) or is_kernel_s(path))
 
 
 def change(journal: UndoJournal, path: Path, value: str) -> None:

@@ -76,7 +76,7 @@ def test_a_busy_thread_of_the_generator_is_found() -> None:
 
 
 def counts(**changes: Any) -> dict[str, Any]:
-    """Of ten operations of a guest machine."""
+    """The counts of ten operations of a guest machine."""
     told = {"symbols": ["submit", "memcpy_orig"], "instructions": [990, 10], "string_bytes": [0, 40]}
     return {"operations": 10, "total": 1500, "user": 500, **told, **changes}
 

@@ -41,7 +41,7 @@ COINED = {
 """Pattern -> the term instead."""
 ALLOWED = {
     ("python/iolab/files/machine_file/machine_file.py", "takes_one_ahead"): "the key's old name still works",
-    ("tests/test_renamed.py", "takes_one_ahead"): "the key's old name still works",
+    ("tests/test_former_names.py", "takes_one_ahead"): "the key's old name still works",
 }
 """Where a word means something else, or an old name is kept: file and text -> why."""
 TEXTS = (".md", ".py", ".rs", ".toml", ".pyi", ".html", ".js", ".ipynb")

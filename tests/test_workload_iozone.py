@@ -10,7 +10,7 @@ from iolab.base.errors import InputError
 from iolab.domain.trial import LoadPhase
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.iozone import CLASSIC
-from iolab.files.importer.opening import open_run
+from iolab.files.importer.run_import import open_run
 from iolab.files.store import RunData
 from iolab.presentation.table import render
 from iolab.presentation.table.iozone import MATRIX_HEADINGS

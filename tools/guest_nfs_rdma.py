@@ -18,7 +18,7 @@ from iolab.domain import native_types as native
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.trial import LoadPhase
 from iolab.files.experiment import loads
-from iolab.machines.guest import counted, guest, kernel, programs, qemu, symbols
+from iolab.machines.guest import counter_output, guest, kernel, programs, qemu, symbols
 from iolab.machines.guest.directory import made_directory
 from iolab.machines.guest.limit import Deadline
 from iolab.machines.guest.modules import Modules
@@ -92,11 +92,11 @@ def measured(name: str, seed: int, writes: int) -> Iterator[tuple[int, Instructi
         )
         if told.failed is not None:
             raise SystemExit(f"{told.failed.what}: {(directory / 'console').read_text(errors='replace')[-2000:]}")
-        windows = counted.windows(counted.content_of(directory / "counts"), len(steps))
+        windows = counter_output.windows(counter_output.content_of(directory / "counts"), len(steps))
     table = symbols.parse(functions + (told.symbols or b""))
     for window, (size, is_measured, step) in zip(windows, steps, strict=True):
         if is_measured:
-            yield size, counted.observation(window, table, cast(Any, told.answer(step)).ops)
+            yield size, counter_output.observation(window, table, cast(Any, told.answer(step)).ops)
 
 
 def phases(name: str, size: int, writes: int) -> list[LoadPhase]:

@@ -132,7 +132,7 @@ def parse(path: Path, name: str | None) -> str:
 
 
 def show(path: Path, name: str | None) -> str:
-    from iolab.files.importer.opening import open_run
+    from iolab.files.importer.run_import import open_run
     from iolab.presentation.table import render
 
     run = open_run(path, name)

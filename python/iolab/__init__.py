@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
     from iolab.presentation.api import Comparisons, Explanations, Run, compare, explain, load, report, run
-    from iolab.presentation.traced import Trace, trace
+    from iolab.presentation.trace_frames import Trace, trace
 
 __version__: str
 __all__ = [

@@ -280,7 +280,7 @@ def steady_cut(rates: list[float]) -> tuple[int, bool]:
     """How many leading intervals are a transient, and whether the rest is steady."""
 
 def check_load(phase_json: str) -> None:
-    """Checks a load phase without opening anything. ValueError says what no machine can run."""
+    """Checks a load phase without opening anything. ValueError names what no machine can run."""
 
 def drive_sizes(machine_json: str) -> list[int]:
     """How many bytes each drive of a simulated machine has. ValueError(key, what) for an impossible one."""
@@ -297,9 +297,9 @@ def toml_lines(text: str) -> list[tuple[int | None, str | int, int]]:
     TOML."""
 
 def unread_keys(machine_json: str, phases_json: str, keys: list[str]) -> list[tuple[str, str | None]]:
-    """Of keys of a machine's file, by their dotted paths, those that nothing reads while any of the phases (a list,
-    each as `Model.start` takes it, or less of it) runs, each with when it would be read; None: never. ValueError(key,
-    what) for an impossible machine or phase."""
+    """The `keys` of a machine's file (dotted paths) that nothing reads while any of the phases runs, each with the
+    condition under which it would be read; None: never. The phases are a list, each as `Model.start` takes it, or less
+    of it. ValueError(key, what) for an impossible machine or phase."""
 
 def trace_columns() -> list[tuple[str, str]]:
     """Name and type (u64, u32, u16, i16; little-endian) of each column of `TraceRows`. The largest u64 is a time that

@@ -17,7 +17,7 @@ END: dict[str, Any] = {"end": True}
 
 
 def answers(plan: Plan, records: Sequence[Any]) -> list[dict[str, Any]]:
-    """Of a guest in which all went well; its phases come to `records`."""
+    """The answers of a guest in which every step succeeded; its phases yield `records`."""
     left = iter(records)
     found = [UP]
     for number, step in enumerate(plan.steps):

@@ -56,7 +56,7 @@ class Example:
 
     @property
     def commands(self) -> list[tuple[str, str]]:
-        """Of a console block: each command with the output shown below it. A backslash continues a command."""
+        """The commands of a console block, each with the output below it. A backslash continues a command."""
         pairs: list[tuple[str, str]] = []
         for part in re.split(r"^\$ ", self.text, flags=re.M)[1:]:
             found = re.match(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", part, re.S)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError
-from iolab.studies.reproduction.published import Published, loads
+from iolab.studies.reproduction.publication import Published, loads
 
 
 def figures(text: str) -> Published:

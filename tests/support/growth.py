@@ -26,7 +26,7 @@ def assert_linear(of_size: Callable[[int], Callable[[], object]], size: int) -> 
 
 
 def cpu_s(action: Callable[[], object]) -> float:
-    """Of this thread."""
+    """The CPU time of this thread."""
     began = time.thread_time()
     action()
     return time.thread_time() - began

@@ -31,8 +31,8 @@ impl SpecError {
 /// Bytes per second, least and most, that something could move: 1 MB/s to 1 TB/s.
 pub const RATE: (u64, u64) = (1_000_000, 1_000_000_000_000);
 
-/// The value of a key lies in its range, ends included. The field's `schemars(range)` says the same to the schema, and
-/// tests/test_machine_keys.py tries each of those.
+/// The value of a key lies in its range, ends included. The field's `schemars(range)` has the same range for the
+/// schema, and tests/test_machine_keys.py tries each of those.
 pub fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), SpecError> {
     if (least..=most).contains(&value) {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn share(key: &str, value: f64) -> Result<(), SpecError> {
     ))
 }
 
-/// For the schema: a required key that a machine file may leave out, since something else says it.
+/// For the schema: a required key that a machine file may leave out, because another key replaces it.
 pub fn optional(key: &'static str) -> impl Fn(&mut schemars::Schema) {
     move |schema| {
         if let Some(required) = schema

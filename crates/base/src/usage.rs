@@ -17,7 +17,7 @@ pub struct Usage {
     pub faults_minor: u64,
     /// Page faults that needed I/O.
     pub faults_major: u64,
-    /// Time for which the thread could run and waited for a CPU, in nanoseconds; None where nobody counts it.
+    /// Time for which the thread could run and waited for a CPU, in nanoseconds; None if nobody counts it.
     pub cpu_wait_ns: Option<u64>,
 }
 
@@ -46,9 +46,9 @@ impl Usage {
 pub struct Sample {
     /// Time of the reading, since the start of the phase.
     pub at: Time,
-    /// Of the thread that runs the group.
+    /// The usage of the thread that runs the group.
     pub thread: Usage,
-    /// Of the whole process, which includes kernel workers of its rings.
+    /// The usage of the whole process, which includes kernel workers of its rings.
     pub process: Usage,
 }
 

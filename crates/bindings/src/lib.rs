@@ -119,7 +119,7 @@ fn features(py: Python<'_>) -> PyResult<String> {
     json(&py.detach(engine::features))
 }
 
-/// Checks a load phase without opening anything; ValueError says what no machine can run.
+/// Checks a load phase without opening anything; ValueError names what no machine can run.
 #[pyfunction]
 fn check_load(phase_json: &str) -> PyResult<()> {
     let phase = specification("phase specification", phase_json)?;

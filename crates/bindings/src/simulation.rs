@@ -27,7 +27,7 @@ enum State {
     Lost,
 }
 
-/// The model and its record, or what its panic said.
+/// The model and its record, or the message of its panic.
 type Done = Result<(Box<Model>, Record), String>;
 
 #[derive(Default)]

@@ -28,9 +28,9 @@ LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Whatever there is, opening it follows no link, waits for nobody and becomes nobody's terminal."""
 NAME_BYTES_MAX = 200
-"""Of a name that others are made of: 255 is the filesystems' limit."""
+"""The length of a name from which others are made: 255 is the filesystems' limit."""
 DEPTH_MAX = 200
-"""Of what is removed, a directory in another."""
+"""The number of directories within one another in what is removed."""
 TEMPORARY = ".tmp"
 RANDOM_BYTES = 8
 _RANDOM = re.compile(rf"[0-9a-f]{{{2 * RANDOM_BYTES}}}{re.escape(TEMPORARY)}")
@@ -204,7 +204,7 @@ def is_temporary_of(name: str, found: str) -> bool:
 
 
 def names_in(fd: int) -> list[str]:
-    """Of a directory that can be listed."""
+    """The names in a directory that can be listed."""
     with os.scandir(fd) as entries:
         return [entry.name for entry in entries]
 
@@ -320,7 +320,7 @@ def _last(path: Path, *, link_too: bool) -> Iterator[tuple[int, str]]:
 
 
 def _target(part: str, parent: int, path: Path) -> str | None:
-    """Of a link; None: it is none. InputError: another user made it, or nothing is there to be asked."""
+    """The target of a link; None: it is no link. InputError: another user made it, or it does not exist any more."""
     try:
         fd = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     except FileNotFoundError:

@@ -13,7 +13,7 @@ from iolab.base.errors import InputError
 
 MIB = 2**20
 EXPERIMENT_BYTES_MAX = 16 * MIB
-"""Of an experiment's file, a job file, and each file that they name."""
+"""The size of an experiment's file, of a job file, and of each file that they name."""
 PIPE_PATIENCE_S = 30.0
 """A pipe that says nothing for so long is given up."""
 

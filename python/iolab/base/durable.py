@@ -170,7 +170,7 @@ def _remove_abandoned(name: str, parent: int, parts: frozenset[str]) -> None:
 
 
 def _mode_of(name: str, parent: int) -> int:
-    """Of the directory that is replaced: its mode is the user's."""
+    """The mode of the directory that is replaced: it is the user's choice."""
     return stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
 
 

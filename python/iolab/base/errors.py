@@ -67,7 +67,7 @@ class InterruptedRun(IolabError):
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 """Error numbers of a device that is full, or fails."""
 NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EROFS)
-"""Of a name that leads nowhere on this machine, whoever tries it."""
+"""The errors of a name that leads nowhere on this machine, whichever user tries it."""
 
 
 def from_os_error(error: OSError) -> IolabError | None:

@@ -82,7 +82,7 @@ def _texts(given: object) -> Iterator[str]:
 
 
 PLAIN_MAX = 2**63 - 1
-"""Of a quantity without its unit: what the kernel and the engine count in."""
+"""The largest quantity without its unit: the kernel and the engine count in signed 64 bits."""
 
 _EXPECTED_BY_UNIT = {
     "bytes": 'a size such as "4KiB"',

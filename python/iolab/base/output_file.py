@@ -132,8 +132,8 @@ def refusals_explained(path: Path) -> Iterator[None]:
 
 
 def _descriptor_named(path: Path) -> int | None:
-    """Of `-`, /dev/stdout, /dev/fd/3: what is open already is written on, wherever it stands; opened by name once more,
-    a file would be written from its start."""
+    """The descriptor that `-`, /dev/stdout or /dev/fd/3 names. It is open already and is written on from its position:
+    a file opened once more by its name would be written from its start."""
     if str(path) == STDOUT:
         return 1
     place = path

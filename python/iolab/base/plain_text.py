@@ -47,7 +47,7 @@ def one_line(text: str, most: int = LINE_MAX) -> str:
 
 
 def clipped(text: str, most: int = LINE_MAX) -> str:
-    """Of a text with more characters than `most` the beginning and the end."""
+    """The text; its beginning and end if it has more than `most` characters."""
     return text if len(text) <= most else f"{text[: most * 3 // 4]} ... {text[len(text) - most // 4 :]}"
 
 

@@ -18,7 +18,7 @@ from iolab.base.errors import InputError
 
 NESTED_MAX = 32
 DIGITS_MAX = 4300
-"""Of a whole number: what Python reads and shows."""
+"""The digits of a whole number that Python reads and shows."""
 _TOO_LARGE = 10**DIGITS_MAX
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"""(?<![A-Za-z0-9_."'-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{NESTED_MAX}}}""")

@@ -34,7 +34,7 @@ class Arm:
 
     @property
     def settings(self) -> list[str]:
-        """Of all its runs."""
+        """The settings of all its runs."""
         return list(dict.fromkeys(setting for run in self.runs for setting in run.settings))
 
     def label(self, setting: str) -> str:

@@ -174,7 +174,7 @@ def _only_one_has(arms: Sequence[Arm]) -> list[str]:
 
 
 def _joined(facts: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Of runs that repeat the same; where they differ among themselves, all that they say."""
+    """The facts of runs that repeat the same experiment; all values if they differ."""
     names = dict.fromkeys(name for one in facts for name in one)
     return {name: " and ".join(dict.fromkeys(one[name] for one in facts if name in one)) for name in names}
 

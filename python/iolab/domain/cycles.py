@@ -27,7 +27,7 @@ class Processors:
 
 
 def processors(machine: JsonObject) -> Processors:
-    """Of the description that a run keeps (machine.json)."""
+    """The processors in the description that a run keeps (machine.json)."""
     cpu = machine.get("cpu")
     if not isinstance(cpu, dict):
         return Processors()
@@ -42,7 +42,7 @@ def processors(machine: JsonObject) -> Processors:
 
 
 def absolute_cycles_per_s(percent: float | None, cpus: Processors) -> float | None:
-    """Of a utilisation in percent of one CPU: the number of CPUs does not matter."""
+    """The cycles of a utilisation in percent of one CPU: the number of CPUs does not matter."""
     return None if percent is None or cpus.frequency_hz is None else percent / 100 * cpus.frequency_hz
 
 
@@ -52,7 +52,7 @@ def relative_percent_of(absolute_percent: float | None, cpus: Processors) -> flo
 
 
 def relative_cycles_per_s(percent: float | None, cpus: Processors) -> float | None:
-    """Of a utilisation in percent of all CPUs."""
+    """The cycles of a utilisation in percent of all CPUs."""
     return None if percent is None or cpus.all_cycles_per_s is None else percent / 100 * cpus.all_cycles_per_s
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 Scope = Literal["op", "transfer", "io", "phase", "measure", "probe"]
 Nature = Literal["rate", "time", "benefit", "cost", "neutral"]
-"""What a metric says, and so how a difference is called. rate: work done per time, more is faster. time: how long
-something took, more is slower. benefit: anything else of which more is better. cost: anything else of which more is
-worse, such as CPU time, which nobody waits for, or a spread. neutral: more is neither, as of a queue depth."""
+"""The kind of a metric, which determines the name of a difference. rate: work done per time, more is faster. time: how
+long something took, more is slower. benefit: anything else that is better when higher. cost: anything else that is
+worse when higher, such as CPU time, which nobody waits for, or a spread. neutral: neither, such as a queue depth."""
 Better = Literal["higher", "lower"]
 Verdict = Literal["faster", "slower", "better", "worse", "higher", "lower", "same", "undecided"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.domain.comparison import Pair, compare_pairs
-from iolab.domain.verdict.between import Spread, logs_by_host, spread
+from iolab.domain.verdict.host_spread import Spread, logs_by_host, spread
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison, Numbers
@@ -21,7 +21,7 @@ class OnHosts:
     overall: Comparison
     """Over the rounds of all hosts."""
     by_host: dict[str, Comparison]
-    """Of each host's own rounds."""
+    """The comparison of each host's own rounds."""
     spread: Spread | None
     """None if fewer than two hosts have two rounds."""
 

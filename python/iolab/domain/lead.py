@@ -37,7 +37,7 @@ class Shape:
 
 
 def shape_of(phases: Iterable[Phase]) -> Shape:
-    """Of the workload that comes to these phases."""
+    """The shape of the workload that has these phases."""
     measured = [phase for phase in phases if phase.measured]
     jobs = dict.fromkeys(name for phase in measured for name in _kinds(phase))
     return Shape(

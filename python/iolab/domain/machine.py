@@ -25,7 +25,7 @@ MODEL_PREFIX = "model:"
 
 
 def kind_of(name: object) -> Kind | None:
-    """Of the machine that an experiment names; None of what is no machine's name."""
+    """The kind of the machine that an experiment names; None if `name` is not a machine's name."""
     if not isinstance(name, str):
         return None
     if name.startswith(MODEL_PREFIX):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 VALUES_MIN = 3
 """Two values are a comparison, and not a curve."""
 FLAT_BELOW = 1.05
-"""Of a ratio of throughputs: below, more of the parameter hardly pays."""
+"""The ratio of throughputs below which more of the parameter hardly pays."""
 NAMES = frozenset(
     {"rq_affinity", "nomerges", "queue_affinity", "completion_affinity", "irq_cpus", "workqueue_cpus", "cpus", "seed"}
 )
@@ -144,7 +144,7 @@ def knee_of(line: Line, rows: dict[str, Row]) -> int | None:
 
 
 def _interval(lower: Numbers, upper: Numbers) -> tuple[float, float] | None:
-    """Of the ratio of two points; None without one."""
+    """The interval of the ratio of two points; None without one."""
     rounds = max(len(lower), len(upper))
     x, y = (one + [None] * (rounds - len(one)) for one in (lower, upper))
     found = judge(x, y, nature="rate")

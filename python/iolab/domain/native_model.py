@@ -38,7 +38,7 @@ def drive_sizes(machine: native.MachineFile) -> list[int]:
 def unread_keys(
     machine: native.MachineFile | Mapping[str, object], phases: Sequence[Mapping[str, object]], keys: Sequence[str]
 ) -> dict[str, str | None]:
-    """Of the keys, by their dotted paths, those that nothing reads while any of the phases runs, each with when it
+    """The `keys` (dotted paths) that nothing reads while any of the phases runs, each with the condition under which it
     would be read; None: never."""
     required()
     return dict(_native.unread_keys(json.dumps(machine), json.dumps(phases), list(keys)))

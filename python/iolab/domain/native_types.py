@@ -474,7 +474,7 @@ Method = Literal["fiemap", "fibmap", "model"]
 
 
 class Bounds(TypedDict):
-    """How much is looked at, and how much of it is told."""
+    """How much is examined, and how much of it is reported."""
 
     extents_max: int
     listed_max: int
@@ -528,7 +528,7 @@ CompletionVariant = Literal[
 
 
 class CompletionSpec(TypedDict):
-    """Cycles, unless the name says otherwise."""
+    """Cycles, unless the name has another unit."""
 
     bio_lines: int
     call_ns: NotRequired[int]
@@ -564,7 +564,7 @@ class PerOperation(TypedDict):
 
 
 class CostSpec(TypedDict):
-    """Mean times of the client's steps; the two spreads say how they vary."""
+    """Mean times of the client's steps; the two spreads give how they vary."""
 
     completion_wakeup_ns: int
     copy_bytes_per_s: int
@@ -807,7 +807,7 @@ class Quantiles(TypedDict):
 
 
 class GroupFigures(TypedDict):
-    """A group as the report tells it."""
+    """A group in the form of the report."""
 
     bytes: int
     count: int
@@ -1424,7 +1424,7 @@ class Until(TypedDict):
 
 
 class WriteBlocks(TypedDict):
-    """What writes of a job transfer, where it is not what its reads do."""
+    """What writes of a job transfer, if it is not what its reads do."""
 
     align_bytes: int
     blocks: list[BlockSize]
@@ -1524,7 +1524,7 @@ class SwitchSeries(TypedDict):
 
 
 class Stall(TypedDict):
-    """Times as tables carry them. Of weighted samples, `count` and `sum_ns` are estimates of the whole."""
+    """Times as tables carry them. With weighted samples, `count` and `sum_ns` are estimates of the whole."""
 
     count: int
     max_ns: int | None
@@ -1662,7 +1662,7 @@ class TransportSpec(TypedDict):
 
 
 class NfsSpec(TypedDict):
-    """The file's keys. Times are means; how they vary is said by the `spread` beside them, from 0, always the mean, to
+    """The file's keys. Times are means; how they vary is given by the `spread` beside them, from 0, always the mean, to
     1, exponential."""
 
     costs: CostSpec
@@ -1703,7 +1703,7 @@ class MachineFile(TypedDict):
 
 
 class Maps(TypedDict):
-    """Over time. All columns have as many values as `length` intervals say."""
+    """Over time. All columns have `length` values."""
 
     by_pid: dict[str, Any]
     bytes_discarded: list[int]

@@ -12,7 +12,7 @@ from iolab.base.histogram import Bucket, known_quantile, merged, share_over
 from iolab.domain import native_types as native
 from iolab.domain import phase_record
 from iolab.domain.phase_record import JobRecord, Observations, PhaseRecord
-from iolab.domain.replayed import Replayed
+from iolab.domain.replay_fidelity import Replayed
 from iolab.domain.trial import Phase, WeightedGroup
 
 NS_PER_S = 1e9
@@ -34,19 +34,19 @@ class Observation:
     """The one weighted group that is looked at."""
 
     def of(self, op: str) -> Observation:
-        """Of one operation alone, or with `all` of reads and writes, or of null operations."""
+        """The observation of one operation alone; `all` stands for reads and writes, or for null operations."""
         return replace(self, ops=TRANSFERS if op == "all" else (op,))
 
     def of_job(self, name: str) -> Observation:
-        """Of one job alone. KeyError if there is none of this name."""
+        """The observation of one job alone. KeyError if there is none of this name."""
         return replace(self, jobs={name: self.jobs[name]}, job=name)
 
     def of_jobs(self, names: Sequence[str]) -> Observation:
-        """Of these jobs together. KeyError if there is none of a name."""
+        """The observation of these jobs together. KeyError if one of them is missing."""
         return replace(self, jobs={name: self.jobs[name] for name in names})
 
     def of_group(self, group: WeightedGroup) -> Observation:
-        """Of the weighted group's jobs alone, those of its names that there are."""
+        """The observation of those jobs of the weighted group that exist."""
         return replace(self, jobs={name: self.jobs[name] for name in group.jobs if name in self.jobs}, group=group)
 
     def measure(self, metric: str) -> float | None:
@@ -79,7 +79,7 @@ class Observation:
 
     @property
     def elapsed_s(self) -> float:
-        """Of one job: until its own last operation completed."""
+        """The time of one job until its own last operation completed."""
         ended_ns = self.record["elapsed_ns"] if self.job is None else self.jobs[self.job]["finished_ns"]
         return float(ended_ns) / NS_PER_S
 
@@ -150,7 +150,7 @@ class Observation:
         return sum(count * part["mean_ns"] for count, part in self._latencies()) / total if total else None
 
     def latency_stddev(self) -> float | None:
-        """Of the merged population: the parts' variances plus the spread of their means."""
+        """The standard deviation of the merged population: the parts' variances plus the spread of their means."""
         mean = self.latency_mean()
         if mean is None:
             return None
@@ -202,7 +202,7 @@ class Observation:
         return min(everyone.of_group(group).bytes / total / (group.weight / weights) for group in looked_at)
 
     def _own_rate(self) -> float | None:
-        """Of the one job that is looked at."""
+        """The rate of the one job that is observed."""
         (job,) = self.jobs.values()
         ended_ns = min(job["finished_ns"], self.record["measured_to_ns"])
         took_ns = ended_ns - self.of_job(job["name"])._measured_from_ns

@@ -131,7 +131,7 @@ class InstructionsObservation(TypedDict):
     memory: NotRequired[dict[str, int]]
     """Accesses, of all modes: `read`, `write`; where they were asked for."""
     cache_misses: NotRequired[int]
-    """Of the simple cache that was asked for."""
+    """The misses of the simple cache that was asked for."""
     chains: NotRequired[Chains]
     """Where they were asked for."""
     lines: NotRequired[Lines]

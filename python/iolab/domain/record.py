@@ -55,11 +55,11 @@ class Observed(ObservedTarget, total=False):
     further: list[ObservedTarget]
     """Its other places."""
     model: JsonObject
-    """Of a simulated machine: name, kernel, seed."""
+    """A simulated machine's name, kernel and seed."""
     guest: JsonObject
     """The same of a guest machine."""
     host: JsonObject
-    """Of one of several hosts: name, kernel, cpu, boot_id."""
+    """The name, kernel, cpu and boot_id of one of several hosts."""
     verified: Verified
 
 

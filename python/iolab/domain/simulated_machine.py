@@ -76,7 +76,7 @@ class InvalidMachine(Exception):
 
     @classmethod
     def told_by(cls, error: ValueError) -> InvalidMachine:
-        """Of the model's own error, (key, what)."""
+        """The error that the model reports as (key, what)."""
         key, what = error.args if len(error.args) == 2 else ("", str(error))
         return cls(str(key), in_plain_words(str(what)))
 
@@ -158,7 +158,7 @@ def is_detailed(machine: native.MachineFile) -> bool:
 
 
 def cpu_count(machine: native.MachineFile) -> int:
-    """Of a machine that the model has checked."""
+    """The CPUs of a machine that the model has checked."""
     if not is_detailed(machine):
         return cast(native.CpuSpec, machine["cpus"])["count"]
     topology = cast(native.DetailedCpusTable, machine["cpus"])["topology"]

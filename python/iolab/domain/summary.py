@@ -96,7 +96,7 @@ class Summary:
     title: str
     machine: Machine
     seed: int | None
-    """Of the order of trials and of all offsets; None where no run drew one, as in other tools' files."""
+    """The seed of the order of trials and of all offsets; None if no run drew one, as in other tools' files."""
     settings: list[str]
     """The baseline first."""
     rounds: int

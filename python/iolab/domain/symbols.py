@@ -123,7 +123,7 @@ SIZES_ALIKE = 0.5
 """So much of an inlined function its caller may have gained more or less, as a share of it."""
 INFERRED = " (inlined, inferred)"
 INFERRED_FROM = 20.0
-"""Of a function with fewer instructions per operation nobody infers where it went."""
+"""The change in instructions per operation below which nothing is inferred about an inlined function."""
 
 
 def with_inlined(

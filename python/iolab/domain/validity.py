@@ -97,7 +97,7 @@ DOUBTS: dict[str, Doubt] = {
             f"copying took up to {_percent(share)} of the kernel's instructions, by functions that the kernel chooses "
             "by the processor's flags"
         ),
-        "memory_backed = 0 in drive_parameters where nothing reads the contents, or the changes function by function",
+        "memory_backed = 0 in drive_parameters if nothing reads the contents, or the changes function by function",
     ),
     "string_bytes": Doubt(
         lambda count: (
@@ -234,7 +234,7 @@ def _of_reads(load: native.Phase, done: PhaseRecord, *, accounted: bool) -> Iter
 
 
 def _cpu_share(group: GroupRecord, done: PhaseRecord) -> float:
-    """Of one CPU, over the measured part: a group is a thread."""
+    """The share of one CPU over the measured part: a group is a thread."""
     span_ns = done["measured_to_ns"] - done["measured_from_ns"]
     used: float = group["cpu_user_ns"] + group["cpu_system_ns"]
     return min(1.0, used / span_ns) if span_ns > 0 else 0.0

@@ -26,7 +26,7 @@ OF_THE_GROUP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that a terminal sends to all: the parent and the workers act on them, and the server is needed meanwhile."""
 STATUS = struct.Struct("=q")
 STATUS_LOST = 256
-"""Of a worker whose server died before it: nobody knows its exit status, of which none is so large."""
+"""The status of a worker whose server died before it: its exit status is unknown, and no exit status is this large."""
 
 
 class Forked:

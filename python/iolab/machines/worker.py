@@ -32,9 +32,9 @@ from iolab.domain.trial import DeviceTarget, Trial
 from iolab.machines import fork_server
 from iolab.machines.guest import guest
 from iolab.machines.host import host
-from iolab.machines.host.watched import watch
+from iolab.machines.host.watchdog import watch
 from iolab.machines.model import simulation
-from iolab.machines.system import bounded, safety, state
+from iolab.machines.system import bounded_call, safety, state
 
 if TYPE_CHECKING:
     from iolab.domain.record import Record
@@ -51,7 +51,7 @@ ORPHAN_PATIENCE_S = 10.0
 def main() -> int:
     """Runs the trials on standard input until it closes; 0 when the last answer was a record."""
     if len(sys.argv) > 1:
-        bounded.set_patience(min(bounded.PATIENCE_S, float(sys.argv[1])))
+        bounded_call.set_patience(min(bounded_call.PATIENCE_S, float(sys.argv[1])))
     stop = threading.Event()
     _stop_on_signals(stop)
     trials: SimpleQueue[bytes] = SimpleQueue()

@@ -100,7 +100,7 @@ class WorkerProcess:
         with status `failed` that names the signal.
 
         Raises:
-            InputError, MachineError: what the worker says went wrong.
+            InputError, MachineError: the error that the worker reports.
             Stalled: the trial got nowhere for too long; has its record, with status `failed`.
             LeftBehind: it was stopped, and what it changed is not restored.
         """

@@ -23,7 +23,7 @@ from iolab.domain.probe import PROBES
 from iolab.domain.summary import summarise
 from iolab.files.experiment import loads
 from iolab.files.experiment.parse import find, read_text
-from iolab.files.importer.opening import open_files, open_run
+from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import read
 from iolab.presentation.notebook import html
 from iolab.presentation.progress import display

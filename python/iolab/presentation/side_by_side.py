@@ -13,7 +13,7 @@ from iolab.domain.conditions import Conditions, conditions_of, conditions_within
 from iolab.domain.summary import Jobs, summarise
 from iolab.domain.validity import lines
 from iolab.files.importer.groups import Group, groups_of
-from iolab.files.importer.opening import open_files, open_run
+from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
 
 
@@ -23,9 +23,9 @@ class Compared:
 
     comparisons: Sequence[Comparison]
     conditions: Conditions | None = None
-    """Under which the arms were measured, where they may differ in more than the setting."""
+    """The conditions of the arms, if they may differ in more than the setting."""
     read_as: str | None = None
-    """How names were read as settings and rounds, where they were."""
+    """How names were read as settings and rounds, if they were."""
     title: str = "Comparison"
     trials_not_ok: int = 0
     problems: Sequence[str] = ()
@@ -118,7 +118,7 @@ def _across(arms: list[Arm], wanted: Wanted, jobs: Jobs) -> Compared:
 
 
 def _opened(group: Group, from_: str | None, *, is_setting: bool) -> list[RunData]:
-    """The runs of a group: files make one together, called as the group where it is a setting."""
+    """The runs of a group: files make one together, named after the group if it is a setting."""
     files = [path for path in group.paths if path.is_file()]
     if not files:
         return [open_run(path) for path in group.paths]

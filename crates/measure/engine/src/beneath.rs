@@ -55,7 +55,7 @@ impl Root {
         Ok(File::from(found))
     }
 
-    /// Makes it where it isn't there, but not its parents.
+    /// Makes it if it does not exist, but not its parents.
     pub fn directory(&self, path: &Path) -> Result<OwnedFd, StartError> {
         let made = || {
             let relative = self.relative(path)?;
@@ -97,7 +97,7 @@ pub fn followed(path: &Path, flags: c_int) -> io::Result<File> {
     opened(libc::AT_FDCWD, path, flags).map(File::from)
 }
 
-/// The directory, wherever its path leads; made where it isn't there.
+/// The directory, wherever its path leads; made if it does not exist.
 pub fn directory(path: &Path) -> Result<OwnedFd, StartError> {
     make_directory(libc::AT_FDCWD, path)
         .map_err(|error| StartError::os(&error, "can't make the directory", path))?;

@@ -41,7 +41,7 @@ impl Origin {
         }
     }
 
-    /// None where `tsc_unusable_because` says why not.
+    /// None if `tsc_unusable_because` gives a reason.
     pub fn tsc(self) -> Option<Tsc> {
         let calibration = calibration().as_ref().ok()?;
         Some(Tsc {

@@ -179,7 +179,7 @@ impl Stamps {
         }
     }
 
-    /// What was expected and what was found, where they differ.
+    /// What was expected and what was found, if they differ.
     fn check(
         &self,
         block: &[u8],

@@ -273,7 +273,7 @@ fn logical_block_bytes(file: &OpenFile) -> Option<u64> {
         .ok()
 }
 
-/// One attribute of the request queue under a file or device; None where there is none (btrfs, tmpfs, ...).
+/// One attribute of the request queue under a file or device; None if there is none (btrfs, tmpfs, ...).
 pub fn queue_attribute(device: u64, name: &str) -> Option<String> {
     let (major, minor) = (libc::major(device), libc::minor(device));
     let disk = format!("/sys/dev/block/{major}:{minor}");

@@ -7,7 +7,7 @@ use base::time::Time;
 use workload::job::Op;
 use workload::measure::op_name;
 
-/// The operations of a group so far.
+/// The operations of a group until now.
 #[derive(Debug)]
 pub struct IoLog {
     path: String,

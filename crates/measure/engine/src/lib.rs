@@ -1,7 +1,8 @@
 #![deny(missing_docs)]
-//! The load engine: offers a phase's operations to the kernel and says what came of it.
+//! The load engine: offers a phase's operations to the kernel and reports the results.
 //!
-//! [`start`] checks, opens and begins; the [`Handle`] it returns shows progress, stops, and yields the [record](workload::record).
+//! [`start`] checks, opens and begins; the [`Handle`] it returns shows progress, stops, and yields the
+//! [record](workload::record).
 
 pub mod error;
 pub mod extents;

@@ -12,8 +12,8 @@ thread_local! {
 }
 static HOOK: Once = Once::new();
 
-/// From here on a panic of this thread says its message on standard error and aborts, before anything is dropped: I/O may
-/// be in flight into its buffers.
+/// From here on a panic of this thread prints its message on standard error and aborts, before anything is dropped: I/O
+/// may be in flight into its buffers.
 pub fn end_the_process() {
     HOOK.call_once(|| {
         let told = take_hook();
@@ -27,12 +27,12 @@ pub fn end_the_process() {
     ENDS_THE_PROCESS.set(true);
 }
 
-/// What `work` yields, or what its panic said. Nothing that it leaves half done is looked at again.
+/// What `work` yields, or the message of its panic. Nothing that it leaves half done is looked at again.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic))
 }
 
-/// What a caught panic said.
+/// The message of a caught panic.
 pub fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))

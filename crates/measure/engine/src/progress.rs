@@ -61,7 +61,7 @@ impl Shared {
         self.to_stop.load(Relaxed) == 0
     }
 
-    /// Of all groups; the fraction is the furthest-behind group's.
+    /// The counts of all groups; the fraction is the furthest-behind group's.
     pub fn counts(&self) -> Counts {
         let groups = self.groups.iter().map(Progress::load);
         groups

@@ -38,7 +38,7 @@ const BATCHES: usize = 8;
 const TICK: Duration = Duration::from_millis(5);
 
 impl TraceJob {
-    /// Opens the files and begins; an error says what of them can't be read.
+    /// Opens the files and begins; an error names what can't be read.
     pub fn start(spec: TraceSpec) -> Result<TraceJob, ReadError> {
         let reader = reader(&spec.paths, spec.table.as_ref(), spec.gaps())?;
         let shared = Arc::new(Shared::default());

@@ -1,4 +1,4 @@
-//! What a thread and the process used, as the kernel says.
+//! What a thread and the process used, as the kernel reports it.
 
 use base::time::Time;
 use base::usage::{Sample, Usage};

@@ -208,7 +208,7 @@ impl Worker<'_> {
         self.outbox.emit(message);
     }
 
-    /// Says whether this group can start, and waits for the others. None: not to start.
+    /// Reports whether this group can start, and waits for the others. None: not to start.
     fn ready<B>(&self, backend: io::Result<B>, engine: &str) -> Option<(B, Origin)> {
         match backend {
             Ok(backend) => {

@@ -27,7 +27,7 @@ use step::{Agent, Step};
 struct Plan {
     /// Decides where the load's memory lies.
     seed: u64,
-    /// Of the machine's own time; then it ends.
+    /// The limit of the machine's own time, at which the step ends.
     limit_ns: u64,
     steps: Vec<Step>,
 }

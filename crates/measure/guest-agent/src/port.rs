@@ -4,9 +4,9 @@ use std::io;
 
 use serde_json::Value;
 
-/// Of `-device isa-debugcon`.
+/// The port of `-device isa-debugcon`.
 const DEBUG_PORT: u16 = 0xe9;
-/// Of `-device isa-debug-exit`.
+/// The port of `-device isa-debug-exit`.
 const EXIT_PORT: u16 = 0xf4;
 const EXIT_PORTS: u64 = 4;
 
@@ -14,7 +14,7 @@ const EXIT_PORTS: u64 = 4;
 pub struct Port(());
 
 impl Port {
-    /// Asks the kernel for the ports. An error where it gives none.
+    /// Asks the kernel for the ports. An error if it gives none.
     pub fn open() -> io::Result<Port> {
         // SAFETY: changes this process's permissions only.
         let refused = unsafe {

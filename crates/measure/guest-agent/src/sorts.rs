@@ -220,7 +220,7 @@ fn swapped() -> Result<Value, Failed> {
     Ok(json!(counted.collect::<BTreeMap<_, _>>()))
 }
 
-/// Of a text of lines `name number`.
+/// The number of a name in a text of lines `name number`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines

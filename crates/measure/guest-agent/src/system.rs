@@ -89,7 +89,7 @@ pub fn load_module(path: &str, parameters: &str) -> io::Result<()> {
 
 /// swapon(2), before any area that is on already; several areas of one machine share what is swapped.
 pub fn swap_on(path: &str) -> io::Result<()> {
-    /// Of linux/swap.h.
+    /// A flag of swapon(2) (linux/swap.h).
     const SWAP_FLAG_PREFER: libc::c_int = 0x8000;
     const PRIORITY: libc::c_int = 1;
     let path = text(path)?;

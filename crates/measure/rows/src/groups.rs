@@ -47,7 +47,7 @@ pub struct Group<'a> {
     pub sums: &'a [f64],
 }
 
-/// The groups found so far; partial results of several threads merge into one.
+/// The groups found up to here; partial results of several threads merge into one.
 #[derive(Clone, Debug)]
 pub struct Groups {
     layout: Layout,
@@ -60,7 +60,7 @@ pub struct Groups {
     /// Open addressing; a group's place and 1, 0 for none. At most half are taken.
     slots: Vec<u32>,
     hashes: Vec<u64>,
-    /// Of the line that is being read.
+    /// The key of the line that is being read.
     key: Vec<u8>,
     values: Vec<f64>,
 }
@@ -68,7 +68,7 @@ pub struct Groups {
 const SLOTS_AT_FIRST: usize = 1 << 10;
 
 impl Groups {
-    /// No groups yet, for a table written as `layout` says.
+    /// No groups yet, for a table with this `layout`.
     pub fn new(layout: Layout) -> Groups {
         let numbers = layout
             .columns

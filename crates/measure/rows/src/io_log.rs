@@ -13,7 +13,7 @@ pub const INTERVALS_MAX: usize = 256;
 /// What the lines of one direction came to.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
-    /// Of all values.
+    /// The histogram of all values.
     pub values: LatencyHistogram,
     /// The sum of the block sizes, in bytes.
     pub bytes: u64,
@@ -30,7 +30,7 @@ pub struct Interval {
     pub count: u64,
     /// The sum of their block sizes, in bytes.
     pub bytes: u64,
-    /// Of the values.
+    /// The sum of the values.
     pub sum: u64,
 }
 

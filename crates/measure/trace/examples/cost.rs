@@ -84,7 +84,7 @@ fn scheduler_events(input: &Input) {
 struct Input {
     directory: PathBuf,
     page_format: PageFormat,
-    /// Of each CPU.
+    /// The bytes of each CPU.
     bytes: Vec<Vec<u8>>,
 }
 

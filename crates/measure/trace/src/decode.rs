@@ -23,7 +23,7 @@ pub(crate) struct Layouts<L> {
     layouts: Vec<(String, L)>,
 }
 
-/// Of a type that is not wanted.
+/// The place of a type that is not wanted.
 const NONE: u8 = u8::MAX;
 
 impl<L> Layouts<L> {

@@ -31,12 +31,12 @@ impl Distribution {
         self.of(|values| Some(values.count())).unwrap_or(0)
     }
 
-    /// Their exact mean; None where there are none.
+    /// Their exact mean; None if there are none.
     pub fn mean(&self) -> Option<f64> {
         self.of(LatencyHistogram::mean_ns)
     }
 
-    /// Their exact maximum; None where there are none.
+    /// Their exact maximum; None if there are none.
     pub fn max(&self) -> Option<u64> {
         self.of(LatencyHistogram::max_ns)
     }

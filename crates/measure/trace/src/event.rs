@@ -2,26 +2,27 @@
 
 use std::fmt;
 
-/// What a trace tells at one moment. Which of the numbers mean something depends on the step.
+/// What a trace reports at one moment. Which of the numbers mean something depends on the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     /// On the trace's own clock, in nanoseconds.
     pub at_ns: u64,
     /// First sector, of 512 bytes.
     pub sector: u64,
-    /// What the step says of itself; see [`Step`].
+    /// The step's own number; see [`Step`].
     pub argument: u64,
     /// Length in the same sectors.
     pub sectors: u32,
     /// The disk; of a bio on a partition, the partition.
     pub device: Device,
-    /// Of [`Step::DeviceDone`]: how many microseconds it had waited when the driver got it; [`WAIT_UNKNOWN`] elsewhere.
+    /// How many microseconds a request had waited when the driver got it, in [`Step::DeviceDone`]; [`WAIT_UNKNOWN`] in
+    /// others.
     pub waited_us: u32,
     /// The task that ran: the submitter's own until the request is formed, anybody afterwards.
     pub pid: u32,
     /// Where it happened.
     pub cpu: u16,
-    /// Of completions: negative errno, 0 of success.
+    /// The negative errno of a completion, 0 for success.
     pub error: i16,
     /// What happened.
     pub step: Step,
@@ -67,15 +68,15 @@ pub enum Step {
     Unplug,
     /// Its timer ended that, in kernels before 2.6.39; the argument is the number of requests.
     TimerUnplug,
-    /// A scheduler says something of itself, in words that are kept elsewhere.
+    /// A message of a scheduler, whose text is kept elsewhere.
     Message,
-    /// All that the trace tells of an I/O is that it arrived.
+    /// The trace reports only that an I/O arrived.
     Arrival,
     /// An I/O ended; the argument is how many nanoseconds after it was handed to the driver.
     DeviceDone,
     /// An I/O ended; the argument is how many nanoseconds after it arrived.
     WholeDone,
-    /// Events are missing from here until the time in the argument; `sectors` says how many, 0: nobody knows.
+    /// Events are missing from here until the time in the argument; `sectors` is how many, 0: unknown.
     Lost,
     /// Another recording begins: nothing from before goes on.
     Restart,
@@ -165,7 +166,7 @@ impl Marks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Device(pub u32);
 
-/// Which operation, as the first letters of `rwbs` tell.
+/// The operation in the first letters of `rwbs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
     /// R: a read.
@@ -180,7 +181,7 @@ pub enum Op {
     Other,
 }
 
-/// Nobody says how long an I/O waited.
+/// How long an I/O waited is unknown.
 pub const WAIT_UNKNOWN: u32 = u32::MAX;
 
 impl TraceEvent {
@@ -202,7 +203,7 @@ impl TraceEvent {
         }
     }
 
-    /// When the I/O began that it tells of: of lines that tell when one ended, before their own time.
+    /// When the I/O that it reports began; before the event's own time if the line reports an end.
     #[inline]
     pub fn began_ns(&self) -> u64 {
         match self.step {
@@ -246,8 +247,8 @@ impl fmt::Display for Device {
 }
 
 impl Op {
-    /// `rwbs`, ended by a NUL, as `blk_fill_rwbs` fills it (`kernel/trace/blktrace.c` of 6.1): an F first for a flush before
-    /// the data, then the operation, then letters that qualify it (FUA, read-ahead, synchronous, metadata).
+    /// `rwbs`, ended by a NUL, as `blk_fill_rwbs` fills it (`kernel/trace/blktrace.c` of 6.1): an F first for a flush
+    /// before the data, then the operation, then letters that qualify it (FUA, read-ahead, synchronous, metadata).
     #[inline]
     pub fn of_rwbs(rwbs: &[u8]) -> Op {
         let (first, second) = (rwbs.first(), rwbs.get(1));

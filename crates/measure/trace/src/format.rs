@@ -185,8 +185,8 @@ impl Field {
     }
 }
 
-/// A field that is a number, made ready to be read of many records: one load of eight bytes and two shifts, whatever its
-/// size.
+/// A field that is a number, made ready to be read of many records: one load of eight bytes and two shifts, whatever
+/// its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
     field: Field,
@@ -271,7 +271,7 @@ fn field_of_line(declaration: &str) -> Option<(&str, Field)> {
     let field = Field {
         offset,
         size,
-        // Kernels before 2.6.32 don't say it.
+        // Kernels before 2.6.32 don't state it.
         signed: numbers.get("signed").is_some_and(|&signed| signed == "1"),
         placement,
     };

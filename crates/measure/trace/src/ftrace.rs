@@ -1,7 +1,7 @@
 //! Block events as the text that tracefs shows (`trace`), which trace-cmd, perf and scripts for either read.
 //!
-//! Source: `include/trace/events/block.h` of 5.x and 6.x (docs/model/sources/traces.md#ftrace). Requests are written without
-//! their I/O priority, as until Linux 6.10. Times are rounded to microseconds, as tracefs does.
+//! Source: `include/trace/events/block.h` of 5.x and 6.x (docs/model/sources/traces.md#ftrace). Requests are written
+//! without their I/O priority, as until Linux 6.10. Times are rounded to microseconds, as tracefs does.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -41,7 +41,7 @@ impl Text {
         }
     }
 
-    /// Appends what a scheduler says of itself: not an event of the kernel, but the blk tracer's line; a mark is what every
+    /// Appends a message of a scheduler: not an event of the kernel, but the blk tracer's line; a mark is what every
     /// reader takes for text.
     pub fn message(&mut self, event: &TraceEvent, text: &str) {
         let task = self.task(event);
@@ -82,7 +82,7 @@ impl Text {
     }
 }
 
-/// Of the events' own format, `print fmt`, and their name before it; None of what is none of them.
+/// The event's name and its text in the event's own format (`print fmt`); None for an event without one.
 fn text(event: &TraceEvent, task: &str) -> Option<String> {
     let device = format!("{},{}", event.device.major(), event.device.minor());
     let rwbs = rwbs(event.op, event.marks);

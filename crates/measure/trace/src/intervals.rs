@@ -11,7 +11,7 @@ pub struct Intervals<T> {
     current_ns: u64,
 }
 
-/// What can be said of two intervals together.
+/// Two intervals taken together.
 pub trait Absorb: Default {
     /// `later` is the interval after this one.
     fn absorb(&mut self, later: Self);

@@ -35,7 +35,7 @@ pub enum Lost {
     Uncounted,
 }
 
-/// A record as the kernel wrote it: `common_type` says which event's.
+/// A record as the kernel wrote it: `common_type` identifies the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawEvent<'a> {
     /// On the clock of the ring buffer, in nanoseconds.
@@ -102,7 +102,7 @@ impl PageFormat {
     }
 
     /// Bytes of a whole sub-buffer: how many to read at once. The kernel's `buffer_subbuf_size_kb` may make it larger
-    /// than a memory page; `header_page` of the same instance tells.
+    /// than a memory page; `header_page` of the same instance has the size.
     pub fn subbuffer_bytes(&self) -> usize {
         self.data.end()
     }
@@ -235,7 +235,8 @@ impl Walk {
             PADDING => {
                 let length = self.word(data, WORD)? as usize;
                 self.take(data, WORD, length)?;
-                // A discarded event keeps its own time, except that 0 became 1 to tell it from the end's padding.
+                // A discarded event keeps its own time, except that 0 became 1 to distinguish it from the end's
+                // padding.
                 self.now_ns = self
                     .now_ns
                     .wrapping_add(if delta_ns == 1 { 0 } else { delta_ns });

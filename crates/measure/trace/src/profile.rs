@@ -29,7 +29,7 @@ pub struct ProfileReport {
     pub samples: u64,
     /// Samples that the kernel had no room for.
     pub samples_lost: u64,
-    /// Of `all` CPUs.
+    /// The series of `all` CPUs.
     pub series: BTreeMap<&'static str, Series>,
     /// By the interval where each ran most itself, as many as `FUNCTIONS_MAX`, less those that never have `SHARE_MIN` of an
     /// interval's samples.
@@ -50,7 +50,7 @@ pub struct Series {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "ProfileColumns")]
 pub struct Columns {
-    /// Of the interval; the last may be shorter.
+    /// The length of the interval; the last may be shorter.
     pub length_s: Vec<f64>,
     /// Samples of the interval.
     pub samples: Vec<u64>,
@@ -69,11 +69,12 @@ pub struct FunctionReport {
     pub own_share: f64,
     /// `total` as a share of all samples.
     pub total_share: f64,
-    /// Of the interval where it has most of the samples, among those with at least half of the mean number of samples.
+    /// The share in the interval that has most of the samples, among those with at least half of the mean number of
+    /// samples.
     pub own_share_max: f64,
     /// The same of `total`.
     pub total_share_max: f64,
-    /// Of each interval; null where there is no sample.
+    /// The share in each interval; null if it has no sample.
     pub own_shares: Vec<Option<f64>>,
     /// The same of `total`.
     pub total_shares: Vec<Option<f64>>,
@@ -162,7 +163,7 @@ impl Profile {
     }
 }
 
-/// Of a function, in each interval.
+/// A function's samples in each interval.
 struct Counts {
     own: Vec<u64>,
     total: Vec<u64>,

@@ -1,7 +1,7 @@
 //! Sub-buffers of several CPUs as one stream of records, in the order of time.
 //!
-//! Each CPU's own sub-buffers are in order. One of each CPU is kept, and a record is decoded where it lies when its turn
-//! has come: nothing is copied, and what was just read is still in the processor's cache.
+//! Each CPU's own sub-buffers are in order. One of each CPU is kept, and a record is decoded where it lies when its
+//! turn has come: nothing is copied, and what was just read is still in the processor's cache.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::page::{Lost, Page, PageError, PageFormat, RawEvent, Walk};
 pub struct Recording {
     format: PageFormat,
     streams: Vec<Stream>,
-    /// Of each stream: when its next item is; after `until_ns` where there is none.
+    /// The time of each stream's next item; after `until_ns` if there is none.
     heads_ns: Vec<u64>,
 }
 
@@ -30,12 +30,12 @@ pub enum Item<'a> {
 #[derive(Clone, Debug)]
 struct Stream {
     bytes: Vec<u8>,
-    /// Of the events in `bytes`.
+    /// The place of the events in `bytes`.
     data: Range<usize>,
     walk: Walk,
     next: Option<Next>,
-    /// Of what came so far. What goes back in time is taken as of the time of what came before it: a stream's order is the
-    /// order of recording.
+    /// The latest time until now. An event that goes back in time gets the time of the event before it: a stream's
+    /// order is the order of recording.
     reached_ns: u64,
 }
 
@@ -64,9 +64,9 @@ impl Recording {
         }
     }
 
-    /// Hands over all items before `until_ns`; of equal times, those of the lowest stream first. `read` fills a buffer with
-    /// the next sub-buffer of a stream and says how many bytes that is: 0 when nothing before `until_ns` will come of it
-    /// any more.
+    /// Hands over all items before `until_ns`; of equal times, those of the lowest stream first. `read` fills a buffer
+    /// with the next sub-buffer of a stream and returns how many bytes that is: 0 when nothing before `until_ns` will
+    /// come of it any more.
     pub fn drain(
         &mut self,
         until_ns: u64,

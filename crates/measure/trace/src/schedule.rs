@@ -28,9 +28,9 @@ pub struct Arrivals {
     follow: Follow,
     found: Vec<Found>,
     bios: Bios,
-    /// Whether the trace tells what the driver got.
+    /// Whether the trace reports what the driver got.
     issues: bool,
-    /// Requests of which the driver was not told that they are to be durable, though somebody asked for that: a flush of its
+    /// Requests whose driver did not learn that they are to be durable, though somebody asked for that: a flush of its
     /// own follows them.
     not_durable: BTreeSet<(Device, u64)>,
     left_out: u64,
@@ -47,8 +47,8 @@ struct Found {
     kind: OpKind,
 }
 
-/// Bios that have been queued and have not ended, by device and first sector: numbers in `found`, and the sectors that are
-/// still to end.
+/// Bios that have been queued and have not ended, by device and first sector: numbers in `found`, and the sectors that
+/// are still to end.
 #[derive(Default)]
 struct Bios {
     under_way: BTreeMap<(Device, u64), Vec<(usize, u64)>>,
@@ -56,7 +56,7 @@ struct Bios {
 }
 
 impl Arrivals {
-    /// Of what `choice` means.
+    /// The arrivals that `choice` selects.
     pub fn new(choice: &TraceChoice) -> Arrivals {
         Arrivals {
             side: choice.side,

@@ -1,4 +1,5 @@
-//! Records of block tracepoints (include/trace/events/block.h) as the kernel's buffers hold them, by the formats that it tells.
+//! Records of block tracepoints (include/trace/events/block.h) as the kernel's buffers hold them, by the kernel's own
+//! formats.
 
 use crate::decode::{Layouts, Wanted};
 use crate::event::{Device, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
@@ -18,10 +19,11 @@ pub const EVENTS: &[Wanted] = &[
     wanted("block_rq_complete", true),
 ];
 
-/// That a bio became a request. It can be decoded, but need not be recorded: what comes after it tells as much.
+/// That a bio became a request. It can be decoded, but need not be recorded: later events imply it.
 pub const GET_REQUEST: Wanted = wanted("block_getrq", false);
 
-/// To record in addition of devices without requests. Of others it only repeats what is known, at the cost of an event.
+/// Recorded in addition for devices without requests. For others it only repeats what is known, at the cost of an
+/// event.
 pub const BIO_COMPLETE: Wanted = wanted("block_bio_complete", false);
 
 /// Makes events of such records.
@@ -66,8 +68,8 @@ const STEPS: &[(&str, Step)] = &[
 ];
 
 impl BlockDecoder {
-    /// `required`: without these events there is nothing to decode. `formats` may hold those of other events; an error says
-    /// what is missing.
+    /// `required`: without these events there is nothing to decode. `formats` may hold those of other events; an error
+    /// names what is missing.
     pub fn new(required: &[Wanted], formats: &[EventFormat]) -> Result<BlockDecoder, FormatError> {
         let block: Vec<EventFormat> = formats
             .iter()
@@ -91,7 +93,7 @@ impl BlockDecoder {
             .read(raw, |layout, record| layout.read(cpu, raw.at_ns, record))
     }
 
-    /// Also what the task is called, where the record tells it.
+    /// Also the task's name, if the record has it.
     #[inline]
     pub(crate) fn decode_named<'a>(
         &self,

@@ -27,11 +27,12 @@ pub struct Watch {
 
 type Key = (Device, u64, Op);
 
-/// Of another CPU, what is older has been read by now.
+/// The age of an event at which all earlier events of other CPUs have been read.
 const STALE_NS: u64 = 1_000_000_000;
 
 impl Watch {
-    /// Of events with these formats, and sub-buffers as `header_page` says; a request is slow from `limit_ns` on.
+    /// A watch of events with these formats, and sub-buffers in the form of `header_page`; a request is slow from
+    /// `limit_ns` on.
     pub fn new(header_page: &str, formats: &[&str], limit_ns: u64) -> Result<Watch, FormatError> {
         let formats: Result<Vec<EventFormat>, FormatError> = formats
             .iter()

@@ -24,7 +24,7 @@ pub struct GroupMeasured {
     pub last_sample: Sample,
 }
 
-/// What a record says of the phase as a whole, and no group knows.
+/// What a record holds about the phase as a whole, and no group has.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
     /// Wall-clock time of the common start, in nanoseconds since the Unix epoch.

@@ -1,4 +1,4 @@
-//! What is wrong with a phase as a whole, wherever it runs: said before anything runs.
+//! What is wrong with a phase as a whole, wherever it runs: reported before anything runs.
 
 use thiserror::Error;
 

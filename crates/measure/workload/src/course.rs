@@ -17,7 +17,7 @@ pub(crate) struct Course {
 
 /// Where the next operation goes.
 pub(crate) struct Extent {
-    /// Of the job's list of files.
+    /// The place in the job's list of files.
     pub slot: usize,
     pub offset: u64,
     pub bytes: u32,

@@ -59,7 +59,7 @@ pub struct Searched {
     pub target_ns: u64,
     /// The share of operations that had to have it, 0 to 1.
     pub share: f64,
-    /// The largest depth that met the target; null where none does, or the job ended before it was known.
+    /// The largest depth that met the target; null if none does, or the job ended before it was known.
     pub queue_depth: Option<u32>,
     /// Whether even a depth of one missed the target.
     pub missed: bool,
@@ -242,7 +242,7 @@ mod tests {
         Search::new(spec, 0, depth_max)
     }
 
-    /// Each depth's operations have the latency that `latency_ns` says; one in ten is of the depth's own.
+    /// Each depth's operations have the latency of `latency_ns`; one in ten is of the depth's own.
     fn run(search: &mut Search, latency_ns: impl Fn(u32, u64) -> u64) -> Searched {
         let mut now = 0;
         for number in 0..1_000_000 {

@@ -37,7 +37,7 @@ mod component {
 pub struct Job {
     stage: Stage,
     in_flight: u32,
-    /// Of which no more may be in flight. 0 while a search waits until nothing is.
+    /// The limit of operations in flight; 0 while a search waits until nothing is.
     queue_depth: u32,
     ops_left: u64,
     bytes_left: u64,
@@ -244,7 +244,7 @@ impl Job {
         waits_for_time.then(|| self.pacing.opens_at().min(self.ends_at))
     }
 
-    /// Whether what was measured so far is to be forgotten, because the search has just found its depth: true once.
+    /// Whether the measurements until now are to be forgotten, because the search has just found its depth: true once.
     #[inline]
     pub fn measures_anew(&mut self) -> bool {
         self.search
@@ -257,7 +257,7 @@ impl Job {
         self.search.as_ref().map(|search| search.searched())
     }
 
-    /// How faithful the replay of a trace was so far; None if the job replays none.
+    /// How faithful the replay of a trace has been; None if the job replays none.
     pub fn replayed(&self) -> Option<ReplayRecord> {
         self.replay.as_ref().map(|replay| replay.record())
     }
@@ -291,9 +291,9 @@ impl Job {
         }
     }
 
-    /// The measured part ends before the job does. What is next are the syncs that are due where a job ends, one for each
-    /// file written so far; then, no longer measured and without pauses, what it still writes, so that files are whole.
-    /// Nothing may be in flight. Once is enough.
+    /// The measured part ends before the job does. What is next are the syncs that are due where a job ends, one for
+    /// each file written until then; afterwards, no longer measured and without pauses, what it still writes, so that
+    /// files are whole. Nothing may be in flight. Once is enough.
     pub fn end_early(&mut self, now: Time) {
         if self.early_end.is_none() {
             let end = EarlyEnd::new(self.syncs.take_written(), now);

@@ -28,8 +28,8 @@ pub struct Phase {
     pub pattern: Option<VerifyPattern>,
     /// Sync and drop the page cache before the phase.
     pub drop_caches: bool,
-    /// The first job that is done ends the measured part of all. What is still to be written then is written unmeasured,
-    /// so that files are whole; what is still to be read is left. For engines of one operation at a time.
+    /// The first job that is done ends the measured part of all. What is still to be written then is written
+    /// unmeasured, so that files are whole; what is still to be read is left. For engines of one operation at a time.
     pub ends_with_first: bool,
     /// Jobs whose end stops the others; absent: each job goes on to its own end.
     pub stops_with: Option<StopsWith>,
@@ -37,7 +37,8 @@ pub struct Phase {
     pub seed: u64,
 }
 
-/// When jobs of a phase are stopped before an end of their own: they offer nothing more, and what is under way is measured.
+/// When jobs of a phase are stopped before an end of their own: they offer nothing more, and what is under way is
+/// measured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StopsWith {
@@ -60,7 +61,7 @@ impl StopsWith {
 pub struct VerifyPattern {
     /// 1 to 512 bytes, repeated.
     pub bytes: Vec<u8>,
-    /// Blocks hold nothing else: there is no stamp, and an old block can't be told from a new one.
+    /// Blocks hold nothing else: there is no stamp, and an old block can't be distinguished from a new one.
     pub alone: bool,
 }
 
@@ -78,7 +79,8 @@ pub struct FileSpec {
     pub create: bool,
     /// Give it its full size at once, sparsely; else writes make it grow, which what is mapped can't.
     pub extend: bool,
-    /// Which drive of a simulated machine holds the file, from 0; the first where it is absent. Elsewhere the path says it.
+    /// Which drive of a simulated machine holds the file, from 0; the first if it is absent. On other machines the path
+    /// determines it.
     pub place: Option<u32>,
     /// The directory in or below which `path` lies; null: the path is followed wherever it leads.
     pub beneath: Option<Directory>,
@@ -115,8 +117,8 @@ pub struct GroupSpec {
     pub fresh_data: bool,
     /// Closing the files counts in the jobs' time. For engines of one operation at a time.
     pub close_in_time: bool,
-    /// The thread has a real-time priority (SCHED_FIFO, 1), so that other work on the CPUs makes no operation late. Not on a
-    /// simulated machine.
+    /// The thread has a real-time priority (SCHED_FIFO, 1), so that other work on the CPUs makes no operation late. Not
+    /// on a simulated machine.
     #[serde(default)]
     pub realtime: bool,
     /// A file for a line about each operation, by the clock CLOCK_MONOTONIC: for whoever compares them with what others

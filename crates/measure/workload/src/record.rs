@@ -1,5 +1,6 @@
-//! What a phase yielded, on a host or on the simulated machine. Serialized as JSON; the columns that readers see are made from it in `python/iolab/files/store/`.
-//! Times are nanoseconds since the start of the phase unless a name says otherwise.
+//! What a phase yielded, on a host or on the simulated machine. Serialized as JSON; the columns that readers see are
+//! made from it in `python/iolab/files/store/`. Times are nanoseconds since the start of the phase unless a name has
+//! another unit.
 
 use serde::Serialize;
 
@@ -82,7 +83,7 @@ pub struct GroupRecord<J = JobRecord> {
     /// Page faults that needed I/O, measured part.
     pub faults_major: u64,
     /// Time for which the thread could run and waited for a CPU, measured part, in nanoseconds (on a host, schedstat);
-    /// absent where nobody counts it.
+    /// absent if nobody counts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_wait_ns: Option<u64>,
     /// A record per job, in the order of the group.
@@ -246,7 +247,7 @@ pub struct IntervalRecord {
     /// Bytes that they name; none was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null_bytes: Option<u64>,
-    /// Of reads and writes, or of null operations, together; absent in an interval without any.
+    /// The median of reads and writes together, or of null operations; absent in an interval without any.
     pub latency_ns_p50: Option<u64>,
     /// 99th percentile of the same latencies, in nanoseconds.
     pub latency_ns_p99: Option<u64>,
@@ -261,13 +262,13 @@ pub struct IntervalRecord {
 pub struct Snapshot {
     /// Nanoseconds since the start of the phase.
     pub elapsed_ns: u64,
-    /// Operations that succeeded so far, warm-up included.
+    /// Operations that have succeeded, warm-up included.
     pub ops: u64,
     /// Bytes that they transferred.
     pub bytes: u64,
-    /// Operations that failed so far.
+    /// Operations that have failed.
     pub errors: u64,
-    /// 0 to 1, the furthest-behind job's; null when no bound tells.
+    /// 0 to 1, the furthest-behind job's; null without a bound.
     pub fraction: Option<f64>,
     /// Whether the warm-up still lasts.
     pub warming_up: bool,

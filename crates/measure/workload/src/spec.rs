@@ -1,7 +1,8 @@
 //! A job's specification: the wire format between whoever describes a workload and whoever runs it.
 //!
-//! Every field is required, but for the few that are absent from most jobs, and unknown fields are refused: defaults, help and ranges have one home, the options of the
-//! workload kinds (`python/iolab/domain/workload/`), and must not grow a second one here.
+//! Every field is required, but for the few that are absent from most jobs, and unknown fields are refused: defaults,
+//! help and ranges have one home, the options of the workload kinds (`python/iolab/domain/workload/`), and must not
+//! grow a second one here.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +29,8 @@ pub struct JobSpec {
     /// Every offset is a multiple of this.
     #[schemars(range(min = 1))]
     pub align_bytes: u64,
-    /// Sizes of writes where they differ from those of reads: `blocks` and `align_bytes` are then those of reads, and each
-    /// direction goes through the files for itself. Absent: reads and writes have the same.
+    /// Sizes of writes if they differ from those of reads: `blocks` and `align_bytes` are then those of reads, and
+    /// each direction goes through the files for itself. Absent: reads and writes have the same.
     pub writes: Option<WriteBlocks>,
     /// The range of each file that the job touches.
     pub offset_bytes: u64,
@@ -52,7 +53,7 @@ pub struct JobSpec {
     pub sync_at_end: bool,
     /// Seeds the job's random streams.
     pub seed: u64,
-    /// The job offers a trace's I/Os; what it would draw then only says which sizes and directions there are. Absent: it
+    /// The job offers a trace's I/Os; its draws then only determine which sizes and directions there are. Absent: it
     /// draws.
     pub replay: Option<ReplaySpec>,
 }
@@ -120,7 +121,7 @@ pub struct BlockSize {
     pub weight: f64,
 }
 
-/// What writes of a job transfer, where it is not what its reads do.
+/// What writes of a job transfer, if it is not what its reads do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBlocks {

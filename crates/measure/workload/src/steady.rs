@@ -2,8 +2,8 @@
 //!
 //! MSER-m truncation: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69
 //! (1997); White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", Winter
-//! Simulation Conference 2000. Of all truncation points it takes the one where the standard error of what remains, the
-//! variance divided by the count, is least: it leaves out what biases the mean and keeps what narrows it.
+//! Simulation Conference 2000. It takes the truncation point with the smallest value of the standard error of what
+//! remains, the variance divided by the count, is least: it leaves out what biases the mean and keeps what narrows it.
 
 /// How many leading intervals to leave out, and whether what remains is steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +55,11 @@ const BATCHES_WANTED: usize = 20;
 /// The last few batches are never the whole remainder: a handful of values is close together by chance.
 const BATCHES_KEPT_MIN: usize = 5;
 
-/// Of a level series, a few batches at the end do this much better than the best early truncation in about one case of
-/// thirty; of a series that moved in its second half they do better by far.
+/// How much better the last few batches have to do than the best early truncation. They do this much better in about
+/// one level series of thirty by chance, and better by far in a series that moved in its second half.
 const LATE_BY_CHANCE: f64 = 0.5;
 
-/// Of the mean of what remains.
+/// The squared error of the mean of what remains.
 fn squared_error(rest: &[f64]) -> f64 {
     let centre = mean(rest);
     let squares: f64 = rest.iter().map(|x| (x - centre) * (x - centre)).sum();

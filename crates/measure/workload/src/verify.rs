@@ -1,4 +1,4 @@
-//! Block stamps: what a block on the device must look like, and what it says when it does not.
+//! Block stamps: what a block on the device must look like, and what is reported if it does not.
 //!
 //! ```text
 //! 0         8         16        24            28     32
@@ -19,8 +19,8 @@ pub const BLOCK_BYTES_MIN: u32 = 512;
 /// The largest block that carries a stamp, in bytes.
 pub const BLOCK_BYTES_MAX: u32 = 4096;
 
-/// The size of a verified block: the largest power of two up to 4096 that divides the job's sizes, offsets and alignment,
-/// so that no operation touches a part of one. `None` when that is less than 512.
+/// The size of a verified block: the largest power of two up to 4096 that divides the job's sizes, offsets and
+/// alignment, so that no operation touches a part of one. `None` when that is less than 512.
 pub fn block_bytes(spec: &JobSpec) -> Option<u32> {
     let sizes = spec.all_blocks().map(|block| u64::from(block.bytes));
     let bits = sizes.chain(spec.alignments()).fold(

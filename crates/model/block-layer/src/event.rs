@@ -15,7 +15,7 @@ pub struct QueueEvent {
     pub kind: EventKind,
     /// On whose behalf; None of completions and of what the queue and its scheduler do by themselves.
     pub task: Option<TaskId>,
-    /// Of what happens to a request: the one where its first bio was submitted; of its completion, where that was done.
+    /// The CPU on which a request's first bio was submitted; for a completion, the CPU on which it was done.
     pub cpu: u16,
     /// Read or write; only events with sectors have a direction.
     pub direction: Direction,
@@ -61,7 +61,7 @@ pub enum EventKind {
         /// The plug's timer has expired: UT.
         by_timer: bool,
     },
-    /// m: what the scheduler has to say.
+    /// m: a message of the scheduler.
     Message(SchedulerMessage),
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Tap {
     messages: Vec<SchedulerMessage>,
     /// As it was emitted last.
     plugged: bool,
-    /// Of the bio or request that came last: what the queue does by itself it does there.
+    /// The CPU of the bio or request that came last: the queue does there what it does by itself.
     cpu: u16,
 }
 
@@ -164,7 +164,7 @@ impl Tap {
         });
     }
 
-    /// Whether the queue is plugged now, and how many requests are allocated: tells of a change. `by`: whose request
+    /// Whether the queue is plugged now, and how many requests are allocated: reports a change. `by`: whose request
     /// it was that plugged it.
     #[cold]
     pub(super) fn plug(
@@ -190,7 +190,7 @@ impl Tap {
         self.events.push(event);
     }
 
-    /// What the scheduler has said since the last time.
+    /// The scheduler's messages since the last call.
     #[cold]
     pub(super) fn drain_messages(&mut self, scheduler: &mut dyn Scheduler) {
         let mut messages = std::mem::take(&mut self.messages);

@@ -81,12 +81,12 @@ pub struct Bio {
     pub metadata: bool,
     /// Nobody has asked for it yet.
     pub read_ahead: bool,
-    /// The submitter says that nothing follows soon (REQ_NOIDLE).
+    /// The submitter announces that nothing follows soon (REQ_NOIDLE).
     pub no_idle: bool,
     /// It comes from the page cache, which may wait: `wbt` throttles it.
     pub writeback: bool,
-    /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`, from 2.6.37 on): it merges with nothing
-    /// and goes before all that the scheduler has.
+    /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`, from 2.6.37 on): it merges with
+    /// nothing and goes before all that the scheduler has.
     pub behind_flush: bool,
     /// Workers of the task's ring that may wait for requests at once; 0: the task waits itself.
     pub workers: u16,
@@ -125,15 +125,15 @@ impl Bio {
 /// Bios that are contiguous on the device and go there as one command.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Of all its bios.
+    /// The direction of all its bios.
     pub direction: Direction,
-    /// Of all its bios: somebody waits for them.
+    /// Whether somebody waits for its bios, all of which are alike in this.
     pub sync: bool,
     /// The bio that it was made for is filesystem metadata.
     pub metadata: bool,
     /// All of it is.
     pub read_ahead: bool,
-    /// The submitter of the bio that it was made for says that nothing follows soon.
+    /// The submitter of its first bio announces that nothing follows soon.
     pub no_idle: bool,
     /// The bio that it was made for is writeback.
     pub writeback: bool,

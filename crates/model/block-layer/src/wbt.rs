@@ -1,9 +1,9 @@
 //! Writeback throttling: what is written back gets few requests at a time, so that reads do not wait behind it.
 //!
-//! Source: `block/blk-wbt.c` and `block/blk-rq-qos.c` of 6.x (from 4.10 on, with the block layer's hardware queues). A window
-//! of 100 ms is looked at when it ends: where the fastest read of it took longer than the target, half as many requests are
-//! allowed from then on and windows get shorter; where reads are fast, twice as many. Left out: discards, and what swapping
-//! writes. Simpler than the kernel's: a bio that waits for a tag as well is counted when it has both.
+//! Source: `block/blk-wbt.c` and `block/blk-rq-qos.c` of 6.x (from 4.10 on, with the block layer's hardware queues). A
+//! window of 100 ms is looked at when it ends: where the fastest read of it took longer than the target, half as many
+//! requests are allowed from then on and windows get shorter; where reads are fast, twice as many. Left out: discards,
+//! and what swapping writes. Simpler than the kernel's: a bio that waits for a tag as well is counted when it has both.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ pub struct WbtRules {
 }
 
 impl WbtRules {
-    /// The target where nothing is said (`wbt_default_latency_nsec`): 75 ms with seeks, 2 ms without.
+    /// The default target (`wbt_default_latency_nsec`): 75 ms with seeks, 2 ms without.
     pub fn default_target_ns(rotational: bool) -> Time {
         match rotational {
             true => 75 * MILLISECOND,
@@ -35,9 +35,9 @@ impl WbtRules {
 const DEPTH: u32 = 16;
 /// From one look to the next (`RWB_WINDOW_NSEC`).
 const WINDOW_NS: Time = 100 * MILLISECOND;
-/// With fewer writes in a window it says nothing of reads beside writes (`RWB_MIN_WRITE_SAMPLES`).
+/// With fewer writes, a window shows nothing about reads beside writes (`RWB_MIN_WRITE_SAMPLES`).
 const WRITES_MIN: u32 = 3;
-/// After so many windows that say nothing, one step back to the centre (`RWB_UNKNOWN_BUMP`).
+/// After this many windows without a result, one step back to the centre (`RWB_UNKNOWN_BUMP`).
 const UNKNOWN_MAX: u32 = 5;
 /// A writer that was held this recently makes writeback have all of its depth (`wb_recent_wait`).
 const HELD_NS: Time = SECOND;
@@ -67,7 +67,7 @@ pub(super) struct Wbt {
     last_held: Option<Time>,
 }
 
-/// What a window says.
+/// The result of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finding {
     Fast,
@@ -99,8 +99,8 @@ impl Wbt {
         wbt
     }
 
-    /// Whether writeback may have another request now (`wbt_wait`). False: the task waits until `completed` or `look` names
-    /// it. `sync`: somebody waits for what is written (fsync).
+    /// Whether writeback may have another request now (`wbt_wait`). False: the task waits until `completed` or `look`
+    /// names it. `sync`: somebody waits for what is written (fsync).
     pub(super) fn allows(&mut self, now: Time, task: TaskId, sync: bool) -> bool {
         let may = self.waiting.is_empty() && self.in_use < self.limit(now, sync);
         if !may && !self.waiting.contains(&task) {

@@ -47,7 +47,7 @@ impl Inside {
         self.commands[id].parts == 0
     }
 
-    /// One of the things that it waits for is done; says whether that was the last.
+    /// One of the things that it waits for is done; true if that was the last.
     #[inline]
     pub(super) fn part_done(&mut self, id: CommandId) -> bool {
         let waiting = &mut self.commands[id];

@@ -57,8 +57,8 @@ pub trait Device: Send {
     /// Commands that it takes at once, or each of its queues does.
     fn queue_depth(&self) -> u32;
 
-    /// Whether each of its queues takes so many, as with NVMe; otherwise all together, as with a SCSI device, whose depth is
-    /// the device's whatever its adapter has (`scsi_device::queue_depth`).
+    /// Whether each of its queues takes so many, as with NVMe; otherwise all together, as with a SCSI device, whose
+    /// depth is the device's whatever its adapter has (`scsi_device::queue_depth`).
     fn has_depth_by_queue(&self) -> bool {
         false
     }
@@ -71,15 +71,16 @@ pub trait Device: Send {
     /// Takes a command. The caller keeps within `queue_depth` and `sectors`.
     fn submit(&mut self, now: Time, command: Command);
 
-    /// Completes as that tag when all that has been acknowledged is on the medium (FLUSH CACHE, SYNCHRONIZE CACHE, NVMe's
-    /// Flush). The caller has one under way at a time, with a tag that no command has. False: there is no cache that
-    /// forgets, and nothing to wait for.
+    /// Completes as that tag when all that has been acknowledged is on the medium (FLUSH CACHE, SYNCHRONIZE CACHE,
+    /// NVMe's Flush). The caller has one under way at a time, with a tag that no command has. False: there is no cache
+    /// that forgets, and nothing to wait for.
     fn flush(&mut self, _now: Time, _tag: u32) -> bool {
         false
     }
 
-    /// Completes as that tag when those sectors are no longer wanted (DATA SET MANAGEMENT with TRIM, NVMe's deallocation). The
-    /// caller has one under way at a time, with a tag that no command has. False: it takes no such command.
+    /// Completes as that tag when those sectors are no longer wanted (DATA SET MANAGEMENT with TRIM, NVMe's
+    /// deallocation). The caller has one under way at a time, with a tag that no command has. False: it takes no such
+    /// command.
     fn discard(&mut self, _now: Time, _tag: u32, _start: Sector, _sectors: Sector) -> bool {
         false
     }
@@ -90,12 +91,12 @@ pub trait Device: Send {
     /// Does what is due up to `now`, and appends what has completed, in order of completion.
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>);
 
-    /// Seeks cost time: what the kernel's `rotational` flag says.
+    /// Seeks cost time: the kernel's `rotational` flag.
     fn rotational(&self) -> bool {
         true
     }
 
-    /// It acknowledges writes from a cache that forgets without power: what the kernel's `write_cache` says.
+    /// It acknowledges writes from a cache that forgets without power: the kernel's `write_cache`.
     fn has_volatile_cache(&self) -> bool {
         false
     }

@@ -131,7 +131,7 @@ impl LineCache {
         entry
     }
 
-    /// Takes a line out that is here; says which.
+    /// Takes out a line and returns which.
     fn remove(&mut self, entry: u32) -> u64 {
         let line = self.entries[entry as usize].line;
         self.here.remove(entry);

@@ -1,5 +1,5 @@
-//! The device files of machines/devices: each is what it says it is, and those that stand for measured machines do what
-//! was measured.
+//! The device files of machines/devices: each is the kind that it names, and those that stand for measured machines do
+//! what was measured.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // Files are read here, in a test.
 
@@ -180,7 +180,8 @@ fn every_second_4_kib_written_to_the_ide_disk_without_cache_is_half_a_megabyte_a
     assert!((0.45e6..0.55e6).contains(&rate), "{rate}");
 }
 
-/// Random commands of 4 KiB within 1 GiB, `depth` at once, each sent `overhead_ns` after the last has come back: how many a second.
+/// Random commands of 4 KiB within 1 GiB, `depth` at once, each sent `overhead_ns` after the last has come back: how
+/// many a second.
 fn random_iops(name: &str, direction: Direction, depth: usize, overhead_ns: Time) -> f64 {
     const COUNT: u64 = 20_000;
     let mut device = device(name);

@@ -4,16 +4,16 @@
 use crate::station::Violation;
 use crate::time::Time;
 
-/// A state machine that knows no event queue and no other component. It is told the time, says when it wants to be told
-/// again, and hands over what the machine is to do for it.
+/// A state machine that knows no event queue and no other component. It receives the time, returns when it wants to
+/// receive it again, and hands over what the machine is to do for it.
 ///
-/// Its owner tells it what has happened (a request has come, I/O has ended) by methods of the component's own, calls
+/// Its owner reports what has happened (a request has come, I/O has ended) by methods of the component's own, calls
 /// `advance` no later than at `next_event`, and after each of both does what it hands over.
 pub trait Component {
     /// What the machine is to do.
     type Effect;
 
-    /// When `advance` has something to do; None: not before it has been told something.
+    /// When `advance` has something to do; None: not before its owner reports something.
     fn next_event(&self) -> Option<Time>;
 
     /// Does what is due up to `now`.
@@ -26,8 +26,8 @@ pub trait Component {
     fn check(&self, now: Time) -> Result<(), Violation>;
 }
 
-/// For tests: what a component keeps to whose effects have all been taken. All adds up, and `advance` hands over nothing
-/// while nothing is due, nor makes something due.
+/// For tests: what a component keeps to whose effects have all been taken. All adds up, and `advance` hands over
+/// nothing while nothing is due, nor makes something due.
 pub fn hold_contract<C: Component>(component: &mut C, now: Time) -> Result<(), Violation> {
     component.check(now)?;
     let is_due = |component: &C| component.next_event().is_some_and(|at| at <= now);

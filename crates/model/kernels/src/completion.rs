@@ -70,7 +70,7 @@ impl Kernel {
         }
     }
 
-    /// `rq_affinity` where nothing is said: on by default from 2.6.32 on (`QUEUE_FLAG_DEFAULT`).
+    /// The default of `rq_affinity`: on by default from 2.6.32 on (`QUEUE_FLAG_DEFAULT`).
     pub fn rq_affinity(&self) -> u8 {
         u8::from(self.version >= [2, 6, 32])
     }

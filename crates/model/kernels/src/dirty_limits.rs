@@ -33,10 +33,10 @@ pub enum DirtyLimits {
     Linux3_14,
 }
 
-/// Of how many pages the limits of what is dirty are percentages, and these.
+/// The number of pages of which the limits of dirty pages are percentages, and these percentages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Percentages {
-    /// Of so many pages.
+    /// The number of pages.
     pub base: u64,
     /// Background writeback ends.
     pub stop: u64,

@@ -40,11 +40,12 @@ pub struct TransportRules {
     pub slots: u16,
     /// What the server grants with each reply; 1 before the first.
     pub credits: u16,
-    /// Of a message with its transport header, the smaller of both sides' (1024 if the peer says nothing).
+    /// The size of a message with its transport header, the smaller of both sides' (1024 if the peer does not state
+    /// one).
     pub inline_bytes: u32,
     /// Copy a message that fits the send buffer behind its head instead of mapping its pages.
     pub pull_up: bool,
-    /// Of a slot, at first.
+    /// The size of a slot at first.
     pub send_buffer_bytes: u32,
     /// Scatter/gather elements that the device takes.
     pub send_fragments_max: u16,

@@ -2,19 +2,19 @@
 
 use crate::release::Kernel;
 
-/// Of which writes that somebody waits for schedulers see it.
+/// The writes whose submitters wait for them and that schedulers see as such.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncWrites {
     /// Past the page cache.
     pub direct: bool,
-    /// Of a file's data, by fsync.
+    /// Writes of a file's data by fsync.
     pub of_fsync: bool,
-    /// Of a filesystem's journal or log.
+    /// Writes of a filesystem's journal or log.
     pub of_journal: bool,
 }
 
 impl SyncWrites {
-    /// Of all.
+    /// All kinds of writes.
     pub const ALL: SyncWrites = SyncWrites {
         direct: true,
         of_fsync: true,
@@ -23,9 +23,9 @@ impl SyncWrites {
 }
 
 impl Kernel {
-    /// Of which writes schedulers see that somebody waits for them. `PF_SYNCWRITE` says so of a task, in fsync until 2.6.17 and
-    /// in `__blockdev_direct_IO` from 2.6.11 (December 2004) on; then direct I/O says it by the bio itself (`WRITE_SYNC`).
-    /// fsync does so again from 2.6.30 on (`WB_SYNC_ALL` in `__block_write_full_page`), and so do commits.
+    /// The writes whose waiting submitters are visible to schedulers. `PF_SYNCWRITE` marks a task, in fsync until 2.6.17
+    /// and in `__blockdev_direct_IO` from 2.6.11 (December 2004) on; later, direct I/O marks the bio itself (`WRITE_SYNC`).
+    /// fsync marks bios again from 2.6.30 on (`WB_SYNC_ALL` in `__block_write_full_page`), and so do commits.
     pub fn sync_writes(&self) -> SyncWrites {
         SyncWrites {
             direct: self.version >= [2, 6, 11],

@@ -22,9 +22,9 @@ impl Kernel {
         }
     }
 
-    /// Of memory, what files keep of their pages before processes swap: from 2.6.0 on reclaim leaves mapped pages alone as
-    /// long as half their percentage and `swappiness` (60) are less than 100 together (`refill_inactive_zone`). Before, and
-    /// of later kernels with lists by kind of page, inferred.
+    /// The percentage of memory that files keep for their pages before processes swap. From 2.6.0 on, reclaim leaves
+    /// mapped pages alone as long as half their percentage and `swappiness` (60) are less than 100 together
+    /// (`refill_inactive_zone`). The value is inferred for earlier kernels, and for later ones with lists by kind of page.
     pub fn files_keep_percent(&self) -> u64 {
         match self.version < [2, 6, 0] {
             true => 0,

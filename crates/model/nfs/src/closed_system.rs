@@ -77,7 +77,7 @@ impl ClosedSystem {
         self.io.mount()
     }
 
-    /// Of all contexts.
+    /// The CPU times of all contexts.
     pub fn cpu(&self) -> CpuTimes {
         self.io.cpu()
     }

@@ -34,7 +34,7 @@ pub struct Counters {
     pub pulled_up_bytes: u64,
     /// Copied from replies to where they belong.
     pub fixup_bytes: u64,
-    /// Of send buffers that were allocated anew, because a call's head was too large.
+    /// The bytes of send buffers that were allocated anew because a call's head was too large.
     pub grown_bytes: u64,
     /// Calls whose whole message went as a chunk (`RDMA_NOMSG`).
     pub message_chunk_calls: u64,
@@ -44,7 +44,7 @@ pub struct Counters {
     pub empty_ring: u64,
     /// Calls whose reply waited for their Send.
     pub replies_waited_for_send: u64,
-    /// Not in mountstats: Sends that told that they were done, and how often a sender found no credit.
+    /// Not in mountstats: Sends whose completion was reported, and how often a sender found no credit.
     pub signalled_sends: u64,
     /// How often a sender found no credit.
     pub no_credit: u64,

@@ -187,7 +187,7 @@ impl DirectIo {
         &self.mount
     }
 
-    /// Of all contexts.
+    /// The CPU times of all contexts.
     pub fn cpu(&self) -> CpuTimes {
         let mut cpu = self.cpu;
         for context in Context::ALL {

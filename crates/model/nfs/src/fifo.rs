@@ -72,7 +72,7 @@ impl<T: Copy + PartialEq> Fifo<T> {
         self.station.leave(now, since);
     }
 
-    /// Who is being served where there is one server.
+    /// Who is being served if there is one server.
     #[inline]
     pub(super) fn current(&self) -> Option<T> {
         self.served.first().map(|&(_, item)| item)

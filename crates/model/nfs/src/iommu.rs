@@ -54,7 +54,7 @@ impl Iommu {
         self.lock.served()
     }
 
-    /// Of mappings of `pages` pages each.
+    /// The demand of mappings of `pages` pages each.
     pub(super) fn map(&mut self, mappings: u16, pages: u16) -> Demand {
         let mut demand = Demand::default();
         for _ in 0..mappings {

@@ -24,7 +24,7 @@ impl Mount {
     }
 
     /// The reply's transaction number has led to its request (`rpcrdma_reply_handler`): the round trip is over, and the
-    /// reply says how many calls the server takes.
+    /// reply states how many calls the server takes.
     pub(super) fn found(&mut self, now: Time) {
         let task = self.receive_worker.current().expect("it works on one");
         self.tasks.enter(now, task, Stage::Reply);
@@ -88,8 +88,8 @@ impl Mount {
         self.send_next(now);
     }
 
-    /// Everything up to the Send that is done has been unmapped (`rpcrdma_sendctx_unmap`): its contexts are free, and so
-    /// are the calls that waited for that.
+    /// Everything up to the Send that is done has been unmapped (`rpcrdma_sendctx_unmap`): its contexts are free, and
+    /// so are the calls that waited for that.
     pub(super) fn send_unmapped(&mut self, now: Time) {
         let last = self.send_worker.finish(now);
         while self.ring.holds(last) {

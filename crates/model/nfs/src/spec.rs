@@ -8,7 +8,7 @@ use events::SpecError;
 use events::spec_error::{RATE, share, within};
 use events::time::{SECOND, Time};
 
-/// The file's keys. Times are means; how they vary is said by the `spread` beside them, from 0, always the mean, to 1,
+/// The file's keys. Times are means; how they vary is given by the `spread` beside them, from 0, always the mean, to 1,
 /// exponential.
 #[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +32,7 @@ pub struct NfsSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportSpec {
-    /// Whose rules hold where nothing is set.
+    /// Whose rules hold if nothing is set.
     pub kernel: TransportVariant,
     /// See `TransportRules::slots`; null: the kernel's.
     #[schemars(range(min = 2, max = SLOTS_MAX))]
@@ -55,14 +55,14 @@ pub struct TransportSpec {
     pub data_placement: Option<bool>,
 }
 
-/// Mean times of the client's steps; the two spreads say how they vary.
+/// Mean times of the client's steps; the two spreads give how they vary.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CostSpec {
     /// From queueing work until a worker of rpciod or nfsiod runs it.
     #[schemars(range(max = TIME_MAX))]
     pub rpciod_wakeup_ns: Time,
-    /// Of encoding a call's arguments.
+    /// The time to encode a call's arguments.
     pub encode_ns: PerOperation<Time>,
     /// Under the write lock, without copy or map: header, head, posting.
     #[schemars(range(max = TIME_MAX))]
@@ -70,7 +70,7 @@ pub struct CostSpec {
     /// Rate of copying data to or from a buffer.
     #[schemars(range(min = RATE.0, max = RATE.1))]
     pub copy_bytes_per_s: u64,
-    /// Of registering memory for a chunk, without the map.
+    /// The time to register memory for a chunk, without the map.
     #[schemars(range(max = TIME_MAX))]
     pub register_ns: Time,
     /// From a completion in the queue until its worker polls it.
@@ -88,7 +88,7 @@ pub struct CostSpec {
     /// The send worker's, without unmapping.
     #[schemars(range(max = TIME_MAX))]
     pub send_done_ns: Time,
-    /// Of decoding a reply's results.
+    /// The time to decode a reply's results.
     pub decode_ns: PerOperation<Time>,
     /// How the waits for workers vary, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -136,7 +136,7 @@ pub struct IommuSpec {
     /// Under the lock: an empty magazine for a full one.
     #[schemars(range(max = TIME_MAX))]
     pub refill_ns: Time,
-    /// Of putting one flushed address back.
+    /// The time to put one flushed address back.
     #[schemars(range(max = TIME_MAX))]
     pub free_ns: Time,
 }
@@ -154,7 +154,7 @@ pub struct ServerSpec {
     /// Rate of the link, of each direction.
     #[schemars(range(min = RATE.0, max = RATE.1))]
     pub link_bytes_per_s: u64,
-    /// Of a thread.
+    /// The service time of a thread.
     pub service_ns: PerOperation<Time>,
     /// How the service time varies, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -181,10 +181,10 @@ pub struct ProcessSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PerOperation<T> {
-    /// Of READ.
+    /// The value for READ.
     #[schemars(range(max = TIME_MAX))]
     pub read: T,
-    /// Of WRITE.
+    /// The value for WRITE.
     #[schemars(range(max = TIME_MAX))]
     pub write: T,
 }

@@ -27,14 +27,14 @@ PRIOR_OF_COUNT = (0.42, 0.45, 0.115, 0.012, 0.002, 0.001)
 WIDTHS_SD = (1.0, 3.0, 10.0, 100.0)
 """Standard deviations of the priors of an effect, in standard deviations of the noise; smaller effects are none."""
 PRIOR_WITH_INTERACTIONS = 0.3
-"""Of a set of several keys: that its pairs interact."""
+"""The prior probability that pairs of keys in a set interact."""
 INTERACTING_MAX = 3
 """Keys of a set whose pairs may interact."""
 EXTENDED = 8
 """So many of the likeliest sets are looked at with another key."""
 WORTH_KEEPING = 1e-6
 SURE = 0.95
-"""Of an effect's interval."""
+"""The confidence of an effect's interval."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Entry:
     """A run in a few words and counts."""
 
     id: Id
-    """Of its first event: the same wherever the run is copied to."""
+    """The digest of the run's first event: a copy of the run has the same."""
     name: str
     """Its path below the collection's directory."""
     title: str

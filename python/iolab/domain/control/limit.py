@@ -22,7 +22,7 @@ LIMITS = ("read", "write", "read_iops", "write_iops")
 
 
 class Limit(Control):
-    """Of either kind: no workload that makes control groups itself."""
+    """A limit of either kind; it conflicts with workloads that make control groups themselves."""
 
     def amend(self, trial: Trial, value: Any) -> Trial:
         """The trial as it is. InputError for a workload whose groups are control groups already."""

@@ -140,7 +140,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     QueueFile(
         "rq_affinity",
-        "Where a request completes: 0 where the interrupt arrived, 1 in the submitter's group of CPUs, 2 on the "
+        "Where a request completes: 0 on the CPU that got the interrupt, 1 in the submitter's group of CPUs, 2 on the "
         "submitter's CPU.",
         values="0, 1 or 2",
         at_most=2,

@@ -70,7 +70,8 @@ class Budget:
 
 
 def budget(arms: dict[str, Arms], prefix: str = "") -> Budget | None:
-    """Of the metrics of one phase (`prefix`, with its slash); None if the block probe's numbers are missing."""
+    """The budget from the metrics of one phase (`prefix`, with its slash); None if the block probe's numbers are
+    missing."""
     if any(f"{prefix}{name}" not in arms for name in NEEDED):
         return None
     ours, theirs = (

@@ -45,7 +45,8 @@ def name_of(key: str) -> str:
 
 
 OFFSET_SHARE = 0.01
-"""Of the larger level, added to both, so that a fall to zero is a movement like others: by a factor of 101."""
+"""The share of the larger level that is added to both, so that a fall to zero is a movement by a finite factor
+(101)."""
 
 Movement = Literal["higher", "lower", "same", "undecided"]
 
@@ -56,7 +57,8 @@ class WithSetting:
 
     movement: Movement
     judgement: Judgement
-    """Of a neutral metric. Without a ratio, because of a zero for instance, p is that of the differences."""
+    """The judgement of a neutral metric. Without a ratio, for instance because of a zero, p is that of the
+    differences."""
     strength: float
     """As of `strength`, without a floor."""
 

@@ -183,7 +183,7 @@ FLOORS: Mapping[str, float] = {
 """Per metric, an amount that does not matter: what is well below it counts as nothing. Units as the metric's name."""
 
 WAIT_SHARE_MIN = 0.05
-"""Of the time per I/O: a wait for a CPU that is shorter is none, whatever it was before."""
+"""The share of the time per I/O below which a wait for a CPU counts as none, whatever it was before."""
 
 
 def mechanisms_of(setting: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 LENGTH_MAX = 255
-"""Of one value."""
+"""The characters of one value."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ SHORTEST = 2
 """Values on each side of a step."""
 SHORTEST_EPISODE = 4
 SHARE_NEWEST, SHARE_STEPS, SHARE_EPISODES = 0.5, 0.3, 0.2
-"""Of the false alarms allowed: of new steps, of other steps, of episodes."""
+"""The shares of the allowed false alarms that new steps, other steps and episodes get."""
 CHANGES_MAX = 20
 TOGETHER_MAX = 6
 """Steps or episodes that are tried together."""
@@ -58,7 +58,7 @@ has to be likelier than white noise before it may explain a step."""
 DOUBTED_MOST_AT = 60
 """Values. The doubt shrinks with more, which show whether there is drift, and with fewer, which show neither."""
 SURE = 0.95
-"""Of the interval of a change's size, and of its place."""
+"""The confidence of the interval of a change's size, and of that of its place."""
 SMALL_SIDE = 8
 """A side with one in so many values or fewer is also tested by ranks."""
 OUTLIERS_MAX = 0.05
@@ -69,7 +69,7 @@ CLIPPED_AT_SD = 3.0
 NINE_OF_TEN = 1.2816
 """Standard errors by which a step has to exceed what is just seen, to be seen nine of ten times."""
 LARGEST_SD, HALVINGS = 16.0, 10
-"""Of the search for the smallest step that would be seen."""
+"""The bounds of the search for the smallest step that would be seen."""
 SMALLEST = 1e-9
 """Share of the sum of squares that counts as rounding."""
 

@@ -1,4 +1,4 @@
-"""Of a phase as a whole: its times, and what went wrong in it."""
+"""The metrics of a phase as a whole: its times, and what went wrong in it."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from iolab.base.errors import InputError, unknown
 from iolab.domain.definition import TOOL_METRICS, Described, Metric, describe_by_name
 from iolab.domain.metric import latency, measure, phase, rate, usage
-from iolab.domain.metric.meaning import unknown_metric
+from iolab.domain.metric.aliases import unknown_metric
 from iolab.domain.probe import PROBES
 
 ALL = "all"

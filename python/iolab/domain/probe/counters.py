@@ -122,7 +122,7 @@ def _per_hand_over(found: HostCounters, part: Part, scale: float) -> float | Non
 
 
 def _shared(found: HostCounters, kinds: Iterable[str] | None, part: Part) -> float | None:
-    """Of these kinds of shared objects together; None: of all."""
+    """The share of these kinds of shared objects together; None: of all kinds."""
     sharing = found.get("sharing")
     if sharing is None:
         return None

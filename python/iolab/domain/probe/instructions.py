@@ -63,8 +63,8 @@ COPIES = frozenset(
 
 
 def copied(found: InstructionsObservation) -> tuple[float, float]:
-    """Of an operation, what hides how much was copied: bytes of string instructions, each of which is one instruction,
-    and the share of the kernel's instructions that functions of copying took."""
+    """The bytes of string instructions per operation, each of which is one instruction whatever it copies, and the
+    share of the kernel's instructions that copying functions took."""
     in_strings = sum(found.get("string_bytes", ()))
     in_copies = sum(
         amount

@@ -114,7 +114,7 @@ def _splits(found: BlockObservation) -> float:
 
 
 def _bio_bytes(found: BlockObservation) -> float | None:
-    """Of requests issued and bios queued: of all that entered, as far as it was issued."""
+    """The bytes of issued requests per queued bio."""
     total = _total(found)
     return _sum(total["request_bytes"]) / total["bios_queued"] if total["bios_queued"] else None
 
@@ -126,7 +126,8 @@ def _remote_percent(found: BlockObservation) -> float | None:
 
 
 def _application_ns(seen: Observation) -> float | None:
-    """Of all jobs that keep a fixed number of operations in flight, each until its own last one completed."""
+    """The application's time per operation, over all jobs that keep a fixed number of operations in flight, each until
+    its own last one completed."""
     load = getattr(seen.phase, "load", None)
     latency_ns = seen.latency_mean()
     if load is None or latency_ns is None:

@@ -45,7 +45,7 @@ class Probe:
 
 
 class SampledOptions(Options):
-    """Of a probe that yields time series."""
+    """The options of a probe that yields time series."""
 
     interval: Duration = option(10**8, "Time between two points of the series.", unit="ns", ge=10**6)
 

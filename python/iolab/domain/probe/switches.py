@@ -87,7 +87,7 @@ def _metrics() -> Iterator[Metric]:
         "count",
         "neutral",
         "Threads of the kernel's work queues (kworker) that switched.",
-        "not told",
+        "not reported",
         lambda found: float(sum(task["comm"].startswith("kworker/") for task in found["tasks"])),
     )
     yield READER.metric(

@@ -18,7 +18,7 @@ SIZE_MAX = 2**40
 
 @dataclass(frozen=True)
 class Kind:
-    """Of values."""
+    """A kind of values."""
 
     expected: str
     read: Callable[[Parameter], str | None]

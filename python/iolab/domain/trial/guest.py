@@ -22,7 +22,7 @@ def is_image(kernel: str) -> bool:
 
 
 MEMORY_BYTES_MIN, MEMORY_BYTES_MAX = 128 * 2**20, 2**40
-"""Of memory: what a distribution's kernel boots with, and more than any machine gives away."""
+"""The limits of memory: a distribution's kernel boots with the smaller one, no machine gives away the larger one."""
 
 DriveKind = Literal["null_blk", "scsi_debug", "virtio-blk", "nvme"]
 
@@ -47,7 +47,7 @@ class GuestMachine(Spec):
     module_parameters: dict[str, dict[str, str]]
     """By module, loaded whether or not a drive or filesystem needs it."""
     time_limit_ns: int
-    """Of wall time, for everything from the kernel's being there to the record: symbols, images, the machine."""
+    """The limit of wall time from the kernel's image to the record: symbols, images, the machine."""
     debug: str | None = None
     """The kernel's file with debug information; None: the one that its build left, if any."""
     config: str | None = None
@@ -55,4 +55,4 @@ class GuestMachine(Spec):
     accelerator: Accelerator = "tcg"
     """What executes its instructions: QEMU, which counts them, or this processor."""
     virtual_time_limit_ns: int = 120 * 10**9
-    """Of the machine's own time, in which an instruction takes a nanosecond."""
+    """The limit of the machine's own time, in which an instruction takes a nanosecond."""

@@ -442,7 +442,7 @@ class SortPhase(DevicesPhase):
     share_of_machine: float | None = None
     """In percent: if no limit was said, what each process sorts of a simulated machine's memory."""
     swap_bytes: int | None = None
-    """Of all devices together; None: all that they have."""
+    """The swap space of all devices together; None: all that they have."""
     swappiness: int | None
     """None: as it is."""
     passes: int

@@ -17,7 +17,7 @@ class Spec(BaseModel):
 
 
 class _Document:
-    """Of a field whose type is a TypedDict: any table of JSON is taken as it is, since Rust checks it."""
+    """The schema of a field whose type is a TypedDict: any table of JSON is accepted, because Rust checks it."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         return core_schema.dict_schema(core_schema.str_schema())
@@ -108,7 +108,7 @@ class DeviceIdentity(Spec):
     boot_id: str
     size_bytes: int
     start_bytes: int | None
-    """Of a partition, on its disk."""
+    """The start of a partition on its disk."""
     serial: str | None
     signatures: list[tuple[str, str | None]]
     """Type and UUID of each that was on it."""

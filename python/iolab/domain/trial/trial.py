@@ -15,7 +15,7 @@ from iolab.domain.trial.target import DOCUMENT, DeviceIdentity, Spec, Target
 
 FORMAT: Final = 1
 Kind = Literal["host", "guest", "model"]
-"""Of machines: this one, an emulated one, a simulated one (iolab.domain.machine)."""
+"""The kinds of machines: this one, an emulated one, a simulated one (iolab.domain.machine)."""
 
 
 class Trial(Spec):
@@ -44,7 +44,7 @@ class Trial(Spec):
 
     @property
     def kind(self) -> Kind:
-        """Of the machine that it runs on."""
+        """The kind of the machine that the trial runs on."""
         if self.model is not None:
             return "model"
         return "host" if self.guest is None else "guest"

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 STEPS_AT_FIRST, STEPS = 100, 30
-"""Of the search for the variances: from nothing, and from what fewer trials said."""
+"""The steps of the search for the variances: from nothing, and from the estimate of fewer trials."""
 NEAR = 0.35
 """Distance, as a share of a range, at which two values' effects have a correlation of 0.6. Chosen."""
 OUTLIER_SD = 3.0
 """A residual beyond is drawn in to here: a burst is evidence on nothing."""
 KEYS_SHARE, PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE = 0.4, 0.1, 0.05, 0.2, 0.25
-"""Of the values' variance, to begin the search with."""
+"""The shares of the values' variance with which the search begins."""
 HEREDITY = 0.8
 """How far a pair's variance goes with its keys' own; the rest is the same for all pairs. Chosen."""
 SPREAD_LEAST = 1e-18
@@ -45,7 +45,7 @@ class Encoded:
     """Points as places in [0, 1] and whether each key is in force, for the kernels of all keys."""
 
     def __init__(self, space: Space, points: Sequence[Point]) -> None:
-        """Of any points of the space."""
+        """An estimate over any points of the space."""
         self.space = space
         keys = space.parameters
         self.places = np.zeros((len(points), len(keys)))
@@ -76,7 +76,8 @@ def _finite(places: Array) -> Array:
 
 @dataclass(frozen=True)
 class Variances:
-    """Of the effects of each key, of all their pairs, of candidates by themselves, of blocks, and of the noise."""
+    """The variances of each key's effects, of all pairs' effects, of candidates by themselves, of blocks, and of the
+    noise."""
 
     keys: Array
     pairs: float
@@ -126,7 +127,7 @@ class Estimate:
 
     @property
     def variances(self) -> Variances:
-        """Of the effects, to go on from with more trials."""
+        """The variances of the effects, from which an estimate of more trials starts."""
         *keys, pairs, own, blocks, noise = self._weights.tolist()
         return Variances(np.asarray(keys), pairs, own, blocks, noise)
 
@@ -153,7 +154,8 @@ class Estimate:
         return self._told(covariance, np.zeros((len(points), 2)), 2 * (itself - near[:, 0]))
 
     def _covariance(self, points: Sequence[Point]) -> Array:
-        """Of points' effects of keys and pairs with the values of all trials: shape (points, trials)."""
+        """The covariance of the points' effects of keys and pairs with the values of all trials: shape (points,
+        trials)."""
         variances = self.variances
         between = Encoded(self._encoded.space, points).alike(self._encoded)[:, :, self._row] * self._there
         pairs = variances.pairs * _pairs(between, variances.keys)

@@ -19,7 +19,7 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-"""Of requirements; the longer ones first, as they are looked for."""
+"""The operators of requirements; longer ones first, in the order of the search."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Requirement:
     right: str | float
 
     def holds(self, sizes: Mapping[str, float]) -> bool:
-        """Of a candidate's numbers by key; a key that is not in force asks for nothing."""
+        """Whether a candidate's numbers by key meet the requirement; a key that is not in force requires nothing."""
         right = self.right if isinstance(self.right, float) else sizes.get(self.right)
         left = sizes.get(self.left)
         return left is None or right is None or OPERATORS[self.how](left, right)

@@ -6,7 +6,7 @@
 from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
 from iolab.domain.verdict.looks import FIRST_LOOK, ROUNDS_MAX_UNTIL_DECIDED
 from iolab.domain.verdict.sequential import judge_sequential
-from iolab.domain.verdict.unpaired import judge_unpaired
+from iolab.domain.verdict.unpaired_samples import judge_unpaired
 
 __all__ = [
     "FIRST_LOOK",

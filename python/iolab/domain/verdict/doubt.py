@@ -21,7 +21,8 @@ DRIFT_RANKS = 0.9
 
 
 def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
-    """Of paired rounds, in the order in which they ran; `spread`: of the logarithm of one round's ratio."""
+    """Why paired rounds, in the order in which they ran, decide nothing. `spread`: that of the logarithm of one round's
+    ratio."""
     n = len(baseline)
     if n < FIRST_LOOK:
         return few_rounds(n)
@@ -41,7 +42,7 @@ def why_undecided(baseline: Array, candidate: Array, spread: float) -> str:
 
 
 def why_undecided_of(n_baseline: int, n: int, spread: float) -> str:
-    """Of rounds that are not paired."""
+    """Why rounds that are not paired decide nothing."""
     return few_rounds(min(n_baseline, n)) if min(n_baseline, n) < FIRST_LOOK else _noise(spread)
 
 

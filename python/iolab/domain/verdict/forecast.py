@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 DECIDED_IN = 0.7
-"""Of the draws."""
+"""The share of the draws that has to be decided."""
 FORECAST_MAX = 200
 """Further rounds; beyond, a forecast says "over 200"."""
 DRAWS = 400
@@ -89,7 +89,8 @@ def _decided(
 
 @lru_cache(maxsize=256)
 def _draws(n: int) -> tuple[Array, Array, Array]:
-    """Of the true variance over the one seen, of the true mean and of the later rounds' mean: always the same."""
+    """The draws of the ratio of true to observed variance, of the true mean and of the later rounds' mean: always the
+    same."""
     random = np.random.default_rng(n)
     freedom = n - 1
     return freedom / random.chisquare(freedom, DRAWS), random.standard_normal(DRAWS), random.standard_normal(DRAWS)

@@ -42,13 +42,13 @@ def job_conflicts(job: JobOptions, phase: PhaseOptions, *, is_stopped: bool = Fa
 
 
 def cpus_conflicts(cpus: Sequence[int] | None) -> Iterator[Conflict]:
-    """Of the option `cpus`, where it is given: no CPU at all, or one below 0."""
+    """The conflicts of the option `cpus`, if it is given: no CPU at all, or one below 0."""
     if cpus is not None and (not cpus or min(cpus) < 0):
         yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
 
 
 def sector_conflicts(key: str, size_bytes: int) -> Iterator[Conflict]:
-    """Of the size of an operation with direct I/O: no whole number of sectors."""
+    """The conflicts of the size of an operation with direct I/O that is not a whole number of sectors."""
     if size_bytes % SECTOR_BYTES:
         what = f"{size_in_words(size_bytes)} is not a multiple of {SECTOR_BYTES}, which direct I/O needs"
         yield Conflict((key,), what)

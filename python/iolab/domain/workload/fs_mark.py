@@ -99,7 +99,7 @@ class FsMarkOptions(Options):
 
     @property
     def files_of_a_loop(self) -> int:
-        """Of all threads; of a loop that fills a filesystem, the most that there are names for."""
+        """The files of all threads; if a loop fills a filesystem, the most that there are names for."""
         return self.files_of_a_thread * self.threads
 
     @property
@@ -126,7 +126,7 @@ def _conflicts(options: FsMarkOptions) -> Iterator[Conflict]:
         yield Conflict(
             ("name_length",),
             f"{options.name_length - options.random_name_length} sequential and {options.random_name_length} random "
-            f"bytes don't tell {options.files_of_a_loop * options.loops} files apart; raise one of them",
+            f"bytes do not make {options.files_of_a_loop * options.loops} different names; raise one of them",
         )
     if options.fill:
         if options.keep is False:

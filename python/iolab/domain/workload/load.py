@@ -26,7 +26,7 @@ _PLAIN_PATTERNS: dict[PlainPattern, native.Pattern] = {
 
 
 UNBOUNDED_OPS = 2**63 - 1
-"""Of a job whose end is another's."""
+"""The operations of a job that ends with another job."""
 
 
 def jobs_phases(

@@ -15,7 +15,7 @@ from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract
 from iolab.domain.history.changes import FEWEST
 from iolab.files.collection.listing import Listing
-from iolab.files.collection.reading import read_runs
+from iolab.files.collection.run_reader import read_runs
 
 EXTRACTS_KEPT = 300
 _EXTRACT = TypeAdapter(Extract)

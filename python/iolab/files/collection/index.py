@@ -37,19 +37,19 @@ from iolab.domain.collection.entry import Entry
 FOLDER = ".iolab-index"
 FILE = "index.sqlite"
 SUFFIXES = ("", "-wal", "-shm", "-journal")
-"""Of the files that SQLite makes."""
+"""The suffixes of the files that SQLite makes."""
 FORMAT = 4
 PATIENCE_S = 30.0
 """How long a writer waits for another."""
 QUESTION_S = 60.0
 """How long a question may take: a view without an end is none of ours, but may be planted after we looked."""
 STEPS = 1_000_000
-"""Of SQLite's machine, between two looks at the clock."""
+"""The steps of SQLite's virtual machine between two looks at the clock."""
 FILE_BYTES_MAX = 16 << 30
 CELL_BYTES_MAX = 64 << 20
 EXTRACT_BYTES_MAX = 256 << 20
 ENTRIES_BYTES_MAX = 1 << 30
-"""Of all entries together, which are read at once."""
+"""The bytes of all entries together, which are read at once."""
 NAMED_MAX = 80
 SCHEMA = """
 create table about (format integer, version text);
@@ -61,7 +61,7 @@ create table changes (benchmark text, hardware text, of text not null, content t
 _TABLES = "select type, name, tbl_name, sql from sqlite_master order by name"
 _OUT_OF_OUR_HANDS = {"SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_LOCKED", "SQLITE_NOMEM",
                      "SQLITE_PERM", "SQLITE_PROTOCOL", "SQLITE_READONLY"}  # fmt: skip
-"""What SQLite says of the machine, not of the file."""
+"""SQLite's errors that are about the machine, not about the file."""
 
 Row = tuple[str, str, bool, Entry, str | None]
 """Name, key, whether it is complete, entry, extract as JSON."""
@@ -75,8 +75,8 @@ class Index:
     """The file, opened for the time of each question."""
 
     def __init__(self, directory: Path, say: Callable[[str], None]) -> None:
-        """Of the runs below the directory. `say`: is called with the reason when it is made anew. MachineError if there
-        is no place to keep it."""
+        """The index of the runs below the directory. `say`: is called with the reason if the index is made anew.
+        MachineError if there is no place to keep it."""
         self.path = _place(directory)
         self._say = say
 
@@ -171,8 +171,8 @@ class Index:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Of this iolab and whole as far as can be seen, made anew if it is not. DamagedIndex if something wrong
-        shows only when it is asked; MachineError if the machine can't do it."""
+        """Opens an index of this iolab, as whole as a look shows, and makes it anew if it is not. DamagedIndex if a
+        query shows damage later; MachineError if the machine can't open it."""
         try:
             with closing(self._looked_at()) as db:
                 yield db
@@ -273,7 +273,7 @@ def _fill(db: sqlite3.Connection) -> None:
 
 @cache
 def _layout() -> list[Any]:
-    """What SQLite says of a file that we made."""
+    """SQLite's message about a file that iolab made."""
     with closing(sqlite3.connect(":memory:")) as db:
         _fill(db)
         return db.execute(_TABLES).fetchall()

@@ -16,7 +16,7 @@ from iolab.files.collection.index import DamagedIndex, Index, Row
 from iolab.files.collection.place import check, journals_held, places
 
 if TYPE_CHECKING:
-    from iolab.files.collection.reading import Read
+    from iolab.files.collection.run_reader import Read
 
 Reader = Callable[[Path, Sequence[str], Callable[[int], None]], "Iterable[Read]"]
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class Listing:
     from what was seen then. Loads no more than a list takes: what reads runs is handed in."""
 
     def __init__(self, directory: Path, read: Reader, say: Callable[[str], None] = lambda line: None) -> None:
-        """`read`: `reading.read_runs`; `say`: gets a line about what was wrong with the index, and about directories
+        """`read`: `run_reader.read_runs`; `say`: gets a line about what was wrong with the index, and about directories
         that are left out. InputError if it is no directory that can be read; MachineError if there is no place for the
         index."""
         self.directory = directory
@@ -111,7 +111,7 @@ class Listing:
 
     @staticmethod
     def _as_is(entry: Entry, ended: bool, running: set[str]) -> Entry:
-        """A run in progress ends without a word where it is killed: only the kernel knows."""
+        """A run in progress that is killed writes nothing about it: only the kernel shows it."""
         if entry.name in running and entry.state != "unreadable":
             return replace(entry, state="running")
         return entry

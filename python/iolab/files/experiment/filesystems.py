@@ -87,7 +87,7 @@ def _filesystems(
 
 
 def _given(key: str, target: Target, workload: Workload, options: object, setting: Setting) -> _Given | None:
-    """A setting's control comes before what the workload says, and that before what the target says."""
+    """A setting's control precedes the workload's value, and that precedes the target's."""
     path: Path
     if key in setting.controls:
         value, path = setting.controls[key], ("settings", setting.written_as, key)

@@ -270,7 +270,7 @@ def _checked_modules(
 def _note(
     key: Sequence[str], what: str, changes: Mapping[str, Any], of_setting: Sequence[str], problems: Problems
 ) -> None:
-    """Where the file says it: at the setting, if that changes the key or the drive that decides about it."""
+    """The place in the file: the setting, if that changes the key or the drive that decides about it."""
     dotted = ".".join(key)
     if "drive" in changes or any(f"{dotted}.".startswith(f"{name}.") for name in changes):
         problems.add(of_setting, f"{dotted}: {what}")

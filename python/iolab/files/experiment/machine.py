@@ -13,7 +13,7 @@ from iolab.domain.machine import Guest, Host, Machine, Model, kind_of
 from iolab.domain.probe import Probes
 from iolab.domain.trial import DrivesTarget, Target
 from iolab.domain.trial.trial import Kind
-from iolab.files.experiment import filesystems, guest, simulated
+from iolab.files.experiment import filesystems, guest, model
 from iolab.files.experiment.options import default_target_kind
 from iolab.files.experiment.setting import Setting
 from iolab.files.experiment.target import read_target
@@ -31,7 +31,7 @@ class Written:
     problems: Problems
 
     def table(self, name: str) -> TomlTable:
-        """Empty where the file has none."""
+        """Empty if the file has none."""
         found = self.values.get(name)
         return found if isinstance(found, dict) else {}
 
@@ -43,7 +43,7 @@ class Asked:
     settings: list[Setting]
     workloads: list[Workload]
     under: Mapping[tuple[str, str], CompiledWorkload]
-    """(workload, setting) -> the workload where the setting changes it."""
+    """(workload, setting) -> the workload, if the setting changes it."""
     probes: Mapping[str, Probes]
     """By setting."""
     already_run: bool
@@ -77,7 +77,7 @@ class _HostReader:
     def machine(self, asked: Asked) -> Host:
         problems = self._written.problems
         guest.check_none(asked.probes, asked.settings, problems)
-        simulated.check_no_traces(asked.probes, asked.settings, problems)
+        model.check_no_traces(asked.probes, asked.settings, problems)
         _check_filesystems(self.target, asked, problems)
         return Host(target_by_default=not self._written.table("target"))
 
@@ -107,7 +107,7 @@ class _ModelReader:
         self._written, problems = written, written.problems
         if "target" in written.values and kind_of(written.values.get("machine")) == "model":
             problems.add(("target",), "a simulated machine takes no [target]: files lie on its drives")
-        self._file = simulated.read_machine(written.machine, problems, given_by=written.given_by)
+        self._file = model.read_machine(written.machine, problems, given_by=written.given_by)
         self.target = None if self._file is None else DrivesTarget(devices=self._file.places)
 
     def probes(self, given: Mapping[str, Probes], settings: Sequence[Setting]) -> Mapping[str, Probes]:
@@ -117,10 +117,10 @@ class _ModelReader:
         if self._file is None:
             return None
         problems = self._written.problems
-        machines = simulated.machines_under(asked.settings, self._file, problems)
+        machines = model.machines_under(asked.settings, self._file, problems)
         if not asked.already_run:
-            simulated.check_probes(asked.probes, machines, asked.settings, problems)
-            simulated.check(self._file, machines, asked.settings, asked.workloads, asked.under, problems)
+            model.check_probes(asked.probes, machines, asked.settings, problems)
+            model.check(self._file, machines, asked.settings, asked.workloads, asked.under, problems)
         under = {setting: changed.table for setting, changed in machines.items()}
         return Model(self._written.machine, self._file.table, under, self._file.copies)
 

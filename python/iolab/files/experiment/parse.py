@@ -20,7 +20,7 @@ from iolab.domain.machine import HOST, kind_of, unknown_machine
 from iolab.domain.metric import parse_key
 from iolab.domain.trial import LoadPhase, ScratchTarget
 from iolab.domain.trial.trial import Kind
-from iolab.files.experiment import compared
+from iolab.files.experiment import metric_keys
 from iolab.files.experiment.machine import READERS, Asked, Written
 from iolab.files.experiment.options import METRICS_MAX, CompareOptions, ExperimentOptions
 from iolab.files.experiment.setting import Setting, and_also, read_probes, read_settings
@@ -56,8 +56,8 @@ def find(name: Path) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The text of an experiment's file or job file, or what a pipe says: `iolab run <(generate)`. InputError if it is
-    too long, not UTF-8, or none of them."""
+    """The text of an experiment's file or job file, or the text from a pipe: `iolab run <(generate)`. InputError if it
+    is too long, not UTF-8, or none of them."""
     content = read_bounded(path, EXPERIMENT_BYTES_MAX, "an experiment", pipes=True)
     try:
         return content.decode()
@@ -145,7 +145,7 @@ def loads(
         _check_together(workloads, experiment.target.devices, problems)
     _check_space(experiment, workloads, problems)
     _check_named_paths(experiment, workloads, problems)
-    compared.check(experiment, settings, problems)
+    metric_keys.check(experiment, settings, problems)
     problems.raise_any()
     return experiment
 
@@ -212,7 +212,7 @@ def _check_space(experiment: Experiment, workloads: list[Workload], problems: Pr
 
 
 def _check_named_paths(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
-    """Where a workload's own files say I/O goes is where the target is, else something else would be written to."""
+    """Checks that a workload's own files lie in the target; otherwise I/O would go to another place."""
     target = experiment.target
     for workload in workloads:
         for setting in experiment.settings:
@@ -263,7 +263,7 @@ def _check_loads(
 
 
 def _kind(machine: object, problems: Problems) -> Kind:
-    """Of the machine; of what is none, which is noted, that of a host, for the rest of the file."""
+    """The machine's kind. If `machine` names none, that is noted and the rest of the file is read as for a host."""
     kind = kind_of(machine)
     if kind is None and isinstance(machine, str):  # a wrong type is said already, with the others
         problems.add(("machine",), f'"{machine}": {unknown_machine(machine)}')

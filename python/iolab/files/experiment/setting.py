@@ -152,7 +152,7 @@ def _unknown(key: str) -> str:
 
 
 def _control_value(control: Control, value: Any, kind: Kind) -> Any:
-    """InputError where the value is wrong, or the machine has no such thing."""
+    """InputError if the value is wrong, or the machine has no such thing."""
     if isinstance(value, str) and not is_one_line(value):
         raise InputError(f"{shown(value)} given; expected a text on one line, without control characters")
     if kind != "model":

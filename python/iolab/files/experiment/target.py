@@ -11,7 +11,7 @@ from iolab.files.experiment.options import TARGETS, DeviceOptions, ScratchOption
 
 
 def read_target(table: TomlTable, default: str, problems: Problems) -> Target | None:
-    """The target, of kind `default` unless the table says another; None with what is wrong noted."""
+    """The target, of kind `default` unless the table names another; None with what is wrong noted."""
     kind = table.get("kind", default)
     if kind not in TARGETS:
         problems.add(("target", "kind"), f"{kind!r}: {unknown('target', str(kind), TARGETS)}")

@@ -81,7 +81,7 @@ class TuneOptions(Options):
 
 
 class KeyOptions(Options):
-    """A key of [tune.space], where it is a table."""
+    """A key of [tune.space] that is a table."""
 
     values: list[Any] | None = option(None, "The values to try.", default_is="a range", expected="a list of values")
     low: Any = option(None, "The smallest value of a range.", default_is="the control's own, if it has one")

@@ -1,1 +1,1 @@
-"""Other people's numbers as runs: one file per format, recognised by content; `opening` reads files and directories."""
+"""Other people's numbers as runs: one file per format, recognised by content; `run_import` reads them."""

@@ -18,7 +18,7 @@ SETTING = ("setting", "kernel", "variant", "config", "configuration", "scheduler
 WORKLOAD = ("workload", "benchmark", "test", "job", "case")
 ROUND = ("round", "run", "iteration", "iter", "repeat", "rep", "trial")
 IGNORED = ("trial", "status", "seed", "position", "attempt")
-"""Of iolab's own `show --as csv`, beside a column of rounds."""
+"""The columns of iolab's own `show --as csv` beside a column of rounds."""
 
 COLUMNS_MAX = 10_000
 SEPARATORS = ",;\t"

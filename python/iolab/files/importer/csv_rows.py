@@ -29,7 +29,7 @@ class Group:
     """Where it first appears: rising through the file."""
     rows: int
     counts: list[int]
-    """Of the numbers that are there, by metric."""
+    """The count of the numbers that are there, by metric."""
     sums: list[float]
 
     def mean(self, metric: int) -> float | None:
@@ -109,7 +109,7 @@ def _texts(file: BinaryIO, end: int) -> Iterator[str]:
 def _numbered_rows(
     lines: Iterable[str], path: Path, layout: Layout, first_line: int
 ) -> Iterator[tuple[list[str], list[float]]]:
-    """Fields and numbers of each row. InputError for a row that is not as the header says."""
+    """Fields and numbers of each row. InputError for a row that does not fit the header."""
     place_of = {name: place for place, name in enumerate(layout.columns)}
     places = [(name, place_of[name]) for name in layout.metrics]
     reader = csv.reader(lines, delimiter=layout.separator)

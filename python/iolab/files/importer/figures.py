@@ -118,7 +118,7 @@ class _Reader:
             self.table = None
 
     def _row(self, one: Rule, table: Table, setting: str, workload: str, phase: str) -> Row:
-        """Of this phase; a new one if it has one of the line's figures already, as of the line before."""
+        """The row of this phase; a new one if it has one of the line's figures already from the line before."""
         row = self.rows.get((workload, phase))
         metrics = [figure for figure in one.figures.values() if (figure.phase or phase) == phase]
         if row is None or (

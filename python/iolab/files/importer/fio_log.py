@@ -43,7 +43,7 @@ Kind = Literal["bw", "iops", "lat"]
 class _Log:
     kind: Kind
     scale: float
-    """Of a value, to bytes per second, operations per second or ns."""
+    """The factor from a value to bytes per second, operations per second or ns."""
     setting: str
     workload: str
 

@@ -40,7 +40,7 @@ OPS = tuple(WAYS.values())
 
 @dataclass(frozen=True)
 class FioRun:
-    """One run in a text: what fio's JSON would say of it."""
+    """One run in a text: with the content of fio's JSON."""
 
     line: int
     content: JsonObject
@@ -237,7 +237,8 @@ def _mean(latencies: list[Latency]) -> float | None:
 
 
 def _stddev(latencies: list[Latency]) -> float | None:
-    """Of all operations together: from each part's spread and its distance from the common mean."""
+    """The standard deviation of all operations together: from each part's spread and its distance from the common
+    mean."""
     count, mean = sum(latency.count for latency in latencies), _mean(latencies)
     if not count or mean is None:
         return None

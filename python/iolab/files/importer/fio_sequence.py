@@ -57,7 +57,7 @@ class Member:
     raw: dict[str, Any]
     """As fio's JSON has it."""
     shares: dict[str, float]
-    """Of its group's rate, by direction, where the text reports it."""
+    """The job's share of its group's rate, by direction, if the text reports it."""
     identity: tuple[object, ...] | None
     """The same in the snapshots of one run; None if nothing shows it."""
 

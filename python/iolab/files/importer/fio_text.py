@@ -219,7 +219,7 @@ class _Reader:
 
 
 def _options(banner: re.Match[str]) -> JsonObject:
-    """What the line above the results says of a job."""
+    """What the line above the results holds about a job."""
     options: JsonObject = {name: banner[name] for name in ("rw", "ioengine", "iodepth")}
     sizes = {size for pair in _BLOCK.findall(banner["bs"]) for size in pair}
     return options | {"bs": sizes.pop() if len(sizes) == 1 else banner["bs"]}

@@ -37,7 +37,7 @@ class Group:
     paths: list[Path]
     """In the order of the rounds: run directories, or files."""
     named: bool
-    """Its name is the setting's, instead of what the files' own names say."""
+    """Its name is the setting's, instead of the files' own names."""
 
 
 @dataclass(frozen=True)

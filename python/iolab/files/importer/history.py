@@ -18,7 +18,7 @@ from iolab.domain.summary import chosen_keys, compared_keys, values_by_setting
 from iolab.domain.verdict.interval import typical
 from iolab.files.importer.csv_layout import WORKLOAD
 from iolab.files.importer.groups import members
-from iolab.files.importer.opening import open_files, open_run
+from iolab.files.importer.run_import import open_files, open_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

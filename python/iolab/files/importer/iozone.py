@@ -75,7 +75,7 @@ _PROCESSORS = re.compile(
     r"(?P<unit>[GM])Hz\b",
     re.IGNORECASE,
 )
-"""What a report may say of the machine: `12 Haswell cores x 1.6GHz`."""
+"""What a report may state about the machine: `12 Haswell cores x 1.6GHz`."""
 _SCALES = {"b": 1, "kb": KIB, "mb": KIB**2, "gb": KIB**3}
 
 

@@ -1,9 +1,9 @@
 """mmtests' comparison tables: a column per kernel, `value ( 1.23%)` or in the current style `value * 1.23%*`.
 
-A line is a statistic over mmtests' own iterations, not a round. Its unit is the benchmark's and not in the table.
-Which way is better is: a positive percentage means better than the first column. A statistic of which more is better
-becomes `score_NAME`, one of which less is better `cost_NAME`; without a percentage, by the statistic: Amean is of
-times and Hmean of rates (its own regression-detection.md).
+A line is a statistic over mmtests' own iterations, not a round. Its unit is the benchmark's and not in the table. The
+better direction is: a positive percentage means better than the first column. A statistic that is better when higher
+becomes `score_NAME`, one that is better when lower `cost_NAME`. Without a percentage, the statistic decides: Amean is
+of times and Hmean of rates (its own regression-detection.md).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _phase(words: list[str]) -> str:
 
 
 def _family(statistic: str, cells: list[_Cell]) -> str:
-    """Whether more or less of it is better, as the percentages against the first column say."""
+    """Whether more or less of it is better, as the percentages against the first column show."""
     first = cells[0]
     for cell in cells[1:]:
         if first.value is not None and cell.value is not None and cell.gain_percent and cell.value != first.value:

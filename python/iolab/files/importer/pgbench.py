@@ -48,7 +48,7 @@ _THREAD = re.compile(r"(?P<first>.+\.\d{1,10})\.\d{1,5}")
 
 
 class _Summaries:
-    """Of a text with summaries and lines of progress."""
+    """The summaries of a text with summaries and lines of progress."""
 
     def __init__(self, source: Source, results: Results) -> None:
         self.source = source

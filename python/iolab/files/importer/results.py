@@ -21,7 +21,7 @@ from iolab.files.store.rows import TableRow
 MAIN = "main"
 PROBLEMS_MAX = 50
 FAULTS_NAMED_MAX = 3
-"""Of one row: a run of many jobs fails in each for the same reason."""
+"""The faults that one row names: a run of many jobs fails in each for the same reason."""
 SETTINGS_MAX = 2000
 WORKLOADS_MAX = 2000
 FIGURES_MAX = 2_000_000
@@ -54,9 +54,9 @@ class Row:
     room: Room = field(default_factory=Room)
     rows: list[TableRow] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    """What the source says that went wrong."""
+    """What went wrong according to the source."""
     started_unix_ns: int = 0
-    """When it was measured; 0 if the source does not say."""
+    """When it was measured; 0 if the source does not report it."""
     said: set[tuple[str, str]] = field(default_factory=set)
     """Key and job of every metric in it."""
 
@@ -96,7 +96,7 @@ class Row:
             self._append(TableRow(self.phase, job, op, "interval", metric, None, start_ns, value, None))
 
     def fault(self, text: str, *, job: str | None = None, errno: int | None = None) -> None:
-        """The source says that something went wrong: the row's figures are shown to nobody as a measurement."""
+        """Something went wrong according to the source: the row's figures are not shown as a measurement."""
         self.faults.append(text)
         name = f"errno_{errno}" if errno else None
         self._append(TableRow(self.phase, job, None, "fault", name, None, None, 1.0, text))
@@ -155,9 +155,9 @@ class Results:
         self.trials: list[ImportedTrial] = []
         self.problems: list[str] = []
         self.workloads: dict[str, TomlTable] = {}
-        """What is known of a workload: `kind` and options as an experiment would say them."""
+        """What is known of a workload: `kind` and options as in an experiment."""
         self.settings: dict[str, TomlTable] = {}
-        """What the source says of a setting, as text."""
+        """What the source states about a setting, as text."""
         self.machine: TomlTable = {}
         self.source = ""
         self._stem = ""
@@ -189,7 +189,7 @@ class Results:
         return table
 
     def setting_says(self, setting: str, facts: dict[str, str]) -> None:
-        """What a source says of a setting; what another source said otherwise is a problem."""
+        """What a source states about a setting; a contradiction to another source is a problem."""
         known = self.settings.setdefault(setting, {})
         for name, value in facts.items():
             before = known.setdefault(name, value)

@@ -19,7 +19,7 @@ from iolab.domain.metric import OPS, describe
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
 from iolab.files.importer.results import ImportedTrial, Results
-from iolab.files.store import imported, index, trial_file
+from iolab.files.store import imported_experiment, index, trial_file
 from iolab.files.store.directory import RunDirectory, create
 from iolab.files.store.event import RunStarted, TrialFinished
 from iolab.files.store.examine import Examination
@@ -54,7 +54,7 @@ class ImportedRun(RunData):
     @cached_property
     @override
     def experiment(self) -> Experiment:
-        return imported.parse(self.text, str(self.path))
+        return imported_experiment.parse(self.text, str(self.path))
 
     @cached_property
     @override

@@ -119,7 +119,7 @@ class Source:
 
     @property
     def lines_about(self) -> int:
-        """How many lines the file has, as far as its size and the length of the first ones say."""
+        """How many lines the file has, estimated from its size and the length of the first ones."""
         ends = max(1, self._head_bytes.count(b"\n"))
         return -(-self.path.stat().st_size * ends // max(1, len(self._head_bytes)))
 
@@ -177,7 +177,7 @@ def _plain(text: str) -> str:
 VALUES_MAX = 10_000_000
 """Each takes up to 240 bytes of memory once it is decoded."""
 DIGITS_MAX = 400
-"""Of one number: no double has more before its point, and Python decodes no integer of 4,300."""
+"""The digits of one number: no double has more before its point, and Python decodes no integer of 4,300."""
 
 _LONG_NUMBER = re.compile(rf"(?<!\d)\d{{{DIGITS_MAX + 1}}}")
 

@@ -109,7 +109,7 @@ class _Reader:
             self.row.add("block_output_bytes", float(found["outputs"]) * BLOCK)
 
     def _exited(self, status: int) -> None:
-        """GNU time says a failure before its default line, and in the last line of -v."""
+        """GNU time reports a failure before its default line, and in the last line of -v."""
         if status and self.row and self.row.rows:
             self.row.fault(f"the command ended with exit status {status}")
         else:

@@ -46,7 +46,7 @@ class _Reader(TableReader):
         self.threads: int | None = None
         found = [match for line in source.text_lines if (match := _RUNS.search(line))]
         self.runs = max((int(match["runs"] or match["run"]) for match in found), default=0)
-        """0: the text does not say."""
+        """0: the text does not state it."""
         self.first_line: int | None = None
         self.least_runs: list[tuple[Line, str, float]] = []
         """By row, the number of runs, and parts of one, that the mean latency takes at the rate."""

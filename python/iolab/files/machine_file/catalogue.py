@@ -16,7 +16,7 @@ _PARTS = {DEVICES: "device", MOUNTS: "mount"}
 
 
 def names() -> list[str]:
-    """Of the machines that come with iolab."""
+    """The names of the machines that come with iolab."""
     return data.names(data.MACHINES)
 
 

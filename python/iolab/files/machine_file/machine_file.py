@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
 from iolab.base.errors import InputError
-from iolab.base.renamed import renewed
+from iolab.base.former_names import renewed
 from iolab.base.toml import parse
 from iolab.domain import native_types as native
 from iolab.domain.machine import MODEL_PREFIX
@@ -81,7 +81,7 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
         copies: where a run keeps what it was started with; what lies there is taken first.
 
     Raises:
-        InputError: no such machine, not TOML, or no drives; says file and line.
+        InputError: no such machine, not TOML, or no drives; names file and line.
     """
     reader = _Reader(copies)
     path = reader.machine(machine.removeprefix(MODEL_PREFIX), directory)

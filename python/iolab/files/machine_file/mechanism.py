@@ -98,8 +98,8 @@ def probe_refused(name: str, machine: native.MachineFile) -> str | None:
 
 
 def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[str]) -> dict[str, str | None]:
-    """Of keys of the machine's file, by their dotted paths, those that nothing reads while the phases run, each with
-    when it would be read; None: never. The model says so, of phases that it can run
+    """The `keys` of the machine's file (dotted paths) that nothing reads while the phases run, each with the condition
+    under which it would be read; None: never. The model determines it, for phases that it can run
     (crates/model/stack/src/key_reader.rs)."""
     if not keys:
         return {}

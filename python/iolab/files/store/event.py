@@ -55,15 +55,15 @@ class SessionEvent(AnyEvent):
     origin: NotRequired[object]
     boot_id: NotRequired[str]
     on: NotRequired[Name]
-    """Of trials on other hosts: as `--on` names the cluster."""
+    """The cluster's address as `--on` names it, for trials on other hosts."""
 
 
 class AskedQuestion(TypedDict):
-    """Of a run that searches: `iolab.studies.run.question.Question`."""
+    """The question of a run that searches: `iolab.studies.run.question.Question`."""
 
     workload: Name
     metric: NotRequired[Name]
-    """Of a run that an older iolab began."""
+    """The metric of a run that an older iolab began."""
     metrics: NotRequired[list[Name]]
     good: Name
     bad: Name
@@ -120,12 +120,12 @@ class TrialFinished(AnyEvent):
     started_unix_ns: Nanoseconds
     duration_ns: Nanoseconds | None
     size_bytes: Count
-    """Of its file."""
+    """The size of the trial's file."""
     sha256: Sha256
     host: NotRequired[Name]
-    """Of a run on several hosts: where."""
+    """The host of the trial, in a run on several hosts."""
     source: NotRequired[Number]
-    """Of an imported one: which of the files, from 0."""
+    """The number of the imported file, from 0."""
     adopted: NotRequired[bool]
     """A kill left the file without this entry, and a resumed run took it over."""
 

@@ -1,4 +1,4 @@
-"""Compares what the journal says with what lies in the run directory, so that the reader takes only whole files."""
+"""Compares the journal with the files in the run directory, so that the reader takes only whole files."""
 
 from __future__ import annotations
 

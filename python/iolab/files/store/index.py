@@ -28,7 +28,7 @@ TRIALS_PER_FILE = 256
 METADATA_DIGEST = "iolab.index_of"
 DIGEST_FILE_BYTES_MAX = 1000
 COLUMNS = ("trial", "round", "workload", "setting", "phase", "op", "metric", "key", "value", "reason")
-"""Of aggregate metrics: the trial file's columns less those that are the same in every such row."""
+"""The columns of aggregate metrics: the trial file's less those that are the same in every such row."""
 
 
 def block_of(trial: int) -> int:
@@ -47,7 +47,7 @@ def index_file(directory: RunDirectory, block: int) -> Path:
 
 
 def _digest_file(path: Path) -> Path:
-    """What `sha256sum` says of an index file, beside it: nothing else would show a damaged one."""
+    """The output of `sha256sum` for an index file, beside it: nothing else would show a damaged one."""
     return path.with_suffix(".sha256")
 
 

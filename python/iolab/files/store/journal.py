@@ -27,7 +27,7 @@ FORMAT_WITHOUT_SUMS = 1
 FORMAT = 2
 """The lines have checksums."""
 FORMATS = (FORMAT_WITHOUT_SUMS, FORMAT)
-"""Of runs that are read, and gone on with."""
+"""The formats of runs that are read and continued."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _opened(path: Path) -> int:
 
 @dataclass
 class Contents:
-    """What a journal says, and what is wrong with it, a line each."""
+    """The content of a journal, and what is wrong with it, a line each."""
 
     events: list[Event] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -145,5 +145,5 @@ def read_journal(path: Path, within: Path | None = None) -> Contents:
 
 
 def _is_earlier(header: Event) -> bool:
-    """Of runs from before lines had checksums."""
+    """Whether the run is from before lines had checksums."""
     return header.get("event") == "run_started" and header.get("format") == FORMAT_WITHOUT_SUMS

@@ -29,12 +29,12 @@ _DEPTH_MAX = 16
 
 @dataclass(frozen=True)
 class Claims:
-    """What footer and page headers say that the file holds."""
+    """The contents of the file by footer and page headers."""
 
     rows: int
     columns: int
     page_bytes: int
-    """Of all pages, uncompressed."""
+    """The bytes of all pages, uncompressed."""
 
     @property
     def decoded_bytes(self) -> int:
@@ -54,7 +54,7 @@ def check_claims(content: bytes) -> None:
 
 
 def read_claims(content: bytes) -> Claims:
-    """The most that footer and page headers say. ValueError if they are no Parquet."""
+    """The largest size in footer and page headers. ValueError if they are no Parquet."""
     try:
         return _read(content)
     except (IndexError, KeyError, TypeError, AttributeError, struct.error) as error:
@@ -98,7 +98,7 @@ def _place_of_pages(described: Struct, end: int) -> range:
 
 
 def _pages(content: bytes, place: range) -> tuple[int, int]:
-    """How many values the pages of a column chunk say they hold, and their uncompressed bytes."""
+    """The number of values in the pages of a column chunk by their headers, and their uncompressed bytes."""
     at = place.start
     values = uncompressed = 0
     while at < place.stop:
@@ -192,7 +192,7 @@ FILE_BYTES_MAX = 2**30
 
 @contextmanager
 def decoding() -> Iterator[None]:
-    """Makes a ValueError of one line of whatever the decoder says of a damaged file; it may panic."""
+    """Makes a ValueError of one line of any error of the decoder about a damaged file; it may panic."""
     import polars as pl
 
     try:

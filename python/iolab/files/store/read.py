@@ -18,7 +18,7 @@ from iolab.domain.arms import interleaved, spans
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.lead import Shape, kinds_of, shape_of
 from iolab.files.experiment import loads
-from iolab.files.store import imported, index
+from iolab.files.store import imported_experiment, index
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.examine import Examination, examine, problem_of_content
 from iolab.files.store.journal import read_journal
@@ -101,7 +101,7 @@ class RunData:
     def experiment(self) -> Experiment:
         """InputError if this iolab doesn't understand the text."""
         if self.machine_name == IMPORTED:
-            return imported.parse(self.experiment_text, str(self.directory.experiment_file))
+            return imported_experiment.parse(self.experiment_text, str(self.directory.experiment_file))
         return loads(
             self.experiment_text,
             str(self.directory.experiment_file),
@@ -147,7 +147,7 @@ class RunData:
         return self.state.started is not None and "question" in self.state.started
 
     def pairing(self, baseline: str, candidate: str) -> Pairing:
-        """See `iolab.domain.measured_run`. Imported numbers have rounds in common where one file holds both settings,
+        """See `iolab.domain.measured_run`. Imported numbers have rounds in common if one file holds both settings,
         or if the clock shows that they were measured in turns."""
         if self.is_search:
             return "none"
@@ -183,7 +183,7 @@ class RunData:
 
     @property
     def settings(self) -> list[str]:
-        """In the experiment's order, the first is the baseline unless [compare] says otherwise."""
+        """In the experiment's order, the first is the baseline unless [compare] names another."""
         return self._in_order("setting", [] if self.state.started is None else self.state.started["settings"])
 
     @cached_property
@@ -280,7 +280,7 @@ class RunData:
         return self.trials.join(values, on="trial", how="left", maintain_order="left")
 
     def job_metrics(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
-        """Each job's own metrics, where a trial has several jobs: the columns of `metrics`, and job."""
+        """Each job's own metrics, if a trial has several jobs: the columns of `metrics`, and job."""
         columns = ("phase", "job", "op", "metric", "key", "value", "reason")
         return self._judged(self._rows("metric", workload, setting, columns))
 

@@ -91,7 +91,8 @@ def _interval_rows(phase: str, jobs: dict[str, JobRecord]) -> Iterator[TableRow]
 
 
 def _count_rows(phase: str, intervals: list[_Interval]) -> Iterator[TableRow]:
-    """Of all jobs together, and of neighbours together until there are few: each interval has a row per class."""
+    """The rows of all jobs together, a row per interval and class. Neighbouring intervals are merged until there are
+    few."""
     while len(intervals) > COUNTED_INTERVALS_MAX:
         intervals = [_sum_of_intervals(intervals[at : at + 2]) for at in range(0, len(intervals), 2)]
     for interval in intervals:

@@ -88,7 +88,7 @@ def fold(events: Iterable[Event]) -> RunState:
 
 
 def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_ns: int | None) -> TrialFinished:
-    """What a `trial_finished` event says: enough to list the trial and to recognise its file.
+    """The content of a `trial_finished` event: enough to list the trial and to recognise its file.
     ValueError if it was interrupted: then it is not finished."""
     spec = record.spec
     if record.status == "interrupted":

@@ -30,7 +30,7 @@ OF_TRIAL = ("trial", "round", "workload", "setting")
 
 @dataclass(frozen=True)
 class Stored:
-    """How a trial's file is known again: what the journal says of it."""
+    """What identifies a trial's file: the journal's entry for it."""
 
     size_bytes: int
     sha256: str
@@ -102,7 +102,7 @@ def summary_of(record: Record) -> Record:
 
 
 TableSchema: TypeAlias = "dict[str, type[polars.DataType]]"
-"""Of a table: each column's type."""
+"""The type of each column of a table."""
 
 
 def table_schema() -> TableSchema:

@@ -27,7 +27,7 @@ def parse(text: str) -> str:
 
 
 def host_and_port(text: str, default_port: int, *, where: str) -> tuple[str, int]:
-    """Of `HOST` or `HOST:PORT`. InputError if it is neither."""
+    """The parts of `HOST` or `HOST:PORT`. InputError if the text is neither."""
     host, colon, port = text.rpartition(":") if ":" in text else (text, "", "")
     if not host or (colon and not (port.isdecimal() and 0 < int(port) < 65536)):
         raise InputError(f"{text}: expected HOST:PORT", where=where)

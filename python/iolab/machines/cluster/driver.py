@@ -40,7 +40,7 @@ CONNECT_TIMES_MAX = 5
 """The head starts a process for each client, and in Ray 2.60 that sometimes dies as it starts: so often it is asked."""
 CONNECT_AGAIN_S = 0.5
 START_FAILED = "Starting Ray client server failed"
-"""What Ray says then."""
+"""Ray's message in this case."""
 TOLD_CHARACTERS_MAX = 300
 
 _reports: TextIO = sys.stdout
@@ -203,7 +203,7 @@ def _unfit(error: Exception) -> MachineError:
 
 
 def _told(error: BaseException) -> str:
-    """What Ray says, in a line: the last of a traceback, the first of anything else."""
+    """Ray's message in a line: the last of a traceback, the first of anything else."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     told = lines[-1] if "Traceback" in str(error) else lines[0]
     return told[:TOLD_CHARACTERS_MAX]

@@ -14,7 +14,7 @@ DEFAULTS = {
     "RAY_grpc_client_keepalive_time_ms": "10000",
     "RAY_grpc_client_keepalive_timeout_ms": "20000",
 }
-"""Unless the user's environment says otherwise. A driver that is a client of Ray's has its head's."""
+"""The default of the user's environment. A driver that is a client of Ray has the environment of its head."""
 
 
 def environment() -> dict[str, str]:

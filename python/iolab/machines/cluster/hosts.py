@@ -94,7 +94,8 @@ class HostRounds:
         return self._done.pop(trial.trial).result.result()
 
     def _wait_until_restored(self) -> None:
-        """Until every host has said that its trial is stopped. LeftBehind where one has not, or could not restore."""
+        """Waits until every host has reported that its trial is stopped. LeftBehind if one has not, or could not
+        restore."""
         for one in self._running.values():
             error = one.result.exception()  # the connection sees to it that there is a result in time
             if isinstance(error, LeftBehind):

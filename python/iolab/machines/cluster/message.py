@@ -1,4 +1,4 @@
-"""What the run's process and its driver, which talks to Ray, say to each other: JSON lines.
+"""The messages between the run's process and its driver, which talks to Ray: JSON lines.
 
 Trials and answers are texts inside, which the driver passes on as they are.
 """

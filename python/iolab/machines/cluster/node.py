@@ -26,7 +26,7 @@ OBJECT_STORE_BYTES = 80 << 20
 END_S = 5.0
 POLL_S = 0.1
 KEPT = 50
-"""Lines of what Ray says, beside the first."""
+"""The lines of Ray's message beside the first."""
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from iolab.machines.guest.below import path_of
 PLAIN = "plain"
 """The name of ours."""
 OF_TREE = "iolab-guest.config"
-"""A file of this name at the tree's top is taken where the experiment names none."""
+"""A file of this name at the tree's top is taken if the experiment names none."""
 _PLAIN = Path(__file__).with_name("plain.config")
 _NEEDED = Path(__file__).with_name("kernel.config")
 _IS_WHOLE = re.compile(rb"^CONFIG_CC_VERSION_TEXT=", re.MULTILINE)
@@ -29,11 +29,12 @@ class Configuration:
     """`plain`, or the file's path."""
     options: bytes
     is_whole: bool
-    """Whether a kernel's build wrote it (`.config`), and it says all; else what it leaves out is off."""
+    """Whether a kernel's build wrote it (`.config`), so that it has all options; else an option that it leaves out is
+    off."""
 
     @property
     def digest(self) -> str:
-        """Of what a kernel's build is given."""
+        """The digest of the input of a kernel's build."""
         return blake2b(self.options, digest_size=8, key=b"whole" if self.is_whole else b"").hexdigest()
 
 
@@ -59,7 +60,7 @@ def find(named: str | None, tree: Path) -> Configuration:
 
 
 def compiler(config: Path) -> str | None:
-    """The compiler that the kernel with this .config was built by; None: it does not say."""
+    """The compiler that the kernel with this .config was built by; None: the .config does not name it."""
     if not config.exists():
         return None
     found = re.search(rb'^CONFIG_CC_VERSION_TEXT="(.*)"$', read_bounded(config, MIB, "a configuration"), re.MULTILINE)

@@ -14,7 +14,7 @@ from iolab.machines.system import command
 FOLDER = "debian"
 _PACKAGE, _ARCHITECTURE = "linux-image-", "-amd64"
 _PARTS = ("linux-binary-", "linux-modules-")
-"""What the package depends on where it holds nothing itself: Debian's kernels from 7 on."""
+"""The package on which an empty one depends: Debian's kernels from 7 on."""
 _NAME = re.compile(r"[0-9][\w.+~-]*")
 FETCH_LIMIT_S = 300.0
 LOOK_LIMIT_S = 30.0

@@ -17,7 +17,7 @@ from iolab.machines.system import command
 
 _UNKNOWN = "??"
 _SYMBOL = re.compile(r"^([0-9a-f]{16}) .{6}F (\S+)\t[0-9a-f]+ (?:\.hidden )?(\S+)$", re.MULTILINE)
-"""A function in what objdump says of a module: its place in its section, the section, its name."""
+"""A function in objdump's output for a module: its place in its section, the section, its name."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class SourceLine:
     """Where an instruction was written."""
 
     inlined: str | None
-    """The function, if it was inlined into another; None: it was not, or the file does not say."""
+    """The function, if it was inlined into another; None: it was not, or the file has no such information."""
     line: str | None
-    """`FILE:LINE`; None: the file does not say."""
+    """`FILE:LINE`; None: the file does not have it."""
 
 
 NOWHERE = SourceLine(None, None)
@@ -44,7 +44,7 @@ class Source:
     deadline: Deadline | None = None
 
     def places(self, addresses: Sequence[int]) -> list[SourceLine]:
-        """Of each address in the kernel's image.
+        """The source line of each address in the kernel's image.
 
         Raises:
             MachineError: binutils is not installed, or does not read the file in time.

@@ -21,8 +21,8 @@ _OF_QEMU = re.compile(r"x-|.*cpuid|.*-cache$|vmware|fill|check$|kvm$|hypervisor$
 
 
 def describe(name: str, guests: Mapping[str, GuestMachine]) -> JsonObject:
-    """What machine.json says; fetches the kernels, so that no trial waits for them. Commits of a tree are built by the
-    first trial that takes one: of many, a search takes few.
+    """The content of machine.json; fetches the kernels, so that no trial waits for them. Commits of a tree are built by
+    the first trial that takes one: of many, a search takes few.
 
     Raises:
         InputError, MachineError: there is no such kernel, or this machine cannot run guests.
@@ -57,7 +57,7 @@ def made(found: kernel.Kernel) -> JsonObject:
 
 
 def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> Observed:
-    """What the trial's record says of its machine.
+    """The description of the machine in the trial's record.
 
     Args:
         release: the kernel that ran; None if none came up.
@@ -85,7 +85,8 @@ def _version() -> str:
 
 
 def flags() -> list[str]:
-    """Of the processor that QEMU emulates, as it expands the model's name; none where it does not say."""
+    """The flags of the processor that QEMU emulates, as QEMU expands the model's name; none if it does not report
+    them."""
     asked = {"type": "full", "model": {"name": qemu.PROCESSOR}}
     told = _said(
         *("-machine", "none", "-accel", "tcg", "-nodefaults", "-display", "none", "-qmp", "stdio"),
@@ -104,7 +105,7 @@ def flags() -> list[str]:
 
 
 def _said(*options: str, given: Sequence[JsonObject] = ()) -> str:
-    """What QEMU prints; nothing where it does not answer."""
+    """What QEMU prints; empty if it does not answer."""
     try:
         return subprocess.run(
             [programs.qemu(), *options],

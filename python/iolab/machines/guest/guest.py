@@ -19,14 +19,14 @@ from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.record import Fault, Record, impossible, interrupted
 from iolab.domain.trial import GuestMachine, ScratchTarget, SortPhase, Trial
-from iolab.machines.guest import counted, debug_files, kernel, kvm, plan, qemu, sorts, symbols
+from iolab.machines.guest import counter_output, debug_files, kernel, kvm, plan, qemu, sorts, symbols
+from iolab.machines.guest.agent_message import Absent, Failure, Written
 from iolab.machines.guest.below import path_of
 from iolab.machines.guest.describe import observed
 from iolab.machines.guest.directory import made_directory
 from iolab.machines.guest.limit import Deadline, Ended
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.reader import Told
-from iolab.machines.guest.said import Absent, Failure, Written
 from iolab.machines.guest.steps import Plan
 from iolab.machines.guest.tree import DoesNotBuild
 from iolab.machines.host import outcome
@@ -84,7 +84,7 @@ class _Machine:
     directory: Path
     found: kernel.Kernel
     functions: bytes | None
-    """Of the kernel outside of its modules; None: nothing is counted."""
+    """The functions of the kernel outside of its modules; None: nothing is counted."""
     source: debug_files.Source | None
     """None: inlined functions are their callers'."""
     deadline: Deadline
@@ -166,7 +166,7 @@ class _Machine:
         if self.functions is None:
             return lambda number, operations: {}
         try:
-            windows = counted.windows(counted.content_of(self._counts), len(self.plan.phases))
+            windows = counter_output.windows(counter_output.content_of(self._counts), len(self.plan.phases))
         except ValueError as error:
             why = str(error)
             return lambda number, operations: {"probes_absent": {INSTRUCTIONS: why}}
@@ -174,7 +174,7 @@ class _Machine:
 
         def observe(number: int, operations: int) -> Any:
             memory, cache = bool(self._asked.get("memory")), self._asked.get("cache_bytes") is not None
-            one = counted.observation(
+            one = counter_output.observation(
                 windows[number],
                 table,
                 operations,

@@ -41,7 +41,7 @@ class Kernel:
         return f"guest {self.name}"
 
     def identity(self) -> str:
-        """Of the image's content. InputError if there is none to be read, or too much."""
+        """The digest of the image's content. InputError if the image can't be read or is too large."""
         content = read_bounded(self.image, IMAGE_BYTES_MAX, "a kernel's image")
         return blake2b(content, digest_size=16).hexdigest()
 

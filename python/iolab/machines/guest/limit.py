@@ -36,7 +36,7 @@ class Deadline:
 
     @property
     def passed(self) -> str | None:
-        """What to say of a guest that is over it; None until then."""
+        """The message about a guest that is over its limit; None until then."""
         return None if self.left_s else f"the guest did not end within {self.limit_s:g} s"
 
     def check(self, doing: str, where: str) -> None:

@@ -149,6 +149,6 @@ def _unpacked(content: bytes, path: Path) -> bytes:
 
 
 def _depends(content: bytes) -> list[str]:
-    """As the module's own section .modinfo says."""
+    """As in the module's own section .modinfo."""
     named = re.findall(rb"\0depends=([\w,-]*)\0", content)
     return [name.decode() for text in named for name in text.split(b",") if name]

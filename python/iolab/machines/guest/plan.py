@@ -37,7 +37,7 @@ _SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadli
 _AWAIT_S = 60.0
 _MIB = 1 << 20
 _NEEDING_MEMORY = {"cache_size", "discard"}
-"""Of null_blk, what it leaves out without memory."""
+"""The options of null_blk that have an effect only with memory."""
 _CONFIGFS = "/sys/kernel/config/nullb"
 
 
@@ -110,7 +110,7 @@ def _scsi_debug(target: ScratchTarget) -> dict[str, str]:
 
 
 def null_blk_parameters(trial: Trial) -> dict[str, str]:
-    """What the trial's drives are set to. They keep what is written where somebody reads it: a copy costs what the
+    """What the trial's drives are set to. They keep what is written if somebody reads it: a copy costs what the
     processor's string instructions make of it, which no drive of hardware asks of it."""
     assert trial.guest is not None
     needs = reads_what_it_wrote(trial) or not _NEEDING_MEMORY.isdisjoint(trial.guest.drive_parameters)
@@ -133,7 +133,7 @@ def _verifies(phase: Phase) -> bool:
 
 
 def _make_null_blk(plan: Plan, disk: str, target: ScratchTarget, parameters: dict[str, str]) -> None:
-    """As Documentation/block/null_blk.rst says."""
+    """As in Documentation/block/null_blk.rst."""
     place = f"{_CONFIGFS}/{disk}"
     plan.add("directory", path=place)
     own = {"size": str(-(-target.size_bytes // _MIB))}

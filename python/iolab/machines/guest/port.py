@@ -8,7 +8,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain.machine import Guest
 from iolab.domain.trial import Target
 from iolab.machines.guest import describe as description
-from iolab.machines.system import abandoned
+from iolab.machines.system import recovery
 
 
 def describe(machine: Guest, target: Target) -> JsonObject:
@@ -18,7 +18,7 @@ def describe(machine: Guest, target: Target) -> JsonObject:
 
 def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
     """Nothing of this machine is needed."""
-    abandoned.put_back(say, needed=False)
+    recovery.put_back(say, needed=False)
 
 
 def foretell(machine: Guest, seed: int) -> str | None:

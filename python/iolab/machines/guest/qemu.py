@@ -23,7 +23,8 @@ POLL_S = 0.1
 CONSOLE_LINES = 6
 CONSOLE_BYTES = 16384
 OWN_MEMORY_BYTES = 4 << 30
-"""Of QEMU beside its guest's: 1 GiB is for translated code, and the counter keeps each block that was executed."""
+"""The memory of QEMU beside its guest's: 1 GiB is for translated code, and the counter keeps each block that was
+executed."""
 CONSOLE_MAX_BYTES = 16 << 20
 """A kernel that writes more ends its machine: it would fill the disk."""
 COMPLAINTS = ("Kernel panic", "BUG:", "Oops:", "Out of memory")
@@ -44,7 +45,7 @@ class Drive:
     """What the machine has as a drive."""
 
     image: Path | int
-    """Its file; or its bytes, where nobody reads what is written: such a drive is done at once, without a thread of the
+    """Its file; or its bytes, if nobody reads what is written: such a drive is done at once, without a thread of the
     host's that the machine would wait for."""
     device: str
     """QEMU's name of the device."""
@@ -137,7 +138,7 @@ def run(
         on_look: called some times per second.
 
     Raises:
-        Ended: it panicked, hung, ended early, or said what no agent says.
+        Ended: it panicked, hung, ended early, or sent what no agent sends.
         MachineError: QEMU does not start.
     """
     console, errors = directory / "console", directory / "qemu"
@@ -202,7 +203,7 @@ def chunks(fd: int) -> Iterator[bytes]:
 
 
 def last_bytes(path: Path) -> bytes:
-    """Of a file that may be long; nothing of one that is not there."""
+    """The last bytes of a file that may be long; empty if the file does not exist."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - CONSOLE_BYTES))

@@ -1,7 +1,7 @@
-"""Reads what a guest's agent says, line by line.
+"""Reads the messages of a guest's agent, line by line.
 
 A kernel from elsewhere may say anything in its place: a line is read once it is whole, no line is longer than what may
-come next, and whatever the agent would not say at that point (`said`) ends the machine.
+come next, and whatever the agent would not say at that point (`agent_message`) ends the machine.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Never
 from pydantic import ValidationError
 
 from iolab.base.plain_text import one_line
-from iolab.machines.guest.said import Answer, Bytes, End, Failed, Failure, Up, check_sense, done, read
+from iolab.machines.guest.agent_message import Answer, Bytes, End, Failed, Failure, Up, check_sense, done, read
 
 LINE_BYTES_MAX = 64 << 10
 RECORD_BYTES_MAX = 32 << 20
-"""Of a line with a phase's record."""
+"""The length of a line with a phase's record."""
 VALUES_MAX = 1_000_000
 """In one line."""
 QUOTED_MAX = 120
@@ -30,7 +30,7 @@ _KEY = re.compile(rb'\s*\{\s*"([a-z]+)"\s*:')
 
 
 class Unsaid(ValueError):
-    """No agent says that; the text states what, and where."""
+    """No agent sends that; the text states what, and where."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Told:
     failed: Failure | None = None
 
     def answer(self, step: int) -> Answer:
-        """Of the step with that number; None also of one that was not done."""
+        """The answer of the step with that number; None also if the step was not done."""
         return self.steps[step] if step < len(self.steps) else None
 
     @property
@@ -68,7 +68,7 @@ class Reader:
         self._line = 0
 
     def take(self, chunk: bytes) -> None:
-        """Unsaid if no agent says it."""
+        """Unsaid if no agent sends it."""
         self._buffer += chunk
         at = 0
         while (end := self._end(at)) is not None:

@@ -11,12 +11,12 @@ from pathlib import Path
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
 from iolab.machines.guest import kernel, programs
+from iolab.machines.guest.agent_message import Exited
 from iolab.machines.guest.directory import made_directory
 from iolab.machines.guest.limit import Ended
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.qemu import CONSOLE, chunks, emulator
 from iolab.machines.guest.reader import Reader, Told, Unsaid
-from iolab.machines.guest.said import Exited
 from iolab.machines.guest.steps import Plan
 from iolab.machines.system import command
 
@@ -25,7 +25,7 @@ ENDING_S = 5.0
 NO_LIMIT_NS = 2**62
 """A shell stays for as long as somebody is there."""
 TOOLS = ("sh", "ls", "cat", "grep", "dmesg", "mount", "umount", "mkdir", "sleep", "uname", "dd", "lsblk", "ps", "sync")
-"""Of this machine, in the guest beside a shell; those that are installed."""
+"""The programs of this machine that a shell in the guest has beside it, if they are installed."""
 
 
 def run(

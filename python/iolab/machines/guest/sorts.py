@@ -11,10 +11,10 @@ from iolab.domain.phase_record import PhaseRecord
 from iolab.domain.trial import GuestMachine, SortPhase
 from iolab.domain.trial.trial import derive_seed
 from iolab.machines.guest import programs
-from iolab.machines.guest.said import Sorts
+from iolab.machines.guest.agent_message import Sorts
 from iolab.machines.guest.steps import CGROUPS, Plan
-from iolab.machines.host import sorting
-from iolab.machines.host.sorting import Swapping
+from iolab.machines.host import sort_record
+from iolab.machines.host.sort_record import Swapping
 
 _GROUP = f"{CGROUPS}/sort"
 _IN_MEMORY = ("null_blk", "scsi_debug")
@@ -33,8 +33,8 @@ def add(plan: Plan, phase: SortPhase, machine: GuestMachine, drives: Sequence[tu
         InputError: memory or drives are too small.
         MachineError: this machine has no mkswap.
     """
-    areas = sorting.areas(phase, drives)
-    sorting.check_room(phase, areas, "target.size")
+    areas = sort_record.areas(phase, drives)
+    sort_record.check_room(phase, areas, "target.size")
     _check_memory(phase, machine)
     mkswap = programs.pack(plan.archive, "mkswap", "util-linux")
     for number, ((path, has), size) in enumerate(zip(drives, areas, strict=True)):
@@ -48,19 +48,19 @@ def add(plan: Plan, phase: SortPhase, machine: GuestMachine, drives: Sequence[tu
     plan.add("write", path=f"{_GROUP}/memory.max", value=str(phase.memory_limit_bytes), optional=False)
     if phase.swappiness is not None:
         plan.add("write", path="/proc/sys/vm/swappiness", value=str(phase.swappiness), optional=False)
-    processes = [{"sort": spec, "cpus": phase.cpus} for spec in sorting.specs(phase).values()]
+    processes = [{"sort": spec, "cpus": phase.cpus} for spec in sort_record.specs(phase).values()]
     step = plan.add("sort", processes=processes, group=_GROUP, drop_caches=phase.drop_caches)
     plan.phases[step] = phase
 
 
 def record(phase: SortPhase, told: Sorts) -> PhaseRecord:
-    """Of what the agent told (crates/measure/guest-agent/src/sorts.rs)."""
+    """The record of what the agent reported (crates/measure/guest-agent/src/sorts.rs)."""
     swapping = Swapping(told.before, told.first, told.after, told.swap_bytes_max, told.memory_bytes_max)  # type: ignore[arg-type]
-    return sorting.record(phase, told.records, swapping, ())
+    return sort_record.record(phase, told.records, swapping, ())
 
 
 def _check_memory(phase: SortPhase, machine: GuestMachine) -> None:
-    of_drives = sorting.beyond(phase) if machine.drive in _IN_MEMORY else 0
+    of_drives = sort_record.beyond(phase) if machine.drive in _IN_MEMORY else 0
     wanted = phase.memory_limit_bytes + of_drives + _KERNEL_BYTES
     if wanted > machine.memory_bytes:
         swapped = f", {format_bytes(of_drives)} that {machine.drive} keeps" if of_drives else ""

@@ -17,17 +17,17 @@ CGROUPS = "/control-groups"
 
 @dataclass
 class Plan:
-    """The steps so far, and the archive that the guest finds them in."""
+    """The steps until now, and the archive that the guest finds them in."""
 
     seed: int
     limit_ns: int = 600 * 10**9
-    """Of the guest's own time."""
+    """The limit of the guest's own time."""
     archive: Archive = field(default_factory=Archive)
     steps: list[JsonObject] = field(default_factory=list)
     phases: dict[int, Phase] = field(default_factory=dict)
     """By its step's number."""
     parameters: list[str] = field(default_factory=list)
-    """Of modules, as the kernel's command line has them for those that are built into it."""
+    """The parameters of modules, in the form that the kernel's command line has for built-in ones."""
     controls: dict[int, str] = field(default_factory=dict)
     """By the number of a step that writes a kernel's file: the control that it is of."""
 

@@ -1,4 +1,4 @@
-"""Where a kernel's functions are: read in the guest itself (/proc/kallsyms), since packages do not say."""
+"""Where a kernel's functions are: read in the guest itself (/proc/kallsyms), since packages do not have them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.bounded_file import read_bounded
 from iolab.machines.guest import cache
-from iolab.machines.guest.said import SYMBOLS_BYTES_MAX
+from iolab.machines.guest.agent_message import SYMBOLS_BYTES_MAX
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,8 @@ class Symbols:
 
 
 def parse(text: bytes) -> Symbols:
-    """Of the lines of /proc/kallsyms. Of several names of one function, the one that is global, shortest and first."""
+    """The symbols in the lines of /proc/kallsyms. If a function has several names, the global, shortest and first one
+    stands for it."""
     import numpy as np
 
     best: dict[int, tuple[tuple[bool, int, str], str]] = {}
@@ -73,7 +74,7 @@ def parse(text: bytes) -> Symbols:
 
 
 def of_kernel(text: bytes) -> bytes:
-    """The lines of functions outside of modules; whatever else a kernel says is left out."""
+    """The lines of functions outside of modules; all other lines of a kernel are left out."""
     return b"".join(
         line for line in text.splitlines(keepends=True) if (at := _LINE.fullmatch(line.strip())) and not at[4]
     )

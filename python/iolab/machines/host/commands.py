@@ -66,7 +66,7 @@ class _Device:
     phase: CommandsPhase
     environment: dict[str, str]
     uuid: str | None
-    """Of the filesystem that is made, where it is to be known again; else None."""
+    """The UUID of the filesystem that is made, if it has to be recognised later; else None."""
 
     @property
     def mount_point(self) -> Path:
@@ -155,7 +155,7 @@ def _all_at_once(devices: Sequence[_Device], around: Surroundings, phase_name: s
 
 
 def _tarball(phase: CommandsPhase) -> dict[str, str]:
-    """What the command finds as TARBALL, made first where it is iolab's own tree."""
+    """What the command finds as TARBALL, made first if it is iolab's own tree."""
     if phase.source_tree is not None:
         return {"TARBALL": str(source_tree.tarball(**phase.source_tree))}
     if phase.tarball is None:
@@ -169,7 +169,7 @@ def _tarball(phase: CommandsPhase) -> dict[str, str]:
 
 
 def _usage() -> Usage:
-    """Of this process, which mounts and unmounts, and of all that it has waited for."""
+    """The usage of this process, which mounts and unmounts, and of all children that it has waited for."""
     return Usage.of(resource.getrusage(resource.RUSAGE_SELF)) + Usage.of(resource.getrusage(resource.RUSAGE_CHILDREN))
 
 

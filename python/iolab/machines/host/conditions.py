@@ -18,7 +18,8 @@ Counters = dict[str, float]
 CGROUPS = Path("/sys/fs/cgroup")
 STEAL_FIELD = 7
 CPU_FIELDS = 8
-"""Of /proc/stat's line `cpu`: user, nice, system, idle, iowait, irq, softirq, steal; guest time is in user."""
+"""The fields of /proc/stat's line `cpu`: user, nice, system, idle, iowait, irq, softirq, steal; guest time is in
+user."""
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def _cpu_time() -> Counters:
 
 
 def _quota() -> Counters:
-    """Of the group that was throttled most, from iolab's own to the root: a quota may stand on any of them."""
+    """The counters of the group that was throttled most, from iolab's own to the root: any of them may have a quota."""
     throttled = []
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)

@@ -27,7 +27,7 @@ WALKED_MAX = 1_000_000
 
 
 class Extents:
-    """Of the regular files below the target's directories, or of the one file that is the target."""
+    """The extents of the regular files below the target's directories, or of the one file that is the target."""
 
     def __init__(self, options: ProbeOptions, site: Site) -> None:
         self._options = options
@@ -43,7 +43,7 @@ class Extents:
 def examined(
     found: list[tuple[str, str]], options: ProbeOptions, look: Callable[[list[str], str], str]
 ) -> ExtentsObservation:
-    """What the probe saw of the files, or of so many of them as its options say.
+    """What the probe saw of the files, or of as many of them as its options allow.
 
     Args:
         found: by the name that they are told under, their paths.

@@ -31,7 +31,7 @@ from iolab.machines.host import (
     load,
     metadata,
     outcome,
-    probing,
+    probe_readers,
     site,
     sort,
     timed_command,
@@ -160,7 +160,7 @@ class _Run:
             first = group[0]
             limits = self.groups.values() if first.measured else ()
             with (
-                probing.around(first, self.trial.probes, where, undo) as probed,
+                probe_readers.around(first, self.trial.probes, where, undo) as probed,
                 conditions.around() as seen,
                 cgroup.joined(limits),
             ):
@@ -201,7 +201,7 @@ class _Run:
 
 @contextmanager
 def _naming_the_setting(name: str) -> Iterator[None]:
-    """What the machine refuses a setting says whose it is."""
+    """Adds the setting's name to what the machine refuses it."""
     try:
         yield
     except UnsupportedSetting:  # becomes a record of this setting
@@ -224,8 +224,8 @@ def _refuse_failed_pin(done: PhaseRecord) -> None:
 
 
 def sync_filesystem(fd: int) -> None:
-    """Writes the filesystem that the descriptor is on to its disk (syncfs(2)). OSError if the kernel says that it could
-    not: what was laid out may be lost, and is not to be measured."""
+    """Writes the filesystem that the descriptor is on to its disk (syncfs(2)). OSError if the kernel reports that it
+    could not: what was laid out may be lost, and is not to be measured."""
     if ctypes.CDLL(None, use_errno=True).syncfs(fd) < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

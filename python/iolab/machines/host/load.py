@@ -26,7 +26,7 @@ class UnderWay(Protocol):
     """What the engine runs, or the model: `iolab._native`'s handles."""
 
     def snapshot(self) -> str:
-        """JSON of the progress so far."""
+        """JSON of the progress until now."""
 
     def stop(self) -> None:
         """Asks it to end early; `wait` then has its record."""
@@ -107,7 +107,7 @@ def refused(error: OSError, where: str) -> MachineError:
 
 
 def progress(phase: PhaseSpec, snapshot: native.Snapshot) -> Progress:
-    """What the engine's snapshot (crates/measure/workload/src/record.rs) says."""
+    """The progress in the engine's snapshot (crates/measure/workload/src/record.rs)."""
     return Progress(
         phase=phase.name,
         doing="running" if phase.measured else "laying out",

@@ -27,7 +27,7 @@ class UnderWay(Protocol):
     """What the engine hands out for a load and for a sort alike."""
 
     def snapshot(self) -> str:
-        """JSON of the progress so far."""
+        """JSON of the progress until now."""
 
     def stop(self) -> None:
         """Asks it to end early; `wait` then has its record."""

@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 
 class Message(TypedDict, total=False):
-    """What a member says, as member.py writes it: that it is ready, then its progress, and last a record or an error.
+    """A member's message, as member.py writes it: that it is ready, then its progress, and last a record or an error.
     The record is of the type that the task has (`Task`)."""
 
     ready: bool
@@ -50,7 +50,7 @@ class Task(Generic[R]):
     name: str
     work: Literal["load", "sort"]
     spec: native.Phase | native.SortSpec
-    """Of the engine: a phase (crates/measure/workload/src/phase.rs) or a sort
+    """The engine's specification: a phase (crates/measure/workload/src/phase.rs) or a sort
     (crates/measure/engine/src/sorter/mod.rs)."""
     cgroups: tuple[Cgroup, ...] = ()
     cpus: list[int] | None = None
@@ -115,7 +115,7 @@ def _watch(
 
 
 def _receive(members: Sequence[_Member[R]], *, until: Callable[[], bool], should_stop: ShouldStop) -> None:
-    """Takes in what the members say. The first error or death ends it; a stop is passed on once."""
+    """Takes in the members' messages. The first error or death ends it; a stop is passed on once."""
     deadline = float("inf")
     with selectors.DefaultSelector() as selector:
         for member in members:
@@ -180,7 +180,7 @@ class _Member(Generic[R]):
         """Takes in what there is to read; False at the end.
 
         Raises:
-            InputError, MachineError: what the member says went wrong, or that it died.
+            InputError, MachineError: the error that the member reports, or its death.
         """
         chunk = os.read(self.stdout_fd, 1 << 20)
         if not chunk and self.answer is None:

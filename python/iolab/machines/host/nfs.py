@@ -17,7 +17,7 @@ MOUNTSTATS = Path("/proc/self/mountstats")
 
 
 class Mountstats:
-    """Of the NFS mounts that the target lies on; of all if it lies on none."""
+    """The counters of the NFS mounts that the target lies on; of all NFS mounts if it lies on none."""
 
     def __init__(self, options: ProbeOptions, site: Site) -> None:
         self._mounts = [mount for mount in mounts() if mount.filesystem.startswith("nfs")]

@@ -12,7 +12,7 @@ from iolab.domain.probe import PROBES
 from iolab.domain.trial import Target
 from iolab.machines.host import describe as description
 from iolab.machines.host import probe_needs
-from iolab.machines.system import abandoned, reach
+from iolab.machines.system import reach, recovery
 
 
 def describe(machine: Host, target: Target) -> JsonObject:
@@ -22,7 +22,7 @@ def describe(machine: Host, target: Target) -> JsonObject:
 
 def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
     """The target answers. What probes lack is said before it takes long; each trial's record has the reason too."""
-    abandoned.put_back(say, needed=True)
+    recovery.put_back(say, needed=True)
     reach.check_answer(target)
     for name in probes:
         for supply in probe_needs.lacking(PROBES[name]):

@@ -50,18 +50,18 @@ class TargetPlace:
     directory: Directory | None = None
     regions: Path | None = None
     capacity_bytes: int | None = None
-    """Of `regions`; None: it is a file that grows."""
+    """The capacity of `regions`; None: the target is a file that grows."""
     file: OwnFile | None = None
     """Where `regions` is a file that is written to."""
     own_directory: Path | None = None
-    """Of a device that phases make filesystems on: a directory of ours to mount it in."""
+    """A directory of iolab's own, to mount a device in on which phases make filesystems."""
     stays: bool = False
     """When the trial is over: what phases made on the device has to go."""
     filesystem: filesystem.Choice = filesystem.DEFAULT
-    """What such phases make, unless they say otherwise."""
+    """What such phases make by default."""
 
     known: DeviceIdentity | None = None
-    """Of a named device: what it has to be, whenever it is written to."""
+    """The identity of a named device, checked before each write to it."""
 
     @property
     def path(self) -> Path:
@@ -81,7 +81,7 @@ class Site:
     reads_only_what_is_there: bool = False
     """An existing file or devices that the trial only reads: nothing is laid out."""
     backing_directory: Path | None = None
-    """Of a scratch device's sparse file: its space counts too."""
+    """The directory of a scratch device's sparse file: its free space limits the device too."""
     notes: list[str] = field(default_factory=list)
 
 

@@ -19,10 +19,10 @@ from iolab.base.quantity import format_bytes
 from iolab.domain import native_types as native
 from iolab.domain.executor import Progress
 from iolab.domain.phase_record import PhaseRecord
-from iolab.machines.host import members, sorting
+from iolab.machines.host import members, sort_record
 from iolab.machines.host.members import MemberDied, Task
-from iolab.machines.host.sorting import Swapping
-from iolab.machines.system import backing, cgroup, device_identity, page_cache, swap, swap_guests
+from iolab.machines.host.sort_record import Swapping
+from iolab.machines.system import cgroup, device_identity, page_cache, storage_stack, swap, swap_guests
 from iolab.machines.system.action import EraseSwap, SwapOff, WriteFile
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ def run(phase: SortPhase, around: Surroundings) -> PhaseRecord:
             memory.
     """
     for place in around.site.places:
-        backing.check_swap(place.path)
+        storage_stack.check_swap(place.path)
     hierarchy = cgroup.find("memory", "memory")
     if hierarchy is None:
         raise cgroup.missing("a memory limit needs the memory controller", "memory", "memory")
-    areas = sorting.areas(phase, [(place.label, place.capacity_bytes or 0) for place in around.site.places])
-    sorting.check_room(phase, areas, around.site.label)
+    areas = sort_record.areas(phase, [(place.label, place.capacity_bytes or 0) for place in around.site.places])
+    sort_record.check_room(phase, areas, around.site.label)
     swap_guests.check_memory(phase.memory_limit_bytes)
     notes = _other_areas() + swap_guests.keep_off(hierarchy, around.undo)
     for place, size_bytes in zip(around.site.places, areas, strict=True):
@@ -70,7 +70,7 @@ def run(phase: SortPhase, around: Surroundings) -> PhaseRecord:
     swapping = Swapping(
         before, watch.swapped_at_first, _swapped_bytes(), watch.swap_bytes_max, _memory_bytes_max(group)
     )
-    return sorting.record(phase, records, swapping, notes)
+    return sort_record.record(phase, records, swapping, notes)
 
 
 def _other_areas() -> list[str]:
@@ -102,7 +102,7 @@ def _limited_group(phase: SortPhase, hierarchy: Hierarchy, around: Surroundings)
 
 
 def _tasks(phase: SortPhase, group: Cgroup) -> list[Task[native.SortRecord]]:
-    return [Task(name, "sort", spec, (group,), phase.cpus) for name, spec in sorting.specs(phase).items()]
+    return [Task(name, "sort", spec, (group,), phase.cpus) for name, spec in sort_record.specs(phase).items()]
 
 
 class _Watch:

@@ -14,7 +14,7 @@ from iolab.base.errors import MachineError
 from iolab.machines.system import state
 
 VERSION = 1
-"""Of the contents: a tree that was kept is used again only for the same version."""
+"""The version of the contents: a tree that was kept is used again only for the same version."""
 FILES_PER_DIRECTORY = 50
 MODIFIED_UNIX_S = 1_000_000_000
 

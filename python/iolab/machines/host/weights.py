@@ -25,7 +25,7 @@ WITHOUT = 'controller = "none" in the workload runs the groups without weights'
 
 @dataclass(frozen=True)
 class Weights:
-    """The control groups of a phase's weighted groups, weights set, and what has to be said of them."""
+    """The control groups of a phase's weighted groups, weights set, and notes on them."""
 
     cgroups: dict[str, Cgroup]
     """By the group's name."""

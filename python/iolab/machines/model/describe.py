@@ -19,7 +19,7 @@ _NO_DEVICE: JsonObject = {"absent": "files lie on a server"}
 
 
 def describe(name: str, machine: native.MachineFile, files: Sequence[str]) -> Described:
-    """What machine.json says.
+    """The content of machine.json.
 
     Args:
         name: as the experiment has it, `model:NAME`.
@@ -38,8 +38,8 @@ def describe(name: str, machine: native.MachineFile, files: Sequence[str]) -> De
 
 
 def observed(trial: Trial) -> Observed:
-    """What the trial's record says of its machine: filesystem and device of the first drive or mount, others under
-    `further`."""
+    """The description of the machine in the trial's record: filesystem and device of the first drive or mount, others
+    under `further`."""
     assert trial.model is not None
     places: list[ObservedTarget] = [
         {"filesystem": _filesystem(drive), "device": _device(drive)} for drive in trial.model["drives"]

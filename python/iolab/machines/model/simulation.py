@@ -22,7 +22,7 @@ from iolab.domain.trial.phase import at_once
 from iolab.machines.host import load, outcome
 from iolab.machines.host.extents import examined
 from iolab.machines.model.describe import observed
-from iolab.machines.model.placing import ModelPhase, named_files, phases_for_model
+from iolab.machines.model.phases import ModelPhase, named_files, phases_for_model
 from iolab.machines.system.facts import Absent
 
 if TYPE_CHECKING:

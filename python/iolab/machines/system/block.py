@@ -21,7 +21,7 @@ class BlockDevice:
     number: tuple[int, int]
     """Major and minor."""
     directory: Path
-    """Of the device in sysfs."""
+    """The device's directory in sysfs."""
 
     @property
     def name(self) -> str:

@@ -155,7 +155,7 @@ def missing(what: str, v1: str, v2: str) -> MachineError:
 
 
 def _enable(hierarchy: Hierarchy, controller: str, undo: UndoJournal) -> None:
-    """For the groups below the parent, where the hierarchy has the controller."""
+    """For the groups below the parent, if the hierarchy has the controller."""
     file = hierarchy.parent / "cgroup.subtree_control"
     if controller in _words(hierarchy.parent / "cgroup.controllers") and controller not in _words(file):
         undo.before(DisableController(str(file), controller))

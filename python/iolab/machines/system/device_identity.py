@@ -12,7 +12,7 @@ from iolab.machines.system import state
 from iolab.machines.system.block import BlockDevice, device_at
 
 SERIALS = ("serial", "wwid", "device/serial", "device/wwid", "dm/uuid", "md/uuid")
-"""Of a disk in sysfs; the first that there is."""
+"""The files in sysfs that identify a disk; the first that exists counts."""
 
 
 def of(device: BlockDevice, path: Path, signatures: Sequence[tuple[str, str | None]] = ()) -> DeviceIdentity:

@@ -53,7 +53,7 @@ class Choice:
 
 DEFAULT = Choice(filesystem_options.DEFAULT, "", "")
 EXT_BLOCK_BYTES = "4096"
-"""Where a journal has a device of its own and nobody says another: mke2fs would choose for each device by its size, and
+"""If a journal has a device of its own and no size is set: mke2fs would choose for each device by its size, and
 the two have to agree."""
 
 

@@ -12,7 +12,7 @@ AT_EMPTY_PATH = 0x1000
 STATX_BTIME = 0x800
 STATX_BYTES = 256
 BIRTH_AT = 0x50
-"""Of stx_btime in struct statx: seconds, nanoseconds."""
+"""The offset of stx_btime in struct statx: seconds, nanoseconds."""
 HANDLE_BYTES_MAX = 128
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -20,14 +20,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def identity_of(fd: int) -> str | None:
     """The file's inode number with its time of birth and the kernel's lasting handle for it (which has the inode's
-    generation), so far as the filesystem has them: the same text for the same file, also after a reboot, and never for
+    generation), if the filesystem has them: the same text for the same file, also after a reboot, and never for
     another. None: it has neither."""
     marks = [mark for mark in (_born(fd), _handle(fd)) if mark is not None]
     return " ".join([f"inode={os.fstat(fd).st_ino}", *marks]) if marks else None
 
 
 def identity_at(path: Path) -> str | None:
-    """Of the file under this path, a symbolic link's own. Raises OSError."""
+    """The identity of the file under this path; a symbolic link has its own. Raises OSError."""
     fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return identity_of(fd)

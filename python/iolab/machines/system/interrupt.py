@@ -31,12 +31,12 @@ class Interrupt:
 
     @property
     def affinity_file(self) -> Path:
-        """The file that says, and sets, on which CPUs it may come."""
+        """The file that shows and sets on which CPUs it may arrive."""
         return PROC / "irq" / str(self.number) / "smp_affinity_list"
 
     @property
     def cpus(self) -> list[int]:
-        """Where it really comes; where it may come, on kernels that do not report it."""
+        """The CPUs on which it really arrives; on kernels that do not report them, those on which it may."""
         directory = self.affinity_file.parent
         effective = directory / "effective_affinity_list"
         shown = (effective if effective.exists() else self.affinity_file).read_text().strip()

@@ -1,4 +1,4 @@
-"""io.cost (block/blk-iocost.c): groups share what a linear model says that a device can do. Version 2 only.
+"""io.cost (block/blk-iocost.c): groups share what a device can do by a linear model. Version 2 only.
 
 The root's files have a line for each device that was ever set; others are off. Parameters that somebody writes count as
 the user's from then on, also those that the kernel had chosen itself: of a line with ctrl=auto only that is put back.

@@ -18,7 +18,7 @@ RUNNING = "R"
 NAMED_MAX = 3
 SIGKILL_BIT = 1 << (signal.SIGKILL - 1)
 PF_EXITING = 0x4
-"""Of the flags in /proc/PID/stat (linux/sched.h)."""
+"""A flag in /proc/PID/stat (linux/sched.h)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Task:
     switches: int
     """How often it was taken off a CPU: unchanged as long as it waits for one and the same thing."""
     waits_in: str
-    """The kernel's function; empty if it does not say."""
+    """The kernel's function; empty if the kernel does not report it."""
 
     @property
     def is_stuck(self) -> bool:

@@ -82,7 +82,7 @@ LOOP_REMEDY = "sudo modprobe loop; a container needs --device /dev/loop-control 
 
 
 def attach(file: Path, *, sector_bytes: int | None) -> tuple[Loop, list[str]]:
-    """Attaches a free loop device, with direct I/O where the backing filesystem has it.
+    """Attaches a free loop device, with direct I/O if the backing filesystem has it.
 
     Direct I/O keeps the page cache of the backing file out: otherwise every block would be cached twice and reads
     would not reach the disk. Returns the device and notes. MachineError names what is missing for a loop device.
@@ -141,12 +141,12 @@ def _wait_until_detached(loop: Loop) -> None:
 
 @dataclass(frozen=True)
 class Backing:
-    """Of a loop device; neither if it is detached or unknown."""
+    """The backing file of a loop device; neither path nor inode if the device is detached or unknown."""
 
     device: tuple[int, int] | None = None
     """Major and minor of a block device."""
     inode: tuple[int, int] | None = None
-    """Of a file: its filesystem's number (st_dev) and its own."""
+    """The file's filesystem number (st_dev) and its inode number."""
 
 
 def backing(loop: Loop) -> Backing:

@@ -1,4 +1,4 @@
-"""A directory that iolab makes for itself and removes: `iolab-<random>`, with a marker that says whose it is."""
+"""A directory that iolab makes for itself and removes: `iolab-<random>`, with a marker that names its owner."""
 
 from __future__ import annotations
 

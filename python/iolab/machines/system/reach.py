@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, MachineError
-from iolab.machines.system import bounded
+from iolab.machines.system import bounded_call
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Target
@@ -48,7 +48,7 @@ def check_answer(target: Target) -> None:
         NoAnswer: names the path.
     """
     for path in _paths(target):
-        bounded.call(lambda path=path: _look(path), doing="look at it", where=path)  # type: ignore[misc]
+        bounded_call.call(lambda path=path: _look(path), doing="look at it", where=path)  # type: ignore[misc]
 
 
 def _paths(target: Target) -> list[str]:

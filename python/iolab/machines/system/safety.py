@@ -32,7 +32,7 @@ def claim_device(node: Path, *, destroy: bool, named: Path | None = None, known:
     Returns a file descriptor that holds the claim until it is closed.
 
     Args:
-        node: the device's own; what is written to later is this, whatever a link then says.
+        node: the device's own; later writes go to this one, wherever a link then leads.
         named: what messages call it, None: as the node.
         known: the device that the run wrote to before. It has to be this one, with nothing made on it since; what the
             run itself left on it is no reason to refuse it.

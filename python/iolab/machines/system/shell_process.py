@@ -25,7 +25,7 @@ from iolab.machines.system import command
 SHELL = "/bin/sh"
 ALONE = ("unshare", "--pid", "--fork", "--kill-child", "--")
 BEGINS = 'echo >/proc/self/fd/{fd}; exec /bin/sh -c "$1"'
-"""Says when the command itself begins: to make the namespace takes milliseconds."""
+"""Reports when the command itself begins: making the namespace takes milliseconds."""
 PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
 libc = ctypes.CDLL(None, use_errno=True)
 

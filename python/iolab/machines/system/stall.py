@@ -1,4 +1,4 @@
-"""Whether a trial still gets anywhere: what its process says, and, when that is nothing new, what the kernel says."""
+"""Whether a trial still makes progress: by its process's reports and, if they show nothing new, by the kernel's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Stall:
         """What it waits for, while it gets nowhere."""
 
     def progress(self, progress: Progress) -> None:
-        """Takes in what the trial's process says."""
+        """Takes in a report of the trial's process."""
         counts = (progress.phase, progress.doing, progress.ops, progress.bytes, progress.errors)
         now_s = self._now_s()
         if counts != self._counts:
@@ -84,7 +84,7 @@ class Stall:
         return None
 
     def _devices_with_io_in_flight(self) -> list[str]:
-        """Of the target's. sysfs alone is read, which does not wait for them."""
+        """Those of the target's devices that have I/O in flight. Only sysfs is read, which does not wait for them."""
         disks = set(self._disks)
         if self._scratch_below is not None:
             disks |= {found.name for found in loop.attached() if found.backing_file.startswith(self._scratch_below)}

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from iolab.base.errors import MachineError
-from iolab.machines.system import backing, command
+from iolab.machines.system import command, storage_stack
 
 SWAPS = Path("/proc/swaps")
 
@@ -41,10 +41,10 @@ def make(path: Path, size_bytes: int | None = None, *, uuid: str | None = None) 
         uuid: that the area shall have; None: one that mkswap draws.
 
     Raises:
-        InputError: it lies on what must not be swapped to (`backing.check_swap`).
+        InputError: it lies on what must not be swapped to (`storage_stack.check_swap`).
         MachineError: mkswap is missing or refuses.
     """
-    backing.check_swap(path)
+    storage_stack.check_swap(path)
     chosen_uuid = [] if uuid is None else ["--uuid", uuid]
     size_kib = [] if size_bytes is None else [str(size_bytes // 1024)]
     command.run(["mkswap", *chosen_uuid, str(path), *size_kib], package="util-linux", where=str(path))
@@ -54,10 +54,10 @@ def on(path: Path) -> None:
     """Swaps to it before any other area, so that what is measured goes there.
 
     Raises:
-        InputError: it lies on what must not be swapped to (`backing.check_swap`).
+        InputError: it lies on what must not be swapped to (`storage_stack.check_swap`).
         MachineError: the kernel refuses; states why as far as it is known.
     """
-    backing.check_swap(path)
+    storage_stack.check_swap(path)
     if _libc.swapon(os.fsencode(path), SWAP_FLAG_PREFER | PRIORITY_MAX) == 0:
         return
     error = ctypes.get_errno()

@@ -22,7 +22,7 @@ OF_ALL_IDS = [0, 0, 4294967295]
 
 
 def make_private_directory(path: Path, *, remedy: str | None = None) -> Path:
-    """Makes the directory, and those on the way to it, for this user alone where they are missing. What others could
+    """Makes the directory, and those on the way to it, for this user alone, if they are missing. What others could
     read of an existing one they can no longer.
 
     Returns: the path without links.

@@ -18,9 +18,9 @@ from iolab.base import checked_lines
 from iolab.base.checked_lines import Lines
 from iolab.base.errors import MachineError
 from iolab.base.strict_json import JsonObject
-from iolab.machines.system import action, bounded, life, lock, state, undo_file
+from iolab.machines.system import action, bounded_call, life, lock, state, undo_file
 from iolab.machines.system.action import Action, CannotUndo, Outcome
-from iolab.machines.system.bounded import OnWait
+from iolab.machines.system.bounded_call import OnWait
 from iolab.machines.system.mounts import users_of
 from iolab.machines.system.undo_file import UndoFile
 
@@ -32,7 +32,7 @@ STUCK_S = 1.0
 """An I/O may take so long; only what waits longer is worth a word."""
 POLL_S = 0.05
 MARK_BYTES = 64
-"""More than the line takes that says that an entry is undone."""
+"""More than the length of the line that marks an entry as undone."""
 
 
 class UndoJournal:
@@ -201,7 +201,7 @@ def restore_dead(on_wait: OnWait | None = None, *, dying_patience_s: float = DYI
         dying_patience_s: how long an owner is waited for that was killed, and has not ended.
 
     Raises:
-        MachineError: others can write the state directory, so that what it says is not to be trusted.
+        MachineError: others can write the state directory, so its contents are not to be trusted.
     """
     restored = Restored()
     directory = state.existing_state_subdirectory("undo")
@@ -302,7 +302,7 @@ def _taken_over(path: Path, dying_patience_s: float, on_wait: OnWait | None) -> 
         waited_s = time.monotonic() - began
         if waited_s > (OTHERS_PATIENCE_S if owner is None else dying_patience_s):
             raise _does_not_end(path, owner)
-        if on_wait is not None and owner is not None and not spoken and waited_s > bounded.SPEAK_AFTER_S:
+        if on_wait is not None and owner is not None and not spoken and waited_s > bounded_call.SPEAK_AFTER_S:
             on_wait(f"process {owner} was killed and has not ended; it is given up after {dying_patience_s:.0f} s")
             spoken = True
         time.sleep(POLL_S)
@@ -354,7 +354,7 @@ def _with_locks(pending: list[tuple[int, Action]], held: ExitStack) -> tuple[lis
 def _take_back(change: Action, on_wait: OnWait | None) -> Outcome | None:
     """Undoes one change. Whatever goes wrong with one must not stop the others: all is CannotUndo."""
     try:
-        return bounded.call(change.undo, doing=change.to_do, on_wait=on_wait)
+        return bounded_call.call(change.undo, doing=change.to_do, on_wait=on_wait)
     except CannotUndo:
         raise
     except MachineError as error:

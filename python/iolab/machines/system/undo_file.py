@@ -37,7 +37,7 @@ class UndoFile:
 
     @classmethod
     def make(cls, directory: Path, header: JsonObject) -> UndoFile:
-        """A new journal of this process that says no more than `header`.
+        """A new journal of this process that holds only `header`.
 
         Raises:
             MachineError: it cannot be made, or the filesystem has no room for it.

@@ -123,7 +123,7 @@ def _is_range(experiment: Path) -> bool:
 
 
 def _show_stored(run: Path, which: OfExperiments, effort: Effort, fail_on: str | None, *, as_json: bool) -> None:
-    """What the trials of a run say, without more of them."""
+    """The answer from the trials of a run, without further ones."""
     from iolab.files.store import read
     from iolab.studies.run.bisect import findings_of_stored
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def show_commits(found: GitFinding, path: Path, fail_on: str | None, *, as_json: bool) -> None:
-    """Of a search that ran commands under commits or a list of versions; ends with status 1 where `fail_on` holds."""
+    """Shows the result of a search that ran commands under commits or a list of versions. Exits with status 1 if
+    `fail_on` holds."""
     from iolab.presentation.table import commits
 
     if as_json:
@@ -39,7 +40,7 @@ def show_commits(found: GitFinding, path: Path, fail_on: str | None, *, as_json:
 def _exit_if_met(
     condition: str | None, answer: Answer, judged: Mapping[int, Judgement | None], nature: Nature, what: str
 ) -> None:
-    """Ends the command with status 1 if it holds. A change that was not confirmed counts as what its levels say."""
+    """Ends the command with status 1 if it holds. A change that was not confirmed counts by its levels."""
     from iolab.domain.definition import DIFFERENCES, LOSSES
 
     if condition is None or answer.kind not in ("changes", "creep"):
@@ -55,7 +56,7 @@ def _exit_if_met(
 
 
 def show_run(path: Path, found: list[Finding], fail_on: str | None, *, as_json: bool, stored: bool = False) -> None:
-    """Of a search among an experiment's settings; ends with status 1 where `fail_on` holds."""
+    """Shows the result of a search among an experiment's settings. Exits with status 1 if `fail_on` holds."""
     from iolab.domain.metric import describe
     from iolab.presentation.table.bisection import lines
 
@@ -78,7 +79,7 @@ def show_run(path: Path, found: list[Finding], fail_on: str | None, *, as_json: 
 
 def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
     """For each version that was confirmed against the one before it, on guest machines: the functions that it made
-    more expensive or cheaper; and what `iolab explain` says of the fresh rounds."""
+    more expensive or cheaper; and what `iolab explain` reports about the fresh rounds."""
     from iolab.domain.explain import causes
     from iolab.domain.explain.inputs import of_run
     from iolab.files.store import read
@@ -101,7 +102,7 @@ def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
 
 
 def _tell_of_functions(path: Path, found: list[Finding]) -> None:
-    """Of guest machines, the functions that step where no metric's change was confirmed."""
+    """Names the functions of guest machines that step if no metric's change was confirmed."""
     from iolab.files.store import read
     from iolab.presentation.table.symbols import stepped
 

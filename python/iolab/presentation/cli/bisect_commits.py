@@ -98,7 +98,7 @@ def _listed(path: Path) -> tuple[str, ...]:
 
 
 def _say(*, as_json: bool) -> Callable[[str], None]:
-    """Tells how the search goes, on stderr."""
+    """Reports the search's progress on stderr."""
 
     def say(line: str) -> None:
         if not as_json:

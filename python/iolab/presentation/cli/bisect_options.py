@@ -300,7 +300,7 @@ class OfCommands:
 
     @property
     def share(self) -> float:
-        """Of a level, the largest difference that is none. InputError for no share."""
+        """The largest difference that counts as none, as a share of the level. InputError if it is no share."""
         given = 0.02 if self.same_within is None else self.same_within
         if not 0 <= given < 1:
             what = f"{given:g} given; expected a share from 0 to below 1, such as 0.02"

@@ -193,7 +193,7 @@ def _finish(
 
 
 def _tell_of_functions(paths: list[Path]) -> None:
-    """Of two runs of guest machines, which functions became dearer or cheaper."""
+    """Names the functions that take more or fewer instructions in the second of two runs of guest machines."""
     from iolab.files.store import read
     from iolab.presentation.table.symbols import across
 

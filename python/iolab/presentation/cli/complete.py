@@ -21,7 +21,7 @@ from iolab.base.errors import InputError, IolabError, unknown
 
 VARIABLE = "_IOLAB_COMPLETE"
 ENTRIES_MAX = 10_000
-"""Of one directory; more is not looked at, so that a key press is answered soon."""
+"""The entries of one directory that are read, so that a key press is answered soon."""
 PLACES = {
     "bash": "~/.local/share/bash-completion/completions/iolab",
     "zsh": "~/.zfunc/_iolab",

@@ -19,7 +19,7 @@ TrustRun = Annotated[
 
 
 def consent_of(path: Path, *, trusted: bool) -> Callable[[list[str]], None]:
-    """Shows what is to be done, and asks; where nobody can answer, `trusted` has to. Raises to have nothing done."""
+    """Shows what is to be done, and asks; if nobody can answer, `trusted` has to. Raises to have nothing done."""
 
     def consent(deeds: list[str]) -> None:
         print(

@@ -26,7 +26,7 @@ def answer_lines(path: Path) -> list[str] | None:
     """What a search found, of a directory of `iolab tune` or of a search among commits; None for any other. InputError
     for a damaged one."""
     if is_tune(path):
-        from iolab.presentation.table.tuning import lines
+        from iolab.presentation.table.tune_answer import lines
         from iolab.studies.tuner import tuner
 
         fresh = path / CONFIRM

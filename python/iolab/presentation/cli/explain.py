@@ -89,7 +89,7 @@ def _are_traces(paths: list[Path]) -> bool:
 
 
 def _tell_of_traces(paths: list[Path], *, json: bool) -> None:
-    from iolab.presentation.table import trace_explained
+    from iolab.presentation.table import trace_explanation
     from iolab.presentation.terminal import show
     from iolab.studies.trace import trace_of
     from iolab.studies.trace.explain import explain_change, explain_slow
@@ -99,15 +99,15 @@ def _tell_of_traces(paths: list[Path], *, json: bool) -> None:
     traces = [trace_of([path]) for path in paths]
     if len(traces) == 1:
         slow = explain_slow(traces[0])
-        print_json(slow.as_dict()) if json else show(*trace_explained.slow(slow))
+        print_json(slow.as_dict()) if json else show(*trace_explanation.slow(slow))
         return
     change = explain_change(*traces)
-    print_json(change.as_dict()) if json else show(*trace_explained.change(change))
+    print_json(change.as_dict()) if json else show(*trace_explanation.change(change))
 
 
 def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
     from iolab.domain.explain.inputs import of_run, of_two_runs
-    from iolab.files.importer.opening import open_files, open_run
+    from iolab.files.importer.run_import import open_files, open_run
 
     if len(paths) == 2:
         if baseline is not None:

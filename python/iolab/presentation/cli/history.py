@@ -117,7 +117,7 @@ def history(
 
 
 def _place(read: History, since: str) -> int:
-    """Of the first moment that is the run of this name, or not before this date."""
+    """The place of the first moment that is the run of this name, or not before this date."""
     for place, moment in enumerate(read.moments):
         if since in (moment.name, str(moment)):
             return place

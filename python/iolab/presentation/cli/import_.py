@@ -42,7 +42,7 @@ def import_files(
     cut off or doubtful, and reads the rest.
     """
     from iolab.files.importer.groups import groups_of
-    from iolab.files.importer.opening import import_groups
+    from iolab.files.importer.run_import import import_groups
     from iolab.files.store import read
 
     groups = groups_of(files, group_by)

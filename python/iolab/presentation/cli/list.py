@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iolab.base.errors import InputError, unknown
-from iolab.base.renamed import renewed_word
+from iolab.base.former_names import renewed_word
 from iolab.base.strict_json import JsonObject
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json

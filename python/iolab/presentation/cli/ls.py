@@ -16,7 +16,7 @@ from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
     from iolab.files.collection.listing import Listing
-    from iolab.files.collection.reading import Read
+    from iolab.files.collection.run_reader import Read
 
 FORMATS = ("plain", "csv", "json")
 TOLD_FROM = 20
@@ -72,7 +72,7 @@ def ls(
 
 def _read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], None]) -> Iterable[Read]:
     """Most often there is nothing new to read, and nothing that reads needs to be loaded."""
-    from iolab.files.collection.reading import read_runs
+    from iolab.files.collection.run_reader import read_runs
 
     return read_runs(directory, names, on_read)
 

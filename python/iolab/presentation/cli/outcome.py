@@ -29,7 +29,7 @@ REPLAYED = (
     "refused_discards",
 )
 LATE_PERCENT_TOLD = 1.0
-"""Of late arrivals that the threads themselves were late for."""
+"""The percentage of late arrivals, caused by the threads themselves, above which they are reported."""
 
 
 def show_outcome(
@@ -79,7 +79,7 @@ def show_outcome(
 
 
 def _show_boots(path: Path, boots: parts.Progress, again: str, *, as_json: bool) -> None:
-    """Of a run in which a part has nothing to compare with yet."""
+    """Shows the progress of a run in which a part has nothing to compare with yet."""
     from iolab.studies.run import parts
 
     if as_json:
@@ -150,7 +150,7 @@ def _replayed(data: RunData) -> list[str]:
 
 
 def _print_what_probes_saw(data: RunData) -> None:
-    """Their metrics are many and not compared unless asked for: where they are."""
+    """Names the command that shows their metrics, which are many and not compared unless asked for."""
     from iolab.domain.metric import METRICS
     from iolab.presentation.table import OF_PROBES
 
@@ -198,7 +198,7 @@ def check_conditions(given: Sequence[str] | None) -> list[str]:
 
 
 def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *, trials_not_ok: int = 0) -> None:
-    """Says on stderr which conditions hold, and ends the command with status 1 if any does.
+    """Prints on stderr which conditions hold, and ends the command with status 1 if any does.
 
     InputError if a condition asks for a change in a good or a bad direction and no metric has one: a gate that
     cannot fail is none.

@@ -34,7 +34,7 @@ def report(
     sweep, it has the comparisons of all cells; for `iolab tune`, the fresh rounds of the finalists.
     """
     from iolab.base import output_file
-    from iolab.files.importer.opening import open_run
+    from iolab.files.importer.run_import import open_run
     from iolab.presentation.cli.directories import one_run, sweep_comparisons
     from iolab.presentation.report import comparison, write
 

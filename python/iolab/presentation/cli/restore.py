@@ -18,11 +18,11 @@ def restore(patience: Patience = None, json: Json = False) -> None:
     end of a killed one. `iolab run` does the same before it starts. iolab gives up what does not answer after
     --patience (a minute by default), and restores the rest. The exit status is 3 until everything is restored.
     """
-    from iolab.machines.system import bounded
+    from iolab.machines.system import bounded_call
     from iolab.machines.system.undo import restore_dead
 
-    bounded.set_patience(seconds(patience) or bounded.PATIENCE_S)
-    restored = restore_dead(_say_what_is_waited_for, dying_patience_s=bounded.patience_s())
+    bounded_call.set_patience(seconds(patience) or bounded_call.PATIENCE_S)
+    restored = restore_dead(_say_what_is_waited_for, dying_patience_s=bounded_call.patience_s())
     if json:
         print_json({"restored": restored.done, "problems": restored.problems})
     elif restored.lines:

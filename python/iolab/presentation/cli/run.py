@@ -169,13 +169,13 @@ def run(
 
     probes = _known_probes(probe or [])
 
-    from iolab.machines.system import bounded
+    from iolab.machines.system import bounded_call
     from iolab.presentation.progress import display
     from iolab.studies.run import resume as go_on
     from iolab.studies.run import run as start
 
     if patience_s is not None:
-        bounded.set_patience(min(patience_s, bounded.PATIENCE_S))
+        bounded_call.set_patience(min(patience_s, bounded_call.PATIENCE_S))
     progress = display(as_json=json)
     with executor_on(on, patience_s) as executor:
         if resume is not None:
@@ -244,8 +244,8 @@ def load(
     tuned: bool = False,
     sections: Sequence[str] = (),
 ) -> Experiment:
-    """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
-    wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
+    """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError names what
+    is wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
     from iolab.domain.machine import kind_of, unknown_machine
 
     if machine is not None and kind_of(machine) is None:
@@ -291,7 +291,7 @@ def _of_commands(commands: list[str], prepare: str | None, machine: str | None, 
 
 
 def _say_if_target_is_left_out(experiment: Experiment, path: Path) -> None:
-    """Of an experiment that was written for a host and runs on a model by choice of the command line."""
+    """Reports that the target is ignored if an experiment for a host runs on a model by choice of the command line."""
     import tomllib
 
     from iolab.domain.machine import Model

@@ -42,7 +42,7 @@ def show(
 
     Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
     """
-    from iolab.files.importer.opening import open_run
+    from iolab.files.importer.run_import import open_run
     from iolab.files.store.sweep_directory import is_sweep
     from iolab.presentation.cli.directories import answer_lines, one_run
     from iolab.presentation.table import render, render_json, verdict_grid

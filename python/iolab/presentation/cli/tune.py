@@ -41,7 +41,7 @@ def tune(
     """
     if (experiment is None) == (resume is None):
         raise InputError("name an experiment, or a search to go on with (--resume DIR), not both", where="iolab tune")
-    from iolab.presentation.table.tuning import as_dict, lines
+    from iolab.presentation.table.tune_answer import as_dict, lines
     from iolab.studies.tuner import tuner
 
     if experiment is not None and experiment.is_dir():

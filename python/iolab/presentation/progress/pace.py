@@ -54,7 +54,7 @@ def phase_left_ns(progress: Progress) -> float | None:
 
 
 class Pace:
-    """Time left of the run: for each trial to come, the mean of what its workload took so far."""
+    """Time left of the run: for each trial to come, the mean time of its workload's trials until now."""
 
     def __init__(self) -> None:
         self._to_come: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from iolab.domain.chains import Chain, means, per_operation, with_callers
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
 from iolab.presentation.report.plot import Figure, Plot, caption, literal
-from iolab.presentation.table.seen import Seen, seen
+from iolab.presentation.table.probe_observations import Seen, seen
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData

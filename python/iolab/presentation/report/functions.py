@@ -10,7 +10,7 @@ from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
 from iolab.domain.symbols import Difference
 from iolab.presentation.report.plot import Figure, Plot, caption, colour_of, literal
-from iolab.presentation.table.seen import Seen, seen
+from iolab.presentation.table.probe_observations import Seen, seen
 from iolab.presentation.table.symbols import compared
 
 if TYPE_CHECKING:

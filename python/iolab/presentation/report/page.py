@@ -119,7 +119,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
 
 
 def _trust(run: RunData, summary: Summary) -> Iterator[tuple[str, str]]:
-    """Of a simulated run, how far its mechanisms were ever held against a measurement."""
+    """How far the mechanisms of a simulated run were ever compared with a measurement."""
     if words := in_words(evidence(run)):
         yield "trust", words
 

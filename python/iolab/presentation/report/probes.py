@@ -62,7 +62,7 @@ class Table:
 
 
 def figure(run: RunData, settings: list[str], workloads: list[str]) -> Figure:
-    """Of these workloads; without plots if no probe was on that has a series."""
+    """The figure of these workloads; it has no plots if no probe with a series was on."""
     return Figure(
         "probes",
         "What the probes saw over time",

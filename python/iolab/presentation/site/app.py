@@ -18,7 +18,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from iolab.base.errors import InputError, IolabError
 from iolab.base.version import VERSION
 from iolab.files.collection.collection import Collection
-from iolab.presentation.site import benchmark, comparison, model, overview
+from iolab.presentation.site import benchmark, comparison, overview, page_types
 from iolab.presentation.site import run as run_page
 from iolab.presentation.site.assets import NO_FRAMES, POLICY, TYPES, static_files
 
@@ -37,7 +37,7 @@ ANSWERS_KEPT_BYTES = 32 << 20
 RunId = Annotated[str, InPath(pattern="^[0-9a-f]{12}$", description="a run's id")]
 BenchmarkId = Annotated[str, InPath(pattern="^[0-9a-f]{10}$", description="a benchmark's id")]
 HardwareId = Annotated[str, InPath(pattern="^[0-9a-f]{8}$", description="the id of the hardware it ran on")]
-PROBLEMS: dict[int | str, dict[str, type[model.Problem]]] = {404: {"model": model.Problem}}
+PROBLEMS: dict[int | str, dict[str, type[page_types.Problem]]] = {404: {"model": page_types.Problem}}
 
 
 class Answers:
@@ -148,62 +148,62 @@ def _add_static(app: FastAPI) -> None:
 
 
 def _add_collection(app: FastAPI, runs: Collection, answers: Answers) -> None:
-    @app.get("/api/meta.json", response_model=model.Meta)
-    def meta() -> model.Meta:
+    @app.get("/api/meta.json", response_model=page_types.Meta)
+    def meta() -> page_types.Meta:
         """What all pages need."""
         return overview.meta(runs, live=True)
 
-    @app.get("/api/overview.json", response_model=model.Overview)
+    @app.get("/api/overview.json", response_model=page_types.Overview)
     def first_page() -> Response:
         """Regressions first, then benchmarks, then the newest runs."""
         return answers.of("overview", lambda: overview.overview(runs))
 
-    @app.get("/api/runs/{chunk}.json", response_model=model.RunList, responses=PROBLEMS)
+    @app.get("/api/runs/{chunk}.json", response_model=page_types.RunList, responses=PROBLEMS)
     def run_list(chunk: Annotated[int, InPath(ge=0, le=10_000)]) -> Response:
         """A part of the list of all runs, the newest first."""
         if chunk >= overview.chunks(runs):
             raise InputError("there are fewer runs", where=str(chunk))
         return answers.of(f"runs {chunk}", lambda: overview.run_list(runs, chunk))
 
-    @app.get("/api/live.json", response_model=model.Live)
-    def live() -> model.Live:
-        """The runs in progress, with their trials so far."""
+    @app.get("/api/live.json", response_model=page_types.Live)
+    def live() -> page_types.Live:
+        """The runs in progress, with the trials that they have finished."""
         return overview.live(runs)
 
 
 def _add_benchmarks(app: FastAPI, runs: Collection, answers: Answers) -> None:
-    @app.get("/api/benchmarks/{id}-{hardware}.json", response_model=model.BenchmarkPage, responses=PROBLEMS)
+    @app.get("/api/benchmarks/{id}-{hardware}.json", response_model=page_types.BenchmarkPage, responses=PROBLEMS)
     def benchmark_page(id: BenchmarkId, hardware: HardwareId) -> Response:
         """A benchmark on one hardware: its runs, and the metrics that it compares."""
         found = benchmark.find(runs, id, hardware)
         return answers.of(f"benchmark {id} {hardware}", lambda: benchmark.page(runs, found))
 
-    @app.get("/api/benchmarks/{id}-{hardware}/matrix.json", response_model=model.MatrixPage, responses=PROBLEMS)
+    @app.get("/api/benchmarks/{id}-{hardware}/matrix.json", response_model=page_types.MatrixPage, responses=PROBLEMS)
     def matrix(id: BenchmarkId, hardware: HardwareId) -> Response:
         """Kernels x settings, a matrix per workload and metric."""
         found = benchmark.find(runs, id, hardware)
         return answers.of(f"matrix {id} {hardware}", lambda: benchmark.matrix_page(runs, found))
 
-    @app.get("/api/benchmarks/{id}-{hardware}/{metric}.json", response_model=model.MetricPage, responses=PROBLEMS)
+    @app.get("/api/benchmarks/{id}-{hardware}/{metric}.json", response_model=page_types.MetricPage, responses=PROBLEMS)
     def metric(id: BenchmarkId, hardware: HardwareId, metric: HardwareId) -> Response:
         """One metric over the runs, a line per workload and setting."""
         found = benchmark.find(runs, id, hardware)
         return answers.of(f"metric {id} {hardware} {metric}", lambda: benchmark.metric_page(runs, found, metric))
 
-    @app.get("/api/compare/{baseline}/{candidate}.json", response_model=model.ComparisonPage, responses=PROBLEMS)
+    @app.get("/api/compare/{baseline}/{candidate}.json", response_model=page_types.ComparisonPage, responses=PROBLEMS)
     def compare(
         baseline: RunId,
         candidate: RunId,
         unlike: Annotated[bool, Query(description="compare although the hardware is not alike")] = False,
     ) -> Response:
-        """Two runs side by side; without `judged` where the hardware is not alike, unless it is asked for."""
+        """Two runs side by side; without `judged` if the hardware differs, unless it is asked for."""
         ours, theirs = runs.entry(baseline), runs.entry(candidate)
         name = f"compare {baseline} {candidate} {unlike}"
         return answers.of(name, lambda: comparison.page(runs, ours, theirs, although_unlike=unlike))
 
 
 def _add_runs(app: FastAPI, runs: Collection, answers: Answers) -> None:
-    @app.get("/api/run/{id}.json", response_model=model.RunPage, responses=PROBLEMS)
+    @app.get("/api/run/{id}.json", response_model=page_types.RunPage, responses=PROBLEMS)
     def run(id: RunId) -> Response:
         """A run: verdicts, numbers by round, sweeps, facts."""
         entry = runs.entry(id)

@@ -10,7 +10,7 @@ POLICY = (
 )
 """Nothing but the pages' own files; no text becomes script or markup, even by a mistake of theirs."""
 NO_FRAMES = "; frame-ancestors 'none'"
-"""Only a server can say it."""
+"""Only a server can send it."""
 TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _HEAD = b"<head>\n"
 

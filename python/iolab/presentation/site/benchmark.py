@@ -10,7 +10,7 @@ from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract, Judged, Measured, judged_of
 from iolab.domain.comparison import Pair, compare_pairs
 from iolab.files.collection.collection import Collection
-from iolab.presentation.site.model import (
+from iolab.presentation.site.page_types import (
     BenchmarkPage,
     Cell,
     Elsewhere,
@@ -30,7 +30,7 @@ RUNS_MAX = 500
 SERIES_MAX = 400
 LINES_MAX = 60
 NUMBERS_MAX = 60_000
-"""Of one metric over the runs: typical values, spreads and rounds, of about 10 bytes each."""
+"""The numbers of one metric over the runs: typical values, spreads and rounds, of about 10 bytes each."""
 HISTORY_MAX = 730
 MATRICES_MAX = 60
 SeriesKey = tuple[str, str, str]

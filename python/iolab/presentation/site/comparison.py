@@ -11,13 +11,13 @@ from iolab.domain.comparison import Comparison
 from iolab.files.collection.collection import Collection
 from iolab.files.store import read
 from iolab.presentation.side_by_side import Wanted, compare_several
-from iolab.presentation.site.model import ComparisonPage, Difference
+from iolab.presentation.site.page_types import ComparisonPage, Difference
 from iolab.presentation.site.parts import metrics_of, run_row
 from iolab.presentation.table.conclusions import conclusions
 
 
 def page(runs: Collection, ours: Entry, theirs: Entry, *, although_unlike: bool) -> ComparisonPage:
-    """What `iolab compare` says of the two. InputError if they have nothing in common, or can't be read."""
+    """What `iolab compare` reports about the two. InputError if they have nothing in common, or can't be read."""
     if ours.id == theirs.id:
         raise InputError("both are the same run", where=ours.name)
     pairs = dict(zip(("ours", "theirs"), runs.extracts([ours, theirs]), strict=False))
@@ -62,7 +62,7 @@ def page(runs: Collection, ours: Entry, theirs: Entry, *, although_unlike: bool)
 
 
 def _judged(one: Comparison, ours: Entry, theirs: Entry) -> Judged:
-    """With the settings' own names: which run is which, the page says."""
+    """With the settings' own names: the page states which run is which."""
     names = {
         "against": one.against.removesuffix(f" in {ours.name}"),
         "setting": one.setting.removesuffix(f" in {theirs.name}"),

@@ -26,7 +26,7 @@ DESCRIPTORS_KEPT = 32
 """For the runs' files, which are opened to answer."""
 CONNECTIONS_LEAST = 4
 LIFE_S = 15.0
-"""After so long a connection ends: at once where it asks nothing, else with its answer. Browsers open another."""
+"""After this long a connection ends: at once if it has no request, else with its answer. Browsers open another."""
 ANSWER_S = 60.0
 """So much longer a client may take to read the answer."""
 PAUSE_S = 1.0
@@ -34,7 +34,7 @@ NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Server(uvicorn.Server):
-    """Uvicorn's, which accepts for itself: connections in any number, and it turns round where one is refused."""
+    """Uvicorn's, which accepts for itself: connections in any number, and it spins if one is refused."""
 
     def __init__(
         self, config: uvicorn.Config, listener: socket.socket, stop: threading.Event, *, life_s: float = LIFE_S
@@ -128,7 +128,7 @@ class Server(uvicorn.Server):
             timers.append(loop.call_later(self._life_s + ANSWER_S, transport.abort))
 
     def _end(self, connection: Any) -> None:
-        """At once where it asks nothing, else with its answer."""
+        """Ends the connection: at once if it has no request, else with its answer."""
         if connection in self._open:
             del self._open[connection]
             connection.shutdown()

@@ -18,7 +18,7 @@ from iolab.files.store.directory import RunDirectory
 from iolab.files.store.event import TrialFinished
 from iolab.files.store.journal import read_journal
 from iolab.files.store.state import RunState, fold
-from iolab.presentation.site.model import (
+from iolab.presentation.site.page_types import (
     BenchmarkRow,
     ChangeRow,
     Live,
@@ -116,7 +116,7 @@ def chunks(runs: Collection) -> int:
 
 
 def live(runs: Collection) -> Live:
-    """The runs in progress, with their trials so far."""
+    """The runs in progress, with the trials that they have finished."""
     entries = [one for one in runs.entries if one.state == "running"][:LIVE_RUNS_MAX]
     pairs = {one.id: extract for one, extract in runs.extracts(entries)}
     found = [made for one in entries if (made := _live_run(runs, one, pairs.get(one.id)))]
@@ -161,7 +161,7 @@ def _benchmark_row(runs: Collection, one: Benchmark) -> BenchmarkRow:
 
 
 def _spark(entries: Sequence[Entry]) -> Spark | None:
-    """Of the number that stands for the newest run that has one; of others where it is the same."""
+    """The line of the metric that leads the newest run which has one; other runs join it if theirs is the same."""
     main = next((one.main for one in reversed(entries) if one.main), None)
     if main is None:
         return None

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from iolab.domain.collection.entry import Entry
 from iolab.domain.metric import describe
-from iolab.presentation.site.model import MetricInfo, Metrics, RunPoint, RunRow
+from iolab.presentation.site.page_types import MetricInfo, Metrics, RunPoint, RunRow
 from iolab.presentation.table.words import label, unit_of
 
 METRIC_ID_DIGITS = 8
@@ -46,7 +46,7 @@ def metric_id(key: str) -> str:
 
 
 def metrics_of(keys: Iterable[str]) -> Metrics:
-    """What pages say of each metric."""
+    """What pages show of each metric."""
     found = {}
     for key in dict.fromkeys(keys):
         known = describe(key)

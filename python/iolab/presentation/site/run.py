@@ -8,7 +8,7 @@ from iolab.domain.collection.entry import Entry
 from iolab.files.collection.collection import Collection
 from iolab.files.store import RunDirectory
 from iolab.files.store.trial_file import read_record
-from iolab.presentation.site.model import RunPage
+from iolab.presentation.site.page_types import RunPage
 from iolab.presentation.site.parts import metrics_of, run_point, run_row
 
 MEASURED_MAX = 4000

@@ -68,9 +68,9 @@ def render(run: RunData, name: str, metrics: Sequence[str] = (), jobs: Jobs | No
 
 
 def render_json(run: RunData, name: str, metrics: Sequence[str] = (), jobs: Jobs | None = None) -> str:
-    """What the format `name` is made from, for programs: a probe's observations (`iolab.presentation.table.seen`),
-    else every value and verdict of the run. InputError as `render`."""
+    """What the format `name` is made from, for programs: a probe's observations (`probe_observations`), else every
+    value and verdict of the run. InputError as `render`."""
     if name not in OF_PROBES:
         return render(run, "json" if name in FORMATS else name, metrics, jobs)
-    seen = import_module("iolab.presentation.table.seen").seen
+    seen = import_module("iolab.presentation.table.probe_observations").seen
     return dumps({"run": str(run.path), "probe": name, "seen": [place.as_dict() for place in seen(run, name)]}) + "\n"

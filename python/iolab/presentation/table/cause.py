@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NS_PER_US = 1e3
 RESULTS_TOLD_MAX = 3
 METRICS_TOLD_MAX = 2
-"""Of the first mechanism, in the conclusion."""
+"""The metrics of the first mechanism that the conclusion names."""
 VALUE_CHARACTERS_MAX = 60
 
 PHRASES = {
@@ -47,7 +47,7 @@ PHRASES = {
 }
 """How a leading metric is stated; `label is AFTER instead of BEFORE` otherwise."""
 UNITS = {WAITING_ABOVE: "ns", SWITCHES_PER_IO: "count", "preemptions_per_cpu_s": "count", IN_FLIGHT: "count"}
-"""Of derived metrics, which the registry does not know."""
+"""The units of derived metrics, which the registry does not have."""
 STAGES = {
     "application": "application",
     "above": "above the block layer",

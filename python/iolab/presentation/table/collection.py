@@ -52,7 +52,7 @@ def in_words(verdicts: Mapping[Verdict, int]) -> str:
 
 
 def state_in_words(entry: Entry) -> str:
-    """The verdicts of a run that is done; of another what it is instead, and the verdicts so far."""
+    """The verdicts of a run that is done; for another, its state and the verdicts until now."""
     if entry.state == "unreadable":
         return f"unreadable: {entry.problems[0]}" if entry.problems else "unreadable"
     told = in_words(entry.verdicts) or ("nothing to compare" if entry.trials else "no trial yet")

@@ -21,7 +21,7 @@ NAMED_MAX = 4
 UNDECIDED_NAMED_MAX = 4
 """Settings that the line of the undecided names; more are counted."""
 SO_FAR = "so far"
-"""Of a verdict that further rounds may overturn."""
+"""The mark of a verdict that further rounds may overturn."""
 SETTINGS_MAX = 12
 """Settings with a sentence of their own: more than these nobody reads, and the tables have all."""
 

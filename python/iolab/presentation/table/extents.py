@@ -55,7 +55,7 @@ def _block(place: PhaseMeans, lines: list[str]) -> str:
 
 
 def _observed(run: RunData, place: PhaseMeans) -> ExtentsObservation | None:
-    """Of the first round that has any."""
+    """The observation of the first round that has any."""
     for trial, workload, setting in run.trials.select("trial", "workload", "setting").iter_rows():
         if (workload, setting) == (place.workload, place.setting):
             phases = run.record(trial).phases

@@ -210,7 +210,7 @@ def _number(value: float | None, scale: float, form: str) -> str:
 
 
 def _kilobytes(size_bytes: int) -> str:
-    """Whole where it is: 4, 0.5."""
+    """A whole number without a point: 4, 0.5."""
     return f"{size_bytes / KB:g}"
 
 

@@ -15,7 +15,7 @@ _UNBOUNDED = 100_000
 
 
 class FirstThatFits:
-    """The first of the alternatives that fits without a break; the last where none does."""
+    """The first of the alternatives that fits without a break; the last if none does."""
 
     def __init__(self, *alternatives: RenderableType) -> None:
         self._alternatives = alternatives

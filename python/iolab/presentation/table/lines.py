@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME, per_operation
-from iolab.presentation.table.seen import Seen, columns, seen
+from iolab.presentation.table.probe_observations import Seen, columns, seen
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData

@@ -73,7 +73,7 @@ def _parts(cell: GridCell, footnotes: Footnotes) -> list[str]:
 
 
 def _table(header: list[str], rows: list[list[str]], sides: str) -> Iterator[str]:
-    """Readable as text too: padded columns, each flush left or right as its letter of `sides` says."""
+    """Readable as text too: padded columns, each flush left or right by its letter of `sides`."""
     cells = [[_escaped(text) for text in line] for line in (header, *rows)]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     rule = ["-" * width if side == "l" else "-" * (width - 1) + ":" for width, side in zip(widths, sides, strict=True)]

@@ -22,7 +22,7 @@ class PhaseMeans:
     """Empty if the workload has one measured phase."""
     setting: str
     means: dict[str, float]
-    """Of all operations, by metric; those that no round has are not in it."""
+    """The means of all operations, by metric, without those that no round has."""
     inverse_means: dict[str, float]
     """Means of 1/value, for what is per something: where rounds differ, not the same as 1/mean."""
 

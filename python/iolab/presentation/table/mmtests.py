@@ -51,7 +51,7 @@ class Measured:
 
     @property
     def better(self) -> Better:
-        """Which way is better; the higher, where the metric does not say."""
+        """Which way is better; the higher, if the metric has no direction."""
         return "lower" if self.row.better == "lower" else "higher"
 
     def gain_percent(self, statistic: Statistic, setting: str, baseline: str) -> float | None:

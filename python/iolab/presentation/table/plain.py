@@ -152,7 +152,7 @@ def empty_table() -> Table:
 
 
 def indented(name: str) -> RenderableType:
-    """A line's name below its heading, its further lines too where it is folded."""
+    """A line's name below its heading, its further lines too if it is folded."""
     from rich.padding import Padding
     from rich.text import Text
 

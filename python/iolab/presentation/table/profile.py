@@ -13,7 +13,7 @@ from iolab.base.errors import InputError
 from iolab.base.quantity import ABSENT
 from iolab.domain import native_types as native
 from iolab.domain.probe.profile import NAME
-from iolab.presentation.table.seen import Seen, columns, seen
+from iolab.presentation.table.probe_observations import Seen, columns, seen
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -57,7 +57,7 @@ def _shown(found: native.ProfileObservation, at_once: int) -> int:
 
 
 def _mean(shares: list[float | None]) -> float | None:
-    """Of equal intervals; one without samples does not count."""
+    """The mean of equal intervals; one without samples does not count."""
     present = [share for share in shares if share is not None]
     return sum(present) / len(present) if present else None
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from iolab.studies.reproduction.cell_role import By
     from iolab.studies.reproduction.options import ChosenOptions, FittedOptions
-    from iolab.studies.reproduction.reproduced import NotCompared, Reproduced, ReproducedTable
-    from iolab.studies.reproduction.served import By
+    from iolab.studies.reproduction.reproduction import NotCompared, Reproduced, ReproducedTable
     from iolab.studies.reproduction.statements import JudgedStatement
 
 MARKS = {"fit": "fit ", "chosen": "chosen "}
@@ -49,7 +49,7 @@ def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
     for one in found.tables:
         yield from _one(one)
     if found.statements:
-        yield _heading(f"{published.name}/claims", "what was said in words")
+        yield _heading(f"{published.name}/claims", "claims of the sources")
         yield from (_statement(one) for one in found.statements)
     for distribution in found.distributions:
         yield _heading(distribution.name, f"{distribution.title} [{distribution.unit}]")

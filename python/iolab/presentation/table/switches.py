@@ -15,7 +15,7 @@ from iolab.base.errors import InputError
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.domain import native_types as native
 from iolab.domain.probe.switches import NAME
-from iolab.presentation.table.seen import Seen, columns, seen
+from iolab.presentation.table.probe_observations import Seen, columns, seen
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -31,7 +31,7 @@ STATES = {"sleep": "S", "disk_sleep": "D", "idle": "I", "preempted": "R"}
 
 @dataclass
 class Waits:
-    """Of a site or a task, in all rounds."""
+    """The waits of a site or a task in all rounds."""
 
     switches: int = 0
     times: dict[Part, list[native.Stall]] = field(default_factory=lambda: {part: [] for part in PARTS})

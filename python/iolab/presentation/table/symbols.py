@@ -28,7 +28,7 @@ from iolab.domain.symbols import (
     with_inlined,
     with_renamed,
 )
-from iolab.presentation.table.seen import Seen, columns, seen
+from iolab.presentation.table.probe_observations import Seen, columns, seen
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -116,7 +116,7 @@ def across(baseline: RunData, candidate: RunData) -> str:
 
 
 def stepped(run: RunData, workload: str, versions: Sequence[str], known: Container[str]) -> str:
-    """The functions that step once in a history of versions, a line each: also where the total does not show it. Empty
+    """The functions that step once in a history of versions, a line each: also if the total does not show it. Empty
     for runs in which no instructions were counted.
 
     Args:

@@ -132,7 +132,7 @@ def microseconds(value_ns: float) -> str:
 
 
 def _groups(title: str, groups: list[native.GroupFigures]) -> Iterator[RenderableType]:
-    """By the whole time where it is known, otherwise the device's."""
+    """By the whole time if it is known, otherwise by the device's."""
     rows = [(group["name"], group["whole_ns"] or group["device_ns"]) for group in groups[:GROUPS_SHOWN]]
     known = [(name, row) for name, row in rows if row]
     if known:
@@ -141,7 +141,7 @@ def _groups(title: str, groups: list[native.GroupFigures]) -> Iterator[Renderabl
 
 
 def _devices(devices: list[native.DeviceFigures]) -> RenderableType:
-    """Of what may be absent, only the columns in which a device has something."""
+    """The table of devices, without the optional columns in which no device has anything."""
     from rich.table import Table
 
     columns: list[tuple[str, str, Callable[[Any], str], bool]] = [

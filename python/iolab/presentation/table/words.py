@@ -16,7 +16,7 @@ from iolab.domain.summary import Summary
 from iolab.domain.verdict.forecast import FORECAST_MAX
 
 MEDIAN_APART = 0.1
-"""Of the interval: from here on the median of the rounds' ratios stands beside the typical one."""
+"""The part of the interval by which the rounds' median ratio has to differ from the typical ratio to be shown."""
 MEDIANS_MAX = 3
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def medians(comparisons: Sequence[Comparison]) -> str | None:
 
 
 def median_beside(judgement: Judgement) -> str | None:
-    """The median of the rounds' ratios, where it is another than the typical ratio by more than a tenth of the
+    """The median of the rounds' ratios, if it differs from the typical ratio by more than a tenth of the
     interval, and by more than the margin of *same*."""
     ratios = (judgement.ratio, judgement.ci_low, judgement.ci_high, judgement.median_ratio)
     if None in ratios:
@@ -131,7 +131,7 @@ def median_beside(judgement: Judgement) -> str | None:
 
 
 def _as_multiple(judgement: Judgement) -> bool:
-    """Whether the ratio and its interval are read as multiples: all three, where one of them is large."""
+    """Whether the ratio and its interval are read as multiples: all three, if one of them is large."""
     return (judgement.ci_high or judgement.ratio or 0) >= MULTIPLE_FROM
 
 
@@ -164,7 +164,7 @@ def span_of_rounds(judgements: Sequence[Judgement]) -> str:
 
 
 def unit_of(key: str) -> str:
-    """The unit of a metric's key as people say it; nothing for a column whose name says none."""
+    """The usual unit of a metric's key; empty for a column without a unit in its name."""
     metric = describe(key)
     return "IOPS" if metric.name == "iops" else metric.unit
 

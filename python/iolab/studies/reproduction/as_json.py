@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from iolab.base.strict_json import JsonObject
+from iolab.studies.reproduction.cell_role import CLAIMS, By, serves
 from iolab.studies.reproduction.distributions import ComparedRows, Distribution
 from iolab.studies.reproduction.null import NullPredictor
 from iolab.studies.reproduction.part import (
@@ -18,9 +19,8 @@ from iolab.studies.reproduction.part import (
     StatementsPart,
     TablePart,
 )
-from iolab.studies.reproduction.reproduced import Reproduced, ReproducedTable
+from iolab.studies.reproduction.reproduction import Reproduced, ReproducedTable
 from iolab.studies.reproduction.score import Claim
-from iolab.studies.reproduction.served import CLAIMS, By, serves
 from iolab.studies.reproduction.statements import JudgedStatement
 from iolab.studies.reproduction.tables import Cell
 

@@ -48,7 +48,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Question:
-    """Pairs of rows of a published distribution, and what was said of them."""
+    """Pairs of rows of a published distribution, and the claims about them."""
 
     name: str
     pairs: list[Pair]
@@ -96,7 +96,7 @@ class Distribution:
     readings: list[Reading]
 
     def claims(self) -> Iterator[Claim]:
-        """What was said beside what these figures say, once for each reading."""
+        """The claims beside the verdicts on these figures, once for each reading."""
         for reading in self.readings:
             for question in self.questions:
                 if question.text is not None:

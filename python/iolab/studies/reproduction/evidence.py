@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of a mechanism: the independent predictions of all tables whose runs used it."""
+    """The evidence for a mechanism: the independent predictions of all tables whose runs used it."""
 
     mechanism: str
     predictions: int

@@ -19,7 +19,7 @@ CELLS_MIN = 3
 
 @dataclass(frozen=True)
 class NullPredictor:
-    """A null predictor beside the model, on the cells that it says something of."""
+    """A null predictor beside the model, on the cells that it predicts."""
 
     words: str
     cells: int

@@ -113,7 +113,7 @@ class ChosenOptions(Options):
 
 
 class FollowsOptions(Options):
-    """Which cells say nothing that other cells have not said."""
+    """Which cells follow from other cells."""
 
     source: list[str] = option(
         ...,
@@ -125,7 +125,7 @@ class FollowsOptions(Options):
 
 
 class NullOptions(Options):
-    """What somebody without a model would say. Of those that apply, the best one counts."""
+    """A prediction without a model. The best one that applies counts."""
 
     baseline_row: str | None = option(None, "Each cell is as published in this row.", default_is="no such predictor")
     baseline_column: str | None = option(

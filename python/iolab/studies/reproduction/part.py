@@ -70,7 +70,7 @@ class TablePart(FilePart):
 
 
 class StatementPart(TypedDict):
-    """A statement beside what a run says of it."""
+    """A statement beside the result of a run."""
 
     name: str
     text: str

@@ -25,7 +25,7 @@ QUARTER = 1.25
 
 @dataclass(frozen=True)
 class Compared:
-    """A cell, never published as 0, with what the model says, in the table's unit."""
+    """A cell, never published as 0, with the model's value, in the table's unit."""
 
     cell: Cell
     simulated: float

@@ -21,12 +21,12 @@ BLIND = "blind"
 """The case study of tables that the model was not made for: machine and load were written down before it was asked."""
 DISTINCT = 1.25
 """Figures that differ by more are in an order."""
-OF_STATEMENTS = ("said", "agrees", "of which served")
+OF_STATEMENTS = ("claims of", "agree", "of which served")
 
 
 @dataclass(frozen=True)
 class Score:
-    """Of a table."""
+    """The score of a table."""
 
     name: str
     cells: int
@@ -98,7 +98,7 @@ def overall(parts: Sequence[Part]) -> list[str]:
     judged = [one for one in scores(published) if one.null is not None]
     if judged:
         shown = sum(one.skill == "yes" for one in judged)
-        found.append(f"{shown} of {len(judged)} tables that a null predictor speaks of show skill beyond it.")
+        found.append(f"{shown} of {len(judged)} tables that have a null predictor show skill beyond it.")
     if factors := _factors_of_all([part for part in parts if part["case_study"] == OF_OURS]):
         found.append(f"Beside a real kernel in front of a device of known timing: {_predictions(factors)}.")
     blind = [part for part in parts if part["case_study"] == BLIND]
@@ -117,8 +117,8 @@ def overall(parts: Sequence[Part]) -> list[str]:
     if distributions:
         aims = [aim for part in distributions for aim in part["aims"]]
         found.append(
-            f"{sum(aim['met'] for aim in aims)} of {len(aims)} readings of published distributions agree with what was "
-            "said of them, which involves no model."
+            f"{sum(aim['met'] for aim in aims)} of {len(aims)} readings of published distributions agree with the "
+            "claims about them, which involves no model."
         )
     return found
 
@@ -179,7 +179,7 @@ def statements_markdown(parts: Sequence[Part]) -> str:
 
 
 def distributions_markdown(parts: Sequence[Part]) -> str:
-    """The verdicts on published distributions that agree with what was said of them."""
+    """The verdicts on published distributions that agree with the claims about them."""
     rows = [
         (part["name"], f"{sum(aim['met'] for aim in part['aims'])} of {len(part['aims'])}")
         for part in _distributions_of(parts)

@@ -1,4 +1,4 @@
-"""What was said in words of two settings, read and checked, and what a run's verdict makes of it."""
+"""Claims in words about two settings, read and checked, and what a run's verdict makes of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from iolab.base.toml import TomlTable
 from iolab.domain.comparison import Comparison, Pair, compare_pairs, nature_of
 from iolab.domain.metric import ALL
-from iolab.studies.reproduction.measured import Value
 from iolab.studies.reproduction.options import KeyPath, StatementOptions, by_name, check_metric, check_verdicts
+from iolab.studies.reproduction.run_values import Value
 from iolab.studies.reproduction.score import Claim
 
 if TYPE_CHECKING:
     from iolab.base.problem import Problems
     from iolab.files.store import RunData
-    from iolab.studies.reproduction.measured import Measured
+    from iolab.studies.reproduction.run_values import Measured
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Statement:
     workload: str
     metric: str
     per: str | None
-    """Of a limit: what the metric is divided by; None: it is about the metric alone."""
+    """The divisor of the metric in a limit; None: the limit is about the metric alone."""
     job: str
     """"all" for all together."""
     baseline: str | None
@@ -43,12 +43,12 @@ class Statement:
 
 @dataclass(frozen=True)
 class JudgedStatement:
-    """A claim beside what a run says of it: a verdict, or the values that were to keep within a limit."""
+    """A claim beside the result of a run: a verdict, or the values that were to keep within a limit."""
 
     statement: Statement
     comparison: Comparison | None
     values: list[float]
-    """Of the rounds, of a statement about a limit."""
+    """The values of the rounds, in a statement about a limit."""
     absent: str | None
     """Why there is nothing to compare, where the run has no values or no two rounds of them."""
 
@@ -151,7 +151,7 @@ def _within_limits(statement: Statement, measured: Measured) -> JudgedStatement:
 
 
 def _quotient(values: Sequence[Value]) -> float | None:
-    """Of a metric and what it is divided by, where it is; None without a number."""
+    """The quotient of a metric and its divisor, if it has one; None without a number."""
     number, divisor = values[0].value, values[1].value if len(values) > 1 else 1.0
     return None if number is None or not divisor else number / divisor
 
@@ -167,7 +167,7 @@ def _pair(statement: Statement, baseline: str, measured: Measured) -> Pair:
 
 
 def _why_absent(statement: Statement, comparison: Comparison, measured: Measured) -> str | None:
-    """The run's own reason says more than that there are too few rounds."""
+    """The run's own reason is more specific than that there are too few rounds."""
     for setting in filter(None, (statement.baseline, statement.setting)):
         found = measured.mean((statement.workload, setting), statement.metric, statement.job)
         if found.reason:

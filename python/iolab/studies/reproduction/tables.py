@@ -59,7 +59,7 @@ class Cell:
     reason: str | None
     """Why it is not compared."""
     place: CellSelector | None
-    """None: no metric says anything of it."""
+    """None: no metric corresponds to it."""
     follows: bool = False
     """Whether it follows from other cells: then it is no evidence of its own."""
 
@@ -179,7 +179,7 @@ def _shape_fault(options: TableOptions) -> tuple[KeyPath, str] | None:
 
 @dataclass(frozen=True)
 class _Found:
-    """How cells are found: what says more beats what says less."""
+    """How cells are found: the more specific pattern wins."""
 
     of_all: CellOptions
     of_table: CellOptions

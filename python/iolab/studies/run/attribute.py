@@ -45,8 +45,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Attributed:
-    """What a run says: of this metric of this workload, with the level of the good setting. `same_within`: a change of
-    no larger a share of it is none."""
+    """The answer of a run for this metric of this workload, with the level of the good setting. `same_within`: a change
+    of no larger a share of it is none."""
 
     asked: Asked
     workload: str
@@ -121,7 +121,7 @@ def start(
 
 
 def attributed(data: RunData, workload: str | None, metric: str | None, confidence: float) -> Attributed:
-    """What a run of mixtures says by now. InputError for another run, or a metric without values."""
+    """The present answer of a run of mixtures. InputError for another run, or a metric without values."""
     asked = _asked(data)
     experiment = data.experiment
     chosen = workload or next(iter(experiment.workloads))

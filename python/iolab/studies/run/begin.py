@@ -38,7 +38,7 @@ def create(
     question: Question | None = None,
     on: str | None = None,
 ) -> RunDirectory:
-    """Makes the run directory `path`; `machine` is what its machine.json says. The others are those of
+    """Makes the run directory `path`; `machine` is the content of its machine.json. The others are those of
     `iolab.studies.run.run`. InputError if the path is taken or can't be made."""
     first_event: RunStarted = {
         "event": "run_started",

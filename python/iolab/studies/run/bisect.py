@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from iolab.files.store.event import TrialFinished
 
 CONFIRM_FROM_ROUND = 10_000
-"""Rounds from this one on confirm: no search comes so far."""
+"""Rounds from this one on confirm: no search has as many."""
 SAID_EVERY = 10
 """Trials between two lines of what is known."""
 
@@ -101,7 +101,7 @@ def _asked(data: RunData) -> Question:
 
 
 def findings_of_stored(path: Path, asked: Question) -> list[Finding]:
-    """What the trials of any run say, its settings taken for versions; nothing is measured."""
+    """The answer from the trials of any run, its settings taken for versions; nothing is measured."""
     return _findings(read(path), asked)
 
 
@@ -112,7 +112,7 @@ class _Searches:
     experiment: Experiment
     asked: Question
     read: Callable[[int], Record]
-    """Of a trial by its number."""
+    """Reads the record of a trial by its number."""
 
     @cached_property
     def all(self) -> list[Finding]:
@@ -152,7 +152,7 @@ class _Searches:
 
 
 def _findings(data: RunData, asked: Question) -> list[Finding]:
-    """What the finished trials say, in the order of time, of each metric."""
+    """The values of each metric in the finished trials, in the order of time."""
     searches = _Searches(data.experiment, asked, data.record)
     for event in data.state.finished.values():
         searches.take(event)
@@ -267,7 +267,7 @@ class _Trials:
         return found
 
     def wanted(self) -> int | None:
-        # What one metric's search wants to know tells the others too.
+        # A trial for one metric's search serves the others too.
         return next((place for one in self.searches.all if (place := one.search.next()) is not None), None)
 
     def measure(self, place: int) -> None:

@@ -47,7 +47,7 @@ from iolab.studies.run.origin import Consent
 from iolab.studies.run.search_file import Built, LimitSeconds, Measured, Text, Unmeasurable
 
 CANNOT = 125
-"""The exit status by which a command says that this version can't be built or measured, as of `git bisect run`."""
+"""The exit status by which a command reports that this version can't be built or measured, as of `git bisect run`."""
 COMMITS_MAX = 20_000
 FORMAT = 1
 ORIGIN = "origin"
@@ -218,7 +218,7 @@ def _signed(question: GitQuestion) -> list[Any]:
 
 
 def _sign(out: Path, question: GitQuestion) -> None:
-    """Says in the directory that this user made the search, or agreed to what it does."""
+    """Records in the directory that this user made the search, or agreed to what it does."""
     if (signature := origin.signature(_signed(question))) is not None:
         write_atomically(out / ORIGIN, signature.encode(), out)
 

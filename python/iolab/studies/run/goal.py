@@ -27,8 +27,8 @@ class Goal:
 
     @staticmethod
     def at_start(experiment: Experiment, rounds: int | None, *, until_decided: bool) -> Goal:
-        """As many rounds as asked for; else what the experiment says, which until decided is the most. InputError if
-        they are too few."""
+        """As many rounds as asked for; else as many as the experiment has, which until decided is the most. InputError
+        if they are too few."""
         stated = not until_decided or "rounds" in tomllib.loads(experiment.text)
         if rounds is None and until_decided and stated and experiment.rounds < FIRST_LOOK and not experiment.parts:
             raise InputError(

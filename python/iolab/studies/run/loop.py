@@ -152,7 +152,7 @@ class Loop:
 
     @cached_property
     def _impossible(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Why, by workload and setting, of what was found to be impossible so far."""
+        """Why settings have turned out to be impossible, by workload and setting."""
         return {
             (event["workload"], event["setting"]): event.get("impossible", {})
             for event in self.state.finished.values()
@@ -184,7 +184,7 @@ class Loop:
                 owner._run_trial(first, stop, asked_ns)
 
     def owner(self, trial: Trial) -> Loop:
-        """Of which run a trial is that the executor names."""
+        """The run to which a trial that the executor names belongs."""
         return self
 
     def _soonest(self, trial: Trial, stop: threading.Event) -> Trial:

@@ -63,7 +63,7 @@ class Progress:
     done: dict[str, int]
     """Whole blocks of each part."""
     blocks: int
-    """Of each part, that make the run complete."""
+    """The blocks of each part that make the run complete."""
     next_part: str | None
     """What to boot next; None: it is enough."""
     kernels: dict[str, str]

@@ -38,7 +38,7 @@ class Plan:
             control.amend(trial)
 
     def missing(self, number: int, state: RunState) -> list[Trial]:
-        """The round's trials that are not finished. InputError if a finished one is not what the plan says."""
+        """The round's trials that are not finished. InputError if a finished one differs from the plan."""
         trials = self.round(number)
         for trial in trials:
             event = state.finished.get(trial.trial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolab.machines.ports import port_of
-from iolab.machines.system import abandoned
+from iolab.machines.system import recovery
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Display
@@ -16,7 +16,7 @@ def check(experiment: Experiment, progress: Display, on: str | None = None) -> N
     """As the experiment's machine needs it. `on`: the cluster that runs the trials instead. MachineError if something
     can't be restored, or does not answer."""
     if on is not None:
-        abandoned.put_back(progress.say, needed=False)
+        recovery.put_back(progress.say, needed=False)
         return
     probes = dict.fromkeys(name for on_in in experiment.probes.values() for name in on_in)
     port_of(experiment.machine).preflight(experiment.target, probes, progress.say)

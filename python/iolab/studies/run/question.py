@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from iolab.base.errors import InputError, unknown
 from iolab.domain.metric.registry import METRICS, Key, parse_key
 from iolab.domain.workload import KINDS
-from iolab.files.experiment.compared import lacks
+from iolab.files.experiment.metric_keys import lacks
 from iolab.files.store.event import AskedQuestion
 
 if TYPE_CHECKING:

@@ -89,7 +89,7 @@ def reconcile(directory: RunDirectory, journal: Journal, state: RunState, plan: 
 
 
 def _is_planned(path: Path, plan: Plan) -> bool:
-    """Of a file that `examine` has just found whole."""
+    """Whether the plan has the trial of a file that `examine` has just found whole."""
     spec = read_record(path).spec
     return spec in plan.round(spec.round)
 

@@ -60,5 +60,5 @@ def pin(executor: Executor, state: RunState) -> None:
 
 
 def describe(on: str) -> JsonObject:
-    """What machine.json says of a run on several hosts; each record tells its own."""
+    """The content of machine.json for a run on several hosts; each record names its own host."""
     return {"cluster": {"address": on}, "versions": {"iolab": VERSION}}

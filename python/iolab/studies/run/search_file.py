@@ -20,7 +20,7 @@ from iolab.domain.bisect.search import VALUE_MAX
 NAME = "search.jsonl"
 BYTES_MAX = 2**30
 LIMIT_S_MAX = 2_000_000
-"""Of a command: about three weeks, as milliseconds what the kernel can wait for."""
+"""The limit of a command: about three weeks, the longest time in milliseconds that the kernel can wait for."""
 REMEDY = "remove the line: what it holds is measured again"
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]

@@ -1,5 +1,5 @@
-"""The loop of every search among versions, whatever measures them: what tells most is measured until the answer stands,
-then each version that it names is measured again, in turns with the one before it."""
+"""The loop of every search among versions, whatever measures them: the most informative version is measured until the
+answer stands, then each version that it names is measured again, in turns with the one before it."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def cells_of(source: Source) -> tuple[list[Asked], int | None]:
 
 
 def source_of(path: Path) -> Source:
-    """What the file, or the experiment of that name, says. InputError if there is none."""
+    """The content of the file, or of the experiment of that name. InputError if there is none."""
     found = find(path)
     text = read_text(found)
     return Source(found, text_of(found, text, device_bytes)[0] if is_job_file(found, text) else text)

@@ -33,7 +33,7 @@ class Stage:
     before_ns: float
     after_ns: float
     share: float
-    """Of the whole difference."""
+    """The share of the whole difference."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _measure(traces: list[pl.DataFrame], name: str) -> str:
 
 
 def _stages(both: list[pl.DataFrame], measure: str) -> list[Stage]:
-    """Of the difference of the means. A request that skipped a stage spent no time there."""
+    """The stages of the difference of the means. A request that skipped a stage spent no time there."""
     whole = [float(rows[f"{measure}_ns"].mean() or 0.0) for rows in both]  # type: ignore[arg-type]
     found = []
     for name in STAGES if measure == "whole" else ("device",):

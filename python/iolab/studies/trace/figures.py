@@ -60,7 +60,7 @@ def _without_histograms(value: Any) -> Any:
 
 
 def unreadable(error: ValueError, trace: Trace) -> InputError:
-    """What the reader says of the files."""
+    """What the reader reports about the files."""
     what = str(error)
     known = any(str(path) in what for path in trace.paths)
     return InputError(what, where=None if known else trace.name)

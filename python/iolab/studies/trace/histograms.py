@@ -29,7 +29,7 @@ class Histogram:
     """How many I/Os took how long."""
 
     name: str
-    """Of which of the text's histograms: a disk, a flag; empty if the text has one."""
+    """The name of the histogram in the text: a disk, a flag; empty if the text has only one."""
     intervals: int = 0
     """Histograms of that name in the text, one after the other; they are counted together."""
     counts: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -97,7 +97,8 @@ def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
 
 
 def _unit(line: str) -> tuple[int, str, bool] | None:
-    """Of a heading: nanoseconds of a unit, what the histogram is of, and whether upper ends belong to their buckets."""
+    """The parts of a heading: nanoseconds per unit, what the histogram counts, and whether upper ends belong to their
+    buckets."""
     if heading := _HEADING.match(line):
         return _UNITS[heading[1]], "", True
     if heading := _HEADING_OF_IOLATENCY.match(line):

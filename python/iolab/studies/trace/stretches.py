@@ -1,4 +1,4 @@
-"""Two traces beside each other: stretches of time are the units, long enough that one says nothing of the next."""
+"""Two traces beside each other: stretches of time are the units, long enough to be independent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Compared:
     candidate_blocks: int
     block_s: float
     judgement: Judgement | None
-    """None if there are not enough stretches that say nothing of one another."""
+    """None if there are not enough independent stretches."""
     why_not: str | None
 
     def as_dict(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Difference:
     trace: str
     synthetic: str
     distance: float
-    """In the unit that `words` says."""
+    """In the unit of `words`."""
     words: str
     alike: bool
 

@@ -33,7 +33,7 @@ class TraceDat:
     header_page: bytes
     header_event: bytes
     formats: Sequence[bytes]
-    """Of the events of `block`."""
+    """The formats of the events of `block`."""
     command_lines: bytes
     """Lines of a task's number and its name."""
 

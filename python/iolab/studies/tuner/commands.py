@@ -23,7 +23,7 @@ SYSCTL = "/proc/sys/"
 @dataclass(frozen=True)
 class Commands:
     """`toml`: a setting's table; `shell`: lines for this boot; `udev`: a rule for every boot; `sysctl`: lines of a file
-    in /etc/sysctl.d; `tuned`: a profile; `by_hand`: what none of them can say."""
+    in /etc/sysctl.d; `tuned`: a profile; `by_hand`: what none of them can set."""
 
     toml: str
     shell: tuple[str, ...]
@@ -41,7 +41,7 @@ def device_of(target: Target) -> str:
 
 
 def commands(name: str, values: Mapping[str, Any], device: str) -> Commands:
-    """What makes a machine as the values, by dotted key of a setting, say."""
+    """The commands that bring a machine to the values, by dotted key of a setting."""
     table = nested(values)
     files: list[tuple[str, str]] = []
     by_hand: list[str] = []

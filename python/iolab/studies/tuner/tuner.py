@@ -26,7 +26,7 @@ from iolab.studies.run.bisect import value_of
 from iolab.studies.run.origin import Consent
 from iolab.studies.tuner.directory import TuneDirectory, names_of
 from iolab.studies.tuner.proposer import check_installed, proposer
-from iolab.studies.tuner.watched import Watched
+from iolab.studies.tuner.refusals import Watched
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Display, Executor

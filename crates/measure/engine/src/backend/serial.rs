@@ -60,7 +60,7 @@ impl Serial for Psync {
 pub struct Pvsync {
     files: Vec<Target>,
     buffers: Rc<Buffers>,
-    /// Of each call.
+    /// The flags of each call.
     flags: libc::c_int,
 }
 

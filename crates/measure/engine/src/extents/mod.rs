@@ -46,7 +46,7 @@ fn map_of(path: &Path, bounds: Bounds) -> io::Result<FileMap> {
         Some(Method::Fibmap) => (Method::Fibmap, by_block()?),
         method => match fiemap::extents(&file, extents_max) {
             Err(error) if method.is_none() && unknown(&error) => {
-                // EINVAL there means that the filesystem has no blocks to show: the first answer says it better.
+                // EINVAL there means that the filesystem has no blocks to show: the first error is the better one.
                 let blocks = by_block().map_err(|second| match second.raw_os_error() {
                     Some(libc::EINVAL) => error,
                     _ => second,

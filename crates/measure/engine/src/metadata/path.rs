@@ -51,7 +51,7 @@ impl Path {
         CString::new(bytes).expect("no zero byte")
     }
 
-    /// Of the file that was asked for last.
+    /// The path of the file that was asked for last.
     #[inline]
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_with_nul(&self.bytes).expect("a zero byte at the end and nowhere else")

@@ -22,7 +22,7 @@ use crate::clock::monotonic_ns;
 pub(super) struct BlockObservation {
     #[serde(flatten)]
     report: BlockReport,
-    /// As the kernel counts them, at the end: also those that no sub-buffer could tell of.
+    /// As the kernel counts them, at the end: also those that no sub-buffer could report.
     trace_events_lost: u64,
     notes: Vec<String>,
 }

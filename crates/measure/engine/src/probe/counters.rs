@@ -53,7 +53,7 @@ pub(super) struct CountersObservation {
 struct Sum {
     /// Scaled up where an event counted for a part of the time only, as perf(1) does: an estimate then.
     value: f64,
-    /// Of the time, in which it did count: 1 unless there are more events than counters.
+    /// The share of the time in which it did count: 1 unless there are more events than counters.
     counted_share: f64,
 }
 

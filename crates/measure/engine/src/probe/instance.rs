@@ -17,8 +17,8 @@ pub struct Instance {
     path: PathBuf,
 }
 
-/// Few, large pieces cost fewer reads than many small ones: at 64 KiB a reader is called every thousand events. But what is
-/// being written can't be read, so that small buffers are of smaller ones.
+/// Few, large pieces cost fewer reads than many small ones: at 64 KiB a reader is called every thousand events. But
+/// what is being written can't be read, so that small buffers are of smaller ones.
 const SUB_BUFFER_KIB_MAX: u64 = 64;
 const SUB_BUFFERS_MIN: u64 = 4;
 /// How full a CPU's buffer is when its reader is woken. The rest is what the reader has time for.
@@ -35,7 +35,8 @@ impl Instance {
         instance.set("trace_clock", "mono")?;
         let buffer_kib = buffer_bytes.div_ceil(1024);
         let sub_buffer_kib = (buffer_kib / SUB_BUFFERS_MIN).clamp(1, SUB_BUFFER_KIB_MAX);
-        // Options of newer kernels (6.8, 5.0) that only save work. The kernel rounds the size up to a power of two of pages.
+        // Options of newer kernels (6.8, 5.0) that only save work. The kernel rounds the size up to a power of two of
+        // pages.
         let _ = instance.set("buffer_subbuf_size_kb", &sub_buffer_kib.to_string());
         let _ = instance.set("buffer_percent", &WAKE_AT_PERCENT.to_string());
         instance
@@ -46,8 +47,8 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Switches events on, only where the filter holds; recording begins with `start`. Yields their layouts, and a note on
-    /// each that this kernel lacks and the rest can do without.
+    /// Switches events on, only where the filter holds; recording begins with `start`. Yields their layouts, and a note
+    /// on each that this kernel lacks and the rest can do without.
     pub fn enable_all(
         &self,
         wanted: &[Wanted],
@@ -88,7 +89,7 @@ impl Instance {
         let _ = self.set("tracing_on", "0");
     }
 
-    /// The text that says how a sub-buffer is laid out.
+    /// The text that describes the layout of a sub-buffer.
     pub fn header_page(&self) -> Result<String, Reason> {
         let path = self.path.join("events/header_page");
         // This file gives what fits into the first read and nothing afterwards.

@@ -49,7 +49,7 @@ pub struct Recorded<I> {
 }
 
 impl<I: Interpret> Recording<I> {
-    /// Of an instance whose events have been switched on.
+    /// Starts a recording of an instance whose events have been switched on.
     pub fn start(name: &str, instance: Instance, interpret: I) -> Result<Recording<I>, Reason> {
         let reader = Reader::open(&instance, interpret)?;
         let pump =

@@ -35,7 +35,7 @@ pub struct Spec {
 pub struct BlockSpec {
     /// `major:minor` of each device; only their events are recorded.
     pub devices: Vec<String>,
-    /// Of each CPU's ring buffer.
+    /// The size of each CPU's ring buffer.
     #[schemars(range(min = 1))]
     pub buffer_bytes: u64,
     /// Wanted width of an interval of the time series, in nanoseconds.

@@ -1,8 +1,9 @@
-//! Context switches: every one of them by trace events, and a sample of them with the kernel stack at which the task left.
+//! Context switches: every one of them by trace events, and a sample of them with the kernel stack at which the task
+//! left.
 //!
-//! Stacks come from perf's counter of context switches, not from its sched_switch tracepoint: that one prepares a record
-//! at every switch, sampled or not, which took a third of the rate away from two tasks that only wake each other, where
-//! the counter at one sample in a hundred took nothing that could be measured (Linux 6.18).
+//! Stacks come from perf's counter of context switches, not from its sched_switch tracepoint: that one prepares a
+//! record at every switch, sampled or not, which took a third of the rate away from two tasks that only wake each
+//! other, where the counter at one sample in a hundred took nothing that could be measured (Linux 6.18).
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -28,13 +29,13 @@ use crate::clock::monotonic_ns;
 pub(super) struct SwitchesObservation {
     #[serde(flatten)]
     report: SwitchReport,
-    /// As the kernel counts them, at the end: also those that no sub-buffer could tell of.
+    /// As the kernel counts them, at the end: also those that no sub-buffer could report.
     trace_events_lost: u64,
     stack_samples_lost: u64,
     notes: Vec<String>,
 }
 
-/// Of each CPU: a quarter second of the switches of a CPU that does nothing else.
+/// The buffer of each CPU: a quarter second of the switches of a CPU that does nothing else.
 const BUFFER_BYTES: u64 = 16 << 20;
 
 /// A stack takes 1 to 2 us: at this rate a CPU spends a fifth of a percent on them, however often it switches.
@@ -158,7 +159,7 @@ impl Interpret for Switches {
         };
         let stacks = &mut self.stacks;
         samplers.drain(|sample| {
-            // Where an idle task waits is no question.
+            // The place where an idle task waits is of no interest.
             if sample.tid != IDLE_TASK {
                 stacks.push_back(sample);
             }

@@ -10,7 +10,7 @@ use super::Reason;
 pub struct TracefsPaths {
     /// Mount points of tracefs, the preferred one first.
     pub tracefs: Vec<PathBuf>,
-    /// The file that says whether the kernel is locked down.
+    /// The file that shows whether the kernel is locked down.
     pub lockdown: PathBuf,
 }
 

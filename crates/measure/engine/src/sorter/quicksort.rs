@@ -1,4 +1,4 @@
-//! Quicksort (Hoare, "Quicksort", 1962) that says how far it is and stops when asked.
+//! Quicksort (Hoare, "Quicksort", 1962) that reports how far it is and stops when asked.
 //!
 //! Not the standard library's sort: that one is adaptive, and the order in which pages are touched is the load here.
 

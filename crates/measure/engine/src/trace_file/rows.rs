@@ -47,7 +47,7 @@ impl TraceRows {
         self.study.began_ns()
     }
 
-    /// What the trace calls devices that have no major and minor, of those so far.
+    /// The trace's names of the devices up to here that have no major and minor.
     pub fn device_names(&mut self) -> (BTreeMap<u32, String>, bool) {
         let about = self.reader.about();
         (about.device_names.clone(), about.devices_numbered)

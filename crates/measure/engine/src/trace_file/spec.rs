@@ -26,8 +26,8 @@ pub struct TraceSpec {
     /// The CPUs of each hardware queue, at most 1,024 queues.
     #[serde(default)]
     pub queues: Vec<Vec<u16>>,
-    /// Numbers that a text of blkparse leaves out: true: somebody filtered it, false: events were lost; null: what the text
-    /// itself tells.
+    /// Numbers that a text of blkparse leaves out: true: somebody filtered it, false: events were lost; null: what the
+    /// text itself has.
     #[serde(default)]
     pub filtered: Option<bool>,
     /// Where to write it in another form.
@@ -53,10 +53,10 @@ pub struct OutputSpec {
     pub form: String,
     /// The caller's open file; of blktrace, a directory, in which each CPU's file is called by its number.
     pub descriptor: i32,
-    /// Of a log: times of queueing instead of issue.
+    /// Whether the times in a log are those of queueing instead of issue.
     #[serde(default)]
     pub queued: bool,
-    /// Of a log: how the device is called in it.
+    /// The device's name in a log.
     #[serde(default)]
     pub device: String,
 }

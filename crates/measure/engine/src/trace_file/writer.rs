@@ -52,7 +52,7 @@ pub(super) fn writer(spec: &TraceSpec) -> Result<Option<Writer>, ReadError> {
     }))
 }
 
-/// What the tasks are called: files of blktrace tell it before the first event of a task, so that it has to be known before.
+/// The tasks' names: files of blktrace have a name before the first event of its task, so it has to be known by then.
 fn names(spec: &TraceSpec) -> Result<BTreeMap<u32, String>, ReadError> {
     let mut reader = reader(&spec.paths, spec.table.as_ref(), spec.gaps())?;
     let mut batch = Batch::new();

@@ -13,7 +13,7 @@ pub(super) struct Measures {
     unmatched: u64,
     flushed: u64,
     times_unknown: u64,
-    /// Of each direction; of `total` the seeks alone, which are between requests of both.
+    /// The activities of each direction; `total` has the seeks alone, which are between requests of both.
     activities: Activities,
     /// Where the last issued request ended: of reads and writes together, and of each direction.
     heads: [Option<u64>; 4],
@@ -37,7 +37,7 @@ impl Measures {
         }
     }
 
-    /// Where an event is counted; None of what is about no bio and no request.
+    /// Where an event is counted; None for an event about no bio and no request.
     #[inline]
     pub(super) fn kind(step: Step) -> Option<usize> {
         KINDS.iter().position(|kind| *kind == step)
@@ -187,7 +187,7 @@ impl Measures {
         }
     }
 
-    /// Of the event's direction.
+    /// The activity of the event's direction.
     fn own(&mut self, event: &TraceEvent) -> &mut Activity {
         activity(&mut self.activities, direction(event.op, event.sectors))
     }

@@ -1,4 +1,5 @@
-//! What was counted and timed of the block events of a probe: [`crate::request`] says which request each is about.
+//! What was counted and timed of the block events of a probe: [`crate::request`] determines which request each is
+//! about.
 
 mod analysis;
 mod levels;

@@ -1,4 +1,4 @@
-//! What the analysis of block events says.
+//! The results of the analysis of block events.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub struct BlockReport {
     pub elapsed_ns: u64,
     /// Events that the kernel had no room for. What they were about is unmatched or in flight below.
     pub events_lost: u64,
-    /// How often events were lost and the kernel could not say how many.
+    /// How often events were lost and the kernel could not report how many.
     pub losses_uncounted: u64,
     /// All devices together.
     pub all: Activities,
@@ -34,7 +34,7 @@ pub struct DeviceReport {
     pub events_unmatched: u64,
     /// Writes with FUA on a device without: a flush followed them, which their times leave out.
     pub writes_flushed: u64,
-    /// Requests whose times are not told: another under way looked alike, or events were lost.
+    /// Requests without times: another under way looked alike, or events were lost.
     pub times_unknown: u64,
     /// What became of its bios.
     pub conservation: Conservation,
@@ -58,8 +58,8 @@ pub struct Conservation {
     pub queued: u64,
     /// Further parts of bios that were too large.
     pub split: u64,
-    /// First seen after their queue event: the block layer's own flush commands, a driver's commands, and what was under
-    /// way when the recording began or lost events.
+    /// First seen after their queue event: the block layer's own flush commands, a driver's commands, and what was
+    /// under way when the recording began or lost events.
     pub unqueued: u64,
     /// Bios and requests that became part of another request.
     pub merged: u64,
@@ -114,15 +114,16 @@ pub struct Activity {
     pub completions_local: u64,
     /// Requests that completed on another CPU.
     pub completions_remote: u64,
-    /// Of requests: from the queue event of the first bio until the request was inserted, or issued if it never was.
+    /// The time of requests from the queue event of the first bio until the request was inserted, or issued if it never
+    /// was.
     pub time_in_queue_ns: Distribution,
-    /// Of requests that were inserted: until first issued.
+    /// The time of inserted requests until they were first issued.
     pub time_in_scheduler_ns: Distribution,
-    /// Of requests: from the first issue to completion.
+    /// The time of requests from the first issue to completion.
     pub time_in_device_ns: Distribution,
-    /// Of bios: from queue to the completion of the request that they became part of.
+    /// The time of bios from queue to the completion of the request that they became part of.
     pub time_total_ns: Distribution,
-    /// Of issued requests that move data.
+    /// The size of issued requests that move data.
     pub request_bytes: Distribution,
     /// Between the end of the request issued before and the beginning of this one, in sectors of 512 bytes, either way.
     pub seek_sectors: Distribution,
@@ -144,7 +145,7 @@ pub struct Series {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "BlockColumns")]
 pub struct Columns {
-    /// Of the interval; the last may be shorter.
+    /// The length of the interval; the last may be shorter.
     pub length_s: Vec<f64>,
     /// Requests that the driver has, averaged over the interval.
     pub queue_depth: Vec<f64>,

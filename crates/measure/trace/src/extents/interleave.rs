@@ -26,8 +26,8 @@ pub struct Interleaving {
     pub share: f64,
 }
 
-/// Of each device. `files` are the device's name and the file's extents; an extent that several files share counts for
-/// the first of them.
+/// The interleaving on each device. `files` are the device's name and the file's extents; an extent that several files
+/// share counts for the first of them.
 pub fn by_device(files: &[(&str, &[Extent])]) -> Vec<Interleaving> {
     let mut placed: BTreeMap<&str, Vec<Placed>> = BTreeMap::new();
     for (file, (device, extents)) in files.iter().enumerate() {

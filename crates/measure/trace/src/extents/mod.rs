@@ -24,7 +24,7 @@ pub struct Extent {
     pub flags: u32,
 }
 
-/// What FIEMAP may say of an extent, by the name that the record has for it.
+/// FIEMAP's flags of an extent, by the name that the record has for it.
 pub const FLAGS: [(&str, u32); 5] = [
     ("unwritten", 0x800),
     ("delayed", 0x4),
@@ -38,7 +38,7 @@ pub const FLAGS: [(&str, u32); 5] = [
 pub struct Examined {
     /// Each file, in the order asked.
     pub files: Vec<Examination>,
-    /// Of each device, the files on it that have extents.
+    /// The files with extents on each device.
     pub interleaving: Vec<Interleaving>,
 }
 
@@ -91,7 +91,7 @@ pub struct Layout {
     pub complete: bool,
     /// Sum of the extents' lengths.
     pub mapped_bytes: u64,
-    /// Of the file's size, not mapped. None where not all extents were read.
+    /// The part of the file's size that is not mapped; None if not all extents were read.
     pub hole_bytes: Option<u64>,
     /// Mapped behind the file's end.
     pub beyond_end_bytes: u64,
@@ -114,19 +114,19 @@ pub enum Method {
     Model,
 }
 
-/// How much is looked at, and how much of it is told.
+/// How much is examined, and how much of it is reported.
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
-    /// Of each file: no more extents are read; the layout then ends there.
+    /// The extents of each file that are read at most; the layout then ends there.
     pub extents_max: usize,
-    /// Of each file: extents that are listed.
+    /// The extents of each file that are listed at most.
     pub listed_max: usize,
     /// Asks by this call only; else by FIEMAP, and by FIBMAP where that is not known.
     pub method: Option<Method>,
 }
 
-/// All extents of a file, in its order, as the filesystem tells them.
+/// All extents of a file, in its order, as the filesystem reports them.
 #[derive(Clone, Debug)]
 pub struct FileMap {
     /// How they were read.
@@ -144,7 +144,8 @@ pub struct FileMap {
 }
 
 impl Examined {
-    /// Of files by their paths; an error says why there are no extents. Of each, `listed_max` extents are listed.
+    /// The extents of files by their paths; an error states why a file has none. At most `listed_max` extents of each
+    /// file are listed.
     pub fn of(files: Vec<(String, Result<FileMap, Refused>)>, listed_max: usize) -> Examined {
         let mut known: Vec<(String, Vec<Extent>)> = Vec::new();
         let mut told = Vec::new();

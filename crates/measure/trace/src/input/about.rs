@@ -1,4 +1,4 @@
-//! What a file says of itself, and what could not be read of it.
+//! What a file states about itself, and what could not be read of it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct About {
     pub malformed: u64,
     /// Why the first of them could not.
     pub first_malformed: Option<String>,
-    /// Events that came so late that what happened after them had been told; they count as lost.
+    /// Events that came after later ones had been reported; they count as lost.
     pub events_late: u64,
     /// Recordings in the file after the first.
     pub restarts: u64,
@@ -46,7 +46,7 @@ const NAME_BYTES_MAX: usize = 64;
 const NAMED_DEVICES: u32 = 0xf000_0000;
 
 impl About {
-    /// Of a format.
+    /// The description of an input of this format.
     pub fn of(format: impl Into<String>) -> About {
         About {
             format: format.into(),
@@ -54,7 +54,7 @@ impl About {
         }
     }
 
-    /// A task's name, as a record tells it; the last one told is kept.
+    /// A task's name, as a record has it; the last one is kept.
     #[inline]
     pub fn name(&mut self, pid: u32, name: &[u8]) {
         if self.latest_pid == Some(pid) {
@@ -97,7 +97,7 @@ impl About {
         }
     }
 
-    /// Whether the trace itself says what a device is called, instead of its major and minor.
+    /// Whether the trace itself names a device, instead of its major and minor.
     pub fn names_device(&self, device: Device) -> bool {
         self.devices_numbered || self.device_names.contains_key(&device.0)
     }
@@ -128,7 +128,7 @@ impl About {
         }
     }
 
-    /// Takes in what another file of the same trace says.
+    /// Takes in what another file of the same trace states.
     pub fn merge(&mut self, other: About) {
         self.records += other.records;
         self.records_skipped += other.records_skipped;

@@ -12,7 +12,7 @@ use crate::event::{Step, TraceEvent, op_and_marks};
 /// What numbers mean that are left out of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gaps {
-    /// What their number says: see [`Blkparse`].
+    /// The meaning of their number: see [`Blkparse`].
     #[default]
     Told,
     /// Somebody left lines out that are not needed.
@@ -23,19 +23,19 @@ pub enum Gaps {
 
 /// Reads such lines; the summary after them is left out.
 ///
-/// A recorder that finds no room loses events until a whole buffer is free again, so that thousands follow in a row. A text
-/// that leaves numbers out every few lines was filtered; one that was cut has a gap for each device on each CPU.
+/// A recorder that finds no room loses events until a whole buffer is free again, so that thousands follow in a row. A
+/// text that leaves numbers out every few lines was filtered; one that was cut has a gap for each device on each CPU.
 pub(crate) struct Blkparse {
     gaps: Gaps,
     last: LastSeen,
     numbers: Numbers,
-    /// Until the gaps have told what they are: events, and how many numbers are missing before each.
+    /// Events whose gaps are not understood yet, and how many numbers are missing before each.
     held: Vec<(TraceEvent, u64)>,
     gaps_held: usize,
     filtered: u64,
 }
 
-/// Lines that are looked at to tell.
+/// Lines that are examined to decide this.
 const LOOKED_AT: usize = 10_000;
 /// Fewer lines in a row than these, on average ...
 const LINES_OF_FILTERED: usize = 16;
@@ -46,7 +46,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 impl DecodeLine for Blkparse {
     fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
         let Some((event, sequence)) = event(line, about) else {
-            // Of the summary, an empty line, or an action that tells nothing of I/O.
+            // A line of the summary, an empty line, or an action that is not about I/O.
             about.records_skipped += u64::from(!line.is_empty());
             return;
         };
@@ -202,7 +202,7 @@ fn place(event: &mut TraceEvent, mut words: Words<'_>) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// Losses in a text of lines with these CPUs and numbers, and whether it says that it was filtered.
+    /// Losses in a text of lines with these CPUs and numbers, and whether it states that it was filtered.
     fn losses(lines: &[(u16, u64)], gaps: Gaps) -> (usize, bool) {
         let mut text = Blkparse::new(gaps);
         let (mut events, mut about) = (Vec::new(), About::default());

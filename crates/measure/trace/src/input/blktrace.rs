@@ -119,8 +119,8 @@ impl Blktrace {
         });
     }
 
-    /// Files of CPUs that somebody put into one, one after the other: in this order, what one CPU began has ended before
-    /// another is told of, and would be paired with what is not its own.
+    /// Files of CPUs that somebody put into one, one after the other: in this order, what one CPU began has ended
+    /// before another is told of, and would be paired with what is not its own.
     #[inline]
     fn refuse_one_after_the_other(&mut self, header: &Header) -> Result<(), ReadError> {
         let went_back = header.at_ns.saturating_add(BACK_NS) < self.newest_ns;
@@ -135,7 +135,7 @@ impl Blktrace {
         Ok(())
     }
 
-    /// What iolab itself says in a note of what no record tells.
+    /// The content of iolab's own note on what no record holds.
     fn remark(&mut self, header: &Header, payload: &[u8], events: &mut Vec<TraceEvent>) {
         if header.action & 0xff != MESSAGE {
             return;

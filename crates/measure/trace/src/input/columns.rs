@@ -95,7 +95,8 @@ pub(crate) struct Table {
     name: Vec<u8>,
 }
 
-/// Of lines that tell when an I/O ended, on a clock that began with the first of them: all that began before that.
+/// The clock of lines that report when an I/O ended. It begins an hour early if the first line is near 0: I/Os began
+/// before that line.
 #[derive(Default)]
 pub(crate) struct EndClock(Option<u64>);
 

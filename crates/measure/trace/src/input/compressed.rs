@@ -70,7 +70,7 @@ impl Read for Peeked {
     }
 }
 
-/// What zstd itself unpacks where it is not told to take more.
+/// What zstd itself unpacks unless it is allowed more.
 const WINDOW_BYTES_MAX: u64 = 128 << 20;
 /// The longest head of a frame.
 const FRAME_HEAD_BYTES: usize = 18;

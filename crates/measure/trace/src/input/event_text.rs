@@ -14,7 +14,7 @@ use crate::event::{Step, TraceEvent, op_and_marks};
 #[derive(Default)]
 pub(crate) struct EventText {
     last: LastSeen,
-    /// Of a CPU whose next event ends a loss: how many events.
+    /// The CPU whose next event ends a loss, and the number of lost events.
     loss: Option<(u16, u64)>,
 }
 
@@ -92,8 +92,8 @@ fn lost(line: &[u8]) -> Option<(u16, u64)> {
     says_lost.then_some((cpu as u16, count))
 }
 
-/// `swapper 0 [001] 12.345678: PERF_RECORD_LOST lost 23`, as `perf script --show-lost-events` prints it: events of that CPU
-/// between the one before and that time.
+/// `swapper 0 [001] 12.345678: PERF_RECORD_LOST lost 23`, as `perf script --show-lost-events` prints it: events of that
+/// CPU between the one before and that time.
 fn perf_lost(line: &[u8]) -> Option<(u16, u64, u64)> {
     let name = b"PERF_RECORD_LOST";
     let at = memchr::memmem::find(line, name)?;
@@ -127,7 +127,7 @@ fn head(line: &[u8]) -> Option<Head<'_>> {
         let mut rest = Words(&line[from + close? + 1..]);
         let mut time = rest.next()?;
         if !time.ends_with(b":") {
-            // Letters that say in which context it ran.
+            // Letters for the context in which it ran.
             time = rest.next()?;
         }
         let at_ns = time_ns(time.strip_suffix(b":")?, SECOND_NS)?;

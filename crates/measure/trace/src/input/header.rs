@@ -1,4 +1,4 @@
-//! What `trace.dat` and `perf.data` tell of the kernel that wrote them: formats of its events and of its buffers.
+//! What `trace.dat` and `perf.data` hold about the kernel that wrote them: formats of its events and of its buffers.
 
 use std::io::Read;
 
@@ -60,7 +60,7 @@ impl<R: Read> Cursor<R> {
         }
     }
 
-    /// `name\0` and a text of so many bytes as 64 bits say.
+    /// `name\0` and a text whose length is a 64-bit number.
     pub(crate) fn named(&mut self) -> Result<String, ReadError> {
         self.text()?;
         let length = self.u64()?;

@@ -18,7 +18,8 @@ struct Part {
     reader: Box<dyn Reader>,
     events: Vec<TraceEvent>,
     begin: usize,
-    /// Of `events`: the latest, wherever it stands. Once all parts are up to the earliest of these, its part is empty.
+    /// The latest time in `events`, wherever it stands. Once all parts are up to the earliest of these, its part is
+    /// empty.
     newest_ns: u64,
     ended: bool,
     names_devices: bool,
@@ -78,7 +79,7 @@ impl Merged {
 }
 
 impl Part {
-    /// Reads on where nothing is left; whether it did.
+    /// Reads on if nothing is left; whether it did.
     fn fill(&mut self, about: &mut About) -> Result<bool, ReadError> {
         let filled = self.begin == self.events.len() && !self.ended;
         while self.begin == self.events.len() && !self.ended {

@@ -12,9 +12,9 @@ pub(crate) struct Order {
     held_events: usize,
     /// Empty batches, to be filled again.
     spare: Vec<Vec<TraceEvent>>,
-    /// The time of the last of them; None where they are not in order.
+    /// The time of the last of them; None if they are not in order.
     in_order_until_ns: Option<u64>,
-    /// Of what was let go.
+    /// The time of the last event that was released.
     reached_ns: u64,
     /// The newest event that came, on its own clock.
     newest_ns: u64,
@@ -31,8 +31,8 @@ const SPARE: usize = 4;
 const RESTART_NS: u64 = 1_000_000_000;
 
 impl Order {
-    /// Takes events as they come and appends those whose turn has come to `out`; all of them at the end. Leaves no event in
-    /// `events`.
+    /// Takes events as they come and appends those whose turn has come to `out`; all of them at the end. Leaves no
+    /// event in `events`.
     pub(crate) fn pass(
         &mut self,
         events: &mut Vec<TraceEvent>,
@@ -130,7 +130,7 @@ impl Order {
         }
     }
 
-    /// What comes after its time is not told any more: it would pair with what is not its own.
+    /// An event that comes after its time is left out: it would be paired with a wrong one.
     fn drop_late(&mut self, events: &mut [TraceEvent]) {
         for event in events {
             if event.at_ns >= self.reached_ns {

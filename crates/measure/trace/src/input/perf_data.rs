@@ -97,7 +97,7 @@ pub(crate) struct PerfData {
     records: Records,
     sample: Sample,
     last: LastSeen,
-    /// Of this round and what of earlier ones may still be overtaken.
+    /// The events of this round, and those of earlier ones that others may still overtake.
     round: Vec<TraceEvent>,
     newest_ns: u64,
     /// Nothing before it can come any more.

@@ -138,8 +138,8 @@ const BLOCK_BYTES: u64 = 8 << 20;
 /// Meta's traces of its bulk storage, by how many columns they have; their names come in a file of their own, or in the
 /// first line.
 ///
-/// Source: the description of the Baleen traces (Wong et al., FAST 2024) and the code that reads them there: blocks of 8 MiB,
-/// bytes, seconds, and a number for each operation. `op_count` says how often a line happened within its second.
+/// Source: the description of the Baleen traces (Wong et al., FAST 2024) and the code that reads them there: blocks of
+/// 8 MiB, bytes, seconds, and a number for each operation. `op_count` is how often a line happened within its second.
 pub(crate) fn meta(line: &[u8]) -> Option<(&'static str, Layout)> {
     const NAMES: [&str; 4] = [
         "block_id io_offset io_size op_time op_name user_namespace user_name",

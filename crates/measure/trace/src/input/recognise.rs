@@ -21,7 +21,7 @@ pub enum Source {
     Pipe(Box<dyn Read + Send>),
 }
 
-/// What is looked at to tell the format.
+/// The bytes that are examined to recognise the format.
 const LOOKED_AT: usize = 1 << 16;
 /// Formats that are read here and there come whole into memory from pipes and packed files.
 const WHOLE_BYTES_MAX: u64 = 1 << 30;
@@ -33,8 +33,8 @@ struct How<'a> {
     gaps: Gaps,
 }
 
-/// Opens the files of one trace; `layout` says what the columns of a table are, if it is one that nobody knows; `gaps`, what numbers mean
-/// that a text of blkparse leaves out.
+/// Opens the files of one trace; `layout` says what the columns of a table are, if it is one that nobody knows; `gaps`,
+/// what numbers mean that a text of blkparse leaves out.
 pub fn open(
     sources: Vec<Source>,
     layout: Option<&Layout>,
@@ -123,7 +123,7 @@ fn beginning(input: &mut Box<dyn Read + Send>) -> Result<Vec<u8>, ReadError> {
     let mut start = Vec::new();
     let read = input.take(LOOKED_AT as u64).read_to_end(&mut start);
     match read {
-        // Whoever reads on is told so.
+        // The next reader gets the error.
         Err(error) if start.is_empty() => Err(ReadError(error.to_string())),
         _ => Ok(start),
     }

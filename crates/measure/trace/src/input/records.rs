@@ -1,4 +1,4 @@
-//! What the records of block tracepoints tell, and what is wrong with them.
+//! What the records of block tracepoints hold, and what is wrong with them.
 
 use super::about::About;
 use crate::event::TraceEvent;
@@ -12,14 +12,14 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// `formats` may hold others; an error says that there are none of block events at all.
+    /// `formats` may hold others; an error states that there are none of block events at all.
     pub(crate) fn new(formats: &[EventFormat]) -> Result<Records, FormatError> {
         Ok(Records {
             decoder: BlockDecoder::new(&[], formats)?,
         })
     }
 
-    /// Appends what a record tells.
+    /// Appends the events of a record.
     #[inline]
     pub(crate) fn read(
         &self,

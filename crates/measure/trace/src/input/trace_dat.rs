@@ -20,7 +20,7 @@ use crate::page::{Lost, Page, PageFormat, RawEvent};
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 const CPUS_MAX: u32 = 1 << 16;
 
-/// What its header says.
+/// Its header.
 struct Header {
     about: About,
     page: PageFormat,
@@ -256,7 +256,7 @@ fn records(formats: &[crate::format::EventFormat]) -> Result<Arc<Records>, ReadE
 struct Cpu {
     cpu: u16,
     input: Box<dyn Read + Send>,
-    /// Bytes that its header says are still to come; None of what is packed.
+    /// Bytes that are still to come by its header; None if they are packed.
     left: Option<u64>,
     buffer: Vec<u8>,
     page: PageFormat,
@@ -268,7 +268,7 @@ struct Cpu {
 
 impl Reader for Cpu {
     fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
-        // It grows with what is there: a file may say that it has many CPUs, and large sub-buffers.
+        // It grows with what is there: a file may claim to have many CPUs, and large sub-buffers.
         self.buffer.clear();
         let whole = self.page.subbuffer_bytes();
         let mut input = (&mut self.input).take(whole as u64);

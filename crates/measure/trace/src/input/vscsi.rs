@@ -17,7 +17,7 @@ const BYTES_1: usize = 32;
 const BYTES_2: usize = 40;
 const MICROSECOND_NS: u64 = 1000;
 impl Vscsi {
-    /// What a file that begins so is; the records of both versions say it at different places.
+    /// What a file that begins so is; the records of both versions have it at different places.
     pub(crate) fn of(bytes: &[u8]) -> Option<Vscsi> {
         let is = |second: bool| {
             let vscsi = Vscsi { second };
@@ -86,13 +86,13 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Of a command in hexadecimal digits, as tables have it.
+/// The operation of a command in hexadecimal digits, as tables have it.
 pub(crate) fn hexadecimal(digits: &[u8]) -> Option<Op> {
     let digits = std::str::from_utf8(digits).ok()?;
     operation(u16::from_str_radix(digits, 16).ok()?)
 }
 
-/// Of the SCSI commands that move data.
+/// The operation of a SCSI command that moves data.
 fn operation(command: u16) -> Option<Op> {
     Some(match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Op::Read,

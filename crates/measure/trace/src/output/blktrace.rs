@@ -55,7 +55,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
         }
     }
 
-    /// The next event ends an I/O: a device without requests tells so by its bios alone, others by both.
+    /// The next event ends an I/O: a device without requests reports this by its bios alone, others by both.
     pub fn ends(&mut self) {
         self.ends = true;
     }
@@ -122,7 +122,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
         cpu.write(&record)
     }
 
-    /// What a scheduler says of itself, then and there.
+    /// A scheduler's message, with its time and place.
     pub fn message(&mut self, event: &TraceEvent, text: &str) -> io::Result<()> {
         let at_ns = self.since_began(event);
         let record = Record {
@@ -146,8 +146,8 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
         event.at_ns.saturating_sub(began_ns)
     }
 
-    /// The file of the event's CPU, in which its task is named: in each file, so that a reader knows the name before the
-    /// event, whichever file it reads first.
+    /// The file of the event's CPU, in which its task is named: in each file, so that a reader knows the name before
+    /// the event, whichever file it reads first.
     fn named(&mut self, event: &TraceEvent) -> io::Result<&mut Cpu<W>> {
         let number = usize::from(event.cpu);
         while self.cpus.len() <= number {
@@ -205,7 +205,7 @@ fn note(cpu: u16, pid: u32, what: u32, payload: &[u8]) -> Record<'_> {
 fn action(step: Step) -> Option<u32> {
     Some(match step {
         Step::Queue | Step::Arrival => QUEUE | 1,
-        // As kernels write it that tell of such merges at all, from 5.9 on.
+        // As kernels from 5.9 on write it; earlier ones do not report such merges.
         Step::BackMerge | Step::RequestMerge => QUEUE | 2,
         Step::FrontMerge => QUEUE | 3,
         Step::GetRequest => QUEUE | 4,

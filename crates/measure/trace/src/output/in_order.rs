@@ -1,11 +1,11 @@
-//! Lines that tell when an I/O ended, as events in the order of time.
+//! Lines that report when an I/O ended, as events in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::event::{Step, TraceEvent, WAIT_UNKNOWN};
 
-/// Holds back what lines of I/Os tell until nothing can come before it.
+/// Holds back the events of lines of I/Os until nothing can come before them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InOrder {
     /// By time, and then as they came.
@@ -33,7 +33,7 @@ impl Ord for Held {
 }
 
 impl InOrder {
-    /// The next event; `each` gets those whose turn it is. Of a line of an I/O that took longer than anything is held back,
+    /// The next event; `each` gets those whose turn it is. If an I/O took longer than anything is held back,
     /// its beginning comes as late as it can.
     pub(super) fn pass<E>(
         &mut self,

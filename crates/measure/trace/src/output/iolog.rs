@@ -91,7 +91,7 @@ impl<W: Write> IoLog<W> {
         }
     }
 
-    /// How the device is called in the log: the first as the caller said, others by a name that udev makes.
+    /// The device's name in the log: the first has the caller's name, others one that udev makes.
     fn file_of(&mut self, device: Device, us: u64) -> io::Result<String> {
         if *self.first.get_or_insert(device) == device {
             return Ok(self.file.clone());

@@ -23,7 +23,7 @@ pub(crate) struct Record<'a> {
     pub(crate) device: Device,
     /// The CPU where it happened.
     pub(crate) cpu: u32,
-    /// Of completions: the low 16 bits of the errno, 0 of success.
+    /// The low 16 bits of a completion's errno, 0 for success.
     pub(crate) error: u16,
     /// What follows the header: a number, a name or a message, by action.
     pub(crate) payload: &'a [u8],

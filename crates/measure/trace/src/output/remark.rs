@@ -1,4 +1,4 @@
-//! What iolab says in a note of blktrace's files because no record of theirs can tell it; blkparse prints it as a message.
+//! iolab's notes in blktrace's files, for what none of their records can hold; blkparse prints it as a message.
 
 /// Such a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Remark {
         }
     }
 
-    /// None of what somebody else says.
+    /// None for somebody else's note.
     pub(crate) fn of(text: &[u8]) -> Option<Remark> {
         let text = std::str::from_utf8(text).ok()?;
         let text = text.trim_end_matches('\0');

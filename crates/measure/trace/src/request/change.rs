@@ -22,9 +22,9 @@ pub enum State {
     Issued,
 }
 
-/// What became of bios and requests. Of all changes since the beginning, those that bring something under way (`Queued`,
-/// `Split`, `Unqueued`, and `Merged` of what was not seen) are as many as those that end it (`Merged`, `Ended`, `GivenUp`)
-/// and what is under way.
+/// What became of bios and requests. Among all changes since the beginning, those that bring something under way
+/// (`Queued`, `Split`, `Unqueued`, and `Merged` of what was not seen) are as many as those that end it (`Merged`,
+/// `Ended`, `GivenUp`) and what is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// A bio entered the block layer.

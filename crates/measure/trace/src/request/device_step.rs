@@ -13,7 +13,7 @@ pub(super) struct DeviceStep<'a, E> {
     pub(super) issued: &'a mut u64,
     pub(super) unknown: &'a mut Unknown,
     pub(super) device: Device,
-    /// Whether merges are told at all: then a request is as large as what is known of it says.
+    /// Whether merges are reported at all: if so, a request is as large as its known bios.
     pub(super) merges_told: &'a mut bool,
     /// Whoever wants to know what changes.
     pub(super) each: E,
@@ -173,7 +173,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         let slot = self.whole_of(found, event);
         let Some((slot, request)) = slot.and_then(|slot| Some((slot, self.items.get(slot)?)))
         else {
-            // A write with FUA on a device without is told once more when the flush after it is complete.
+            // A write with FUA on a device without FUA is reported once more when the flush after it is complete.
             match (event.op, event.sectors) {
                 (Op::Write, 0) => (self.each)(Change::Flushed),
                 _ => self.unmatched(),
@@ -197,7 +197,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         Some(finished(request, event))
     }
 
-    /// Of several that could have completed, rather the one of that size.
+    /// The request that completes; if several could have completed, the one of that size.
     fn whole_of(&self, found: Found, event: &TraceEvent) -> Option<Slot> {
         let Found::Any(first) = found else {
             return found.slot();
@@ -248,7 +248,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         })
     }
 
-    /// Of discards, no kernel tells what joins them.
+    /// Whether the kernel reports merges of such requests; no kernel reports those of discards.
     pub(super) fn tells_merges(&self, event: &TraceEvent) -> bool {
         *self.merges_told && event.op != Op::Discard
     }

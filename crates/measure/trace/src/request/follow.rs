@@ -15,7 +15,7 @@ use crate::recent::Recent;
 #[derive(Clone, Debug, Default)]
 pub struct Follow {
     devices: Vec<(Device, Disk)>,
-    /// Where in `devices`; of partitions, their disk.
+    /// The place in `devices`; for a partition, that of its disk.
     routes: BTreeMap<Device, usize>,
     recent: Recent,
     latest: Option<(Device, usize)>,
@@ -50,8 +50,8 @@ impl Follow {
         self.recent.remember(partition.0, route);
     }
 
-    /// Takes in the next event; `each` gets what it changes, and the number of the disk: from 0 in the order in which they
-    /// were first seen.
+    /// Takes in the next event; `each` gets what it changes, and the number of the disk: from 0 in the order in which
+    /// they were first seen.
     #[inline]
     pub fn add(&mut self, event: &TraceEvent, mut each: impl FnMut(usize, Change<'_>)) {
         if let Some(before_ns) = self.losses.due(event.at_ns) {
@@ -181,8 +181,8 @@ impl Follow {
             .collect()
     }
 
-    /// What was under way at a loss and has not ended by now has ended in it: were it kept, it would be taken for what comes
-    /// after at the same sectors.
+    /// What was under way at a loss and has not ended by now has ended in it: were it kept, it would be taken for what
+    /// comes after at the same sectors.
     #[cold]
     fn give_up(&mut self, before_ns: u64, each: &mut impl FnMut(usize, Change<'_>)) {
         for (route, (_, disk)) in self.devices.iter_mut().enumerate() {

@@ -295,8 +295,8 @@ fn named(slot: Slot) -> Option<Slot> {
     (slot != NONE).then_some(slot)
 }
 
-/// Of a power of two of heads: the upper bits of the product with 2^64 over the golden ratio (Knuth, volume 3, 6.4), as
-/// sectors differ in all but the lowest bits.
+/// The head of a sector's list. The number of heads is a power of two: the upper bits of the product with 2^64 over the
+/// golden ratio (Knuth, volume 3, 6.4), because sectors differ in all but the lowest bits.
 #[inline]
 fn head_of(sector: u64, heads: usize) -> usize {
     let mixed = sector.wrapping_mul(0x9e37_79b9_7f4a_7c15);

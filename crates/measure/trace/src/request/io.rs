@@ -13,7 +13,7 @@ pub struct Io {
     pub op: Op,
     /// How it was marked.
     pub marks: Marks,
-    /// Who submitted its first bio; 0 where nobody knows.
+    /// Who submitted its first bio; 0 if unknown.
     pub pid: u32,
     /// Where it was submitted or issued.
     pub cpu: u16,
@@ -58,7 +58,7 @@ pub enum Stage {
 pub type Stages = [Option<u64>; 4];
 
 impl Io {
-    /// Of an operation, nothing else known.
+    /// An I/O of which only the operation is known.
     pub(super) fn of(device: Device, op: Op, marks: Marks, seen_ns: u64) -> Io {
         Io {
             device,
@@ -80,7 +80,7 @@ impl Io {
         }
     }
 
-    /// As the first event of it tells, without times.
+    /// From its first event, without times.
     #[inline]
     pub(super) fn first_seen(device: Device, event: &TraceEvent) -> Io {
         Io {
@@ -93,7 +93,7 @@ impl Io {
         }
     }
 
-    /// As the one event tells that is all there is of it.
+    /// From the only event that there is.
     #[inline]
     pub(super) fn whole(device: Device, event: &TraceEvent) -> Io {
         let began_ns = event.at_ns.saturating_sub(match event.step {

@@ -11,7 +11,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     pub(super) fn merge(&mut self, event: &TraceEvent) {
         *self.merges_told = true;
         let back = event.step == Step::BackMerge;
-        // Kernels from 5.9 on tell of a request that joins another as of a bio.
+        // Kernels from 5.9 on report a request that joins another like a bio that does.
         let bio = match back {
             true => self.joining_back(event).slot(),
             false => self.own_bio(event).slot(),
@@ -118,8 +118,8 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         }
     }
 
-    /// What waits and ends where the event begins, or may end there. Discards join whatever discard waits: a device may take
-    /// several ranges at once.
+    /// What waits and ends where the event begins, or may end there. Discards join whatever discard waits: a device may
+    /// take several ranges at once.
     fn request_before(&mut self, event: &TraceEvent) -> Found {
         let waits = |item: &Entry<Item>| item.what.waits(event.op) && item.sectors > 0;
         let mut candidates = self.items.all_ending_at(event.sector, waits);
@@ -143,8 +143,8 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         }
     }
 
-    /// Bios whose merge was not seen are part of the request that is issued with their sectors; of more than it grew by,
-    /// nobody knows which.
+    /// Bios whose merge was not seen are part of the request that is issued with their sectors; of more than it grew
+    /// by, nobody knows which.
     pub(super) fn join_covered(&mut self, slot: Slot, event: &TraceEvent) {
         if self.tells_merges(event) {
             return;

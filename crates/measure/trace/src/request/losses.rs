@@ -1,15 +1,16 @@
 //! What lost events make doubtful, and for how long.
 
-/// The losses of a trace so far.
+/// The losses of a trace up to here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
     /// No time of an I/O is trusted that was issued before: what was lost may hold the events that were its own.
     doubt_until_ns: u64,
     /// The first loss that nothing was given up for yet.
     pending: Option<Pending>,
-    /// The end of the last one after it. It waits for its turn, so that constant losses don't put the first one off for ever.
+    /// The end of the last one after it. It waits for its turn, so that constant losses don't put the first one off for
+    /// ever.
     later_ns: Option<u64>,
-    /// The longest time that a driver had a request so far.
+    /// The longest time that a driver had a request up to here.
     longest_ns: u64,
 }
 
@@ -21,7 +22,7 @@ struct Pending {
     at_ns: u64,
 }
 
-/// Of a loss, how much longer than the longest time seen an unseen request may still be under way.
+/// How much longer than the longest time seen an unseen request may still be under way after a loss.
 const LONGER: u64 = 2;
 /// The least of it: of a trace that has only begun, little has been seen.
 const DOUBT_NS_MIN: u64 = 100_000_000;

@@ -26,7 +26,7 @@ pub(super) enum Found {
     None,
     /// This one and no other.
     One(Slot),
-    /// The oldest of several that look alike; none of their times can be told.
+    /// The oldest of several that look alike; none of their times can be determined.
     Any(Slot),
 }
 
@@ -52,7 +52,7 @@ impl Item {
         }
     }
 
-    /// Nothing that it says of its times so far can be trusted.
+    /// Its times up to here can't be trusted.
     pub(super) fn doubt(&mut self) {
         self.doubtful = true;
         self.io.queued_ns = None;
@@ -74,7 +74,7 @@ impl Item {
     }
 }
 
-/// The oldest that begins there and is wanted; all that are lose their times where they are several.
+/// The oldest that begins there and is wanted; all that are lose their times if there are several.
 #[inline]
 pub(super) fn find(items: &mut Items, start: u64, wanted: impl Fn(&Entry<Item>) -> bool) -> Found {
     let (count, oldest) = items.count_starting_at(start, &wanted);

@@ -18,7 +18,7 @@ pub struct Columns {
 pub struct SampledSeries {
     /// Begin of each interval, since the first reading.
     pub at_ns: Vec<u64>,
-    /// By column, a value per interval; null where there was none. `length_s` is the interval's length.
+    /// By column, a value per interval; null if there was none. `length_s` is the interval's length.
     pub columns: BTreeMap<String, Vec<Option<f64>>>,
 }
 

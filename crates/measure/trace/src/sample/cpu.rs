@@ -50,7 +50,7 @@ pub struct Stat {
 pub struct CpuReading {
     /// The counters since boot.
     pub stat: Stat,
-    /// Mean clock frequency of the CPUs; None where the kernel does not tell.
+    /// Mean clock frequency of the CPUs; None if the kernel does not report it.
     pub frequency_hz: Option<Level>,
 }
 
@@ -63,7 +63,7 @@ pub struct CpuObservation {
     pub cpus_online: usize,
     /// The unit in which the kernel counts.
     pub ticks_per_s: u64,
-    /// Of the clock; null where nothing tells it.
+    /// The frequency of the clock; null if nothing reports it.
     pub frequency: Option<Frequency>,
     /// Shares of the whole time, by CPU (`cpu0`, ...) and of `all`.
     pub means: BTreeMap<String, Shares>,
@@ -71,7 +71,7 @@ pub struct CpuObservation {
     pub series: BTreeMap<String, SampledSeries>,
 }
 
-/// By state (`user_percent`, ...), percent of the time; null where no tick passed.
+/// By state (`user_percent`, ...), percent of the time; null if no tick passed.
 pub type Shares = BTreeMap<String, Option<f64>>;
 
 /// The clock frequency of the CPUs, a mean over them.
@@ -81,7 +81,7 @@ pub struct Frequency {
     pub hz_mean: f64,
     /// The highest reading.
     pub hz_max: f64,
-    /// What tells it.
+    /// The source of the frequency.
     pub source: String,
 }
 
@@ -174,7 +174,7 @@ fn add_shares(columns: &mut Columns, passed: &Ticks) {
     }
 }
 
-/// None where no tick passed.
+/// None if no tick passed.
 fn percents(passed: &Ticks) -> [Option<f64>; STATES.len()] {
     let total: u64 = passed.iter().sum();
     passed.map(|ticks| (total > 0).then(|| 100.0 * ticks as f64 / total as f64))
@@ -189,7 +189,7 @@ fn busy_cpus(passed: &BTreeMap<u32, Ticks>) -> f64 {
     passed.values().map(share).sum()
 }
 
-/// Of the CPUs that are online at both ends.
+/// The ticks that passed on CPUs that are online at both ends.
 fn passed(interval: &Interval<'_, CpuReading>) -> BTreeMap<u32, Ticks> {
     let before = &interval.before.stat.cpus;
     let after = interval.after.stat.cpus.iter();
@@ -202,7 +202,7 @@ fn together(by_cpu: &BTreeMap<u32, Ticks>) -> Ticks {
     std::array::from_fn(|state| by_cpu.values().map(|ticks| ticks[state]).sum())
 }
 
-/// Mean over time of the CPUs' mean; None where nothing tells it.
+/// Mean over time of the CPUs' mean; None without a source.
 pub fn frequency(source: &str, series: &Series<CpuReading>) -> Option<Frequency> {
     let pooled = series
         .readings()
@@ -235,7 +235,7 @@ pub fn between(before: &Ticks, after: &Ticks) -> Ticks {
     passed
 }
 
-/// Of what passed, when the CPU worked: neither idle nor taken away by the hypervisor.
+/// The ticks in which the CPU worked: neither idle nor taken away by the hypervisor.
 pub fn busy(passed: &Ticks) -> u64 {
     let working = |&(state, _): &(usize, &u64)| ![IDLE, IOWAIT, STEAL].contains(&state);
     let states = passed.iter().enumerate().filter(working);

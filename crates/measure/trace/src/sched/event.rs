@@ -11,7 +11,7 @@ use crate::page::RawEvent;
 pub struct SchedEvent {
     /// On the recording's clock, in nanoseconds.
     pub at_ns: u64,
-    /// Where it happened; of a wake-up, the waker's.
+    /// The CPU on which it happened; for a wake-up, the waker's.
     pub cpu: u32,
     /// What happened.
     pub kind: SchedKind,
@@ -64,8 +64,8 @@ pub enum State {
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Comm([u8; 16]);
 
-/// What to record. Without `sched_waking` the latency of wake-ups counts from `sched_wakeup`, and without that there is no
-/// latency of wake-ups.
+/// What to record. Without `sched_waking` the latency of wake-ups counts from `sched_wakeup`, and without that there is
+/// no latency of wake-ups.
 pub const EVENTS: &[Wanted] = &[
     wanted("sched_switch", true),
     wanted("sched_waking", false),

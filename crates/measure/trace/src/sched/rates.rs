@@ -70,5 +70,5 @@ impl Absorb for PerCpu {
     }
 }
 
-/// Of Linux: NR_CPUS is at most this.
+/// Linux's largest NR_CPUS.
 const CPUS_MAX: usize = 8192;

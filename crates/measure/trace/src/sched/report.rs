@@ -1,4 +1,4 @@
-//! What the analysis of scheduler events says.
+//! The results of the analysis of scheduler events.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct SwitchReport {
     pub elapsed_ns: u64,
     /// Events that the kernel had no room for.
     pub events_lost: u64,
-    /// How often events were lost and the kernel could not say how many.
+    /// How often events were lost and the kernel could not report how many.
     pub losses_uncounted: u64,
     /// Context switches on all CPUs, those from and to idle tasks too, as /proc/stat counts them.
     pub switches: u64,
@@ -32,7 +32,7 @@ pub struct SwitchReport {
     pub sites: Vec<SiteReport>,
     /// What became of the stack samples.
     pub stacks: Stacks,
-    /// Of each CPU (`cpu0`, ...) and of `all`.
+    /// The series of each CPU (`cpu0`, ...) and of `all`.
     pub series: BTreeMap<String, Series>,
 }
 
@@ -49,8 +49,8 @@ pub struct TaskReport {
     pub by_state: BTreeMap<&'static str, u64>,
     /// The times that it was off its CPU.
     pub stall: Stall,
-    /// The parts of stalls: until woken, and from runnable on. Only of stalls whose wake-up was seen; those of preempted
-    /// tasks have the second part alone.
+    /// The parts of stalls: until woken, and from runnable on. Only of stalls whose wake-up was seen; those of
+    /// preempted tasks have the second part alone.
     pub sleeping: Stall,
     /// From runnable to running.
     pub run_queue_delay: Stall,
@@ -98,7 +98,7 @@ pub struct Series {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "SwitchColumns")]
 pub struct Columns {
-    /// Of the interval; the last may be shorter.
+    /// The length of the interval; the last may be shorter.
     pub length_s: Vec<f64>,
     pub context_switches_per_s: Vec<f64>,
 }

@@ -80,7 +80,7 @@ const GENERIC: &[&str] = &[
     "rwsem_down_write_slowpath",
 ];
 
-/// Of families of functions, without leading underscores.
+/// The beginnings of names of families of functions, without leading underscores.
 const GENERIC_BEGINNINGS: &[&str] = &[
     "schedule_",
     "io_schedule",

@@ -10,16 +10,16 @@ pub(super) struct Sum {
     max_ns: u64,
 }
 
-/// Times as tables carry them. Of weighted samples, `count` and `sum_ns` are estimates of the whole.
+/// Times as tables carry them. With weighted samples, `count` and `sum_ns` are estimates of the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Stall {
     /// How many times were measured.
     pub count: u64,
     /// Their sum in nanoseconds.
     pub sum_ns: u64,
-    /// None where nothing was counted.
+    /// None if nothing was counted.
     pub mean_ns: Option<f64>,
-    /// Their maximum in nanoseconds; None where nothing was counted.
+    /// Their maximum in nanoseconds; None if nothing was counted.
     pub max_ns: Option<u64>,
 }
 

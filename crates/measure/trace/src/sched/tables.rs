@@ -16,7 +16,7 @@ pub(super) struct Tasks(BTreeMap<(Comm, Option<u32>), Task>);
 pub(super) struct Sites(BTreeMap<(u32, Comm), Site>);
 
 impl Tasks {
-    /// Of more tasks than are kept apart, those that come late are one.
+    /// The task's entry. Tasks that come when the table is full share one.
     pub(super) fn of(&mut self, comm: Comm, pid: u32) -> &mut Task {
         let full = self.0.len() >= TASKS_MAX;
         let own = (comm, Some(pid));

@@ -23,7 +23,7 @@ struct Windows {
 /// Arrivals in windows of one length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BurstFigures {
-    /// Of a window.
+    /// The length of a window.
     pub window_ns: u64,
     /// Windows from the first arrival to the last.
     pub windows: u64,
@@ -75,7 +75,7 @@ impl Windows {
         self.sum += count;
         self.squares += count * count;
         self.most = self.most.max(self.in_current);
-        // An arrival told late belongs to a window that is over.
+        // An arrival that is reported late belongs to a window that is over.
         let passed = current.saturating_sub(self.current);
         self.windows += passed;
         self.empty += passed.saturating_sub(1) + u64::from(passed > 0 && self.in_current == 0);

@@ -28,7 +28,8 @@ pub(super) struct DeviceStudy {
 const DEPTHS: usize = 1025;
 
 impl DeviceStudy {
-    /// Of one of very many devices the histograms grow with what they hold; of one of few they are to be roomy.
+    /// A study of one device. If there are very many devices, the histograms grow with their contents; if there are
+    /// few, they are roomy from the start.
     pub(super) fn new(roomy: bool) -> DeviceStudy {
         DeviceStudy {
             group: Group::new(roomy),
@@ -136,7 +137,7 @@ impl DeviceStudy {
             .iter()
             .zip(0u64..)
             .map(|(&ns, depth)| ns as f64 * depth as f64);
-        // Completions alone say nothing of what was under way.
+        // Completions alone do not show what was under way.
         let known = (known_ns > 0 && self.issues > 0).then_some(known_ns as f64);
         // Of traces without issues: what was under way is the sum of the times, whoever overlapped whom.
         let by_sum =

@@ -17,7 +17,7 @@ pub struct TraceFigures {
     pub format: String,
     /// Records or lines that were read.
     pub records: u64,
-    /// Of them about other things than block I/O.
+    /// The records among them that are not about block I/O.
     pub records_skipped: u64,
     /// That could not be understood.
     pub malformed: u64,
@@ -39,9 +39,9 @@ pub struct TraceFigures {
     pub restarts: u64,
     /// Events about what is not known: it began before the trace, or its beginning was lost.
     pub events_unmatched: u64,
-    /// Requests whose times are not told because another under way looked alike.
+    /// Requests without times because another under way looked alike.
     pub unknown_alike: u64,
-    /// Requests whose times are not told because events were lost while they were under way.
+    /// Requests without times because events were lost while they were under way.
     pub unknown_lost: u64,
     /// Bios and requests without an end.
     pub unended: u64,
@@ -59,7 +59,7 @@ pub struct TraceFigures {
     pub by_process: Vec<GroupFigures>,
     /// A group per CPU that submitted.
     pub by_cpu: Vec<GroupFigures>,
-    /// A group per hardware queue, where the reader said which CPUs submit to which.
+    /// A group per hardware queue, if the reader stated which CPUs submit to which.
     pub by_queue: Vec<GroupFigures>,
     /// Requests that failed, by operation and error.
     pub failed: Vec<FailedFigures>,
@@ -121,8 +121,8 @@ pub struct DeviceFigures {
     pub bytes_zeroed: u64,
     /// Bytes discarded.
     pub bytes_discarded: u64,
-    /// Flushes that were asked for, alone or before data; where the trace tells none of these, those that the driver got,
-    /// which may be one for several.
+    /// Flushes that were asked for, alone or before data; if the trace reports none of these, those that the driver
+    /// got, which may be one for several.
     pub flushes: u64,
     /// Writes that were to be on the medium before they completed.
     pub fua: u64,

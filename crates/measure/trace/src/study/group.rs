@@ -15,7 +15,7 @@ pub struct Group {
     stages: [Values; 4],
 }
 
-/// A group as the report tells it.
+/// A group in the form of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GroupFigures {
     /// What they have in common.
@@ -26,7 +26,7 @@ pub struct GroupFigures {
     pub bytes: u64,
     /// Completions with an error.
     pub errors: u64,
-    /// From the queue event of the first bio until inserted, or issued where it never was.
+    /// From the queue event of the first bio until inserted, or issued if it never was.
     pub queue_ns: Option<Quantiles>,
     /// From there until issued to the driver.
     pub scheduler_ns: Option<Quantiles>,
@@ -104,7 +104,7 @@ impl Group {
         self.count
     }
 
-    /// As the report tells it.
+    /// The report's form.
     pub fn figures(&self, name: String) -> GroupFigures {
         let quantiles = |stage: usize| {
             self.stages[stage]
@@ -125,7 +125,7 @@ impl Group {
 }
 
 impl Quantiles {
-    /// Of the values of a histogram; None where there are none.
+    /// The quantiles of a histogram's values; None if it has none.
     pub fn of(values: &LatencyHistogram) -> Option<Quantiles> {
         let quantile = |q| values.quantile_ns(q);
         Some(Quantiles {

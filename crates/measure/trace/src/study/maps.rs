@@ -9,10 +9,10 @@ use super::keyed::Keyed;
 use crate::event::Op;
 use crate::request::Io;
 
-/// Over time. All columns have as many values as `length` intervals say.
+/// Over time. All columns have `length` values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Maps {
-    /// Of each interval.
+    /// The length of each interval.
     pub interval_ns: u64,
     /// Reads handed to the driver (or that arrived) in each interval.
     pub reads: Vec<u64>,
@@ -30,8 +30,8 @@ pub struct Maps {
     pub depth_ns: Vec<u64>,
     /// The most of them at once.
     pub depth_max: Vec<u64>,
-    /// By interval, how many I/Os took how long: whole latency, or the device's where that is not known. Row n counts those
-    /// from 2^(n/2) us on.
+    /// By interval, how many I/Os took how long: whole latency, or the device's where that is not known. Row n counts
+    /// those from 2^(n/2) us on.
     pub latency: Vec<Vec<u32>>,
     /// By interval, how many I/Os began in which part of the device.
     pub places: Vec<Vec<u32>>,
@@ -50,7 +50,7 @@ pub struct Maps {
     place_shift: u32,
 }
 
-/// Where nobody asks for finer maps.
+/// The default, unless finer maps are asked for.
 pub const INTERVALS: usize = 1 << 10;
 /// No finer maps: 12 MiB of counts.
 pub const INTERVALS_MAX: usize = 1 << 14;
@@ -61,7 +61,7 @@ const PLACES: usize = 128;
 const PIDS: usize = 48;
 
 impl Maps {
-    /// Of at most so many intervals, an even number.
+    /// Maps of at most this many intervals, an even number.
     pub(super) fn new(intervals_max: usize) -> Maps {
         Maps {
             intervals_max: intervals_max.clamp(2, INTERVALS_MAX) / 2 * 2,

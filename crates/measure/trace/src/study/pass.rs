@@ -20,7 +20,7 @@ use crate::request::{Change, Follow, Io};
 pub struct Study {
     follow: Follow,
     began_ns: Option<u64>,
-    /// Of lines of I/Os: a later line may tell of one that began before the first.
+    /// The earliest time in lines of I/Os: a later line may report one that began before the first.
     earliest_ns: Option<u64>,
     reached_ns: u64,
     events: [u64; STEPS],
@@ -35,13 +35,13 @@ pub struct Study {
     devices: Vec<(Device, DeviceStudy)>,
     /// By the number of the disk: where in `devices`.
     places: Vec<Option<usize>>,
-    /// Whether lines of I/Os say how long each waited.
+    /// Whether lines of I/Os have how long each waited.
     waits_told: bool,
     bursts: Bursts,
     reuse: Reuse,
     worst: Worst,
     maps: Maps,
-    /// Of each CPU, its hardware queue.
+    /// The hardware queue of each CPU.
     queue_of: BTreeMap<u16, usize>,
     by_queue: Vec<Group>,
 }
@@ -106,7 +106,7 @@ impl Study {
         self.maps = Maps::new(intervals);
     }
 
-    /// The CPUs of each hardware queue, which no trace tells: requests are counted by queue too.
+    /// The CPUs of each hardware queue, which no trace reports: requests are counted by queue too.
     pub fn queues(&mut self, queues: &[Vec<u16>]) {
         self.by_queue = vec![Group::default(); queues.len()];
         let of_cpus = queues.iter().enumerate();
@@ -118,7 +118,7 @@ impl Study {
     /// Takes in the next event; `each` gets the request that it ends.
     #[inline]
     pub fn add(&mut self, event: &TraceEvent, mut each: impl FnMut(&Io)) {
-        // A loss may reach back to a time before the trace; the line of an I/O tells its end.
+        // A loss may reach back to a time before the trace; the line of an I/O reports its end.
         let began_ns = match event.step {
             Step::Lost => self.began_ns.unwrap_or(event.at_ns),
             _ => *self.began_ns.get_or_insert(event.began_ns()),

@@ -13,7 +13,7 @@ use serde::Serialize;
 pub(super) struct Reuse {
     /// A block is in the sample when its hash is below.
     below: u64,
-    /// Of each sampled block, when it was last touched, counted in touches of sampled blocks.
+    /// The last touch of each sampled block, counted in touches of sampled blocks.
     last: BTreeMap<u64, u32>,
     /// A Fenwick tree: 1 at the last touch of each sampled block.
     tree: Vec<u32>,
@@ -36,21 +36,21 @@ pub struct ReuseFigures {
     pub touched_bytes: u64,
     /// Share of the blocks that was sampled; 1: all of them.
     pub sampled_share: f64,
-    /// Of a cache of so many bytes that keeps what was touched last: the share of touches that it would serve, and the
-    /// standard error of that estimate, 0 where all blocks were counted.
+    /// The share of touches that a cache of this many bytes would serve if it kept the blocks touched last, and the
+    /// standard error of that estimate, 0 if all blocks were counted.
     pub hit_share_by_cache_bytes: Vec<(u64, f64, f64)>,
 }
 
 const BLOCK_BYTES: u64 = 4096;
 const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 const SAMPLE_MAX: usize = 1 << 15;
-/// Of the sample, by hash, each an estimate of its own: how they differ is the error.
+/// The parts of the sample, by hash, each an estimate of its own: their differences are the error.
 const PARTS: usize = 16;
 /// Caches of up to 2 to that many bytes.
 const POWERS: usize = 64;
 const SMALLEST_POWER: usize = 20;
 const TREE: u32 = 1 << 18;
-/// Of one I/O; a discard of a whole disk is not looked at block by block.
+/// The blocks of one I/O: a discard of a whole disk is not followed block by block.
 const BLOCKS_MAX: u64 = 1 << 12;
 
 impl Reuse {

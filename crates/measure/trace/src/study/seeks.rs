@@ -2,7 +2,7 @@
 
 use super::values::Values;
 
-/// Of the requests of one device, in the order in which the driver got them.
+/// The seeks between the requests of one device, in the order in which the driver got them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seeks {
     head: Option<u64>,

@@ -50,7 +50,7 @@ impl Values {
         }
     }
 
-    /// None where there are none.
+    /// None if there are none.
     pub(super) fn histogram(&self) -> Option<Cow<'_, LatencyHistogram>> {
         match self {
             Values::Roomy(histogram) => histogram.as_deref().map(Cow::Borrowed),

@@ -21,7 +21,7 @@ pub(super) struct Worst {
 pub struct Slow {
     /// `major:minor`, or the name that the trace has for it.
     pub device: String,
-    /// Who submitted it; 0 where nobody knows.
+    /// Who submitted it; 0 if unknown.
     pub pid: u32,
     /// The kernel's letters: operation and marks.
     pub rwbs: String,
@@ -42,7 +42,8 @@ pub struct Slow {
     /// Requests that completed while it was under way, by task, those of most time first. What is older than the last
     /// thousands is not in it.
     pub ahead: Vec<Ahead>,
-    /// Of the requests that were with the driver when it was handed over or came after and completed first.
+    /// The number of requests that completed first, among those that were with the driver when it was handed over or
+    /// came after.
     pub overtaken_by: u64,
 }
 

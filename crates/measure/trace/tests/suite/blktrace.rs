@@ -168,7 +168,7 @@ fn events_and(more: &[Step]) -> impl Strategy<Value = Vec<TraceEvent>> + use<> {
     })
 }
 
-/// What follows of events: each request, with what is told of its times.
+/// What follows from events: each request, with its reported times.
 fn requests(events: &[TraceEvent]) -> Vec<Io> {
     let mut follow = Follow::default();
     let mut ios = Vec::new();
@@ -227,7 +227,7 @@ fn a_request_that_joined_another_leaves_nothing_behind() {
     assert_eq!(requests(&again)[0].merged, 1);
 }
 
-/// A device without requests tells the ends of bios; of others they only repeat what is known.
+/// A device without requests reports the ends of bios; for others they only repeat what is known.
 #[test]
 fn bios_that_end_by_themselves_are_ends_in_the_files_too() {
     let mut files = Blktrace::new(|_| Ok(Vec::new()), BTreeMap::new(), Some(0));

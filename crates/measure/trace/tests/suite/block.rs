@@ -5,7 +5,7 @@ use trace::block::{Activity, Analysis, BlockReport, DeviceReport};
 use trace::event::{Device, Op, Step, TraceEvent};
 use trace::page::Lost;
 
-/// What a simulated block layer is told to do.
+/// The commands of a simulated block layer.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     /// A bio of so many sectors at this place, of a read or a write, from this CPU, split in two perhaps.

@@ -1,4 +1,4 @@
-//! Traces whose truth is known: every time that is told is the true one, and what the events determine is told.
+//! Traces whose truth is known: every reported time is the true one, and all that the events determine is reported.
 
 use base::rng::{Stream, stream};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ struct Plan {
     depth: usize,
     /// Sectors are chosen from so many places: few make requests meet others at the same sector.
     places: u64,
-    /// Of a thousand events, so many are lost at a time.
+    /// How many of a thousand events are lost at a time.
     losses: u64,
 }
 
@@ -64,7 +64,7 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
             marks: Marks::SYNC,
             ..TraceEvent::new(at_ns, step)
         };
-        // A bio that was too large: its rest is a request of its own, told after the first part's way.
+        // A bio that was too large: its rest is a request of its own, reported after the first part.
         let split = op != Op::Flush && rng.below(12) == 0;
         let merge = !split && op != Op::Flush && rng.below(4) == 0;
         let front = merge && rng.below(3) == 0;
@@ -156,7 +156,7 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
     (events, truths)
 }
 
-/// Runs of a CPU's events are missing, and the trace says so, as a reader of its buffers does.
+/// Runs of a CPU's events are missing, and the trace reports it, as a reader of its buffers does.
 fn with_losses(events: Vec<TraceEvent>, plan: &Plan, rng: &mut Stream) -> Vec<TraceEvent> {
     let mut left = Vec::new();
     let mut last_ns = [0; 4];
@@ -203,7 +203,7 @@ fn followed(events: &[TraceEvent]) -> (Vec<Io>, Follow) {
     (ios, follow)
 }
 
-/// How many of the times that are told are right, and how many are wrong; panics at the first wrong one.
+/// How many of the reported times are right, and how many are wrong; panics at the first wrong one.
 fn right(ios: &[Io], truths: &[Truth]) -> usize {
     let mut told = 0;
     for io in ios {

@@ -1,4 +1,4 @@
-//! What one job measured so far: the timeline of what succeeded, and what did not, by errno.
+//! The measurements of one job until now: the timeline of what succeeded, and what did not, by errno.
 
 mod failures;
 

@@ -1,8 +1,8 @@
 //! A metadata load: what one thread that makes, writes, syncs, closes and unlinks many small files does next.
 //!
-//! The thread first writes all its files, one after the other, and then, by its [`SyncMethod`], syncs what it wrote; with
-//! `keep` it ends there, otherwise it unlinks the files in the order in which it made them. Names and directories are
-//! functions of the file's number, so nothing is kept per file.
+//! The thread first writes all its files, one after the other, and then, by its [`SyncMethod`], syncs what it wrote;
+//! with `keep` it ends there, otherwise it unlinks the files in the order in which it made them. Names and directories
+//! are functions of the file's number, so nothing is kept per file.
 
 mod call;
 mod measurement;
@@ -142,7 +142,7 @@ impl MetadataJob {
         self.until_full
     }
 
-    /// The call under way finds the filesystem full, to be said before its `completed`: no further file is begun.
+    /// The call under way finds the filesystem full; reported before its `completed`: no further file is begun.
     pub fn full(&mut self) {
         match self.stage {
             Stage::MakeDirectory { file, .. }
@@ -163,8 +163,8 @@ impl MetadataJob {
         !matches!(self.stage, Stage::Unlink { .. } | Stage::Done)
     }
 
-    /// 0 to 1, by files: each counts once for being written, for being synced again and for being unlinked. None where a
-    /// full filesystem is the end.
+    /// 0 to 1, by files: each counts once for being written, for being synced again and for being unlinked. None where
+    /// a full filesystem is the end.
     pub fn progress(&self) -> Option<f64> {
         if self.until_full && self.stage != Stage::Done {
             return None;

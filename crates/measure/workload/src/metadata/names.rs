@@ -67,7 +67,7 @@ impl Names {
     }
 }
 
-/// Hexadecimal, the least significant digits where there is no room for all.
+/// Hexadecimal, the least significant digits if there is no room for all.
 fn write_number(number: u64, field: &mut [u8]) {
     let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1) as usize;
     let shown = digits.min(field.len());

@@ -35,7 +35,7 @@ pub struct ThreadSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathForm {
-    /// By `directory` and all that it says, as most programs do; the kernel walks it anew in each call.
+    /// By the whole path `directory`, as most programs do; the kernel walks it anew in each call.
     Full,
     /// From a descriptor of `directory`.
     Relative,

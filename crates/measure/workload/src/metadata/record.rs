@@ -20,8 +20,9 @@ pub struct MetadataRecord {
     /// Times, groups and threads, as every phase has them.
     #[serde(flatten)]
     pub phase: PhaseRecord<ThreadRecord>,
-    /// Of all threads: the sum of their own `files_per_s`; `files_per_s_wall`, all files by the time until the last
-    /// thread had written its own; the sum of their `app_overhead_s`; and `filesystem_used_percent` after the phase.
+    /// The measures of all threads: the sum of their own `files_per_s`; `files_per_s_wall`, all files by the time until
+    /// the last thread had written its own; the sum of their `app_overhead_s`; and `filesystem_used_percent` after the
+    /// phase.
     pub measures: Measures,
 }
 
@@ -47,7 +48,7 @@ pub struct ThreadRecord {
     pub intervals: Vec<IntervalRecord>,
 }
 
-/// By metric; None where it could not be measured.
+/// By metric; None if it could not be measured.
 pub type Measures = BTreeMap<&'static str, Option<f64>>;
 
 const FILES_PER_S: &str = "files_per_s";

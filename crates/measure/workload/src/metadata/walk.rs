@@ -75,7 +75,7 @@ impl Walk {
         self.made[directory as usize] = true;
     }
 
-    /// Of a file that was entered.
+    /// The number of a file that was entered.
     pub fn of(&self, file: u64) -> u32 {
         let moves = match self.next_after {
             NextDirectory::Files(files) => file / files,

@@ -8,7 +8,7 @@ use base::time::Time;
 
 /// An arrival is late that comes so long after it was due.
 pub const LATE_NS: Time = 100_000;
-/// Of the I/Os whose end has to be known for the trace's own depth to be told.
+/// The share of the I/Os whose end has to be known to determine the trace's own depth.
 const ENDED_SHARE_MIN: f64 = 0.95;
 
 /// How faithful the replay of a job was.
@@ -16,12 +16,12 @@ const ENDED_SHARE_MIN: f64 = 0.95;
 pub struct ReplayRecord {
     /// I/Os that were offered.
     pub arrivals: u64,
-    /// Of them discards and writes of zeroes that the target does not take.
+    /// The discards and writes of zeroes among them that the target does not take.
     pub refused: u64,
-    /// Of them more than 100 us after they were due.
+    /// The I/Os among them that came more than 100 us after they were due.
     pub arrivals_late: u64,
-    /// Of those, the ones that were due while all of the queue depth was in flight: the target was too slow, or the depth too
-    /// small. The others came late because the thread did.
+    /// The late ones that were due while all of the queue depth was in flight: the target was too slow, or the depth
+    /// too small. The others came late because the thread did.
     pub arrivals_late_queue_full: u64,
     /// How long after they were due they were offered: the median in nanoseconds; absent without any.
     pub lateness_ns_p50: Option<u64>,
@@ -33,7 +33,7 @@ pub struct ReplayRecord {
     pub recorded_rate_per_s: Option<f64>,
     /// Arrivals per second of the replay; absent of fewer than two.
     pub replayed_rate_per_s: Option<f64>,
-    /// I/Os under way in the trace, averaged over time; absent where it does not tell when they ended.
+    /// I/Os under way in the trace, averaged over time; absent if the trace does not report when they ended.
     pub recorded_depth_mean: Option<f64>,
     /// I/Os under way in the replay, averaged over time.
     pub replayed_depth_mean: Option<f64>,
@@ -41,7 +41,7 @@ pub struct ReplayRecord {
     pub depth_distance: Option<f64>,
 }
 
-/// What a replay has come to so far.
+/// The results of a replay until now.
 #[derive(Clone, Debug)]
 pub(super) struct Fidelity {
     lateness: LatencyHistogram,
@@ -63,7 +63,7 @@ struct Depth {
 }
 
 impl Fidelity {
-    /// Of these I/Os of the trace, in the order of arrival.
+    /// The fidelity of a replay of these I/Os of the trace, in the order of arrival.
     pub(super) fn new<'a>(ios: impl Iterator<Item = &'a ScheduledIo> + Clone) -> Fidelity {
         let count = ios.clone().count();
         let mut ends: Vec<Time> = ios.clone().filter_map(ScheduledIo::ended_ns).collect();
@@ -93,7 +93,8 @@ impl Fidelity {
         }
     }
 
-    /// An I/O that was `due` is offered; `planned`: its scaled time in the trace; `full_until`: when the queue was full last.
+    /// An I/O that was `due` is offered; `planned`: its scaled time in the trace; `full_until`: when the queue was full
+    /// last.
     #[inline]
     pub(super) fn began(&mut self, now: Time, due: Time, planned: Time, full_until: Option<Time>) {
         let late = now.saturating_sub(due);
@@ -119,7 +120,7 @@ impl Fidelity {
         self.refused += 1;
     }
 
-    /// All so far.
+    /// All until now.
     pub(super) fn record(&self) -> ReplayRecord {
         let arrivals = self.lateness.count();
         let rate = |span: Option<(Time, Time)>| {

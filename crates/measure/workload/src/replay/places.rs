@@ -24,7 +24,7 @@ struct Space {
     touched: Vec<u64>,
 }
 
-/// Where, of the job's files.
+/// The place in one of the job's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapped {
     pub(super) slot: u32,
@@ -77,7 +77,7 @@ impl AddressMap {
         })
     }
 
-    /// Of an I/O of the trace.
+    /// The place of an I/O of the trace.
     pub(super) fn of(&self, device: u16, sector: u64, sectors: u32) -> Mapped {
         let (slot, base) = self.bases[usize::from(device)];
         let space = &self.spaces[slot as usize];

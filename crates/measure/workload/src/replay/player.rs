@@ -178,7 +178,7 @@ impl Replay {
         1.0 - self.left as f64 / self.total.max(1) as f64
     }
 
-    /// How faithful it was so far.
+    /// How faithful it has been.
     pub(crate) fn record(&self) -> ReplayRecord {
         self.fidelity.record()
     }

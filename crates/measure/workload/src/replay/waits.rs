@@ -1,6 +1,6 @@
-//! Who waited for whom: an I/O of a process may have waited for all that completed before it arrived, and for nothing that
-//! had not. So it is due when those are done, the one before it has been offered, and the pause after the later of the
-//! two is over.
+//! Who waited for whom: an I/O of a process may have waited for all that completed before it arrived, and for nothing
+//! that had not. So it is due when those are done, the one before it has been offered, and the pause after the later of
+//! the two is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ struct Waiting {
 }
 
 impl Waits {
-    /// `mine` says which processes, by number; `scaled` is a time of the trace in the replay's.
+    /// `mine` has the processes, by number; `scaled` is a time of the trace in the replay's.
     pub(super) fn new(
         schedule: &Schedule,
         mine: impl Fn(u32) -> bool,

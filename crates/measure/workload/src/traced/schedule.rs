@@ -14,7 +14,7 @@ use base::time::Time;
 pub struct ScheduledIo {
     /// When it arrived, since the first.
     pub at_ns: Time,
-    /// How long it took; `UNKNOWN_NS` where the trace does not tell.
+    /// How long it took; `UNKNOWN_NS` if the trace does not report it.
     pub took_ns: Time,
     /// First sector, of 512 bytes.
     pub sector: u64,
@@ -22,7 +22,7 @@ pub struct ScheduledIo {
     pub sectors: u32,
     /// Whose, by number in `Schedule::processes`.
     pub process: u32,
-    /// Of which device, by number in `Schedule::devices`.
+    /// The device's number in `Schedule::devices`.
     pub device: u16,
     /// What is done; `Fdatasync` is a flush.
     pub kind: OpKind,
@@ -54,17 +54,17 @@ pub struct TracedDevice {
 pub struct Process {
     /// Its number in the trace.
     pub pid: u32,
-    /// What it is called; empty where nobody knows.
+    /// What it is called; empty if unknown.
     pub name: String,
     /// Its I/Os, flushes among them.
     pub ios: u64,
-    /// Of them reads.
+    /// The reads among them.
     pub reads: u64,
-    /// Of them writes.
+    /// The writes among them.
     pub writes: u64,
-    /// Of them flushes, and writes that are durable when they complete.
+    /// The flushes among them, and writes that are durable when they complete.
     pub flushes: u64,
-    /// Of them discards, and writes of zeroes that carry no data.
+    /// The discards among them, and writes of zeroes that carry no data.
     pub discards: u64,
     /// The most under way at once, of those whose end is known.
     pub depth_max: u64,
@@ -207,7 +207,7 @@ impl Schedule {
     }
 
     /// A table of the I/Os that reads as the same schedule again: a line per I/O in the order in which they ended, or
-    /// arrived where that is not known. `COLUMNS` says what its columns are.
+    /// arrived if that is not known. `COLUMNS` lists its columns.
     pub fn table(&self) -> String {
         let mut order: Vec<u32> = (0..self.ios.len() as u32).collect();
         let time = |io: &ScheduledIo| match io.took_ns {

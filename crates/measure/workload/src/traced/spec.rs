@@ -13,7 +13,7 @@ use base::time::Time;
 pub struct ReplaySpec {
     /// The trace, and which of its I/Os.
     pub trace: TraceChoice,
-    /// What `Schedule::digest` has to say of them: a trace that has changed is refused.
+    /// Their required `Schedule::digest`: a trace that has changed is refused.
     pub digest: String,
     /// When each is offered.
     pub timing: Timing,

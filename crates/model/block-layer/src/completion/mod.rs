@@ -1,6 +1,7 @@
 //! From a device's interrupt to a completed request: which CPU does it, how it is notified, at what cost.
 //!
-//! Its owner makes requests (`begin`), reports interrupts, and hands back each `CompletionStep` that the processors say is done.
+//! Its owner makes requests (`begin`), reports interrupts, and hands back each `CompletionStep` that the processors
+//! report as done.
 
 mod route;
 mod spec;
@@ -76,14 +77,14 @@ pub enum Outcome {
     },
 }
 
-/// Of one queue: as the two kernels of 2008 counted.
+/// The counters of one queue, as the two kernels of 2008 counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bios that were submitted on the CPU that puts them into the queue.
     pub queued_local: u64,
     /// Bios that were submitted on another CPU than that.
     pub queued_remote: u64,
-    /// Requests whose interrupt came to the completion CPU or, where none is set, to the submitter (inferred).
+    /// Requests whose interrupt came to the completion CPU or, if none is set, to the submitter (inferred).
     pub completed_local: u64,
     /// All other completed requests.
     pub completed_remote: u64,
@@ -147,7 +148,7 @@ struct Queue {
 }
 
 impl Completions {
-    /// Adds to the processors what the variant needs: a list for each CPU, one for calls, threads where it has them.
+    /// Adds to the processors what the variant needs: a list for each CPU, one for calls, threads if it has them.
     pub fn new<T: Copy>(spec: CompletionSpec, smp: &mut Processors<T>) -> Completions {
         let cpus = (0..smp.cpus())
             .map(|cpu| PerCpu {
@@ -185,8 +186,8 @@ impl Completions {
         Ok(self.queues.len() as u32 - 1)
     }
 
-    /// A bio enters a queue. True: here and now, and its cost is the caller's. False: another CPU does it, and `Entered`
-    /// comes with the token.
+    /// A bio enters a queue. True: here and now, and its cost is the caller's. False: another CPU does it, and
+    /// `Entered` comes with the token.
     pub fn enter<T: Copy + From<CompletionStep>>(
         &mut self,
         smp: &mut Processors<T>,

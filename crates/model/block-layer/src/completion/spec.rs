@@ -9,7 +9,7 @@ use events::smp::Distance;
 use events::spec_error::within;
 use events::time::SECOND;
 
-/// Cycles, unless the name says otherwise.
+/// Cycles, unless the name has another unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = events::spec_error::optional("variant"))]
@@ -19,16 +19,16 @@ pub struct CompletionSpec {
     /// The driver's handler, for each request.
     #[schemars(range(max = CYCLES_MAX))]
     pub interrupt_cycles: u32,
-    /// Of these: waiting for the device's registers.
+    /// The part of these cycles in which the CPU waits for the device's registers.
     #[schemars(range(max = CYCLES_MAX))]
     pub interrupt_stalled_cycles: u32,
-    /// Of raising and running the softirq, once for a list that was empty.
+    /// The cycles to raise and run the softirq, once for a list that was empty.
     #[schemars(range(max = CYCLES_MAX))]
     pub softirq_cycles: u32,
-    /// Of one request, whoever does it.
+    /// The cycles to complete one request, whichever CPU does it.
     #[schemars(range(max = CYCLES_MAX))]
     pub complete_cycles: u32,
-    /// Of one bio or request that another CPU's thread or softirq puts into its queue.
+    /// The cycles of one bio or request that another CPU's thread or softirq puts into its queue.
     #[schemars(range(max = CYCLES_MAX))]
     pub enter_cycles: u32,
     /// Putting a request on another CPU's list, with its lock.
@@ -61,12 +61,12 @@ pub struct CompletionSpec {
     pub list_lines: u16,
 }
 
-/// Of one request queue.
+/// The affinity of one request queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Affinity {
     /// The CPU that puts bios into the queue; None: whoever submits.
     pub queue: Option<u16>,
-    /// The CPU that completes requests; None: as `requests` says.
+    /// The CPU that completes requests; None: chosen by `requests`.
     pub completion: Option<u16>,
     /// Where requests are completed if no completion CPU is set.
     pub requests: RequestAffinity,
@@ -86,7 +86,7 @@ pub enum RequestAffinity {
 
 /// Longer pieces of work are mistakes, and keep sums far from overflow.
 const CYCLES_MAX: u64 = 100_000_000;
-/// Of one object.
+/// The cache lines of one object.
 const LINES_MAX: u64 = 4_096;
 
 impl CompletionSpec {
@@ -120,9 +120,9 @@ impl CompletionSpec {
 }
 
 impl Affinity {
-    /// The same in the variant's own words, where it has no settings of these names and its rules come to the same: bios are
-    /// queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity` 2 where
-    /// they were queued.
+    /// The same in the variant's own words, where it has no settings of these names and its rules come to the same:
+    /// bios are queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity`
+    /// 2 where they were queued.
     pub fn by_rules_of(
         self,
         variant: CompletionVariant,

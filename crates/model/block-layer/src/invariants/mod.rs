@@ -8,7 +8,7 @@ use crate::{Bio, Direction, IoClass, Priority, RequestId, RequestQueue, Submitte
 use events::time::{MILLISECOND, Time};
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 
-/// Of a random load: the longest time between two bios.
+/// The longest time between two bios of a random load.
 pub const AFTER_NS_MAX: Time = 20 * MILLISECOND;
 
 /// One bio of a random load.
@@ -22,7 +22,7 @@ pub struct Arrival {
     pub sync: bool,
     /// In units of 8 sectors.
     pub block: u64,
-    /// Of 8 sectors each.
+    /// The number of blocks of 8 sectors each.
     pub blocks: u32,
     /// Who submits it.
     pub task: u32,
@@ -44,7 +44,7 @@ pub fn arrivals(tasks: u32) -> impl proptest::strategy::Strategy<Value = Vec<Arr
 }
 
 impl Arrival {
-    /// Of what was drawn; two of three come at once.
+    /// The arrivals that were drawn; two of three come at once.
     pub fn of(
         (after_ns, read, sync, block, blocks, task): (Time, bool, bool, u64, u32, u32),
     ) -> Arrival {

@@ -36,8 +36,8 @@ pub struct RequestQueue {
     /// Queued requests that may still be merged into, by their ends.
     ends: BTreeSet<(Sector, RequestId)>,
     last_merge: Option<RequestId>,
-    /// What goes before all that the scheduler has (`ELEVATOR_INSERT_FRONT`, `blk_mq_request_bypass_insert` at the head), the
-    /// last one first.
+    /// What goes before all that the scheduler has (`ELEVATOR_INSERT_FRONT`, `blk_mq_request_bypass_insert` at the
+    /// head), the last one first.
     in_front: VecDeque<RequestId>,
     /// Two classes; of blk-mq one for each set of tags.
     pools: Vec<Pool>,
@@ -105,8 +105,8 @@ impl RequestQueue {
         self
     }
 
-    /// The largest bio that becomes one request, in sectors: whole pages, each a segment of its own. Larger ones are never made
-    /// (`bio_add_page` of 2.5 to 4.2) or are cut before they come in (`blk_queue_split` from 4.3 on).
+    /// The largest bio that becomes one request, in sectors: whole pages, each a segment of its own. Larger ones are
+    /// never made (`bio_add_page` of 2.5 to 4.2) or are cut before they come in (`blk_queue_split` from 4.3 on).
     pub fn bio_sectors_max(&self) -> u32 {
         let of_segments = u32::from(self.rules.request_segments_max) * PAGE_SECTORS;
         let sectors = self.rules.request_sectors_max / PAGE_SECTORS * PAGE_SECTORS;
@@ -197,8 +197,8 @@ impl RequestQueue {
         Some(id)
     }
 
-    /// The device is done with the request: its bios, in ascending order, go into `done`. `take_woken` returns who may try
-    /// again to get a request.
+    /// The device is done with the request: its bios, in ascending order, go into `done`. `take_woken` returns who may
+    /// try again to get a request.
     pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) {
         self.completed_on(now, id, self.requests[id].cpu, done);
     }
@@ -212,7 +212,8 @@ impl RequestQueue {
             self.scheduler.completed(now, &self.requests, id);
         }
         self.completed_at = now;
-        // `SCHED_RESTART` of blk-mq says whether somebody waits; where only tags can keep a request, asking does no harm.
+        // `SCHED_RESTART` of blk-mq states whether somebody waits; if only tags can keep a request, asking does no
+        // harm.
         self.runs |= self.hardware.runs().after_completions || !self.scheduler.runs_queue();
         self.emit_messages();
         let request = self.requests.take(id);
@@ -291,7 +292,8 @@ impl RequestQueue {
         }
     }
 
-    /// A kernel thread does so, after those that a completion has just woken, who may have sent their next request then.
+    /// A kernel thread does so, after those that a completion has just woken, who may have sent their next request
+    /// then.
     fn run_again(&mut self, now: Time) {
         let after = self.completed_at + AFTER_WOKEN_NS;
         self.let_tasks_go = now < after && !self.let_tasks_go;

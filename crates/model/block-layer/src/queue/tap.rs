@@ -25,8 +25,8 @@ impl RequestQueue {
         self.tap.drain(into);
     }
 
-    /// Whoever unplugs does not say when: the event is emitted with the next step, which unplugging leads to at once. `by`: the
-    /// request with which the queue was plugged.
+    /// The caller that unplugs does not report when: the event is emitted with the next step, which unplugging leads to
+    /// at once. `by`: the request with which the queue was plugged.
     #[inline]
     pub(super) fn emit_plug(&mut self, now: Time, by_timer: bool, by: Option<RequestId>) {
         if self.tap.is_on() {

@@ -55,7 +55,7 @@ impl Default for DeadlineTunables {
 pub struct Deadline {
     variant: DeadlineVariant,
     tunables: DeadlineTunables,
-    /// Of each direction.
+    /// The deadline of each direction.
     expire_ns: [Time; 2],
     /// A FIFO for each direction.
     fifos: RequestFifos,

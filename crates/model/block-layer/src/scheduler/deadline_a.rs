@@ -20,7 +20,7 @@ pub struct DeadlineATunables {
     pub read_expire_ns: Time,
     /// What a batch may cost.
     pub fifo_batch: u32,
-    /// Of a request that does not follow the one before it; one that does costs 1 for each 256 sectors begun.
+    /// The cost of a request that does not follow the one before it; one that does costs 1 for each 256 sectors begun.
     pub seek_cost: u32,
     /// Batches of reads that writes let pass.
     pub writes_starved: u32,

@@ -1,7 +1,7 @@
 //! Deadline with batches of time, as 2.5.59-mm1 and -mm2 had it ("batch_expire").
 //!
-//! **Inferred.** The patches were not found; what their authors said of them, and the anticipatory scheduler into which
-//! they went, are the sources (docs/model/sources/deadline.md#timed-batches). The length of a batch is not known.
+//! **Inferred.** The patches were not found; what their authors wrote about them, and the anticipatory scheduler into
+//! which they went, are the sources (docs/model/sources/deadline.md#timed-batches). The length of a batch is not known.
 
 use serde::Deserialize;
 

@@ -1,8 +1,8 @@
 //! I/O schedulers: which request goes to the device next.
 //!
-//! Each is a state machine: `add` gives it a request, `dispatch` takes one out, `completed` informs it that the device is
-//! done with one, `next_wakeup` says when it wants `wake` called although nothing else happens (a timer). The request
-//! queue (`crate`) finds back merges by itself and asks the scheduler for the rest.
+//! Each is a state machine: `add` gives it a request, `dispatch` takes one out, `completed` informs it that the device
+//! is done with one, `next_wakeup` returns when it wants `wake` called although nothing else happens (a timer). The
+//! request queue (`crate`) finds back merges by itself and asks the scheduler for the rest.
 
 pub(crate) mod anticipatory;
 mod backwards;
@@ -37,7 +37,7 @@ use request_fifo::{FifoId, RequestFifos};
 
 /// The order of a queue's requests.
 pub trait Scheduler: Send {
-    /// Schedulers that look for merges by their own rules say here what the bio is to join, if anything; the queue
+    /// Schedulers with their own rules for merging return here what the bio is to join, if anything; the queue
     /// then looks no further.
     fn own_merge(&mut self, _requests: &Requests, _bio: &Bio) -> OwnMerge {
         OwnMerge::AskTheQueue
@@ -69,15 +69,16 @@ pub trait Scheduler: Send {
         self.fifos()?.neighbour(requests, id, side)
     }
 
-    /// A bio was merged in front of the queued request, which started at `was` before: it has another place in sector order
-    /// (`deadline_merged_request`, `as_merged_request`, `dd_request_merged`).
+    /// A bio was merged in front of the queued request, which started at `was` before: it has another place in sector
+    /// order (`deadline_merged_request`, `as_merged_request`, `dd_request_merged`).
     fn front_merged(&mut self, _now: Time, requests: &Requests, id: RequestId, was: Sector) {
         if let Some(fifos) = self.fifos() {
             fifos.front_merged(requests, id, was);
         }
     }
 
-    /// `merged` has become part of `survivor` and is about to be freed. The survivor takes the earlier place by arrival.
+    /// `merged` has become part of `survivor` and is about to be freed. The survivor takes the earlier place by
+    /// arrival.
     fn merged_requests(
         &mut self,
         _now: Time,
@@ -95,8 +96,8 @@ pub trait Scheduler: Send {
         tags
     }
 
-    /// Of a queue's `tags`, as many as those may have who may have the fewest: waiters are woken in batches that fit in
-    /// (`sbitmap_queue_min_shallow_depth`).
+    /// The smallest number of a queue's `tags` to which any request is limited: waiters are woken in batches that fit
+    /// into it (`sbitmap_queue_min_shallow_depth`).
     fn fewest_tags(&self, tags: u32) -> u32 {
         tags
     }
@@ -128,8 +129,9 @@ pub trait Scheduler: Send {
     /// A time that `next_wakeup` returned has come; `dispatch` is asked afterwards.
     fn wake(&mut self, _now: Time, _requests: &Requests) {}
 
-    /// Whether it has the queue run by a wake-up when it gives requests again, and a completion alone does not. Others keep
-    /// nothing while the device has tags, or run the queue as what they waited for comes back (`kyber_domain_wake`).
+    /// Whether it has the queue run by a wake-up when it gives requests again, and a completion alone does not. Others
+    /// keep nothing while the device has tags, or run the queue as what they waited for comes back
+    /// (`kyber_domain_wake`).
     fn runs_queue(&self) -> bool {
         false
     }
@@ -140,15 +142,15 @@ pub trait Scheduler: Send {
     /// Requests that it holds.
     fn queued(&self) -> usize;
 
-    /// Whether from now on it keeps what it does for `take_messages`, which then has to be called now and then. Only CFQ
-    /// does.
+    /// Whether from now on it keeps what it does for `take_messages`, which then has to be called now and then. Only
+    /// CFQ does.
     fn keep_messages(&mut self, _keep: bool) {}
 
     /// Appends what it has done since the last call, in order of time.
     fn take_messages(&mut self, _into: &mut Vec<SchedulerMessage>) {}
 }
 
-/// What a scheduler with its own rules for merging says of a bio.
+/// The decision about a bio of a scheduler with its own rules for merging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnMerge {
     /// No rules of its own: the queue looks for a request to join.

@@ -1,8 +1,8 @@
 //! mq-deadline with priority classes, from 5.14 on. Before that it is variant C of `deadline`.
 //!
-//! Source: `block/mq-deadline.c` of 5.14 and 6.17 (docs/model/sources/deadline.md#mq-deadline). From 6.5 on a batch goes on at
-//! the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes may have all
-//! tags unless `async_depth` says otherwise (`dd_depth_updated`). Where the two changed is inferred.
+//! Source: `block/mq-deadline.c` of 5.14 and 6.17 (docs/model/sources/deadline.md#mq-deadline). From 6.5 on a batch
+//! goes on at the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes
+//! may have all tags unless `async_depth` sets another limit (`dd_depth_updated`). Where the two changed is inferred.
 
 use serde::Deserialize;
 
@@ -28,7 +28,8 @@ pub struct MqDeadlineTunables {
     pub fifo_batch: u32,
     /// Look for requests that begin where a bio ends.
     pub front_merges: bool,
-    /// Requests that are not sync reads get none while so many are in use; None: three quarters of what there are, from 6.10 on all.
+    /// Requests that are not sync reads get none while so many are in use; None: three quarters of what there are, from
+    /// 6.10 on all.
     pub async_depth: Option<u32>,
     /// A request that is older than this is served although a higher class has something to do.
     #[serde(rename = "prio_aging_expire")]
@@ -53,7 +54,7 @@ impl Default for MqDeadlineTunables {
 #[derive(Clone, Debug)]
 pub struct MqDeadline {
     tunables: MqDeadlineTunables,
-    /// Of each direction.
+    /// The deadline of each direction.
     expire_ns: [Time; 2],
     /// A FIFO for each class and direction.
     fifos: RequestFifos,
@@ -158,8 +159,8 @@ impl MqDeadline {
             .next(reads, writes, self.tunables.writes_starved)
     }
 
-    /// Where a batch begins (`deadline_check_fifo`, `deadline_fifo_request`): at the oldest request if it has expired or
-    /// nothing follows the last one, else there.
+    /// Where a batch begins (`deadline_check_fifo`, `deadline_fifo_request`): at the oldest request if it has expired
+    /// or nothing follows the last one, else there.
     fn first_of_batch(&self, fifo: FifoId, now: Time) -> Option<RequestId> {
         let expired = self.fifos.due(fifo, now);
         expired.or(self.next_of(fifo)).or(self.fifos.oldest(fifo))
@@ -222,7 +223,7 @@ impl Scheduler for MqDeadline {
         self.async_depth(tags)
     }
 
-    /// From 6.10 on it says 1, whatever the limit is (`dd_depth_updated`).
+    /// From 6.10 on it shows 1, whatever the limit is (`dd_depth_updated`).
     fn fewest_tags(&self, tags: u32) -> u32 {
         match self.reserves {
             true => self.async_depth(tags),
@@ -391,7 +392,7 @@ mod tests {
             invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
         }
 
-        /// Of the class that is served first: its deadline, and what was ahead of it.
+        /// The class that is served first is tried: its deadline, and what was ahead of it.
         #[test]
         fn a_real_time_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
             let tunables = MqDeadlineTunables { read_expire_ns: 20 * MILLISECOND, ..MqDeadlineTunables::default() };

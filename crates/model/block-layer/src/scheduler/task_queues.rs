@@ -19,7 +19,7 @@ const SAMPLES_MIN: u64 = 80;
 #[derive(Clone, Debug)]
 pub(super) struct TaskQueues<Q> {
     queues: Vec<Q>,
-    /// Of tasks that are gone: to be used again.
+    /// The places of queues whose tasks have ended, to be used again.
     free: Vec<QueueId>,
     /// For what nobody waits for, by priority.
     shared: BTreeMap<(IoClass, u8), QueueId>,

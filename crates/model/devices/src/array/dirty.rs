@@ -124,7 +124,7 @@ impl DirtyStripes {
 }
 
 impl Dirty {
-    /// Says how many sectors were not dirty before.
+    /// Returns how many sectors were not dirty before.
     fn add(&mut self, range: Range) -> u64 {
         let first = self.ranges.partition_point(|other| other.end < range.start);
         let last = self

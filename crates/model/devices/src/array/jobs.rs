@@ -1,4 +1,5 @@
-//! What the disks are asked to do, in steps: each step's accesses are all sent, and the next follows when the last is back.
+//! What the disks are asked to do, in steps: each step's accesses are all sent, and the next follows when the last is
+//! back.
 
 use crate::array::layout::{Piece, Range};
 use crate::array::{Array, Event};
@@ -62,7 +63,7 @@ impl Jobs {
         is_new
     }
 
-    /// Says whether that was the step's last.
+    /// True if that was the step's last.
     fn access_done(&mut self, job: u32) -> bool {
         let accesses = &mut self.jobs[job as usize].accesses;
         *accesses -= 1;

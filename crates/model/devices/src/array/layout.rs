@@ -19,8 +19,8 @@ pub struct LayoutSpec {
     /// The disks are divided into so many groups of equal size; extents go round them.
     #[schemars(range(min = 1))]
     pub groups: u32,
-    /// Chunks of a stripe, parity or copies included: n for RAID 5 of (n-1)+1, 2 for a RAID 1 pair. With more disks in a
-    /// group, stripes go round them.
+    /// Chunks of a stripe, parity or copies included: n for RAID 5 of (n-1)+1, 2 for a RAID 1 pair. With more disks in
+    /// a group, stripes go round them.
     #[schemars(range(min = 1))]
     pub stripe_disks: u32,
     /// What lies on one disk before the next one follows; whole sectors.
@@ -95,13 +95,13 @@ impl Layout {
         self.sectors
     }
 
-    /// Of data.
+    /// The sectors of data in a stripe.
     #[inline]
     pub(super) fn stripe_sectors(&self) -> u64 {
         self.data * self.chunk
     }
 
-    /// What to read for consecutive sectors. `takes_copy` says of two copies whether the second is read; pieces of a disk
+    /// What to read for consecutive sectors. `takes_copy` chooses the second of two copies; pieces of a disk
     /// that only parity lies between become one.
     pub(super) fn read(
         &self,

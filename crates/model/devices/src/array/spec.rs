@@ -40,7 +40,7 @@ pub struct ControllerSpec {
     /// What a command waits besides, host adapter and link included, without keeping anything busy.
     #[schemars(range(max = WORK_NS_MAX))]
     pub latency_ns: u64,
-    /// Of the front-end port, each way.
+    /// The rate of the front-end port, each way.
     #[schemars(range(min = RATE.0, max = RATE.1))]
     pub port_bytes_per_s: u64,
 }
@@ -66,7 +66,7 @@ pub struct ArrayCache {
     /// What may wait for the disks; 0: writes go through.
     #[schemars(range(max = 1_u64 << 44))]
     pub write_bytes: u64,
-    /// Of `write_bytes`: where destaging begins, and where it ends.
+    /// The shares of `write_bytes` at which destaging begins and ends.
     #[schemars(range(min = 1, max = 100))]
     pub high_percent: u32,
     /// Where destaging ends, in percent of `write_bytes`.

@@ -34,7 +34,7 @@ struct ZonePlace {
     first_sector: Sector,
     first_cylinder: u32,
     sectors_per_track: u32,
-    /// Of a whole turn under a head: how far the angle advances a sector.
+    /// The part of a whole turn that the angle advances per sector under a head.
     angle_per_sector: f64,
     /// Between the first sectors of two tracks of one cylinder, and of the last track and the next cylinder's first.
     track_skew: Angle,
@@ -50,7 +50,7 @@ pub struct PhysicalSector {
     pub cylinder: u32,
     /// The head, 0 first.
     pub surface: u32,
-    /// Of the sector's start.
+    /// The angle of the sector's start.
     angle: Angle,
     zone: u16,
     /// Within its track.

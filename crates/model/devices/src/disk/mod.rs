@@ -59,7 +59,7 @@ pub struct Disk {
     flush: Option<Flush>,
 }
 
-/// Of what was in the cache when it was asked for.
+/// A flush of what was in the cache when the flush came.
 #[derive(Clone, Copy, Debug)]
 struct Flush {
     tag: u32,

@@ -39,7 +39,7 @@ pub struct DiskSpec {
     #[serde(default)]
     #[schemars(range(max = MOVE_NS_MAX))]
     pub turnaround_ns: u64,
-    /// Of a command that the cache serves.
+    /// The time of a command that the cache serves.
     #[schemars(range(max = MOVE_NS_MAX))]
     pub hit_read_ns: u64,
     /// The same of a write that the cache takes.

@@ -37,7 +37,7 @@ impl Coalesce {
 pub(super) struct Held<T> {
     rules: Option<Coalesce>,
     waiting: Vec<T>,
-    /// Of the interrupt that these wait for.
+    /// The number of the interrupt that these wait for.
     number: u32,
 }
 

@@ -46,7 +46,7 @@ pub struct Geometry {
     /// Data that one plane reads or programs at once.
     #[schemars(range(min = 512, max = 1 << 20))]
     pub page_bytes: u32,
-    /// Of the flash: what the host does not see.
+    /// The part of the flash that the host does not see.
     #[schemars(range(min = 1, max = 999))]
     pub over_provision_per_mille: u32,
 }
@@ -61,7 +61,7 @@ pub struct Timing {
     /// From the register to the cells, of all planes of a die at once.
     #[schemars(range(max = WORK_NS_MAX))]
     pub page_program_ns: u64,
-    /// Of a block of each plane of a die at once.
+    /// The time to erase a block of each plane of a die at once.
     #[schemars(range(max = WORK_NS_MAX))]
     pub block_erase_ns: u64,
     /// Rate of a channel, one transfer after the other.
@@ -113,7 +113,7 @@ pub struct Firmware {
     /// A part of a page that has waited in the buffer so long is programmed as it is.
     #[schemars(range(max = WORK_NS_MAX))]
     pub buffer_ns_max: u64,
-    /// Of the blocks of a die: with so few free, collecting begins; and nothing else is programmed.
+    /// The part of a die's blocks: when no more than this are free, collecting begins and nothing else is programmed.
     #[schemars(range(max = 999))]
     pub collect_per_mille: u32,
     /// Share of the blocks of a die, in 1/1000: with at most so many free it collects before it programs.

@@ -55,7 +55,7 @@ pub struct LunCache {
     /// What may wait for the back end; 0: writes go through.
     #[schemars(range(max = 1_u64 << 44))]
     pub write_bytes: u64,
-    /// Of `write_bytes`: where writing to the back end begins, and where it ends.
+    /// The shares of `write_bytes` at which writing to the back end begins and ends.
     #[schemars(range(min = 1, max = 100))]
     pub high_percent: u32,
     /// Where writing to the back end ends, in percent of `write_bytes`.
@@ -76,7 +76,7 @@ pub struct BackEnd {
     /// Accesses that go on at once: spindles.
     #[schemars(range(min = 1, max = 4096))]
     pub servers: u32,
-    /// Of all of them together.
+    /// The rate of all of them together.
     #[schemars(range(min = RATE.0, max = RATE.1))]
     pub bytes_per_s: u64,
 }

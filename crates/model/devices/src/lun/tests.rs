@@ -33,7 +33,7 @@ fn lun() -> Lun {
     Lun::new(&spec()).unwrap()
 }
 
-/// Reads the first 2 MiB, and says when it has.
+/// Reads the first 2 MiB; the time at which it has.
 fn warm(lun: &mut Lun) -> Time {
     run(lun, &sequential(Direction::Read, 0, 16, 256), 1).took
 }

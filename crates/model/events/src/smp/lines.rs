@@ -68,9 +68,9 @@ pub struct Sharing {
     pub transfers: [u64; DISTANCES],
     /// Cycles that CPUs waited for these lines.
     pub transfer_cycles: u64,
-    /// Of locks: taken, and of these how often they were held by another CPU.
+    /// The number of times that a lock was taken.
     pub locked: u64,
-    /// Of these: held by another CPU.
+    /// The number of these times at which another CPU held the lock.
     pub waited: u64,
     /// Time that CPUs spun for them.
     pub waited_ns: Time,

@@ -56,7 +56,7 @@ impl<T: Copy> Processors<T> {
         Some(task)
     }
 
-    /// Puts a task in line there, ahead of its rank or behind it, and tells the CPU if that has to know at once.
+    /// Puts a task in line there, ahead of its rank or behind it, and notifies the CPU if it has to act at once.
     pub(super) fn enqueue(&mut self, number: TaskNumber, to: u16, by: Option<u16>, last: bool) {
         let task = &mut self.tasks[number as usize];
         task.cpu = to;

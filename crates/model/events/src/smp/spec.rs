@@ -19,7 +19,7 @@ pub struct SmpSpec {
     /// Moving a cache line from another CPU, by how far away that is, nearest first.
     #[schemars(inner(range(max = CYCLES_MAX)))]
     pub transfer_cycles: [u32; DISTANCES],
-    /// Of each 1,000 cycles that a CPU computes, those in which it waits for its own caches, translations or branches.
+    /// The part of each 1,000 cycles of computing in which the CPU waits for its own caches, translations or branches.
     #[schemars(range(max = 1_000))]
     pub computing_stall_per_mille: u32,
     /// Interrupts between CPUs.
@@ -69,7 +69,7 @@ pub struct SchedulingSpec {
     pub task_lines: u16,
     /// Cache lines of a run queue, which whoever puts a task there takes.
     pub run_queue_lines: u16,
-    /// A waiting task goes to an idle CPU at most so far away.
+    /// A waiting task goes to an idle CPU within this distance.
     pub migrates_within: Distance,
 }
 

@@ -10,13 +10,13 @@ use crate::time::Time;
 pub struct SchedulerEvent {
     /// In simulated time.
     pub at: Time,
-    /// Where; of a wake-up, the waker's, or where the task goes if nobody wakes it.
+    /// The CPU; for a wake-up, the waker's, or the one to which the task goes if nobody wakes it.
     pub cpu: u16,
     /// What happened.
     pub what: Scheduled,
 }
 
-/// A task is None where it is the CPU's idle task.
+/// A task is None if it is the CPU's idle task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduled {
     /// A task left the CPU and another took it.

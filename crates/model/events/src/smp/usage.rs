@@ -25,7 +25,7 @@ pub struct Stalls {
 /// How often something has happened on a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Of devices and of other CPUs.
+    /// The interrupts from devices and from other CPUs.
     pub interrupts: u64,
     /// From one task to another.
     pub switches: u64,

@@ -94,7 +94,7 @@ impl<T> Work<T> {
         }
     }
 
-    /// How many of its cycles wait for a device's register, say, beyond what computing waits anyway.
+    /// The cycles in which it waits, for instance for a device's register, beyond the waits of computing.
     #[inline]
     pub fn stalled_for(self, cycles: u32) -> Work<T> {
         Work {

@@ -40,7 +40,7 @@ pub(super) struct Level {
     pub(super) dirty: u64,
     pub(super) background: u64,
     pub(super) limit: u64,
-    /// Of them, on the drive in question, and what that may have.
+    /// The part of them on the drive in question, and the limit of that drive.
     pub(super) of_device: u64,
     pub(super) device_limit: u64,
 }

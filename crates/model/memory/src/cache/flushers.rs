@@ -39,12 +39,12 @@ pub(super) struct Flusher {
     pub(super) of: DeviceId,
     /// Pages that it still has to write.
     pub(super) left: u64,
-    /// Of them in this turn: then another inode's comes, and background writeback looks at the threshold.
+    /// The pages of this turn: then another inode's comes, and background writeback looks at the threshold.
     pub(super) turn: u64,
     pub(super) inode: Option<FileId>,
     /// It has waited for a queue, and looks first whether it still has to write back.
     pub(super) has_waited: bool,
-    /// Of pdflush: which drives it still looks at.
+    /// The drives that pdflush still looks at.
     pub(super) walk: Option<Walk>,
 }
 

@@ -32,11 +32,11 @@ pub(super) struct Limits {
 
 #[derive(Clone, Debug)]
 struct OfDrive {
-    /// Of all pages that were written lately.
+    /// The share of all pages that were written lately.
     written: Share,
     /// More was dirty than its limit, or than that of all (of the first drive), when a writer looked last.
     exceeded: bool,
-    /// Of kernels whose writers do not write back themselves.
+    /// The rate limit in kernels whose writers do not write back themselves.
     rate: Option<DirtyRate>,
 }
 
@@ -242,7 +242,7 @@ impl Limits {
         at.pages.waiting() >= stop || is_held && self.has_more_than_its_part(at, device)
     }
 
-    /// Of what starts background writeback (`over_bground_thresh`).
+    /// Whether the device has more than its part of what starts background writeback (`over_bground_thresh`).
     fn has_more_than_its_part(&self, at: &Standing, device: DeviceId) -> bool {
         at.devices.dirty(device) > self.of_drive(at, device, at.rules.background)
     }

@@ -104,8 +104,8 @@ impl PageCache {
         Ok(PageCache::of(spec.rules(), 1))
     }
 
-    /// For a machine with so many drives, which have all written as much until now. In 2.4 they count as one: one list of
-    /// buffers, one limit, one flusher.
+    /// For a machine with so many drives, which have all written as much until now. In 2.4 they count as one: one list
+    /// of buffers, one limit, one flusher.
     pub fn with_drives(self, drives: usize) -> PageCache {
         PageCache::of(self.rules, drives)
     }
@@ -134,7 +134,7 @@ impl PageCache {
         }
     }
 
-    /// On which of the drives the file is; the first, unless said.
+    /// The drive that holds the file; by default the first.
     pub fn place(&mut self, file: FileId, drive: usize) {
         self.backlog.place(file, self.devices.counted(drive));
     }
@@ -144,7 +144,7 @@ impl PageCache {
         journal_task(self.devices.counted(drive))
     }
 
-    /// Of the tasks that write back.
+    /// The names of the tasks that write back.
     pub fn task_names(&self) -> impl Iterator<Item = (TaskId, String)> {
         let devices = self.devices.count();
         let (flushers, old_data_flushers) = match self.rules.variant.has_pdflush() {
@@ -222,7 +222,8 @@ impl PageCache {
         self.flushers.block(task);
     }
 
-    /// All that it had submitted is in the queue. Who has no more to write sleeps from now on, and lets the queue run first.
+    /// All that it had submitted is in the queue. Who has no more to write sleeps from now on, and lets the queue run
+    /// first.
     pub fn unblocked(&mut self, now: Time, task: TaskId) {
         self.now = now;
         if self.flushers.unblock(task) {

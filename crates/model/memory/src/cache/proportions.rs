@@ -48,7 +48,8 @@ impl Proportions {
         }
     }
 
-    /// Of each of so many as if all had had the same for ever. Where periods are of time nothing lasts so long.
+    /// The share of each of `among` drives if all had had the same for ever. If periods are of time, no history lasts
+    /// so long.
     pub(super) fn equal(&self, among: u64) -> Share {
         let events = match self.length {
             Length::Events(period) => period / among.max(1),

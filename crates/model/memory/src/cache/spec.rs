@@ -19,7 +19,7 @@ pub struct CacheSpec {
     pub variant: CacheVariant,
     /// Memory for pages of files: the machine's, less what programs and the kernel itself have.
     pub memory_bytes: u64,
-    /// Of it, what the kernel addresses directly; a 32-bit machine has up to 896 MiB. All of it, unless said.
+    /// The part of memory that the kernel addresses directly: up to 896 MiB on a 32-bit machine. Left out: all of it.
     pub lowmem_bytes: Option<u64>,
     /// How it reads ahead. None: as the kernel that was read for the variant.
     pub read_ahead: Option<ReadAhead>,
@@ -60,7 +60,7 @@ pub struct CacheSpec {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) variant: CacheVariant,
-    /// Of files and of the processes that have a part of it.
+    /// The memory of files and of the processes that have a part of it.
     pub(super) memory: u64,
     pub(super) dirty_limits: DirtyLimits,
     pub(super) percentages: Percentages,
@@ -97,7 +97,7 @@ pub(super) const CONGESTION_WAIT: Time = 100 * MILLISECOND;
 
 /// 1 MiB to 64 TiB.
 pub const MEMORY_BYTES: (u64, u64) = (1 << 20, 64 << 40);
-/// Of the memory, that may be dirty before writers wait.
+/// The percentage of memory that may be dirty before writers wait.
 pub const DIRTY_PERCENT: (u8, u8) = (1, 90);
 /// Between two rounds of writeback: 1 ms to a day.
 pub const INTERVAL_NS: (Time, Time) = (MILLISECOND, 86_400 * SECOND);

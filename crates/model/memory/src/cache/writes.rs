@@ -66,7 +66,7 @@ impl Writes {
         self.of_devices[device].remove(&number);
     }
 
-    /// When those that are under way now are done, `pop_over` says so.
+    /// `pop_over` reports when those that are under way now are done.
     pub(super) fn wait(&mut self, of: Whose, then: Then) {
         let until = match of {
             Whose::Oldest => self.oldest().unwrap_or(0),

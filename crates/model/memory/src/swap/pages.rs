@@ -192,7 +192,7 @@ impl Memory {
         (page.place, page.young, page.dirty) = (PageState::Mapped, true, true);
     }
 
-    /// Of a page in the swap cache.
+    /// Maps a page in the swap cache again.
     pub(super) fn map_again(&mut self, number: PageNumber) {
         let half_full = self.slots.is_half_full();
         let page = self.page_mut(number);

@@ -10,7 +10,7 @@ use base::rng::Stream;
 use super::pages::PAGE_BYTES;
 use events::time::Time;
 
-/// Of 4 bytes.
+/// The numbers of 4 bytes in a page.
 pub(super) const NUMBERS_OF_PAGE: u64 = PAGE_BYTES / 4;
 
 /// A page that is touched next, counted from the start of the process's memory.
@@ -18,7 +18,7 @@ pub(super) const NUMBERS_OF_PAGE: u64 = PAGE_BYTES / 4;
 pub(super) struct Touch {
     pub(super) page: u32,
     pub(super) write: bool,
-    /// Of computing on it until the next one.
+    /// The time of computing on it until the next one.
     pub(super) cost_ns: Time,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Touch {
 pub(super) struct Sort {
     numbers: u64,
     passes_left: u32,
-    /// Of one number in one pass over it.
+    /// The time of one number in one pass over it.
     number_ns: f64,
     stage: Stage,
     /// Parts that are still to be sorted, the next one last.

@@ -14,15 +14,15 @@ use events::time::Time;
 pub struct SwapSpec {
     /// Whose drive the area lies on, at its end.
     pub drive: usize,
-    /// Of the area, its header among them.
+    /// The size of the area, its header included.
     #[schemars(range(min = 2 * PAGE_BYTES, max = BYTES_MAX))]
     pub bytes: u64,
     /// Slots that are read together, as a power of two: /proc/sys/vm/page-cluster.
     #[serde(default = "page_cluster")]
     #[schemars(range(max = 10))]
     pub page_cluster: u32,
-    /// Of kernels without a reverse map: after how many unmapped pages the walk through page tables goes on in the next
-    /// process. Left out, as the kernel does: not before it has come to the end of the process's memory.
+    /// The unmapped pages after which the walk through page tables goes on in the next process, in kernels without a
+    /// reverse map. Left out, as the kernel does: not before it has come to the end of the process's memory.
     #[schemars(range(min = 1))]
     pub walk_pages: Option<u64>,
     /// CPU time of a sorting process for one number in one pass over it.
@@ -47,13 +47,13 @@ pub struct SortLoad {
     pub passes: u32,
     /// What all have together.
     pub memory_bytes: u64,
-    /// Of the area; None: all of it.
+    /// The size of the area; None: all of it.
     pub swap_bytes: Option<u64>,
     /// Seeds the sorts, a stream for each process.
     pub seed: u64,
 }
 
-/// Of machines with more than 16 MB (`swap_setup`).
+/// The value for machines with more than 16 MB (`swap_setup`).
 fn page_cluster() -> u32 {
     3
 }
@@ -108,7 +108,7 @@ impl SortLoad {
         Err(SpecError::of("process_bytes", what))
     }
 
-    /// Of the area, its header among them.
+    /// The slots of the area, its header included.
     pub(super) fn slots(&self, swap: &SwapSpec) -> u32 {
         (self.swap_bytes.unwrap_or(swap.bytes) / PAGE_BYTES) as u32
     }

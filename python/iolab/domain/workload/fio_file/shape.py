@@ -34,9 +34,9 @@ class Shape:
     writes_alone: AlignedBlocks | None
     """Sizes and alignment of writes, where a mix has others for them."""
     file_count: int
-    """Of each clone."""
+    """The files of each clone."""
     length_bytes: int
-    """Of the range in each file, in whole aligned blocks."""
+    """The length of the range in each file, in whole aligned blocks."""
 
     @property
     def engine(self) -> native.EngineKind:

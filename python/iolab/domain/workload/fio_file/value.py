@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from iolab.base.errors import unknown
 
 Reader = Callable[[str, int], Any]
-"""Of the text, with `kb_base`."""
+"""A reader of an option's text; its second argument is `kb_base`."""
 
 KB_BASE = 1024
 _PREFIXES = "kmgtp"

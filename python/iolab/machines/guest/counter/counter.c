@@ -1,7 +1,7 @@
 /* Counts a guest's instructions, block by block, while its load runs: a QEMU TCG plugin (API version 1).
  *
  * The load marks begin and end with an instruction that does nothing (crates/measure/engine/src/marker.rs). At each end the
- * counts since the begin are appended to a file, which python/iolab/machines/guest/counted.py reads:
+ * counts since the begin are appended to a file, which python/iolab/machines/guest/counter_output.py reads:
  *
  *   struct window { u64 magic, blocks, kernel_task, kernel_thread, interrupt, softirq, reads, writes, misses, chains,
  *                   calls; }

@@ -1,4 +1,5 @@
-"""Where application, queueing and completion happen on this machine; `domain/control/cell.py` says what is possible."""
+"""Where application, queueing and completion happen on this machine; `domain/control/cell.py` determines what is
+possible."""
 
 from __future__ import annotations
 

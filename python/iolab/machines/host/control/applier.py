@@ -34,7 +34,7 @@ class Context:
     groups: dict[str, Cgroup] = field(default_factory=dict)
     """Control groups that the trial's process joins for measured phases, by their hierarchy's root."""
     notes: list[str] = field(default_factory=list)
-    """Of the trial: for what is known only when it is over."""
+    """The trial's notes, for facts that are known only when it is over."""
     path: Path = Path("/")
     """The target's directory, file or device."""
 
@@ -73,12 +73,12 @@ class Applier(ABC):
         return phases
 
     def read(self, context: Context) -> Any:
-        """The value in force, None where there is none."""
+        """The value in force; None without one."""
         return None
 
 
 def queue_device(control: str, context: Context) -> BlockDevice:
-    """The disk whose queue the target's I/O goes through. InputError where there is none."""
+    """The disk whose queue the target's I/O goes through. InputError if there is none."""
     if context.device is None:
         raise InputError(
             f"{control}: this target has no block device of its own (tmpfs, overlay or network filesystem)",

@@ -1,4 +1,4 @@
-"""What the page cache holds when a phase starts: the phases drop it, this says how much of it they can."""
+"""What the page cache holds when a phase starts: the phases drop it, this determines how much of it they can."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class DropCaches(Applier):
-    """Says which caches are dropped."""
+    """Notes which caches are dropped."""
 
     @override
     def apply(self, context: Context, value: bool) -> Applied:

@@ -1,4 +1,4 @@
-"""Where the jobs run: the phases pin their threads, this says whether they can."""
+"""Where the jobs run: the phases pin their threads, this checks whether they can."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def write(
 
 
 def check_writable(name: str, path: Path) -> None:
-    """Raises MachineError, naming the control, where the kernel has no such file or this user may not write it."""
+    """Raises MachineError, naming the control, if the kernel has no such file or this user may not write it."""
     if not path.exists():
         raise MachineError(f"{name}: this kernel or device has no such file", where=str(path))
     if not os.access(path, os.W_OK):
@@ -72,7 +72,7 @@ def check_writable(name: str, path: Path) -> None:
 
 
 def together(changes: list[tuple[str, Applied]]) -> Applied:
-    """Changes of several files of one setting as one: the value alone where all agree, by name where they don't."""
+    """Changes of several files of one setting as one: the value alone if all agree, by name if they don't."""
     notes = tuple(dict.fromkeys(note for _, change in changes for note in change.notes))
     return Applied(
         agreed({name: change.before for name, change in changes}),
@@ -88,7 +88,7 @@ def agreed(values: dict[str, object]) -> object:
 
 
 def _limit(path: Path, before: str) -> str:
-    """What the device itself allows, where it says."""
+    """What the device itself allows, if it reports that."""
     limit = path.with_name(path.name.replace("max_sectors", "max_hw_sectors"))
     if limit != path and limit.exists():
         return f"at most {limit.read_text().strip()} ({limit.name})"

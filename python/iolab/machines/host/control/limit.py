@@ -28,7 +28,7 @@ FILES = {
 
 
 class Limit(Applier):
-    """Of either kind, in the trial's own group."""
+    """A limit of either kind, in the trial's own group."""
 
     def _group(self, context: Context, v1: str, v2: str) -> Cgroup:
         """The trial's own group in the hierarchy of the controller, made when first asked for."""
@@ -47,7 +47,7 @@ class IoMax(Limit):
     """Bytes and operations per second, by key (`FILES`)."""
 
     def apply(self, context: Context, value: dict[str, int]) -> Applied:
-        """Makes the group and writes its limits for the target's device. MachineError where the kernel has none."""
+        """Makes the group and writes its limits for the target's device. MachineError if the kernel has none."""
         device = queue_device(self.name, context)
         group = self._group(context, "blkio", "io")
         number = ":".join(map(str, device.number))
@@ -65,7 +65,7 @@ class CpuQuota(Limit):
     """CPU time per wall time, in CPUs."""
 
     def apply(self, context: Context, value: float) -> Applied:
-        """Makes the group and writes its quota. MachineError where the kernel has none."""
+        """Makes the group and writes its quota. MachineError if the kernel has none."""
         group = self._group(context, "cpu", "cpu")
         quota_us = round(value * CPU_PERIOD_US)
         if group.version == 2:

@@ -86,7 +86,7 @@ def _words(number: int) -> str:
 
 
 def _io_priority() -> int:
-    """Of the calling thread."""
+    """The I/O priority of the calling thread."""
     return int(_libc.syscall(_system_calls()[1], _WHO_PROCESS, 0))
 
 

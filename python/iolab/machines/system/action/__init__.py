@@ -15,9 +15,9 @@ from iolab.machines.system.action.base import Action, CannotUndo, Outcome
 from iolab.machines.system.action.cgroup import DisableController, RemoveCgroup
 from iolab.machines.system.action.device import DetachLoop, EraseFilesystem, EraseSwap, SwapOff
 from iolab.machines.system.action.file import MARKER, RemoveFile, RemoveTree, TruncateFile
+from iolab.machines.system.action.kernel_setting import WriteFile, WriteLine, WriteOneOfTwo
 from iolab.machines.system.action.mount import Unmount
-from iolab.machines.system.action.setting import WriteFile, WriteLine, WriteOneOfTwo
-from iolab.machines.system.action.tracing import RemoveTraceInstance
+from iolab.machines.system.action.trace_instance import RemoveTraceInstance
 
 __all__ = [
     "MARKER",

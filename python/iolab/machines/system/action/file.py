@@ -21,7 +21,7 @@ from iolab.machines.system.identity import identity_at, identity_of
 from iolab.machines.system.mounts import mounts_below
 
 MARKER = ".iolab"
-"""The file that says iolab made a directory; it holds the directory's token."""
+"""The file that marks a directory as made by iolab; it holds the directory's token."""
 MARKER_BYTES_MAX = 1024
 
 
@@ -98,7 +98,8 @@ class RemoveTree(Action):
     path: str
     token: str
     mount_point: str | None = None
-    """Of the filesystem that holds it; None in older journals, and of memory, which goes with its last mount."""
+    """The mount point of the filesystem that holds the file; None in older journals, and for tmpfs, which goes with its
+    last mount."""
     mounted: str | None = None
     """The identity of what is at the mount point: another filesystem has another."""
     outlives_reboot: ClassVar[bool] = True
@@ -223,7 +224,7 @@ def _on_the_way(parent: Path) -> Iterator[int]:
 
 
 def _empty(fd: int) -> None:
-    """The marker goes last: a kill half-way must leave a directory that still says whose it is."""
+    """The marker goes last: a kill half-way must leave a directory that still names its owner."""
     for name in beneath.names_in(fd):
         if name == MARKER:
             continue

@@ -19,7 +19,7 @@ OWN_DIRECTORY = re.compile(r"iolab-[0-9a-f]{16}")
 CGROUP = re.compile(r"iolab-.+-[0-9a-f]{8}")
 """See `iolab.machines.system.cgroup`."""
 TRACE_INSTANCE = re.compile(r"iolab-[\w-]+")
-"""See `iolab.machines.host.probing`."""
+"""See `iolab.machines.host.probe_readers`."""
 
 
 def is_in_own_directory(path: str, name: str) -> bool:

@@ -42,7 +42,7 @@ export function section(title, ...children) {
   return h("section", { "aria-labelledby": id }, h("h2", { id }, title), ...children);
 }
 
-/** Terms and what is said of them. */
+/** Terms and their explanations. */
 export function facts(pairs) {
   const rows = pairs.filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return h("dl", { class: "facts" }, rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));

@@ -19,7 +19,7 @@ export async function comparePage([ours, theirs], meta) {
       page.judged === null ? refusal(page, ours, theirs) : [
         page.unlike.length ? warnings(["The hardware differs: the numbers compare machines, too."]) : null,
         warnings(page.problems),
-        section("Verdicts", h("ul", {}, ...page.sentences.map((text) => h("li", {}, text))), h("p", { class: "hint" }, "What `iolab compare` says of the two. Runs that were not measured in turns are not paired: drift is in the differences."), judgedTable(page.judged, page.metrics, page.same_within, { ours, theirs })),
+        section("Verdicts", h("ul", {}, ...page.sentences.map((text) => h("li", {}, text))), h("p", { class: "hint" }, "What `iolab compare` reports about the two. Runs that were not measured in turns are not paired: drift is in the differences."), judgedTable(page.judged, page.metrics, page.same_within, { ours, theirs })),
         section("What else differs", page.conclusion ? h("p", {}, `${page.conclusion}.`) : null, differences(page.differs), page.not_compared.length ? h("p", { class: "hint" }, `Not on record of both: ${page.not_compared.join(", ")}.`) : null),
       ],
     ],

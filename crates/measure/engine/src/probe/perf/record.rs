@@ -5,7 +5,7 @@
 pub enum Period {
     /// As many as each.
     Fixed(u64),
-    /// The sample says it.
+    /// The sample has it.
     Recorded,
 }
 
@@ -139,7 +139,7 @@ fn sample(body: &[u8], period: Period) -> Option<Sample<'_>> {
     })
 }
 
-/// Of eight bytes.
+/// The number in eight bytes.
 fn word(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_ne_bytes)
 }
@@ -154,7 +154,7 @@ const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_CALLCHAIN: u64 = 1 << 5;
 const SAMPLE_CPU: u64 = 1 << 7;
 const SAMPLE_PERIOD: u64 = 1 << 8;
-/// Marks in a call chain that say in whose code the addresses after them are.
+/// Marks in a call chain: in whose code the addresses after them are.
 const CONTEXT_KERNEL: u64 = -128i64 as u64;
 const CONTEXT_MAX: u64 = -4095i64 as u64;
 

@@ -45,7 +45,7 @@ impl Frequency {
         }
     }
 
-    /// Mean of the CPUs that are online, in Hz. None where it is not known, or not due yet.
+    /// Mean of the CPUs that are online, in Hz. None if it is not known, or not due yet.
     pub fn read(&mut self) -> Option<f64> {
         if self.read.is_some_and(|read| read.elapsed() < SPACING) {
             return None;

@@ -23,7 +23,7 @@ impl KernelFile {
         })
     }
 
-    /// What it says now.
+    /// Its present content.
     pub fn read(&mut self) -> io::Result<&str> {
         let mut length = 0;
         loop {

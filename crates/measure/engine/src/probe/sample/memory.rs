@@ -39,7 +39,8 @@ pub(in crate::probe) struct MemoryObservation {
     times: Times,
     /// By what is not shown here: why.
     absent: BTreeMap<String, Reason>,
-    /// Of `all` the machine: levels as mean and maximum, counters per second, stalls as a share of the interval.
+    /// The series of `all` the machine: levels as mean and maximum, counters per second, stalls as a share of the
+    /// interval.
     series: BTreeMap<&'static str, SampledSeries>,
 }
 

@@ -1,4 +1,4 @@
-//! What /proc says at intervals, read by a thread of its own: CPUs, and memory with writeback.
+//! The content of /proc at intervals, read by a thread of its own: CPUs, and memory with writeback.
 
 pub mod cpu;
 pub mod memory;

@@ -10,7 +10,7 @@ const CLOSE_SECTORS: u64 = 8192;
 const NARROW_CLOSE_SECTORS: u64 = 64;
 /// After this time all requests are close.
 const CLOSE_MAX_MS: u64 = 20;
-/// Of probabilities.
+/// One half, as a probability.
 const HALF: u64 = 128;
 
 impl Anticipatory {

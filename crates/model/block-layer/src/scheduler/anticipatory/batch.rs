@@ -4,7 +4,7 @@ use crate::scheduler::anticipatory::{Anticipatory, Class, Version, Waiting};
 use crate::{RequestId, Requests};
 
 impl Anticipatory {
-    /// A new batch (the second half of `as_dispatch_request`): of the other class where it has anything, else of the same.
+    /// A new batch (the second half of `as_dispatch_request`): of the other class if it has anything, else of the same.
     pub(super) fn begin_batch(
         &mut self,
         requests: &Requests,

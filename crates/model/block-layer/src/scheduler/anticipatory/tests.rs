@@ -490,7 +490,7 @@ impl Odds {
         !never_continued && self.exit * self.no_cooperation <= 128 * 256
     }
 
-    /// Waits through, and says whether it did.
+    /// Waits through; true if it did.
     fn meet(&mut self, fate: Fate) -> bool {
         match fate {
             Fate::Lives | Fate::Exits => {

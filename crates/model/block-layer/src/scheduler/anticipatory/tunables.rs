@@ -44,8 +44,8 @@ impl Version {
         self >= Version::Linux2_6_24
     }
 
-    /// The time of a batch that waited for the device to empty begins when that is so (`as_completed_request`). Before, it is
-    /// over at once: the end of the batch before stands. Of the draft that is not known.
+    /// The time of a batch that waited for the device to empty begins when that is so (`as_completed_request`). Before,
+    /// it is over at once: the end of the batch before stands. The draft's value is not known.
     pub(super) fn times_late_batch(self) -> bool {
         matches!(self, Version::Draft | Version::Linux2_6_32)
     }
@@ -73,8 +73,9 @@ pub struct AnticipatoryTunables {
 }
 
 impl AnticipatoryTunables {
-    /// The defaults. `antic_expire` is a 150th of a second in whole ticks, in the draft a 25th, at least one. The draft has
-    /// the expiry of the deadline scheduler that it is part of, and one length for all batches, which is an estimate.
+    /// The defaults. `antic_expire` is a 150th of a second in whole ticks, in the draft a 25th, at least one. The draft
+    /// has the expiry of the deadline scheduler that it is part of, and one length for all batches, which is an
+    /// estimate.
     pub fn of(version: Version, hz: u32) -> AnticipatoryTunables {
         let part = if version == Version::Draft { 25 } else { 150 };
         let antic_expire_ns = Time::from((hz / part).max(1)) * Tick::of_hz(hz).length;

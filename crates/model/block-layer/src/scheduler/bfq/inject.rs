@@ -1,7 +1,7 @@
 //! Injection: while a queue is idled for, as many requests of others are sent as do not delay its own.
 //!
-//! Source: `bfq_update_inject_limit`, `bfq_choose_bfqq_for_injection`, `bfq_reset_inject_limit` and `bfq_add_request` in
-//! `block/bfq-iosched.c` of 6.x (by measured service times since 5.3). Left out: a queue that another one waits for
+//! Source: `bfq_update_inject_limit`, `bfq_choose_bfqq_for_injection`, `bfq_reset_inject_limit` and `bfq_add_request`
+//! in `block/bfq-iosched.c` of 6.x (by measured service times since 5.3). Left out: a queue that another one waits for
 //! (`waker_bfqq`), and async requests of the task that is idled for, which are injected without a limit there.
 
 use crate::scheduler::bfq::{Bfq, QueueId};
@@ -34,9 +34,9 @@ pub(super) struct Measuring {
 const MEASURE_AFTER_NS: Time = 10 * MILLISECOND;
 /// What is known is forgotten after this time.
 const FORGET_AFTER_NS: Time = SECOND;
-/// Where think times change from long to short, not before.
+/// The limit is learnt only when think times change from long to short.
 const THINK_AFTER_NS: Time = 100 * MILLISECOND;
-/// Where seeking is free, of larger requests one at a time.
+/// If seeking is free, larger requests are injected one at a time.
 const LARGE_SECTORS: u32 = 2 * 32;
 
 impl Injection {

@@ -99,7 +99,7 @@ const DEEP_DEVICE: u32 = 3;
 const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
 /// `budgets_given` from which the peak rate is believed: the eleventh budget.
 const BUDGETS_ENOUGH: u64 = 194;
-/// Of the tags: async I/O while a weight is raised.
+/// The part of the tags, in sixteenths, that async I/O may have while a weight is raised.
 const FEWEST_SIXTEENTHS: u32 = 3;
 const DEFAULT_GROUP_WEIGHT: u64 = 100;
 

@@ -63,9 +63,9 @@ pub(super) struct Queue {
 }
 
 const SEEK_SECTORS: u64 = 8 * 100;
-/// Where seeking is free, only smaller requests count as seeks.
+/// If seeking is free, only smaller requests count as seeks.
 const SMALL_SECTORS: u32 = 2 * 32;
-/// Of the last 32.
+/// The seeks among the last 32 requests.
 const SEEKS_MAX: u32 = 19;
 /// How long it is looked back to see whether a queue is bound by I/O.
 const JUDGED_NS: Time = 200 * MILLISECOND;
@@ -162,8 +162,8 @@ impl Queue {
         self.last_position = request.end();
     }
 
-    /// From its last completion to a request that finds it with nothing to do (`bfq_update_io_thinktime`): at most twice as
-    /// long as anybody would idle for it.
+    /// From its last completion to a request that finds it with nothing to do (`bfq_update_io_thinktime`): at most
+    /// twice as long as anybody would idle for it.
     pub(super) fn note_think(&mut self, now: Time, slice_idle: Time) {
         let think = (now - self.last_end).min(2 * slice_idle);
         self.think.add(7, think);
@@ -178,7 +178,8 @@ impl Queue {
         }
     }
 
-    /// A request comes: how much of its time the queue has spent on I/O so far (`bfq_update_io_intensity` of 5.12).
+    /// A request comes: the share of its time that the queue has spent on I/O until now (`bfq_update_io_intensity` of
+    /// 5.12).
     pub(super) fn judge_intensity(&mut self, now: Time) {
         let total = now - self.judged_since;
         if self.queued == 0 && self.dispatched == 0 {

@@ -19,7 +19,7 @@ const AWAY_NS: Time = 2 * SECOND;
 const BURST_NS: Time = 180 * MILLISECOND;
 /// A raised weight ends with so many sectors (`max_service_from_wr`).
 const SERVICE_MAX: u64 = 120_000;
-/// Of queues of the default priority.
+/// The weight of queues of the default priority.
 const DEFAULT_WEIGHT: u64 = 40;
 /// A burst of so many is large, and raises nobody (`bfq_large_burst_thresh`).
 const LARGE_BURST: usize = 8;

@@ -91,7 +91,7 @@ impl PeakRate {
     }
 
     /// Lets the interval count, the more the longer and the more sequential it was (`bfq_update_rate_reset`). Intervals
-    /// that were not mostly sequential count only where they were faster.
+    /// that were not mostly sequential count only if they were faster.
     fn judge(&mut self) {
         let took_us = self.last_dispatch.max(self.last_completion) - self.first_dispatch;
         let took_us = took_us / 1000;

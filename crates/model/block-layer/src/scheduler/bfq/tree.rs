@@ -1,8 +1,8 @@
 //! B-WF2Q+: entities share a resource by weight, each getting a budget at a time.
 //!
 //! An entity's stay runs from virtual time S, when it should begin, to F = S + budget / weight, when it should be done.
-//! Of those that should have begun (S <= V) the one with the smallest F is served. V moves with the service given to all,
-//! over the sum of weights. Source: `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md).
+//! Among those that should have begun (S <= V), the one with the smallest F is served. V moves with the service given
+//! to all, over the sum of weights. Source: `block/bfq-wf2q.c` of 5.10 (docs/model/sources/bfq.md).
 
 use crate::scheduler::sorted_set::SortedSet;
 
@@ -35,7 +35,7 @@ pub(super) struct Entity {
 pub(super) enum EntityState {
     /// Its weight does not count.
     Forgotten,
-    /// Has nothing to do, but has had more than its share so far: counts until V reaches its F.
+    /// Has nothing to do, but has had more than its share: counts until V reaches its F.
     Idle,
     /// Should have begun.
     Eligible,
@@ -62,7 +62,7 @@ impl Entity {
         self.start + delta(sectors, self.weight)
     }
 
-    /// Of its budget.
+    /// What is left of its budget.
     pub(super) fn budget_left(&self) -> u64 {
         self.budget.saturating_sub(self.service + self.injected)
     }
@@ -154,8 +154,8 @@ impl Tree {
         }
     }
 
-    /// The one in service has nothing more to do (`__bfq_deactivate_entity`). What it has had is kept in mind while it is
-    /// ahead of the others.
+    /// The one in service has nothing more to do (`__bfq_deactivate_entity`). What it has had is kept in mind while it
+    /// is ahead of the others.
     pub(super) fn deactivate(&mut self, entities: &mut [Entity], id: EntityId) {
         let entity = &mut entities[id];
         entity.finish = entity.finish_after(entity.service);

@@ -1,4 +1,4 @@
-//! What a scheduler says as it works: data, which read as the kernel's trace messages do. Only CFQ says anything.
+//! The messages of a scheduler at work: data, printed like the kernel's trace messages. Only CFQ has any.
 //!
 //! Source of the texts: `block/cfq-iosched.c` of 2.6.35, the patches of July 2010, and 2.6.37.
 
@@ -14,7 +14,7 @@ use events::time::Time;
 pub struct SchedulerMessage {
     /// When it was written, in simulated time.
     pub at: Time,
-    /// Of which queue it speaks; None: of the scheduler as a whole.
+    /// The queue that the message is about; None: the scheduler as a whole.
     pub queue: Option<QueueName>,
     /// What happened.
     pub event: Event,
@@ -68,7 +68,7 @@ pub enum Event {
     },
     /// What was left of the slice, or overdrawn.
     Residual {
-        /// Negative where it was overdrawn.
+        /// Negative if it was overdrawn.
         ticks: i64,
     },
     /// What the slice is charged to its group (`sl_used`).

@@ -46,7 +46,7 @@ pub struct Cfq {
     io_contexts: ByTask<IoContext>,
     /// Queues shared by all tasks for what nobody waits for, by priority.
     async_queues: BTreeMap<(IoClass, u8), QueueId>,
-    /// Of queues that are over: to be used again.
+    /// The places of queues that have ended, to be used again.
     free_queues: Vec<QueueId>,
     /// By level: queues of any group and class but idle, by where their next requests start.
     places: [SortedSet<(Sector, QueueId)>; 8],

@@ -26,7 +26,7 @@ pub(super) struct Standing {
     pub(super) class: IoClass,
     pub(super) workload: Workload,
     pub(super) key: i64,
-    /// Of equal keys the one that came first is first.
+    /// The order of arrival: it decides between equal keys.
     pub(super) sequence: u64,
 }
 
@@ -200,7 +200,7 @@ pub(super) struct IoContext {
 }
 
 impl IoContext {
-    /// Of a task that comes now: it has not thought yet.
+    /// The I/O context of a task that has just come: it has no think time yet.
     pub(super) fn new(now: u64) -> IoContext {
         IoContext {
             queues: [None; 2],

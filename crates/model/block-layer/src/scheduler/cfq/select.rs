@@ -49,8 +49,8 @@ impl Cfq {
         self.turn_to_next(None)
     }
 
-    /// The label `check_group_idle` of `cfq_select_queue`. group_idle: the group's only queue is kept until its requests
-    /// have come back from the device.
+    /// The label `check_group_idle` of `cfq_select_queue`. group_idle: the group's only queue is kept until its
+    /// requests have come back from the device.
     fn holds_for_group(&self, active: QueueId) -> bool {
         let group = self.groups.get(self.queues[active].group);
         self.ticks.group_idle > 0 && group.queues == 1 && group.dispatched > 0
@@ -164,8 +164,8 @@ impl Cfq {
         last_in_tree && queue.sync
     }
 
-    /// Ends the active queue's slice (`__cfq_slice_expired`). `timed_out`: what was left of it, or overdrawn, counts next
-    /// time.
+    /// Ends the active queue's slice (`__cfq_slice_expired`). `timed_out`: what was left of it, or overdrawn, counts
+    /// next time.
     pub(super) fn expire_active(&mut self, timed_out: bool) {
         let Some(id) = self.active else {
             return;
@@ -242,7 +242,8 @@ impl Cfq {
         });
     }
 
-    /// What the slice used, in ticks (`cfq_cfqq_slice_usage`); in group idle V2, in requests where time says nothing.
+    /// What the slice used, in ticks (`cfq_cfqq_slice_usage`); in group idle V2, in requests if time does not measure
+    /// service.
     fn slice_usage(&self, id: QueueId) -> u64 {
         let queue = &self.queues[id];
         let now = self.jiffies();
@@ -257,8 +258,9 @@ impl Cfq {
         (now - queue.dispatch_start).max(1)
     }
 
-    /// A queue of the same group whose next request is close to where the device is (`cfq_close_cooperator`): the two may
-    /// be readers of one stream. Only the one that is nearest of all is looked at: where it won't do, no other is tried.
+    /// A queue of the same group whose next request is close to where the device is (`cfq_close_cooperator`): the two
+    /// may be readers of one stream. Only the one that is nearest of all is looked at: where it won't do, no other is
+    /// tried.
     pub(super) fn close_cooperator(&self, id: QueueId) -> Option<QueueId> {
         let queue = &self.queues[id];
         if queue.is_idle_class() || !queue.sync || queue.is_seeky() {

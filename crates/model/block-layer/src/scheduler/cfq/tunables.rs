@@ -97,7 +97,7 @@ pub(super) struct InTicks {
     pub(super) slice: [u64; 2],
     pub(super) slice_idle: u64,
     pub(super) group_idle: u64,
-    /// Of everybody's turn with low_latency.
+    /// The target for a turn of every queue with low_latency.
     pub(super) target_latency: u64,
     /// A fifth of a second: an idle-class queue joins this far behind the last. A group does so by as much in the unit
     /// of service, which is a 4096th of a tick: the kernel adds the same number to both.

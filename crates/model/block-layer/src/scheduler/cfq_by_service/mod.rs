@@ -21,7 +21,7 @@ pub struct CfqByServiceTunables {
     pub quantum: u32,
     /// Requests of each direction that every process may have.
     pub queued: u32,
-    /// After this time an **async** request is served first, whatever the name says: the kernel keeps sync requests in the
+    /// After this time an **async** request is served first, despite its name: the kernel keeps sync requests in the
     /// other of its two lists.
     pub fifo_expire_sync_ns: Time,
     /// After this time a **sync** request is served first.
@@ -55,8 +55,8 @@ impl Default for CfqByServiceTunables {
 pub const POOL_REQUESTS: u32 = 1024;
 /// A process has at most this part of the pool.
 const SHARE_MAX: u32 = 16;
-/// With so many requests at the device, it is taken for one that queues commands, for good: then what counts is requests
-/// instead of time.
+/// With so many requests at the device, it is taken for one that queues commands, for good: then what counts is
+/// requests instead of time.
 const DEEP_DEVICE: u32 = 4;
 
 /// The state of one queue's second CFQ.
@@ -89,7 +89,7 @@ type QueueId = usize;
 /// Tunables in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
-    /// Of async and of sync requests.
+    /// The deadlines of async and of sync requests.
     expire: [u64; 2],
     batch_expire: u64,
     /// Over this time service is added up.
@@ -99,7 +99,7 @@ struct Ticks {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     queued: u32,
-    /// Of each direction: queued or not completed.
+    /// The requests of each direction that are queued or not completed.
     allocated: [u32; 2],
     in_flight: u32,
     next: Option<RequestId>,
@@ -110,7 +110,8 @@ struct Queue {
 }
 
 impl CfqByService {
-    /// An idle scheduler of a kernel with `hz` ticks per second, in front of a pool of that many requests of each direction.
+    /// An idle scheduler of a kernel with `hz` ticks per second, in front of a pool of that many requests of each
+    /// direction.
     pub fn new(tunables: CfqByServiceTunables, hz: u32, pool_requests: u32) -> CfqByService {
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         CfqByService {

@@ -30,9 +30,10 @@ pub struct CfqListsTunables {
 /// Which kernels' form it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// Of 2.6.13 to 2.6.17.
+    /// The scheduler of 2.6.13 to 2.6.17.
     Linux2_6_15,
-    /// Of 2.6.18 to 2.6.21: waits for seeking tasks only a little, and for none on a device that queues commands.
+    /// The scheduler of 2.6.18 to 2.6.21: waits for seeking tasks only a little, and for none on a device that queues
+    /// commands.
     Linux2_6_18,
 }
 
@@ -93,7 +94,7 @@ const SHALLOW_DEVICE: u32 = 4;
 /// Tunables in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
-    /// Of async and sync queues, as are slices.
+    /// The deadlines of async and sync queues, in this order as slices are.
     fifo_expire: [u64; 2],
     slice: [u64; 2],
     slice_idle: u64,

@@ -1,13 +1,15 @@
-//! Read-ahead of 2.6.0 to 2.6.10: hits lengthen the next window by two pages, misses shorten it by as many, and with nothing
-//! left there are no windows until a reader has read as many pages in a row as the largest has (`mm/readahead.c`).
+//! Read-ahead of 2.6.0 to 2.6.10: hits lengthen the next window by two pages, misses shorten it by as many, and with
+//! nothing left there are no windows until a reader has read as many pages in a row as the largest has
+//! (`mm/readahead.c`).
 //!
-//! Which window a miss reads, and who has one ahead, differs from release to release. Until 2.6.6 a miss reads as many pages
-//! as were used of the last window, and one more; from 2.6.5 on the mean length of a reader's runs of pages counts, and from
-//! 2.6.7 on only who reads longer runs than the largest window has one ahead.
+//! Which window a miss reads, and who has one ahead, differs from release to release. Until 2.6.6 a miss reads as many
+//! pages as were used of the last window, and one more; from 2.6.5 on the mean length of a reader's runs of pages
+//! counts, and from 2.6.7 on only who reads longer runs than the largest window has one ahead.
 //!
-//! Sources: 2.6.8, with the patches to it from 2.6.6 (17 May and 18 July 2004) and from it to 2.6.9 (16 August 2004). Of
-//! 2.6.1 there are the patches that undid parts of it (9 and 15 January 2004); that the rest came with it, and was as 2.6.6
-//! has it, is inferred, and so is 2.6.0: 2.6.1 without what these patches name and without readers that begin elsewhere.
+//! Sources: 2.6.8, with the patches to it from 2.6.6 (17 May and 18 July 2004) and from it to 2.6.9 (16 August 2004).
+//! Of 2.6.1 there are the patches that undid parts of it (9 and 15 January 2004); that the rest came with it, and was
+//! as 2.6.6 has it, is inferred, and so is 2.6.0: 2.6.1 without what these patches name and without readers that begin
+//! elsewhere.
 
 use super::two_windows::TwoWindows;
 use super::{Found, Window};
@@ -188,7 +190,8 @@ impl Stream {
         (self.next, self.windows.size) = (NextWindow::Off, 0);
     }
 
-    /// The page is not there, nor is it read ahead (`handle_ra_miss`): who then reads long enough in a row has windows again.
+    /// The page is not there, nor is it read ahead (`handle_ra_miss`): who then reads long enough in a row has windows
+    /// again.
     fn missed(&mut self, page: u64, most: u64) {
         match self.next {
             NextWindow::Pages(next) => {
@@ -219,7 +222,7 @@ mod tests {
     use super::*;
     use crate::cache::read_ahead::tests::found;
 
-    /// Reads pages that become cached as they are read, and says which windows it had: at which page, from where, how long.
+    /// Reads pages that become cached as they are read, and returns its windows: at which page, from where, how long.
     fn windows(stream: &mut Stream, pages: impl IntoIterator<Item = u64>) -> Vec<(u64, u64, u64)> {
         let mut cached = std::collections::BTreeSet::new();
         let mut windows = Vec::new();

@@ -37,7 +37,7 @@ pub(super) struct Effort {
     priority: u32,
     /// Pages that are still to become free.
     left: u64,
-    /// Of the round under way; None: it is still to begin.
+    /// The round under way; None: it has not begun.
     round: Option<Round>,
     /// Pages looked at since `take_scanned`.
     scanned: u64,

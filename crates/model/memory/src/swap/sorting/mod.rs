@@ -1,5 +1,5 @@
-//! The run: tasks that sort, faults, the daemon. A component of the machine: it is informed of what has happened (`worked`, `moved`,
-//! `granted`) and hands over what is to be done as `Effect`s, in their order.
+//! The run: tasks that sort, faults, the daemon. A component of the machine: it is informed of what has happened
+//! (`worked`, `moved`, `granted`) and hands over what is to be done as `Effect`s, in their order.
 
 mod faults;
 mod free_pages;
@@ -45,7 +45,7 @@ pub struct Results {
     pub swap_in_bytes: u64,
     /// Bytes written to the area.
     pub swap_out_bytes: u64,
-    /// Of it, after the first process had finished.
+    /// The part of it after the first process had finished.
     pub swap_out_after_first_bytes: u64,
     /// The most of the area that was in use at once.
     pub swap_bytes_max: u64,
@@ -112,7 +112,7 @@ impl Component for Sorting {
 }
 
 impl Sorting {
-    /// What `load` and `swap` say has been checked. All begin to sort now.
+    /// `load` and `swap` have been checked. All begin to sort now.
     pub fn new(now: Time, swap: &SwapSpec, load: &SortLoad, reclaim: ReclaimKind) -> Sorting {
         let pages_of_one = load.pages_of_one() as PageNumber;
         let watermarks = Watermarks::of(load.frames());
@@ -174,8 +174,8 @@ impl Sorting {
         self.memory.resident()
     }
 
-    /// Files leave them so many pages of memory: what they have beyond is taken from them as they or the daemon come to it.
-    /// They never get fewer than it takes to have each page in memory or in a slot.
+    /// Files leave them so many pages of memory: what they have beyond is taken from them as they or the daemon come to
+    /// it. They never get fewer than it takes to have each page in memory or in a slot.
     pub fn give_pages(&mut self, now: Time, pages: u64) {
         let frames = pages.clamp(
             self.frames_needed,
@@ -214,7 +214,7 @@ impl Sorting {
         }
     }
 
-    /// What it yielded so far. `used`: what each process has had of CPUs.
+    /// Its results until now. `used`: what each process has had of CPUs.
     pub fn results(&self, used: impl Fn(TaskId) -> TaskUsage) -> Results {
         let processes = self.tasks.iter().filter(|task| task.sort.is_some());
         Results {

@@ -1,5 +1,5 @@
-"""Which cells and statements say nothing of the model: those that a fit or a choice serves, and those that follow from
-other cells."""
+"""Which cells and statements are no evidence about the model: those that a fit or a choice serves, and those that
+follow from other cells."""
 
 from __future__ import annotations
 

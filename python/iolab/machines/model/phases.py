@@ -11,7 +11,7 @@ from iolab.machines.host import metadata
 from iolab.machines.host.site import place_of
 
 ModelPhase = LoadPhase | MetadataPhase | SortPhase
-"""What simulated machines run; which machine runs which says `machine_file.refused`."""
+"""What simulated machines run; `machine_file.refused` determines which machine runs which."""
 
 
 _OF_SORT = {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError
-from iolab.machines.system import backing, swap
+from iolab.machines.system import storage_stack, swap
 from iolab.machines.system.block import BlockDevice
 from support.command_line import CommandLine
 from support.devices import MIB, attach, command, detach, have_device_mapper, mounted, sparse_file
@@ -57,7 +57,7 @@ def loop_on(file: Path, stack: ExitStack) -> Path:
 
 
 def way(path: Path) -> list[str]:
-    return [layer.name for layer in backing.layers(path)]
+    return [layer.name for layer in storage_stack.layers(path)]
 
 
 @pytest.mark.root
@@ -66,7 +66,7 @@ def test_a_loop_device_on_a_disk_s_filesystem_may_be_swapped_to(loop_device: Pat
     assert found[0] == str(loop_device)
     assert found[1].endswith("loop.img")
     assert found[-1].startswith("/dev/")
-    backing.check_swap(loop_device)
+    storage_stack.check_swap(loop_device)
 
 
 @pytest.mark.root
@@ -78,7 +78,7 @@ def test_the_way_ends_in_memory_below_several_loop_devices(tmp_path: Path, tmpfs
     top = loop_on(upper, stack)
     expected = [str(top), str(upper), f"{directory}/upper.img", f"ext4 at {directory}", str(lower)]
     assert way(top) == [*expected, f"{tmpfs}/lower.img", f"tmpfs at {tmpfs}"]
-    for refuse in (backing.check_swap, swap.make, swap.on):
+    for refuse in (storage_stack.check_swap, swap.make, swap.on):
         with pytest.raises(InputError, match=r"wait for itself .* tmpfs at .* is memory; choose storage") as refused:
             refuse(top)
         assert refused.value.where == str(top)
@@ -94,7 +94,7 @@ def test_a_file_that_was_deleted_or_has_no_name_is_still_found_in_memory(tmpfs: 
     os.ftruncate(nameless, MIB)
     for device in (deleted, loop_on(Path(f"/proc/{os.getpid()}/fd/{nameless}"), stack)):
         with pytest.raises(InputError, match="memory"):
-            backing.check_swap(device)
+            storage_stack.check_swap(device)
 
 
 @pytest.mark.root
@@ -108,7 +108,7 @@ def test_other_filesystems_in_memory_are_seen(kind: str, tmp_path: Path, tmpfs: 
     stack.callback(command, "umount", directory)
     device = loop_on(sparse_file(directory / "image", MIB), stack)
     with pytest.raises(InputError, match=f"{kind} at {directory}.* is memory"):
-        backing.check_swap(device)
+        storage_stack.check_swap(device)
 
 
 @pytest.mark.root
@@ -119,7 +119,7 @@ def test_device_mapper_is_followed_down(tmpfs: Path, stack: ExitStack) -> None:
     command("dmsetup", "create", "iolab-backing", "--table", f"0 16384 linear {lower} 0")
     stack.callback(command, "dmsetup", "remove", "iolab-backing")
     with pytest.raises(InputError, match=f"on {lower} on .*tmpfs"):
-        backing.check_swap(Path("/dev/mapper/iolab-backing"))
+        storage_stack.check_swap(Path("/dev/mapper/iolab-backing"))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_devices_are_known_by_their_names(name: str, why: str | None, tmp_path: 
     directory = tmp_path / name
     directory.mkdir()
     (directory / "dev").write_text("250:9\n")
-    (layer,) = backing._Descent().device(BlockDevice((250, 9), directory))
+    (layer,) = storage_stack._Descent().device(BlockDevice((250, 9), directory))
     assert (layer.unfit is None) if why is None else (why in str(layer.unfit))
 
 
@@ -151,7 +151,7 @@ def test_nvme_is_a_network_or_not(transport: str, unfit: bool, tmp_path: Path) -
     directory = tmp_path / "nvme0" / "nvme0n1"
     directory.mkdir(parents=True)
     (directory.parent / "transport").write_text(f"{transport}\n")
-    (layer,) = backing._Descent().device(BlockDevice((250, 9), directory))
+    (layer,) = storage_stack._Descent().device(BlockDevice((250, 9), directory))
     assert (layer.unfit is not None) == unfit
 
 

@@ -21,7 +21,7 @@ class Replayed:
 
     @property
     def late_percent(self) -> float | None:
-        """Of them more than 100 us late; None without any."""
+        """The share of I/Os that were more than 100 us late; None without any I/O."""
         late = sum(job["arrivals_late"] for job in self.jobs)
         return 100 * late / self.arrivals if self.arrivals else None
 

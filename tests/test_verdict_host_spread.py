@@ -14,7 +14,7 @@ from iolab.domain.hosts import on_hosts
 from iolab.domain.record import Record
 from iolab.domain.summary import summarise
 from iolab.domain.trial import Trial
-from iolab.domain.verdict.between import logs_by_host, spread
+from iolab.domain.verdict.host_spread import logs_by_host, spread
 from iolab.files.store import read
 from iolab.presentation.table import render
 from iolab.studies.run import run

@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError
-from iolab.machines.system import bounded, life
+from iolab.machines.system import bounded_call, life
 from iolab.machines.system.action import CannotUndo
-from iolab.machines.system.bounded import NoAnswer
+from iolab.machines.system.bounded_call import NoAnswer
 
 
 @pytest.fixture
 def short_patience() -> Iterator[None]:
-    bounded.set_patience(0.6)
+    bounded_call.set_patience(0.6)
     yield
-    bounded.set_patience(bounded.PATIENCE_S)
+    bounded_call.set_patience(bounded_call.PATIENCE_S)
 
 
 def test_an_answer_comes_back() -> None:
-    assert bounded.call(lambda: os.getppid(), doing="ask") == os.getpid()
-    assert bounded.call(lambda: "x" * 10_000_000, doing="say much") == "x" * 10_000_000
+    assert bounded_call.call(lambda: os.getppid(), doing="ask") == os.getpid()
+    assert bounded_call.call(lambda: "x" * 10_000_000, doing="say much") == "x" * 10_000_000
 
 
 def test_errors_come_back_as_they_were() -> None:
@@ -36,27 +36,27 @@ def test_errors_come_back_as_they_were() -> None:
         raise InputError("no such thing", where="here", remedy="look there")
 
     with pytest.raises(InputError, match="here: no such thing; look there") as refused:
-        bounded.call(refuse, doing="try")
+        bounded_call.call(refuse, doing="try")
     assert refused.value.where == "here"
 
     def cannot() -> None:
         raise CannotUndo("never", for_good=True)
 
     with pytest.raises(CannotUndo, match="never") as problem:
-        bounded.call(cannot, doing="try")
+        bounded_call.call(cannot, doing="try")
     assert problem.value.for_good
 
 
 def test_a_child_that_is_killed_is_an_error() -> None:
     with pytest.raises(Exception, match="cannot die here: the process that did it was killed"):
-        bounded.call(lambda: os.kill(os.getpid(), signal.SIGKILL), doing="die here")
+        bounded_call.call(lambda: os.kill(os.getpid(), signal.SIGKILL), doing="die here")
 
 
 def test_without_a_sign_of_life_it_is_given_up(short_patience: None) -> None:
     said: list[str] = []
     began = time.monotonic()
     with pytest.raises(NoAnswer, match=r"/dev/x: cannot wait for ever: no answer since \d\d:\d\d:\d\d") as given_up:
-        bounded.call(lambda: time.sleep(60), doing="wait for ever", where="/dev/x", on_wait=said.append)
+        bounded_call.call(lambda: time.sleep(60), doing="wait for ever", where="/dev/x", on_wait=said.append)
     assert 0.5 < time.monotonic() - began < 30
     assert "iolab restore" in str(given_up.value)
     assert len(said) == 1
@@ -69,9 +69,9 @@ def test_whoever_moves_is_waited_for(short_patience: None) -> None:
             time.sleep(0.1)
         return "done"
 
-    assert bounded.call(slow, doing="take long") == "done"
+    assert bounded_call.call(slow, doing="take long") == "done"
     slow_child = [sys.executable, "-c", "import time\nfor _ in range(15): time.sleep(0.1)"]
-    assert bounded.call(lambda: subprocess.run(slow_child, check=False).returncode, doing="take long") == 0
+    assert bounded_call.call(lambda: subprocess.run(slow_child, check=False).returncode, doing="take long") == 0
 
 
 def test_a_child_holds_no_lock_and_no_pipe_of_its_parent(tmp_path: Path, short_patience: None) -> None:
@@ -82,7 +82,7 @@ def test_a_child_holds_no_lock_and_no_pipe_of_its_parent(tmp_path: Path, short_p
     def look() -> list[str]:
         return [str(link.readlink()) for fd in range(64) if (link := Path(f"/proc/self/fd/{fd}")).is_symlink()]
 
-    opened = bounded.call(look, doing="look")
+    opened = bounded_call.call(look, doing="look")
     assert opened[:3] == ["/dev/null"] * 3
     assert len(opened) == 4
     os.close(locked)
@@ -93,7 +93,7 @@ def test_a_child_holds_no_lock_and_no_pipe_of_its_parent(tmp_path: Path, short_p
 def test_calls_from_a_thread_beside_others() -> None:
     answers: list[int] = []
     threads = [
-        threading.Thread(target=lambda: answers.append(bounded.call(lambda: 1, doing="count"))) for _ in range(8)
+        threading.Thread(target=lambda: answers.append(bounded_call.call(lambda: 1, doing="count"))) for _ in range(8)
     ]
     for thread in threads:
         thread.start()

@@ -29,7 +29,7 @@ def check(experiment: Experiment, settings: Sequence[Setting], problems: Problem
 
 
 def lacks(key: Key, workloads: Iterable[CompiledWorkload], devices: int) -> str | None:
-    """What all of the workloads lack of the key; None: one has it, where the metric's probe is on."""
+    """What all of the workloads lack of the key; None: one has it, if the metric's probe is on."""
     kept, names, ops = False, set(), set()
     wanted, op, name = key
     for workload in workloads:

@@ -37,7 +37,7 @@ def parse(text: str, name: str) -> Experiment:
 
 
 def _compiled(options: TomlTable) -> CompiledWorkload:
-    """With its kind's options, where the source says enough, so that the classic tool's table can be shown."""
+    """With its kind's options, if the source has them, so that the classic tool's table can be shown."""
 
     kind = options.get("kind")
     if kind in KINDS:

@@ -35,7 +35,8 @@ from iolab.domain.verdict.judgement import (
 
 FEWEST_FOR_RANKS = 5
 MOST_FOR_RANKS = 30
-"""Of each arm; beyond, neighbouring rounds are averaged: every ratio of two values is tried."""
+"""The values of each arm; beyond this number, neighbouring rounds are averaged, because every ratio of two values is
+tried."""
 ROUNDING = 1e-12
 """Ratios that are as close are equal."""
 PARTS = 8
@@ -223,7 +224,7 @@ def _middle(rising: Array) -> float:
 
 
 def _rounds_of_each(n: int, m: int) -> int:
-    """Of two arms alike, as informative as n of the one and m of the other."""
+    """The rounds of each of two equal arms that are as informative as n of one and m of the other."""
     return max(2, round(2 * n * m / (n + m)))
 
 

@@ -54,7 +54,7 @@ class Probed:
     absent: dict[str, str] = field(default_factory=dict)
 
     def in_record(self) -> RecordedProbes:
-        """What a phase's record says of its probes; nothing if none was on."""
+        """What a phase's record holds of its probes; nothing if none was on."""
         if not self.observations and not self.absent:
             return {}
         return {"probes": cast(Observations, self.observations), "probes_absent": self.absent}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError, RenamedKeyWarning
-from iolab.base.renamed import renewed
+from iolab.base.former_names import renewed
 from iolab.base.toml import parse
 from iolab.files import experiment
 from iolab.files.machine_file import read

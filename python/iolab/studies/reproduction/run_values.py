@@ -63,7 +63,7 @@ class Measured:
         return found if found.value is None else Value(found.value / place.divide_by * place.runs, None)
 
     def mean(self, trial: Trial, key: str, job: str) -> Value:
-        """Of a metric over the rounds that have it."""
+        """The mean of a metric over the rounds that have it."""
         found = self.by_round(trial, key, job)
         numbers = [one.value for one in found.values() if one.value is not None]
         if numbers:
@@ -80,7 +80,7 @@ class Measured:
         return f" of {job}: its jobs are {', '.join(names[:NAMED])}{more}" if names else f" of {job}, but a single job"
 
     def by_round(self, trial: Trial, key: str, job: str) -> Rounds:
-        """Of a metric of a job or group, or of all together (`ALL`)."""
+        """The values of a metric of a job or group, or of all together (`ALL`), by round."""
         if job == ALL:
             return self._of_all.get(trial, {}).get(key, {})
         return self._of_jobs(trial).get((job, key), {})

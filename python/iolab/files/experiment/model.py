@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from iolab.base.bounded_file import is_file
 from iolab.base.errors import InputError
+from iolab.base.former_names import renewed_key
 from iolab.base.problem import Problems
-from iolab.base.renamed import renewed_key
 from iolab.domain import native_types as native
 from iolab.domain import simulated_machine
 from iolab.domain.control import CONTROLS
@@ -61,7 +61,8 @@ def read_machine(machine: str, problems: Problems, *, given_by: str | None) -> M
 
 
 def _copies_of_no_other(machine: str, directory: Path) -> Path | None:
-    """Of an experiment that somebody took out of a run with its files. They stand in for no file that is there."""
+    """The directory of copies, for an experiment that somebody took out of a run together with its files; None if the
+    machine's file itself exists."""
     name = machine.removeprefix(MODEL_PREFIX)
     return directory / "files" if name.endswith(".toml") and not is_file(directory / name) else None
 
@@ -111,7 +112,7 @@ def check(
                 what = f"the workload {workload.name} goes past the page cache, so nothing reads it; leave it out"
                 problems.add(("settings", setting.written_as, "drop_caches"), what)
             table = simulated_machine.with_groups(changed.table, phases)
-            # The model says the same of equal machines, and most settings and workloads have equal ones.
+            # The model's answer is the same for equal machines, and most settings and workloads have equal ones.
             if (text := json.dumps(table)) not in possible:
                 possible[text] = _is_possible(table, changed, setting, workload, machine, problems)
             if possible[text]:
@@ -180,7 +181,7 @@ def _check_options_read(
     ours = compiled.phases(0, machine.places)
     for key in {**workload.table, **setting.changes}:
         if key == "engine" and key not in setting.changes:
-            continue  # by itself it says who does the I/O, and compares nothing
+            continue  # by itself it determines who does the I/O, and compares nothing
         theirs = phases_without(key)
         if theirs is not None and _is_same_to(table, ours, theirs):
             problems.add(_blamed(machine_file.Refusal(key, ""), workload, setting, problems), _UNREAD_OPTION)
@@ -266,7 +267,7 @@ def _is_possible(
             problems.add(("workloads", workload.written_as, "weights"), str(error))
         elif change := changed.blamed(error.path):
             _blame(change, error, problems)
-        else:  # what the file says no longer goes with what the setting changes
+        else:  # a key of the file no longer fits what the setting changes
             problems.add(("settings", setting.written_as), f"{error} ({machine.where(error.path)})")
         return False
     return True

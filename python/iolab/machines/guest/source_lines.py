@@ -67,7 +67,7 @@ def lines_of(
 
 
 def _places(addresses: list[int], holders: list[int], symbols: Symbols, source: Source) -> list[SourceLine]:
-    """Of each address; the kernel's image and each of its modules is asked once."""
+    """The source line of each address; the kernel's image and each of its modules is read once."""
     found: dict[int, SourceLine] = {}
     modules = [symbols.modules[holder] for holder in holders]
     of_image = [address for address, module in zip(addresses, modules, strict=True) if not module]

@@ -175,7 +175,7 @@ def _unreadable(path: Path, name: str, given: Labels, why: str) -> Read:
 
 
 def run_id(path: Path) -> str:
-    """Of the journal's first line, which holds when the run began, and with which seed."""
+    """The digest of the journal's first line, which holds when the run began, and its seed."""
     try:
         first = (
             read_start(path / "journal.jsonl", FIRST_LINE_BYTES_MAX, "a journal", within=path).partition(b"\n")[0]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROUNDS_MIN = 2
-"""Of a host that the spread takes into account: one round shows no noise."""
+"""The rounds of a host that the spread takes into account: one round shows no noise."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from iolab.files.experiment import load
 from iolab.files.store import read
 from iolab.studies.reproduction.distributions import Distribution
 from iolab.studies.reproduction.evidence import mechanisms_of
-from iolab.studies.reproduction.measured import Measured, Value
 from iolab.studies.reproduction.null import NullPredictor, best
-from iolab.studies.reproduction.published import Published
+from iolab.studies.reproduction.publication import Published
+from iolab.studies.reproduction.run_values import Measured, Value
 from iolab.studies.reproduction.score import Claim, Compared, claims, typical_factor
 from iolab.studies.reproduction.statements import JudgedStatement, judged
 from iolab.studies.reproduction.tables import Cell, Role, Table
@@ -33,7 +33,7 @@ ROUNDS_FOR_A_VERDICT = 2
 
 @dataclass(frozen=True)
 class NotCompared:
-    """A cell that says nothing of the model, and why."""
+    """A cell that is no evidence about the model, and why."""
 
     cell: Cell
     simulated: float | None
@@ -50,7 +50,7 @@ class ReproducedTable:
     claims: list[Claim]
     """What was aimed at, with what came out."""
     mechanisms: frozenset[str]
-    """Of the simulated machine, those that its cells' trials used."""
+    """The mechanisms of the simulated machine that its cells' trials used."""
 
     def of_role(self, role: Role) -> list[Compared]:
         """The compared cells of one role: those that were fitted, or the predictions."""

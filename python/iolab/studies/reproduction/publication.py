@@ -8,12 +8,12 @@ from pathlib import Path
 from iolab.base import data
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError, unknown
+from iolab.base.former_names import Renamed, renewed
 from iolab.base.problem import Problems
-from iolab.base.renamed import Renamed, renewed
 from iolab.base.toml import Document, parse
+from iolab.studies.reproduction.cell_role import CLAIMS, By, check, patterns, with_sources
 from iolab.studies.reproduction.distributions import Distribution, read_distributions
 from iolab.studies.reproduction.options import ChosenOptions, FileOptions, FittedOptions, by_name
-from iolab.studies.reproduction.served import CLAIMS, By, check, patterns, with_sources
 from iolab.studies.reproduction.statements import Statement, read_statements
 from iolab.studies.reproduction.tables import Table, read_tables
 

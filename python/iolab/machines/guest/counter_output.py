@@ -10,7 +10,7 @@ from iolab.base.errors import InputError
 from iolab.domain.chains import OUTSIDE
 from iolab.domain.phase_record import Chains, InstructionsObservation, SystemCalls
 from iolab.machines.guest.debug_files import Source
-from iolab.machines.guest.inlined import lines_of
+from iolab.machines.guest.source_lines import lines_of
 from iolab.machines.guest.symbols import USER_MAX, Symbols
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class Window:
     sizes: NDArray[np.uint8]
     """Bytes of each instruction, block by block."""
     chains: NDArray[np.void]
-    """Of calls: where the last function begins, the instructions that it executed itself, its caller's chain."""
+    """The chains of calls: where the last function begins, the instructions that it executed itself, its caller's
+    chain."""
     calls: NDArray[np.void]
     """System calls: the function that does each, its instructions, how often it was made."""
     task: int
@@ -97,7 +98,7 @@ def content_of(counts: Path) -> bytes:
 
 
 def instructions_of(blocks: NDArray[np.void]) -> NDArray[np.uint64]:
-    """Of each block: a string instruction is one, however often it repeats."""
+    """The instructions of each block: a string instruction is one, however often it repeats."""
     import numpy as np
 
     executed = blocks["instructions"].astype(np.uint64) * blocks["executed"]

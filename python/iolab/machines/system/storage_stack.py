@@ -105,7 +105,7 @@ class _Descent:
                 yield from self.device(device)
             return
         if backing.inode is None:
-            yield Layer(attached.backing_file, "cannot be told")
+            yield Layer(attached.backing_file, "cannot be determined")
             return
         yield from self.file(attached.backing_file, backing.inode[0])
 

@@ -1,4 +1,4 @@
-"""What a guest's agent says (crates/measure/guest-agent): one schema for all of it, and what makes it sense."""
+"""The messages of a guest's agent (crates/measure/guest-agent): their schema, and the checks of their numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 
 def _checked_numbers(value: Any) -> Any:
-    """Of a record: each number is one that a phase can come to."""
+    """The record. ValueError if a number in it is none that a phase can yield."""
     for name, number in _numbers(value):
         low, high = -COUNT_MAX if name == "wall_clock_shift_ns" else 0, COUNT_MAX
         if name == "started_unix_ns":
@@ -105,42 +105,42 @@ class Failed(Said):
 
 
 class Done(Said, Generic[A]):
-    """Of a step."""
+    """The message that a step is done."""
 
     step: Count
     told: A
 
 
 class Written(Said):
-    """Of a kernel's file."""
+    """The message that a kernel's file was written."""
 
     before: str
     after: str
 
 
 class Absent(Said):
-    """Of a kernel's file that is not there, or refused."""
+    """The message that a kernel's file does not exist, or refused the value."""
 
     absent: str
     """Why the file cannot be written."""
 
 
 class Exited(Said):
-    """Of a program on the console."""
+    """The message that a program on the console has ended."""
 
     status: Annotated[int, Field(ge=0, le=255)] | None
     """None: a signal ended it."""
 
 
 class Loaded(Said):
-    """Of I/O."""
+    """The message that a load of I/O has ended."""
 
     record: Annotated[native.PhaseRecordOfJobRecord, AfterValidator(_checked_numbers)]
     ops: Count
 
 
 class Made(Said):
-    """Of files that were made."""
+    """The message that files were made."""
 
     record: Annotated[native.MetadataRecord, AfterValidator(_checked_numbers)]
     ops: Count
@@ -161,7 +161,7 @@ class Sorts(Said):
 
 
 class Sorted(Said):
-    """Of memory that was sorted."""
+    """The message that memory was sorted."""
 
     record: Sorts
     ops: Count
