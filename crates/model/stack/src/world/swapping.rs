@@ -4,7 +4,7 @@ use super::World;
 use super::clock::Event;
 use super::cpus::{Cost, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
-use super::files::FileExtent;
+use super::vfs::FileExtent;
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Sector, TaskId};
 use events::Component;
@@ -93,7 +93,7 @@ impl World {
             |task: TaskId| -> TaskUsage { cpus.runner_usage(swapping.runners[task as usize]) };
         let results = swapping.sorting.results(used);
         self.swap_mut().sorting.stop();
-        if let Some(cache) = &mut self.cached.cache {
+        if let Some(cache) = self.vfs.cache_mut() {
             cache.leave(0);
         }
         self.clock.progressed(self.clock.now());
@@ -180,7 +180,7 @@ impl World {
         let Some(swapping) = self.swapping.as_mut().filter(|one| one.sorting.is_active()) else {
             return;
         };
-        let Some(cache) = &mut self.cached.cache else {
+        let Some(cache) = self.vfs.cache_mut() else {
             return;
         };
         cache.leave(swapping.sorting.resident_pages());
@@ -229,11 +229,11 @@ impl World {
                 }
                 Effect::Unplug => {
                     goes_to_drive = true;
-                    self.drives[drive].unplug(now);
+                    self.io[drive].unplug(now);
                 }
                 Effect::Exit(task) => {
                     let task = RUNNERS + self.swap_mut().runners[task as usize];
-                    self.drives[drive].exited(now, task);
+                    self.io[drive].exited(now, task);
                     self.call_drive(now, drive);
                 }
             }
@@ -246,7 +246,7 @@ impl World {
         submitted.dedup();
         for task in submitted {
             let runner = RUNNERS + self.swap_mut().runners[task as usize];
-            if !self.submission.waits(runner) {
+            if !self.io.waits(runner) {
                 self.swap_mut().sorting.granted(now, task);
                 self.follow_swapping(now);
             }
@@ -265,7 +265,7 @@ impl World {
         let swapping = self.swap_mut();
         let (drive, begin) = (swapping.drive, swapping.begin);
         let task = RUNNERS + swapping.runners[task as usize];
-        let most = self.drives[drive].bio_sectors_max / SECTORS_PER_SLOT as u32;
+        let most = self.io[drive].bio_sectors_max() / SECTORS_PER_SLOT as u32;
         while slots > 0 {
             let here = slots.min(most);
             let place = FileExtent {
