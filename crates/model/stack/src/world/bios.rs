@@ -3,7 +3,7 @@
 use super::World;
 use super::filesystem_calls::OF_FILESYSTEM;
 use super::io_path::Effect;
-use super::swapping::OF_SWAP;
+use super::swap::OF_SWAP;
 use super::task::{State, Task};
 use super::vfs::FileExtent;
 use crate::key_reader::KeyReader;

@@ -25,7 +25,7 @@ impl World {
 
     /// Calls the cache, then does what it asks for.
     pub(super) fn with_cache<T>(&mut self, now: Time, call: impl FnOnce(&mut PageCache) -> T) -> T {
-        let cache = self.vfs.cached_mut();
+        let cache = self.vfs.cache_io_mut();
         let result = call(cache.get_mut());
         cache.call_back(now, &mut self.clock);
         let effects = cache.effects();
@@ -51,14 +51,14 @@ impl World {
                 self.unblock(now, task);
             }
         }
-        self.vfs.cached_mut().give_back(effects);
+        self.vfs.cache_io_mut().give_back(effects);
         self.share_memory(now);
         result
     }
 
     /// The time has come for which the cache has asked.
     pub(super) fn run_cache(&mut self, now: Time) {
-        self.vfs.cached_mut().event_came(now);
+        self.vfs.cache_io_mut().event_came(now);
         self.with_cache(now, |cache| cache.advance(now));
     }
 
@@ -89,16 +89,16 @@ impl World {
         self.vfs
             .extents_of(io.file, offset, bytes, sectors_max, &mut found);
         let mut part = io.tag;
-        self.vfs.cached_mut().begin_io(part);
+        self.vfs.cache_io_mut().begin_io(part);
         let mut end_of_last = None;
         for extent in found.drain(..) {
             let ends_alone = reads.bios_end_alone || end_of_last != Some(extent.start);
             if io.direction == Direction::Read && ends_alone && end_of_last.is_some() {
                 let page = extent.at / SECTORS_PER_PAGE;
-                part = self.vfs.cached_mut().split_read(part, page);
+                part = self.vfs.cache_io_mut().split_read(part, page);
             }
             end_of_last = Some(extent.start + Sector::from(extent.sectors));
-            self.vfs.cached_mut().count_bio(part);
+            self.vfs.cache_io_mut().count_bio(part);
             let tag = part | OF_CACHE;
             let is_write = io.direction == Direction::Write;
             let sync = io.sync && (!is_write || self.io.sync_writes().of_fsync);
@@ -111,13 +111,13 @@ impl World {
         }
         self.kept.found = found;
         self.update_congestion(now, drive);
-        if self.vfs.cached_mut().is_done(io.tag) {
+        if self.vfs.cache_io_mut().is_done(io.tag) {
             self.with_cache(now, |cache| cache.completed(now, io.tag));
         }
     }
 
     pub(super) fn cache_bio_done(&mut self, now: Time, tag: u32) {
-        if self.vfs.cached_mut().bio_done(tag) {
+        if self.vfs.cache_io_mut().bio_done(tag) {
             self.with_cache(now, |cache| cache.completed(now, tag));
         }
     }

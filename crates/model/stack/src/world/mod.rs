@@ -18,7 +18,7 @@ mod polling;
 mod standstill;
 mod stop_poll;
 mod submission;
-mod swapping;
+mod swap;
 mod sync_calls;
 mod task;
 mod tasks;
@@ -51,8 +51,8 @@ use phase::Phase;
 pub use phase::{Part, PhaseError, Results};
 pub use phase_spec::{GroupSpec, Path, PhaseSpec};
 use stop_poll::StopPoll;
-pub use swapping::SwapArea;
-use swapping::Swapping;
+use swap::Swap;
+pub use swap::SwapArea;
 pub use task::Progress;
 use task::{Operation, Tasks};
 use vfs::{FileExtent, Vfs};
@@ -72,7 +72,7 @@ pub struct World {
     io: IoPath,
     vfs: Vfs,
     /// Processes that sort, of the last phase that had some.
-    swapping: Option<Swapping>,
+    swap: Option<Swap>,
     operations: Slab<Operation>,
     phase: Phase,
     /// The parts that have been used since the machine was made.
@@ -110,7 +110,7 @@ impl World {
             vfs: Vfs::new(cache, allocators.collect()),
             io: IoPath::new(drives, task_plug, cpus.count(), cpus.complete_requests()),
             cpus,
-            swapping: None,
+            swap: None,
             operations: Slab::new(),
             phase: Phase::default(),
             touched: BTreeSet::new(),
@@ -250,8 +250,8 @@ impl World {
         let now = self.clock.now();
         self.io.check(now)?;
         self.vfs.check(now)?;
-        if let Some(swapping) = &self.swapping {
-            swapping.check(now)?;
+        if let Some(swap) = &self.swap {
+            swap.check(now)?;
         }
         self.cpus.check(now)
     }
@@ -292,7 +292,7 @@ impl World {
             }
             Event::Mount(mount) => self.run_mount(now, usize::from(mount)),
             Event::Filesystem(drive) => self.run_filesystem(now, usize::from(drive)),
-            Event::Swapping => self.run_swapping(now),
+            Event::Swap => self.run_swap(now),
             Event::Wake(task) => {
                 self.clock.progressed(now);
                 self.wake(now, task);

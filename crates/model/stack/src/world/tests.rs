@@ -106,12 +106,12 @@ pub(super) const EVENTS_BETWEEN_CHECKS: u64 = 211;
 impl World {
     pub(super) fn hold_contracts(&mut self) {
         let now = self.clock.now();
-        let swapping = self.swapping.iter_mut();
-        let mut swapping = swapping.map(|one| one.hold_contract(now));
+        let swap = self.swap.iter_mut();
+        let mut swap = swap.map(|one| one.hold_contract(now));
         self.io
             .hold_contract(now)
             .and_then(|()| self.vfs.hold_contract(now))
-            .and_then(|()| swapping.try_for_each(|held| held))
+            .and_then(|()| swap.try_for_each(|held| held))
             .expect("the contract holds");
     }
 

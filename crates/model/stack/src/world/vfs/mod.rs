@@ -1,7 +1,7 @@
 //! Files and what holds them: the page cache, filesystems on drives, journals, mounts, and what syncs wait for.
 
 mod bios_left;
-mod cached;
+mod cache_io;
 mod file;
 mod load_journal;
 mod mounted_filesystem;
@@ -10,7 +10,7 @@ mod syncs;
 use std::collections::BTreeMap;
 
 use super::driven::Driven;
-use cached::Cached;
+use cache_io::CacheIo;
 use events::Component;
 use events::station::Violation;
 use events::time::Time;
@@ -43,7 +43,7 @@ pub(super) struct Vfs {
     journals: BTreeMap<usize, LoadJournal>,
     mounts: Vec<Driven<DirectIo>>,
     /// None: the machine has no memory for it.
-    cached: Option<Cached>,
+    cache_io: Option<CacheIo>,
     reads: FileReads,
     syncs: Syncs,
 }
@@ -59,7 +59,7 @@ impl Vfs {
             filesystems: BTreeMap::new(),
             journals: BTreeMap::new(),
             mounts: Vec::new(),
-            cached: cache.map(Cached::new),
+            cache_io: cache.map(CacheIo::new),
             reads: FileReads::LATEST,
             syncs: Syncs::default(),
         }
@@ -238,23 +238,23 @@ impl Vfs {
     }
 
     pub(super) fn has_cache(&self) -> bool {
-        self.cached.is_some()
+        self.cache_io.is_some()
     }
 
     #[inline]
     pub(super) fn cache(&self) -> Option<&PageCache> {
-        self.cached.as_ref().map(Cached::get)
+        self.cache_io.as_ref().map(CacheIo::get)
     }
 
     /// For calls that have no effects.
     #[inline]
     pub(super) fn cache_mut(&mut self) -> Option<&mut PageCache> {
-        self.cached.as_mut().map(Cached::get_mut)
+        self.cache_io.as_mut().map(CacheIo::get_mut)
     }
 
     #[inline]
-    pub(super) fn cached_mut(&mut self) -> &mut Cached {
-        self.cached.as_mut().expect("buffered I/O has a cache")
+    pub(super) fn cache_io_mut(&mut self) -> &mut CacheIo {
+        self.cache_io.as_mut().expect("buffered I/O has a cache")
     }
 
     /// How the page cache's reads become bios, and in what pieces they end.

@@ -9,15 +9,15 @@ use memory::cache::{Effect, PageCache};
 /// The page cache, and what it has asked drives for.
 ///
 /// Calls that may have effects are made by `World::with_cache` alone, which does these.
-pub(in crate::world) struct Cached {
+pub(in crate::world) struct CacheIo {
     cache: Driven<PageCache>,
     /// By the cache's tags.
     bios: BiosLeft,
 }
 
-impl Cached {
-    pub(super) fn new(cache: PageCache) -> Cached {
-        Cached {
+impl CacheIo {
+    pub(super) fn new(cache: PageCache) -> CacheIo {
+        CacheIo {
             cache: Driven::new(cache),
             bios: BiosLeft::default(),
         }
