@@ -148,8 +148,8 @@ impl Tasks {
         self.tasks.iter_mut()
     }
 
-    /// All jobs of the task are done, and all those of the tasks of its cgroup, if it has one: they compete as one.
-    pub(super) fn group_is_done(&self, number: TaskId) -> bool {
+    /// A job of this task is done: whether that ends the measured part. Tasks of a cgroup compete as one.
+    pub(super) fn ends_all(&self, number: TaskId) -> bool {
         match self[number].group {
             0 => true,
             group => self
@@ -426,7 +426,7 @@ impl Task {
         is
     }
 
-    /// It waits, and the same is done when it is woken.
+    /// What a CPU is to do for it next.
     pub(super) fn does(&mut self, action: Action) {
         self.action = Some(action);
     }
@@ -443,7 +443,7 @@ impl Task {
         self.copies = Some(pages);
     }
 
-    /// What a CPU is to do for it. None: it has to ask its jobs.
+    /// None: it has to ask its jobs.
     #[inline]
     pub(super) fn action(&self) -> Option<Action> {
         self.action

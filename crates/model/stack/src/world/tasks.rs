@@ -143,7 +143,7 @@ impl World {
             one_is_done,
             stoppers_done,
         } = self.tasks[number].ask_jobs(since_start, self.phase.is_cut());
-        if one_is_done && self.tasks.group_is_done(number) {
+        if one_is_done && self.tasks.ends_all(number) {
             self.phase.first_is_done();
         }
         if self.phase.stoppers_are_done(stoppers_done) {
