@@ -4,7 +4,7 @@
 //!
 //! It is linked statically and packed into an initramfs by python/iolab/machines/guest.
 
-mod failed;
+mod failure;
 mod port;
 mod sorts;
 mod step;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use failed::Failed;
+use failure::Failure;
 use port::Port;
 use step::{Agent, Step};
 
@@ -65,18 +65,18 @@ fn end_after(limit: Duration) {
                 "the guest did not end within {} s of its own time",
                 limit.as_secs_f64()
             );
-            port.emit(&json!({ "failed": Failed::of_machine(what) }));
+            port.emit(&json!({ "failed": Failure::of_machine(what) }));
             port.end_machine(1);
         }
     });
 }
 
-fn run(port: &mut Port) -> Result<(), Failed> {
+fn run(port: &mut Port) -> Result<(), Failure> {
     system::mount_own_filesystems()?;
     let text =
-        std::fs::read_to_string("/plan.json").map_err(|error| Failed::os("/plan.json", &error))?;
+        std::fs::read_to_string("/plan.json").map_err(|error| Failure::os("/plan.json", &error))?;
     let plan: Plan = serde_json::from_str(&text)
-        .map_err(|error| Failed::what(format!("/plan.json: {error}")))?;
+        .map_err(|error| Failure::what(format!("/plan.json: {error}")))?;
     port.emit(&json!({ "up": system::release() }));
     end_after(Duration::from_nanos(plan.limit_ns));
     let mut agent = Agent::new(plan.seed);

@@ -15,7 +15,7 @@ use engine::{Sort, SortSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::failed::Failed;
+use crate::failure::Failure;
 use crate::system;
 
 /// What tells a process of this program that it sorts.
@@ -81,7 +81,7 @@ fn described(error: impl ToString) -> String {
 /// Tells as `record` their `records`, what the machine had swapped since boot `before`, when the `first` was done and
 /// `after`, and of the group `swap_bytes_max` and `memory_bytes_max`, null where the kernel does not say; as `ops` the
 /// passes of all.
-pub fn run(processes: &[Value], group: &str) -> Result<Value, Failed> {
+pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
     let mut begun = Vec::new();
     for share in processes {
         begun.push(Process::begin(share, group)?);
@@ -150,8 +150,8 @@ struct Process {
 
 impl Process {
     /// Starts it and waits until it is ready.
-    fn begin(share: &Value, group: &str) -> Result<Process, Failed> {
-        let failed = |error: io::Error| Failed::os(PROGRAM, &error);
+    fn begin(share: &Value, group: &str) -> Result<Process, Failure> {
+        let failed = |error: io::Error| Failure::os(PROGRAM, &error);
         let mut command = Command::new(PROGRAM);
         command
             .arg(WORD)
@@ -159,7 +159,7 @@ impl Process {
             .stdout(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failed::of_machine("a process has no pipes".into()));
+            return Err(Failure::of_machine("a process has no pipes".into()));
         };
         let mut told = share.clone();
         told["group"] = json!(group);
@@ -168,7 +168,7 @@ impl Process {
         let mut said = String::new();
         output.read_line(&mut said).map_err(failed)?;
         if said.trim() != READY {
-            return Err(Failed::of_machine(format!(
+            return Err(Failure::of_machine(format!(
                 "a process that sorts: {}",
                 said.trim()
             )));
@@ -181,7 +181,7 @@ impl Process {
     }
 }
 
-fn records(said: &[String], group: &str) -> Result<Vec<Value>, Failed> {
+fn records(said: &[String], group: &str) -> Result<Vec<Value>, Failure> {
     let parsed = said.iter().enumerate().map(|(number, text)| {
         let record: Option<Value> = serde_json::from_str(text).ok();
         match record {
@@ -194,7 +194,7 @@ fn records(said: &[String], group: &str) -> Result<Vec<Value>, Failed> {
                     }
                     None => "it ended early".into(),
                 };
-                Err(Failed::of_machine(format!("sort.{}: {why}", number + 1)))
+                Err(Failure::of_machine(format!("sort.{}: {why}", number + 1)))
             }
         }
     });
@@ -212,8 +212,8 @@ fn number(group: &str, file: &str) -> Option<u64> {
 }
 
 /// Since boot, of the whole machine, by metric; without those that this kernel does not count (VM_EVENT_COUNTERS).
-fn swapped() -> Result<Value, Failed> {
-    let told = fs::read_to_string(VMSTAT).map_err(|error| Failed::os(VMSTAT, &error))?;
+fn swapped() -> Result<Value, Failure> {
+    let told = fs::read_to_string(VMSTAT).map_err(|error| Failure::os(VMSTAT, &error))?;
     let counted = [("swap_in_bytes", "pswpin"), ("swap_out_bytes", "pswpout")]
         .into_iter()
         .filter_map(|(metric, name)| Some((metric, field(&told, name)? * PAGE_BYTES)));

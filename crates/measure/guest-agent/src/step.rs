@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workload::phase::Phase;
 
-use crate::failed::Failed;
+use crate::failure::Failure;
 use crate::port::Port;
 use crate::{sorts, system, tags};
 
@@ -99,10 +99,10 @@ impl Agent {
     }
 
     /// Does the step; what it tells.
-    pub fn perform(&mut self, step: &Step, port: &mut Port) -> Result<Value, Failed> {
+    pub fn perform(&mut self, step: &Step, port: &mut Port) -> Result<Value, Failure> {
         match step {
             Step::Module { path, parameters } => {
-                system::load_module(path, parameters).map_err(|error| Failed::os(path, &error))?;
+                system::load_module(path, parameters).map_err(|error| Failure::os(path, &error))?;
             }
             Step::Await { path, seconds } => wait_for(path, *seconds)?,
             Step::Write {
@@ -111,7 +111,7 @@ impl Agent {
                 optional,
             } => return write(path, value, *optional),
             Step::Tags { disk } => {
-                tags::start_in_first_word(disk).map_err(|error| Failed::os(disk, &error))?;
+                tags::start_in_first_word(disk).map_err(|error| Failure::os(disk, &error))?;
             }
             Step::Run { argv } => run(argv)?,
             Step::Console { argv } => return console(argv),
@@ -121,26 +121,26 @@ impl Agent {
                 filesystem,
                 options,
             } => {
-                fs::create_dir_all(place).map_err(|error| Failed::os(place, &error))?;
+                fs::create_dir_all(place).map_err(|error| Failure::os(place, &error))?;
                 system::mount(source, place, filesystem, options).map_err(|error| {
-                    Failed::os(&format!("mounting {filesystem} ({options})"), &error)
+                    Failure::os(&format!("mounting {filesystem} ({options})"), &error)
                 })?;
             }
             Step::Directory { path } => {
-                fs::create_dir_all(path).map_err(|error| Failed::os(path, &error))?;
+                fs::create_dir_all(path).map_err(|error| Failure::os(path, &error))?;
             }
             Step::Load { phase } => {
                 let started = engine::start((**phase).clone(), Arc::clone(&self.memory));
-                return finish(started.map_err(Failed::to_start)?);
+                return finish(started.map_err(Failure::to_start)?);
             }
             Step::Metadata { phase, drop_caches } => {
                 if *drop_caches {
                     empty_caches()?;
                 }
-                return finish(metadata::start(phase.clone()).map_err(Failed::to_start)?);
+                return finish(metadata::start(phase.clone()).map_err(Failure::to_start)?);
             }
             Step::Swap { path } => {
-                system::swap_on(path).map_err(|error| Failed::os(path, &error))?;
+                system::swap_on(path).map_err(|error| Failure::os(path, &error))?;
             }
             Step::Sort {
                 processes,
@@ -160,7 +160,7 @@ impl Agent {
 }
 
 /// The phase's record, and how many operations succeeded in all of it.
-fn finish<W: engine::handle::Work>(handle: Handle<W>) -> Result<Value, Failed>
+fn finish<W: engine::handle::Work>(handle: Handle<W>) -> Result<Value, Failure>
 where
     W::Record: Serialize,
 {
@@ -171,7 +171,7 @@ where
                 return Ok(json!({ "record": record, "ops": handle.snapshot().ops }));
             }
             Some(Err(error)) => {
-                return Err(Failed {
+                return Err(Failure {
                     what: error.to_string(),
                     errno: Some(error.errno),
                     step: None,
@@ -182,18 +182,18 @@ where
     }
 }
 
-fn empty_caches() -> Result<(), Failed> {
+fn empty_caches() -> Result<(), Failure> {
     system::sync();
     write("/proc/sys/vm/drop_caches", "3", false)?;
     Ok(())
 }
 
-fn wait_for(path: &str, seconds: f64) -> Result<(), Failed> {
+fn wait_for(path: &str, seconds: f64) -> Result<(), Failure> {
     let until = Instant::now() + Duration::from_secs_f64(seconds);
     while !Path::new(path).exists() {
         if Instant::now() >= until {
             let what = format!("{path} is not there {seconds} s after its driver was loaded");
-            return Err(Failed::of_machine(what));
+            return Err(Failure::of_machine(what));
         }
         std::thread::sleep(AWAIT_EVERY);
     }
@@ -201,7 +201,7 @@ fn wait_for(path: &str, seconds: f64) -> Result<(), Failed> {
 }
 
 /// `{"before": ..., "after": ...}`, or `{"absent": why}` of an optional file.
-fn write(path: &str, value: &str, optional: bool) -> Result<Value, Failed> {
+fn write(path: &str, value: &str, optional: bool) -> Result<Value, Failure> {
     let before = match fs::read_to_string(path) {
         Ok(before) => before,
         Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {
@@ -211,10 +211,10 @@ fn write(path: &str, value: &str, optional: bool) -> Result<Value, Failed> {
         }
         // Some files are for writing only.
         Err(error) if error.kind() != io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Failed::os(path, &error)),
+        Err(error) => return Err(Failure::os(path, &error)),
     };
     if let Err(error) = fs::write(path, value) {
-        let refused = Failed::os(&format!("{path} = {value}"), &error);
+        let refused = Failure::os(&format!("{path} = {value}"), &error);
         return if optional {
             Ok(json!({ "absent": refused.what }))
         } else {
@@ -225,9 +225,9 @@ fn write(path: &str, value: &str, optional: bool) -> Result<Value, Failed> {
     Ok(json!({ "before": before.trim(), "after": after.trim() }))
 }
 
-fn run(argv: &[String]) -> Result<(), Failed> {
+fn run(argv: &[String]) -> Result<(), Failure> {
     let output = command(argv).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| Failed::os(&argv[0], &error))?;
+    let output = output.map_err(|error| Failure::os(&argv[0], &error))?;
     if output.status.success() {
         return Ok(());
     }
@@ -240,14 +240,14 @@ fn run(argv: &[String]) -> Result<(), Failed> {
         output.status,
         first.join(" / ")
     );
-    Err(Failed::of_machine(what))
+    Err(Failure::of_machine(what))
 }
 
 /// The program's exit status.
-fn console(argv: &[String]) -> Result<Value, Failed> {
+fn console(argv: &[String]) -> Result<Value, Failure> {
     let status = command(argv)
         .status()
-        .map_err(|error| Failed::os(&argv[0], &error))?;
+        .map_err(|error| Failure::os(&argv[0], &error))?;
     Ok(json!({ "status": status.code() }))
 }
 
@@ -260,9 +260,9 @@ fn command(argv: &[String]) -> Command {
 }
 
 /// Sends /proc/kallsyms' functions after a line that says how many bytes they are.
-fn symbols(all: bool, port: &mut Port) -> Result<Value, Failed> {
+fn symbols(all: bool, port: &mut Port) -> Result<Value, Failure> {
     let path = "/proc/kallsyms";
-    let text = fs::read_to_string(path).map_err(|error| Failed::os(path, &error))?;
+    let text = fs::read_to_string(path).map_err(|error| Failure::os(path, &error))?;
     let mut kept = String::with_capacity(text.len());
     for line in text.lines().filter(|line| all || line.ends_with(']')) {
         let kind = line.split_ascii_whitespace().nth(1);

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 
-use crate::failed::Failed;
+use crate::failure::Failure;
 
 const OWN: [(&str, &str); 4] = [
     ("proc", "/proc"),
@@ -17,14 +17,14 @@ const OWN: [(&str, &str); 4] = [
 const OPTIONAL: [&str; 1] = ["tmpfs"];
 
 /// /proc, /sys and /dev, and what else this kernel has.
-pub fn mount_own_filesystems() -> Result<(), Failed> {
+pub fn mount_own_filesystems() -> Result<(), Failure> {
     for (kind, place) in OWN {
-        fs::create_dir_all(place).map_err(|error| Failed::os(place, &error))?;
+        fs::create_dir_all(place).map_err(|error| Failure::os(place, &error))?;
         match mount(kind, place, kind, "") {
             Err(_) if OPTIONAL.contains(&kind) => {}
             // The kernel may have mounted devtmpfs itself.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
-            other => other.map_err(|error| Failed::os(place, &error))?,
+            other => other.map_err(|error| Failure::os(place, &error))?,
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Sub-buffers made by hand; `recorded.rs` has real ones.
+//! Sub-buffers made by hand; `recordings.rs` has real ones.
 
 use std::path::Path;
 

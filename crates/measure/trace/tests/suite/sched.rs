@@ -1,4 +1,4 @@
-//! Stalls, their parts and their places, of switches made by hand; `recorded.rs` has real ones.
+//! Stalls, their parts and their places, of switches made by hand; `recordings.rs` has real ones.
 
 use proptest::prelude::*;
 use trace::page::Lost;

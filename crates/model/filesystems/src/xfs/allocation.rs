@@ -50,9 +50,9 @@ pub(super) enum Space {
 impl Xfs {
     /// `xfs_alloc_vextent` is called.
     pub(super) fn begin_call(&mut self, caller: Caller, request: Request) -> CallNext {
-        self.allocator_calls += 1;
+        self.volume.count_allocator_call();
         self.held(caller).answer = None;
-        if self.allocation.defers_call(request.is_data) {
+        if self.volume.defers_call(request.is_data) {
             CallNext::Work(
                 CallStage::HandsOver(request),
                 self.volume.spec().cycles.hand_over,

@@ -226,7 +226,7 @@ impl Xfs {
     }
 
     fn flusher_begins(&self) -> Next {
-        if self.allocation.defers_mapping() {
+        if self.volume.defers_mapping() {
             Next::Work(Stage::HandsOver, self.volume.spec().cycles.hand_over)
         } else {
             Next::Stage(Stage::Maps(Target::Data, MapStep::Calls))

@@ -101,7 +101,7 @@ impl Xfs {
         match self.io.take(tag) {
             Purpose::LogBuffer(buffer) => self.buffer_is_on_drive(buffer),
             Purpose::Items { block, blocks } => {
-                (block..block + u64::from(blocks)).for_each(|block| self.log.items.written(block));
+                (block..block + u64::from(blocks)).for_each(|block| self.log.is_in_place(block));
                 self.room_goes_on();
             }
             Purpose::Data(inode) => {

@@ -157,12 +157,12 @@ impl Xfs {
             if self.volume.may_fit(group, &request)
                 && let Some(block) = self.volume.allocate(group, &request)
             {
-                self.allocator_calls += 1;
+                self.volume.count_allocator_call();
                 self.volume.count_data_blocks(blocks);
                 self.commit_to_log(self.volume.space_headers(group).to_vec());
                 self.queue_checkpoint_if_due(None);
                 if self.checkpoint_if_due().is_some() {
-                    self.fill_buffers(self.pusher.task);
+                    self.fill_buffers(self.log.pusher_task());
                 }
                 return Ok((group, block, blocks));
             }

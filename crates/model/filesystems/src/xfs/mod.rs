@@ -9,7 +9,6 @@
 
 mod allocation;
 mod call;
-mod checkpoint;
 mod data;
 mod deferral;
 mod directory;
@@ -20,14 +19,11 @@ mod free_space;
 mod group;
 mod inside;
 mod io;
-mod items;
 mod loads;
 mod locks;
 mod log;
-mod log_waits;
 mod machine;
 mod phase;
-mod pusher;
 mod release;
 mod site;
 mod spec;
@@ -43,8 +39,6 @@ mod writeback;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 use base::rng;
 use trace::event::Device;
 
@@ -52,8 +46,6 @@ use crate::actor::{Actor, Caller};
 use crate::effect::{Effect, FlushNumber};
 use crate::filesystem::{Progress, Results};
 use crate::switches::SwitchesOptions;
-use checkpoint::CheckpointWork;
-pub use checkpoint::Checkpoints;
 use data::Files;
 use events::smp::{Context, SchedulerEvent, TaskNumber, TaskUsage};
 use events::station::Violation;
@@ -66,10 +58,9 @@ use io::Io;
 pub use io::Written;
 use loads::LoadFiles;
 use locks::Locks;
-use log::Log;
-use log_waits::{Waiter, Waits};
+pub use log::Checkpoints;
+use log::{Log, Waiter};
 use machine::{Machine, Timer};
-use pusher::Pusher;
 use site::Site;
 pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
 use switches::{Comm, flusher_name, pusher_name};
@@ -82,19 +73,12 @@ pub(super) const BLOCK_BYTES: u32 = 4096;
 
 /// A mounted filesystem. Phases run one after the other.
 pub struct Xfs {
-    allocation: Allocation,
     drive: String,
     device: Device,
     machine: Machine,
     volume: Volume,
-    /// By the path of a thread's directory and the number in it: which of the volume's.
-    names: BTreeMap<(String, Option<u32>), usize>,
     locks: Locks<Actor>,
     log: Log,
-    /// Who waits for what of the log.
-    waits: Waits,
-    pusher: Pusher,
-    checkpoint_work: CheckpointWork,
     workers: Workers<Item>,
     daemons: Vec<TaskNumber>,
     files: Files,
@@ -103,7 +87,6 @@ pub struct Xfs {
     io: Io,
     draws: rng::Stream,
     threads: Threads,
-    allocator_calls: u64,
 }
 
 const COMPONENT_DRAWS: u64 = 0x0078_6673;
@@ -146,7 +129,7 @@ impl Component for Xfs {
         let is_busy = self.machine.is_busy();
         let holds = |holds, what: &str| Violation::unless(holds, "xfs", || what.to_owned());
         holds(
-            is_busy || !self.waits.has_waiting_for_room(),
+            is_busy || !self.log.has_waiting_for_room(),
             "a thread waits for room in the log for ever",
         )?;
         if is_busy {
@@ -173,24 +156,16 @@ impl Xfs {
         let mut daemon =
             |cpu| machine.add_kernel_thread(Some(cpu), Comm::kworker(cpu, 0), Site::WorkerIdle);
         let daemons = (0..cpus).map(&mut daemon).collect();
-        let mut volume = Volume::new(xfs);
         let mut locks = Locks::new(xfs.ag_count);
-        volume.turn_rotor();
-        let root = volume.add_directory(0);
         locks.add_directory();
         let pusher = machine.add_kernel_thread(None, Comm::pusher(below.drive), Site::PusherIdle);
         Ok(Xfs {
-            allocation: xfs.allocation.unwrap_or(allocation),
             drive: below.drive.to_owned(),
             device: below.device,
             machine,
-            names: BTreeMap::from([((String::new(), None), root)]),
-            volume,
+            volume: Volume::new(xfs, allocation),
             locks,
-            log: Log::new(xfs.log_blocks, xfs.log_buffers, xfs.log_buffer_bytes),
-            waits: Waits::default(),
-            pusher: Pusher::new(pusher),
-            checkpoint_work: CheckpointWork::default(),
+            log: Log::new(xfs, pusher),
             workers: Workers::new(cpus, xfs.workers_max),
             daemons,
             files: Files::default(),
@@ -199,7 +174,6 @@ impl Xfs {
             io: Io::new(below.flushes && xfs.barrier),
             draws: rng::stream(0, COMPONENT_DRAWS),
             threads: Threads::default(),
-            allocator_calls: 0,
         })
     }
 
@@ -210,7 +184,7 @@ impl Xfs {
 
     /// Calls of `xfs_alloc_vextent` so far.
     pub fn allocator_calls(&self) -> u64 {
-        self.allocator_calls
+        self.volume.allocator_calls()
     }
 
     /// What has gone to the drive so far.
@@ -240,7 +214,7 @@ impl Xfs {
             .threads
             .iter()
             .map(|thread| (thread.task, thread.name.clone()));
-        let own = [(self.pusher.task, pusher_name(&self.drive))];
+        let own = [(self.log.pusher_task(), pusher_name(&self.drive))];
         let flushers = self
             .flushers
             .iter()

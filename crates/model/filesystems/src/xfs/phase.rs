@@ -91,15 +91,11 @@ impl Xfs {
 
     /// A thread's directory: there before the phase begins, at no cost.
     pub(super) fn base_directory(&mut self, path: &str) -> usize {
-        let key = (path.to_owned(), None);
-        if let Some(&known) = self.names.get(&key) {
+        if let Some(known) = self.volume.directory_at(path, None) {
             return known;
         }
-        let group = self.volume.turn_rotor();
-        let number = self.volume.lay_out_directory(group);
         self.locks.add_directory();
-        self.names.insert(key, number);
-        number
+        self.volume.lay_out_directory(path)
     }
 }
 

@@ -28,7 +28,10 @@ impl Xfs {
             _ => None,
         };
         let directory = match subdirectory {
-            Some(_) => self.names[&(thread.path.clone(), subdirectory)],
+            Some(_) => {
+                let known = self.volume.directory_at(&thread.path, subdirectory);
+                known.expect("it was made before")
+            }
             None => thread.directory,
         };
         self.threads[number].transaction = Transaction {
@@ -50,8 +53,9 @@ impl Xfs {
         let thread = &self.threads[number];
         if let Call::MakeDirectory { directory } = thread.call
             && self
-                .names
-                .contains_key(&(thread.path.clone(), Some(directory)))
+                .volume
+                .directory_at(&thread.path, Some(directory))
+                .is_some()
         {
             self.release_all(number, cpu);
             return Next::Stage(Stage::Over);
@@ -241,10 +245,9 @@ impl Xfs {
         match thread.call {
             Call::Create(place) => thread.remember(place.file, inode),
             Call::MakeDirectory { directory } => {
-                let key = (thread.path.clone(), Some(directory));
-                let made = self.volume.add_directory(inode);
+                self.volume
+                    .add_directory(inode, &thread.path, Some(directory));
                 self.locks.add_directory();
-                self.names.insert(key, made);
             }
             _ => {}
         }

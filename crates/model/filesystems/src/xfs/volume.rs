@@ -1,19 +1,27 @@
 //! The filesystem on its drive: groups, the rotor of directories, and what is asked of the allocator.
 
+use std::collections::BTreeMap;
+
 use super::data::{Extent, File};
 use super::directory::Directory;
 use super::group::{BlockTarget, Group, INODE_ROOT_BLOCK};
-use super::spec::XfsSpec;
+use super::spec::{Allocation, XfsSpec};
 use events::station::Violation;
 
+/// The owner of blocks, inodes and directories. Whoever takes some has locked them; whoever changes some commits that.
 #[derive(Clone, Debug)]
 pub(super) struct Volume {
     spec: XfsSpec,
+    allocation: Allocation,
+    /// Of `xfs_alloc_vextent`, so far.
+    allocator_calls: u64,
     groups: Vec<Group>,
     /// `m_agirotor`: where the next directory goes.
     rotor: u32,
     ag_blocks: u32,
     directories: Vec<Directory>,
+    /// By the path of a thread's directory and the number in it.
+    names: BTreeMap<(String, Option<u32>), usize>,
     inodes_taken: u64,
     /// Given out by the allocator and not a chunk's: the directories'.
     directory_blocks: u64,
@@ -51,7 +59,8 @@ const RESERVATION_BLOCKS: u64 = 40;
 const EXTENT_BLOCKS_MAX: u32 = (1 << 21) - 1;
 
 impl Volume {
-    pub(super) fn new(spec: &XfsSpec) -> Volume {
+    /// `allocation`: the kernel's, if the specification has none. Its root is there.
+    pub(super) fn new(spec: &XfsSpec, allocation: Allocation) -> Volume {
         let count = spec.ag_count;
         let blocks = (spec.blocks / u64::from(count)) as u32;
         let groups: Vec<Group> = (0..count)
@@ -65,21 +74,50 @@ impl Volume {
             })
             .collect();
         let blocks_at_first = groups.iter().map(Group::free).sum();
-        Volume {
+        let mut volume = Volume {
             spec: *spec,
+            allocation: spec.allocation.unwrap_or(allocation),
+            allocator_calls: 0,
             groups,
             rotor: 0,
             ag_blocks: blocks,
             directories: Vec::new(),
+            names: BTreeMap::new(),
             inodes_taken: 0,
             directory_blocks: 0,
             data_blocks: 0,
             blocks_at_first,
-        }
+        };
+        volume.turn_rotor();
+        volume.add_directory(0, "", None);
+        volume
     }
 
     pub(super) fn spec(&self) -> &XfsSpec {
         &self.spec
+    }
+
+    /// A call of the allocator is handed over to a worker.
+    pub(super) fn defers_call(&self, is_data: bool) -> bool {
+        self.allocation.defers_call(is_data)
+    }
+
+    /// So is all that gives a file's data their places.
+    pub(super) fn defers_mapping(&self) -> bool {
+        self.allocation.defers_mapping()
+    }
+
+    pub(super) fn count_allocator_call(&mut self) {
+        self.allocator_calls += 1;
+    }
+
+    pub(super) fn allocator_calls(&self) -> u64 {
+        self.allocator_calls
+    }
+
+    /// The directory at a thread's path, or the one of that number in it.
+    pub(super) fn directory_at(&self, path: &str, number: Option<u32>) -> Option<usize> {
+        self.names.get(&(path.to_owned(), number)).copied()
     }
 
     /// Where a group's block is on the volume.
@@ -284,16 +322,19 @@ impl Volume {
         self.spec.cycles.allocate * (1 + fills)
     }
 
-    pub(super) fn add_directory(&mut self, inode: u64) -> usize {
+    pub(super) fn add_directory(&mut self, inode: u64, path: &str, number: Option<u32>) -> usize {
         let group = (inode >> GROUP_SHIFT) as u32;
+        let made = self.directories.len();
         self.directories.push(Directory::new(inode, group));
-        self.directories.len() - 1
+        self.names.insert((path.to_owned(), number), made);
+        made
     }
 
     /// A directory that is there before anything is measured: its inode and perhaps a chunk, at no cost.
-    pub(super) fn lay_out_directory(&mut self, from: u32) -> usize {
+    pub(super) fn lay_out_directory(&mut self, path: &str) -> usize {
+        let from = self.turn_rotor();
         let inode = self.lay_out_inode(from, None);
-        self.add_directory(inode.unwrap_or(0))
+        self.add_directory(inode.unwrap_or(0), path, None)
     }
 
     /// A file of a load, whose making costs nothing.

@@ -1,35 +1,20 @@
 //! From a range of a file to bios in its drive's queue, and back when they are done.
 
 use super::World;
-use super::clock::Event;
-use super::drive::Effect;
-use super::files::{FileExtent, file_extents};
-use super::mounted_filesystem::OF_FILESYSTEM;
-use super::swapping::OF_SWAP;
-use super::task::State;
+use super::filesystem_calls::OF_FILESYSTEM;
+use super::io_path::Effect;
+use super::swap::OF_SWAP;
+use super::task::{State, Task};
+use super::vfs::FileExtent;
 use crate::key_reader::KeyReader;
-use block_layer::{Bio, Direction, Priority, TaskId};
-use events::Component;
+use block_layer::{Bio, Direction, TaskId};
 use events::time::Time;
-use memory::cache::{FileId, PAGE_BYTES};
+use memory::cache::PAGE_BYTES;
 
 /// What bios are for: the high bit of their tag says whether of the page cache.
 pub(super) const OF_CACHE: u32 = 1 << 31;
 
 impl World {
-    pub(super) fn extents_of(
-        &self,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-        sectors_max: u32,
-        found: &mut Vec<FileExtent>,
-    ) {
-        let spec = &self.files[file as usize];
-        let allocator = self.allocator(spec.drive);
-        file_extents(spec, file, allocator, offset, bytes, sectors_max, found);
-    }
-
     pub(super) fn bio(
         &self,
         now: Time,
@@ -40,7 +25,7 @@ impl World {
         tag: u32,
     ) -> Bio {
         let owner = self.tasks.get(task);
-        let cpu = match owner.map(|task| task.state) {
+        let cpu = match owner.map(Task::state) {
             Some(State::Running(cpu)) => cpu,
             _ => self.cpus.here().unwrap_or(0),
         };
@@ -58,8 +43,8 @@ impl World {
             sectors: extent.sectors,
             segments: extent.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,
             task,
-            group: owner.map_or(0, |task| task.group),
-            priority: owner.map_or(Priority::default(), |task| task.priority),
+            group: owner.map_or(0, Task::group),
+            priority: owner.map(Task::priority).unwrap_or_default(),
             cpu,
             submitted_at: now,
             tag,
@@ -69,8 +54,7 @@ impl World {
 
     /// The drive was told something: it is to look at it, or to be called later.
     pub(super) fn call_drive(&mut self, now: Time, number: usize) {
-        let event = Event::Drive(number as u16);
-        self.drives[number].call_back(now, event, &mut self.clock);
+        self.io.call_back(now, number, &mut self.clock);
     }
 
     /// Collects what the drive has completed and sends it what may go.
@@ -85,13 +69,7 @@ impl World {
         number: usize,
         completed: Option<(u32, u16)>,
     ) {
-        let drive = &mut self.drives[number];
-        if let Some((tag, cpu)) = completed {
-            drive.completed(now, tag, Some(cpu));
-        }
-        drive.advance(now);
-        self.call_drive(now, number);
-        let mut effects = self.drives[number].effects();
+        let mut effects = self.io.run(now, number, completed, &mut self.clock);
         let mut may_retry = std::mem::take(&mut self.kept.may_retry);
         for effect in effects.drain(..) {
             match effect {
@@ -102,7 +80,7 @@ impl World {
                 }
                 Effect::Sent(tag) => {
                     self.touched.insert(KeyReader::Drive(number as u16));
-                    let request = self.drives[number].request(tag);
+                    let request = self.io[number].request(tag);
                     self.cpus.sent(now, number, tag, request);
                 }
                 Effect::Done(bio) => self.bio_done(now, number, &bio),
@@ -110,11 +88,11 @@ impl World {
                 Effect::Retry(task) => may_retry.push(task),
             }
         }
-        self.drives[number].give_back(effects);
+        self.io.give_back(number, effects);
         self.update_congestion(now, number);
         let retried = !may_retry.is_empty();
         for task in may_retry.drain(..) {
-            self.retry_worker(now, number, task);
+            self.io.retry_worker(now, number, task);
             self.may_have_request(now, task);
         }
         self.kept.may_retry = may_retry;
@@ -133,7 +111,7 @@ impl World {
 
     /// Read-ahead looks at the congestion of a queue, and so does pdflush.
     pub(super) fn update_congestion(&mut self, now: Time, number: usize) {
-        let Some(cache) = &self.cached.cache else {
+        let Some(cache) = self.vfs.cache() else {
             return;
         };
         let directions = match cache.looks_at_congestion() {
@@ -141,12 +119,12 @@ impl World {
             false => &[Direction::Read],
         };
         for &direction in directions {
-            if let Some(is) = self.drives[number].turned_congested(direction) {
+            if let Some(is) = self.io[number].turned_congested(direction) {
                 self.with_cache(now, |cache| cache.congested(now, number, direction, is));
                 // Who is about to sleep until a queue is less full lets all queues run first (`blk_congestion_wait`,
                 // 2.5.67): what a plug holds back would never be done otherwise.
                 if is && direction == Direction::Write {
-                    self.drives[number].unplug(now);
+                    self.io[number].unplug(now);
                     self.call_drive(now, number);
                 }
             }
@@ -160,7 +138,7 @@ impl World {
             return;
         }
         if bio.tag & OF_FILESYSTEM != 0 {
-            if !self.filesystems.contains_key(&drive) {
+            if !self.vfs.has_filesystem(drive) {
                 self.journal_bio_done(now, drive);
                 return;
             }

@@ -25,7 +25,7 @@ pub(super) enum Event {
     /// The filesystem of the drive.
     Filesystem(u16),
     /// Processes that sort.
-    Swapping,
+    Swap,
     Wake(TaskId),
     Cache,
     /// Whoever runs the world is asked whether to stop.

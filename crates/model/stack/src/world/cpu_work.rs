@@ -19,7 +19,7 @@ impl World {
                 Finished::Entered { drive, mut bio } => {
                     bio.submitted_at = now;
                     self.enter(now, drive, bio);
-                    self.drives[drive].unplug(now);
+                    self.io[drive].unplug(now);
                     self.run_drive(now, drive);
                 }
                 Finished::Completed { drive, tag, cpu } => {
@@ -54,10 +54,10 @@ impl World {
         group.cpus.clone().or_else(|| {
             let first = *group.jobs.first()?.files.first()?;
             let file = phase.files[first as usize];
-            match self.mount_of(file) {
+            match self.vfs.mount_of(file) {
                 None => self
                     .cpus
-                    .application(self.files[file as usize].drive)
+                    .application(self.vfs.file(file).drive)
                     .map(|cpu| vec![cpu]),
                 Some(_) => None,
             }

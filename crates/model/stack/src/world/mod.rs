@@ -5,101 +5,74 @@ mod cache_calls;
 mod clock;
 mod cpu_work;
 mod cpus;
-mod drive;
 mod driven;
-mod files;
-mod load_journal;
-mod mounted_filesystem;
-mod mounts;
+mod file_calls;
+mod filesystem_calls;
+mod io_path;
+mod journal_calls;
+mod mount_calls;
 mod operations;
 mod phase;
+mod phase_spec;
 mod polling;
 mod standstill;
 mod stop_poll;
 mod submission;
-mod swapping;
-mod syncs;
+mod swap;
+mod sync_calls;
 mod task;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod vfs;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kernels::files::FileReads;
 use kernels::submission::SyncWrites;
 
 use crate::key_reader::KeyReader;
 use block_layer::completion::Counters;
-use block_layer::{KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
-use cache_calls::Cached;
+use block_layer::{KERNEL_TASKS, QueueEvent, TaskId, TaskPlug};
 use clock::{Clock, Event};
 pub(crate) use cpus::CALL_NS_MAX;
 pub use cpus::{
     CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
 };
-use devices::Device;
-use drive::Drive;
-use driven::Driven;
-use events::Component;
 use events::slab::Slab;
 use events::smp::{Processors, SchedulerEvent};
 use events::station::Violation;
 use events::time::Time;
-use files::FileExtent;
-pub use files::{FileLayout, FileSpec};
-use filesystems::allocator::Allocator;
-pub use load_journal::LoadJournal;
+use io_path::IoPath;
+pub use io_path::{DriveParts, PollDelay, PollRules};
 use memory::cache::PageCache;
-use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
 use phase::Phase;
-pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
-pub use polling::{PollDelay, PollRules};
+pub use phase::{Part, PhaseError, Results};
+pub use phase_spec::{GroupSpec, Path, PhaseSpec};
 use stop_poll::StopPoll;
-use submission::Submission;
-pub use swapping::SwapArea;
-use swapping::Swapping;
-use syncs::Syncs;
+use swap::Swap;
+pub use swap::SwapArea;
+pub use task::Progress;
 use task::{Operation, Tasks};
-pub use task::{Path, Progress};
-
-/// A device, its queue, and the filesystem on it where files are `FileLayout::Allocated`.
-pub struct DriveParts {
-    /// The request queue with its scheduler.
-    pub queue: RequestQueue,
-    /// What serves the queue's requests.
-    pub device: Box<dyn Device>,
-    /// Where files go; None: the drive has no filesystem.
-    pub filesystem: Option<Box<dyn Allocator>>,
-    /// The largest bio in which its files are written back.
-    pub write_bio_sectors_max: u32,
-    /// Its driver takes a request from the queue before it knows whether the device has room.
-    pub peek: bool,
-    /// Whether tasks can poll for its completions, and how; None: it always interrupts.
-    pub polling: Option<PollRules>,
-}
+use vfs::{FileExtent, Vfs};
+pub use vfs::{FileLayout, FileSpec, LoadJournal};
 
 /// Who syncs, and drops the page cache, between phases.
 const HOUSEKEEPER: TaskId = KERNEL_TASKS + (1 << 19);
 
-/// The machine with everything on it.
+/// The machine with everything on it: a router over owners.
+///
+/// Each field is a type whose state nobody else sees. Its file says who may call it; what a call or an event means for
+/// several of them stands in `impl World`, which calls one after the other in the order in which a kernel does.
 pub struct World {
     clock: Clock,
     cpus: Cpus,
     tasks: Tasks,
-    drives: Vec<Driven<Drive>>,
-    mounts: Vec<Driven<DirectIo>>,
-    files: Vec<FileSpec>,
-    /// By drive.
-    filesystems: BTreeMap<usize, MountedFilesystem>,
-    /// By drive: of ext3 and ext4.
-    journals: BTreeMap<usize, LoadJournal>,
+    io: IoPath,
+    vfs: Vfs,
     /// Processes that sort, of the last phase that had some.
-    swapping: Option<Swapping>,
-    cached: Cached,
-    submission: Submission,
-    syncs: Syncs,
+    swap: Option<Swap>,
     operations: Slab<Operation>,
     phase: Phase,
     /// The parts that have been used since the machine was made.
@@ -123,30 +96,21 @@ impl World {
     /// `task_plug`: kernels from 2.6.39 on have one.
     pub fn new(
         cpus: impl Into<Cpus>,
-        drives: Vec<DriveParts>,
+        mut drives: Vec<DriveParts>,
         cache: Option<PageCache>,
         task_plug: Option<TaskPlug>,
     ) -> World {
         let mut cpus = cpus.into();
         cpus.serve(drives.iter().map(|drive| drive.queue.hooks()));
         let cache = cache.map(|cache| cache.with_drives(drives.len()));
+        let allocators = drives.iter_mut().map(|drive| drive.filesystem.take());
         World {
             clock: Clock::new(),
             tasks: Tasks::default(),
-            submission: Submission::new(task_plug, cpus.count()),
-            drives: (0..)
-                .zip(drives)
-                .map(|(number, parts)| Drive::new(number, parts, cpus.complete_requests()))
-                .map(Driven::new)
-                .collect(),
+            vfs: Vfs::new(cache, allocators.collect()),
+            io: IoPath::new(drives, task_plug, cpus.count(), cpus.complete_requests()),
             cpus,
-            mounts: Vec::new(),
-            files: Vec::new(),
-            filesystems: BTreeMap::new(),
-            journals: BTreeMap::new(),
-            swapping: None,
-            cached: Cached::new(cache),
-            syncs: Syncs::default(),
+            swap: None,
             operations: Slab::new(),
             phase: Phase::default(),
             touched: BTreeSet::new(),
@@ -157,34 +121,32 @@ impl World {
 
     /// Of which writes schedulers see that somebody waits for them.
     pub fn with_sync_writes(mut self, sync_writes: SyncWrites) -> World {
-        self.submission.sync_writes = sync_writes;
+        self.io.set_sync_writes(sync_writes);
         self
     }
 
     /// How the page cache's reads become bios, and in what pieces they end.
     pub fn with_file_reads(mut self, file_reads: FileReads) -> World {
-        self.cached.reads = file_reads;
+        self.vfs.set_reads(file_reads);
         self
     }
 
     /// How often the clock goes on that files take their times from.
     pub fn with_tick(mut self, tick_ns: Time) -> World {
-        self.syncs.set_tick(tick_ns);
+        self.vfs.syncs_mut().set_tick(tick_ns);
         self
     }
 
     /// By drive: whether fsync waits until the device's cache is on the medium.
     pub fn with_flushes(mut self, flushes: impl IntoIterator<Item = bool>) -> World {
-        self.syncs.look_at_caches();
-        for (drive, flushes) in self.drives.iter_mut().zip(flushes) {
-            drive.set_flushes(flushes);
-        }
+        self.vfs.syncs_mut().look_at_caches();
+        self.io.set_flushes(flushes);
         self
     }
 
     /// The same with mounts.
     pub fn with_mounts(mut self, mounts: Vec<DirectIo>) -> World {
-        self.mounts = mounts.into_iter().map(Driven::new).collect();
+        self.vfs.set_mounts(mounts);
         self
     }
 
@@ -245,23 +207,17 @@ impl World {
 
     /// From here on the drives' queues emit their events.
     pub fn tap(&mut self) {
-        for (number, drive) in (0..).zip(&mut self.drives) {
-            drive.queue_mut().tap(number);
-        }
+        self.io.tap();
     }
 
     /// Stops recording the block events of all drives.
     pub fn untap(&mut self) {
-        for drive in &mut self.drives {
-            drive.queue_mut().untap();
-        }
+        self.io.untap();
     }
 
     /// Appends what the drives' queues have emitted since the last time.
     pub fn take_events(&mut self, into: &mut Vec<QueueEvent>) {
-        for drive in &mut self.drives {
-            drive.queue_mut().take_events(into);
-        }
+        self.io.take_events(into);
     }
 
     /// Simulated time since the machine was made.
@@ -292,20 +248,10 @@ impl World {
     /// Conservation and Little's law at every station.
     pub fn check(&self) -> Result<(), Violation> {
         let now = self.clock.now();
-        for drive in &self.drives {
-            drive.check(now)?;
-        }
-        for mount in &self.mounts {
-            mount.check(now)?;
-        }
-        for on in self.filesystems.values() {
-            on.check(now)?;
-        }
-        if let Some(cache) = &self.cached.cache {
-            cache.check(now)?;
-        }
-        if let Some(swapping) = &self.swapping {
-            swapping.check(now)?;
+        self.io.check(now)?;
+        self.vfs.check(now)?;
+        if let Some(swap) = &self.swap {
+            swap.check(now)?;
         }
         self.cpus.check(now)
     }
@@ -341,12 +287,12 @@ impl World {
             }
             Event::Online(cpu, is) => self.cpus.set_online(now, cpu, is),
             Event::Drive(drive) => {
-                self.drives[usize::from(drive)].event_came(now);
+                self.io.event_came(now, usize::from(drive));
                 self.run_drive(now, usize::from(drive));
             }
             Event::Mount(mount) => self.run_mount(now, usize::from(mount)),
             Event::Filesystem(drive) => self.run_filesystem(now, usize::from(drive)),
-            Event::Swapping => self.run_swapping(now),
+            Event::Swap => self.run_swap(now),
             Event::Wake(task) => {
                 self.clock.progressed(now);
                 self.wake(now, task);

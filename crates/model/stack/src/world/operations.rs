@@ -2,7 +2,7 @@
 
 use workload::job::{Op, OpKind};
 
-use super::task::{Action, ENOSPC, OpId, Operation, State};
+use super::task::{Action, OpId, Operation, State};
 use super::{FileLayout, Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, SECTOR_BYTES, TaskId};
@@ -13,28 +13,24 @@ use memory::cache::{FileId, Outcome};
 impl World {
     /// Blocks the task if it has to wait for what it starts.
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
-        let path = self.tasks[number].path;
+        let path = self.tasks[number].path();
         let file = self.phase.file(op.file);
-        if self.syncs.take_flushed(number) {
+        if self.vfs.syncs_mut().take_flushed(number) {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
         } else if op.kind == OpKind::Discard {
             self.start_discard(now, number, job, op, file);
-        } else if let Some(mount) = self.mount_of(file) {
+        } else if let Some(mount) = self.vfs.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
         } else if has_data_to_write(op.kind) && self.make_room(number, path, file, &op).is_err()
-            || op.kind.is_sync() && self.syncs.take_full(file)
+            || op.kind.is_sync() && self.vfs.syncs_mut().take_full(file)
         {
             if op.kind.is_sync() {
                 self.sync_is_over(now, number, file);
             }
-            let name = &self.files[file as usize].name;
             let since_start = self.phase.since(now);
-            let task = &mut self.tasks[number];
-            if task.jobs[job].failed(since_start, &op, ENOSPC, name) {
-                let what = "the filesystem is full, so a job ended early";
-                task.notes.push(format!("{name}: {what}"));
-            }
+            let name = &self.vfs.file(file).name;
+            self.tasks[number].found_full(job, since_start, &op, name);
         } else if path == Path::Buffered && op.kind != OpKind::WriteZeroes {
             self.start_buffered(now, number, job, op, file);
         } else {
@@ -44,23 +40,22 @@ impl World {
 
     /// One of the drive's own blocks: a drive that takes none, a filesystem and a server refuse it.
     fn start_discard(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
-        let spec = &self.files[file as usize];
+        let spec = self.vfs.file(file);
         let drive = spec.drive;
         let taken = match spec.place {
             FileLayout::Contiguous(first) => {
                 let (start, sectors) = (op.offset / SECTOR_BYTES, op.bytes / SECTOR_BYTES as u32);
-                self.drives[drive].discard_for(now, number, first + start, sectors.into())
+                self.io[drive].discard_for(now, number, first + start, sectors.into())
             }
             FileLayout::Allocated { .. } | FileLayout::Mounted => false,
         };
         let task = &mut self.tasks[number];
         if !taken {
             self.clock.progressed(now);
-            let since_start = self.phase.since(now);
-            return self.tasks[number].jobs[job].refused(since_start, &op);
+            return task.refused(job, self.phase.since(now), &op);
         }
-        task.blocked = true;
-        task.action = Some(Action::Start(job, op));
+        task.block();
+        task.does(Action::Start(job, op));
         self.call_drive(now, drive);
     }
 
@@ -71,9 +66,9 @@ impl World {
             return;
         }
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
-        if self.cached.cache.is_some() {
+        if self.vfs.has_cache() {
             // What the cache has of the range is on the drive before I/O goes past it.
-            self.tasks[number].blocked = true;
+            self.tasks[number].block();
             let outcome =
                 self.with_cache(now, |cache| cache.direct(now, number, file, offset, bytes));
             if outcome == Outcome::Wait {
@@ -82,17 +77,21 @@ impl World {
             }
         }
         let mut found = std::mem::take(&mut self.kept.found);
-        let drive = self.files[file as usize].drive;
-        let sectors_max = self.drives[drive].bio_sectors_max;
-        self.extents_of(file, offset, bytes, sectors_max, &mut found);
+        let drive = self.vfs.file(file).drive;
+        let sectors_max = self.io[drive].bio_sectors_max();
+        self.vfs
+            .extents_of(file, offset, bytes, sectors_max, &mut found);
         let task = &mut self.tasks[number];
-        let path = task.path;
-        task.blocked = path == Path::Direct && !found.is_empty();
+        let path = task.path();
+        match path == Path::Direct && !found.is_empty() {
+            true => task.block(),
+            false => task.unblock(),
+        }
         if found.is_empty() {
             // A hole: nothing to read.
             self.succeeded(now, number, job, &op);
         } else {
-            self.tasks[number].outstanding += 1;
+            self.tasks[number].submitted();
             let id = self.operations.put(Operation {
                 task: number,
                 job,
@@ -104,12 +103,12 @@ impl World {
                 _ => Direction::Read,
             };
             let workers = match path {
-                Path::DirectRing => self.submission.ring_workers,
+                Path::DirectRing => self.io.ring_workers(),
                 _ => 0,
             };
-            let polled = self.tasks[number].polls == Some(drive);
+            let polled = self.tasks[number].polled_drive() == Some(drive);
             for extent in found.drain(..) {
-                let sync = direction == Direction::Read || self.submission.sync_writes.direct;
+                let sync = direction == Direction::Read || self.io.sync_writes().direct;
                 let bio = Bio {
                     workers,
                     polled,
@@ -119,7 +118,7 @@ impl World {
             }
             self.flush_task_plug(now);
             // io_submit(2) and who waits for direct I/O kick the queue (`blk_run_address_space` in `fs/aio.c` of 2.6.35).
-            self.drives[drive].unplug(now);
+            self.io[drive].unplug(now);
             self.run_drive(now, drive);
         }
         self.kept.found = found;
@@ -129,8 +128,8 @@ impl World {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
         // Before the call: what it waits for may be there before it returns.
         let task = &mut self.tasks[number];
-        task.blocked = true;
-        let State::Running(cpu) = task.state else {
+        task.block();
+        let State::Running(cpu) = task.state() else {
             unreachable!("who calls runs")
         };
         self.touched
@@ -139,8 +138,8 @@ impl World {
             OpKind::Read => self.touched.insert(KeyReader::ReadAhead),
             _ => self.touched.insert(KeyReader::Writeback),
         };
-        let drive = self.files[file as usize].drive;
-        if op.kind.is_write() && self.drives[drive].queue().throttles() {
+        let drive = self.vfs.file(file).drive;
+        if op.kind.is_write() && self.io[drive].queue().throttles() {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
         let outcome = self.with_cache(now, |cache| match op.kind {
@@ -154,32 +153,27 @@ impl World {
         });
         match outcome {
             Outcome::Done if op.kind.is_sync() => {
-                self.tasks[number].blocked = false;
+                self.tasks[number].unblock();
                 self.finish_sync(now, number, job, op, file);
             }
             Outcome::Done => {
-                self.tasks[number].blocked = false;
+                self.tasks[number].unblock();
                 self.succeeded(now, number, job, &op);
             }
             Outcome::Copies(pages) => {
                 let task = &mut self.tasks[number];
-                task.blocked = false;
-                task.copies = Some(pages);
-                task.action = Some(Action::Start(job, op));
+                task.unblock();
+                task.copies_on(Action::Start(job, op), pages);
             }
             Outcome::Wait => {
                 // The same call again, when the task is woken.
                 self.tasks[number].resumes_with(Action::Start(job, op));
-                let drive = self.files[file as usize].drive;
-                if self
-                    .cached
-                    .cache
-                    .as_ref()
-                    .is_some_and(|cache| cache.holds(number))
-                {
-                    self.drives[drive].queue_mut().held_a_writer(now);
+                let drive = self.vfs.file(file).drive;
+                let cache = self.vfs.cache();
+                if cache.is_some_and(|cache| cache.holds(number)) {
+                    self.io[drive].held_a_writer(now);
                 }
-                self.drives[drive].unplug(now);
+                self.io[drive].unplug(now);
                 self.run_drive(now, drive);
             }
         }
@@ -188,7 +182,7 @@ impl World {
     /// A write that is to be durable is followed by a flush, as the kernel does for a disk without FUA.
     pub(super) fn reaped(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let file = self.phase.file(op.file);
-        if op.kind == OpKind::DurableWrite && self.mount_of(file).is_none() {
+        if op.kind == OpKind::DurableWrite && self.vfs.mount_of(file).is_none() {
             self.finish_sync(now, number, job, op, file);
         } else {
             self.succeeded(now, number, job, &op);
@@ -197,34 +191,37 @@ impl World {
 
     /// All that fsync is for has been sent to the drive: its cache has to be on the medium too.
     fn finish_sync(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
-        let drive = self.files[file as usize].drive;
-        if self.syncs.looks_at_caches() {
+        let drive = self.vfs.file(file).drive;
+        if self.vfs.syncs().looks_at_caches() {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
-        let changes = self.syncs.take_changes(file, op.kind != OpKind::Fsync);
+        let changes = self
+            .vfs
+            .syncs_mut()
+            .take_changes(file, op.kind != OpKind::Fsync);
         let commits = changes.is_some_and(|changes| {
             self.forces_log(now, drive, number, file, changes.times)
                 || self.commits_for(now, drive, number, changes)
         });
         let waits =
-            commits || self.fsync_flushes(drive) && self.drives[drive].flush_for(now, number);
+            commits || self.vfs.fsync_flushes(drive) && self.io[drive].flush_for(now, number);
         if !waits {
             self.sync_is_over(now, number, file);
             self.succeeded(now, number, job, &op);
             return;
         }
-        if let Some(cache) = &mut self.cached.cache {
+        if let Some(cache) = self.vfs.cache_mut() {
             cache.fsync_commits(number, file);
         }
         let task = &mut self.tasks[number];
-        task.blocked = true;
+        task.block();
         task.resumes_with(Action::Start(job, op));
         self.call_drive(now, drive);
     }
 
     /// Who waits to write to the file may.
     pub(super) fn sync_is_over(&mut self, now: Time, number: TaskId, file: FileId) {
-        if self.cached.cache.is_some() {
+        if self.vfs.has_cache() {
             self.with_cache(now, |cache| cache.fsync_is_over(now, number, file));
         }
     }
@@ -232,47 +229,32 @@ impl World {
     pub(super) fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {
         self.clock.progressed(now);
         let since_start = self.phase.since(now);
-        let task = &mut self.tasks[number];
-        if task.jobs[job].succeeded(since_start, op) {
-            task.samples.want(since_start);
-        }
+        self.tasks[number].succeeded(job, since_start, op);
     }
 
     pub(super) fn complete_operation(&mut self, now: Time, id: OpId) {
         self.clock.progressed(now);
         let number = self.operations[id].task;
-        self.tasks[number].completed.push_back(id);
+        self.tasks[number].completed(id);
         self.unblock(now, number);
     }
 
     /// Where the blocks of a write go, now or when they are written back.
     fn make_room(&mut self, number: TaskId, path: Path, file: FileId, op: &Op) -> Result<(), Full> {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
-        let spec = &self.files[file as usize];
-        if let Some(allocator) = self.allocator(spec.drive) {
-            let end = (offset + bytes).div_ceil(BLOCK_BYTES);
-            let mut at = offset / BLOCK_BYTES;
-            while at < end
-                && let Some((_, run)) = allocator.map(file, at)
-            {
-                at += run;
-            }
-            self.syncs.written(self.clock.now(), file, at < end);
-        }
-        let spec = &self.files[file as usize];
-        let is_delayed = path == Path::Buffered
-            && self
-                .allocator(spec.drive)
-                .is_none_or(|allocator| !allocator.allocates_at_write());
+        self.vfs.written(self.clock.now(), file, offset, bytes);
+        let spec = self.vfs.file(file);
+        let drive = spec.drive;
+        let is_delayed = path == Path::Buffered && self.vfs.delays_allocation(drive);
         if !is_delayed {
             return self.allocate(number, file, offset, bytes);
         }
-        let FileLayout::Allocated { .. } = spec.place else {
+        if !spec.is_allocated() {
             return Ok(());
-        };
+        }
         let first = offset / BLOCK_BYTES;
         let end = (offset + bytes).div_ceil(BLOCK_BYTES);
-        self.with_allocator(spec.drive, |allocator| {
+        self.with_allocator(drive, |allocator| {
             allocator.reserve(file, first, end - first)
         })
         .unwrap_or(Ok(()))
@@ -286,10 +268,10 @@ impl World {
         offset: u64,
         bytes: u64,
     ) -> Result<(), Full> {
-        let spec = &self.files[file as usize];
-        let FileLayout::Allocated { .. } = spec.place else {
+        let spec = self.vfs.file(file);
+        if !spec.is_allocated() {
             return Ok(());
-        };
+        }
         let drive = spec.drive;
         let first = offset / BLOCK_BYTES;
         let end = (offset + bytes).div_ceil(BLOCK_BYTES);

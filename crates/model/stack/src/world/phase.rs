@@ -1,72 +1,17 @@
 //! Phases: groups of jobs become tasks, run together, and are measured.
 
-use std::collections::VecDeque;
-
-use base::rng::stream;
-use base::usage::{Sample, Samples, Usage};
+use base::usage::{Sample, Usage};
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, JobError};
 use workload::phase::StopsWith;
-use workload::spec::JobSpec;
 
 use super::clock::Event;
-use super::task::{Again, RunningJob, State, Task};
-use super::{FileLayout, Path, Progress, World};
-use block_layer::{Counts, Priority};
+use super::phase_spec::{GroupSpec, Path, PhaseSpec};
+use super::task::{RunningJob, Task};
+use super::{Progress, World};
+use block_layer::Counts;
 use events::time::Time;
 use memory::cache::FileId;
-
-/// Jobs that share a thread.
-#[derive(Clone, Debug)]
-pub struct GroupSpec {
-    /// By which way its I/O goes.
-    pub path: Path,
-    /// The cgroup that it runs in; 0 is the root.
-    pub cgroup: u16,
-    /// Its I/O priority.
-    pub priority: Priority,
-    /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
-    pub cpus: Option<Vec<u16>>,
-    /// It polls for completions where the drive of its first file lets it.
-    pub polls: bool,
-    /// The jobs, at least one.
-    pub jobs: Vec<JobSpec>,
-}
-
-/// What starts together.
-#[derive(Clone, Debug)]
-pub struct PhaseSpec {
-    /// Groups, a task each.
-    pub groups: Vec<GroupSpec>,
-    /// The machine's files that the jobs' numbers mean.
-    pub files: Vec<FileId>,
-    /// I/O before this time is done but not measured.
-    pub warm_up_ns: Time,
-    /// Wanted width of one interval of the time series.
-    pub interval_ns: Time,
-    /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
-    /// others still have to write is written unmeasured.
-    pub ends_with_first: bool,
-    /// The jobs whose end stops the others; None: each goes on to its own end.
-    pub stops_with: Option<StopsWith>,
-    /// Seeds where tasks begin, the jitter of CPU costs and the times of mounts.
-    pub seed: u64,
-}
-
-impl PhaseSpec {
-    /// Of a phase without jobs of a load.
-    pub fn without_loads(seed: u64) -> PhaseSpec {
-        PhaseSpec {
-            groups: Vec::new(),
-            files: Vec::new(),
-            warm_up_ns: 0,
-            interval_ns: 1,
-            ends_with_first: false,
-            stops_with: None,
-            seed,
-        }
-    }
-}
 
 /// What runs on a machine at once, beside the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +34,6 @@ impl Part {
         }
     }
 }
-
-const POLLING_REFUSED: &str =
-    "polled completion refused: the drive has no polled queue; waiting for interrupts";
 
 /// The phase under way.
 #[derive(Debug, Default)]
@@ -198,7 +140,7 @@ impl World {
         let sizes: Vec<u64> = spec
             .files
             .iter()
-            .map(|&file| self.files[file as usize].size_bytes)
+            .map(|&file| self.vfs.file(file).size_bytes)
             .collect();
         let tasks: Result<Vec<Task>, PhaseError> = (0..)
             .zip(&spec.groups)
@@ -206,9 +148,7 @@ impl World {
             .collect();
         self.tasks.begin(tasks?);
         self.place_tasks(spec);
-        for mount in &mut self.mounts {
-            mount.reseed(spec.seed);
-        }
+        self.vfs.reseed_mounts(spec.seed);
         self.phase = Phase {
             start: self.clock.now(),
             tasks_left: self.tasks.numbers().len(),
@@ -232,7 +172,7 @@ impl World {
         phase: &PhaseSpec,
         sizes: &[u64],
     ) -> Result<Task, PhaseError> {
-        if group.path == Path::Buffered && self.cached.cache.is_none() {
+        if group.path == Path::Buffered && !self.vfs.has_cache() {
             return Err(PhaseError::NoCache);
         }
         let jobs: Result<Vec<RunningJob>, PhaseError> = group
@@ -254,31 +194,7 @@ impl World {
             })
             .collect();
         let polls = self.polled_drive(group, phase);
-        Ok(Task {
-            path: group.path,
-            group: group.cgroup,
-            priority: group.priority,
-            jobs: jobs?,
-            state: State::Asleep,
-            blocked: false,
-            polls,
-            naps_until: None,
-            resumes: false,
-            copies: None,
-            again: Again::No,
-            action: None,
-            completed: VecDeque::new(),
-            offered: VecDeque::new(),
-            to_reap: 0,
-            outstanding: 0,
-            jitter: stream(phase.seed, number),
-            used: Usage::default(),
-            samples: Samples::new(phase.warm_up_ns, phase.interval_ns),
-            notes: match polls {
-                None if group.polls => vec![POLLING_REFUSED.to_owned()],
-                _ => Vec::new(),
-            },
-        })
+        Ok(Task::new(phase, number, group, jobs?, polls))
     }
 
     /// What the phase came to; its tasks are gone and have closed their files.
@@ -287,8 +203,8 @@ impl World {
             self.count_use(task);
         }
         for file in self.phase.files.clone() {
-            let spec = &self.files[file as usize];
-            if let FileLayout::Allocated { .. } = spec.place {
+            let spec = self.vfs.file(file);
+            if spec.is_allocated() {
                 self.with_allocator(spec.drive, |allocator| allocator.close(file));
             }
         }
@@ -305,8 +221,8 @@ impl World {
                 .map(|task| task.into_measured(last))
                 .collect(),
             requests: self
-                .drives
-                .iter()
+                .io
+                .drives()
                 .map(|drive| drive.queue().counts())
                 .collect(),
         }
@@ -320,11 +236,11 @@ impl World {
     /// How far the phase's jobs have come together.
     pub fn progress(&self) -> Progress {
         let elapsed_ns = self.elapsed_ns();
-        let jobs = self.tasks.iter().flat_map(|task| &task.jobs);
+        let jobs = self.tasks.iter().flat_map(Task::jobs);
         // Who is stopped by others is as far as they are.
-        let stops_some = jobs.clone().any(|job| job.stops);
+        let stops_some = jobs.clone().any(RunningJob::stops);
         jobs.map(|job| Progress {
-            fraction: match stops_some && !job.stops {
+            fraction: match stops_some && !job.stops() {
                 true => Some(1.0),
                 false => job.progress(elapsed_ns),
             },

@@ -26,7 +26,7 @@ impl World {
         let waiting = self
             .tasks
             .iter()
-            .filter(|task| task.outstanding > 0 || task.blocked);
+            .filter(|task| task.has_outstanding() || task.is_blocked());
         let count = waiting.count();
         if count == 0 && !syncs {
             self.clock.progressed(at);
@@ -38,11 +38,11 @@ impl World {
             _ => format!("{count} tasks wait"),
         };
         let requests: Vec<String> = self
-            .drives
-            .iter()
+            .io
+            .drives()
             .map(|drive| drive.queue().outstanding().to_string())
             .collect();
-        let late = self.submission.late();
+        let late = self.io.late();
         panic!(
             "the simulated machine stands still: no I/O has ended for {} s of its time and {who}; \
              requests outstanding by drive: {}; bios that wait for a request: {late}",

@@ -3,36 +3,17 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-use base::rng::Stream;
+use base::rng::{Stream, stream};
 use base::usage::{Sample, Samples, Usage};
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op};
 use workload::measure::{Measure, Measured, Verdict};
 
-use super::cpus::Used;
+use super::cpus::{Call, Used};
+use super::phase_spec::{GroupSpec, Path, PhaseSpec};
 use block_layer::{Priority, TaskId};
 use events::slab::Id;
 use events::time::Time;
-
-/// How a task's jobs do their I/O.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
-    /// Any number outstanding, past the page cache (io_uring, libaio, O_DIRECT).
-    DirectAsync,
-    /// The same by a ring of io_uring: what finds no request is handed to its workers.
-    DirectRing,
-    /// One at a time, past the page cache.
-    Direct,
-    /// One at a time, through the page cache.
-    Buffered,
-}
-
-impl Path {
-    /// Any number of operations can be under way.
-    pub(crate) fn is_async(self) -> bool {
-        matches!(self, Path::DirectAsync | Path::DirectRing)
-    }
-}
 
 /// A phase's tasks.
 #[derive(Default)]
@@ -42,46 +23,47 @@ pub(super) struct Tasks {
     used: Usage,
 }
 
+/// A thread of a phase. Only its own methods change what it is about; CPUs count what it uses through `Tasks::used`.
 pub(super) struct Task {
-    pub(super) path: Path,
+    path: Path,
     /// The cgroup that is charged; 0 is the root.
-    pub(super) group: u16,
-    pub(super) priority: Priority,
-    pub(super) jobs: Vec<RunningJob>,
-    pub(super) state: State,
+    group: u16,
+    priority: Priority,
+    jobs: Vec<RunningJob>,
+    state: State,
     /// Inside a call that waits: for the device, or for the page cache.
-    pub(super) blocked: bool,
+    blocked: bool,
     /// The drive on which it looks for its completions by itself; None: interrupts tell it.
-    pub(super) polls: Option<usize>,
+    polls: Option<usize>,
     /// It sleeps before it looks, whatever is done until then.
-    pub(super) naps_until: Option<Time>,
+    naps_until: Option<Time>,
     /// Its action is a call that has waited and goes on.
-    pub(super) resumes: bool,
+    resumes: bool,
     /// Its call has so many pages to copy before it goes on.
-    pub(super) copies: Option<u64>,
+    copies: Option<u64>,
     /// Whether it is about to try again to get a request.
-    pub(super) again: Again,
+    again: Again,
     /// What the CPU is doing for it: takes effect when its cost has passed.
-    pub(super) action: Option<Action>,
+    action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
-    pub(super) completed: VecDeque<OpId>,
+    completed: VecDeque<OpId>,
     /// Operations that its jobs have offered and that it has not submitted, with their jobs.
-    pub(super) offered: VecDeque<(usize, Op)>,
+    offered: VecDeque<(usize, Op)>,
     /// So many of the completed ones it reaps before it submits again.
-    pub(super) to_reap: usize,
+    to_reap: usize,
     /// Operations that it has not seen complete.
-    pub(super) outstanding: u32,
-    pub(super) jitter: Stream,
-    pub(super) used: Usage,
-    pub(super) samples: Samples,
-    pub(super) notes: Vec<String>,
+    outstanding: u32,
+    jitter: Stream,
+    used: Usage,
+    samples: Samples,
+    notes: Vec<String>,
 }
 
 pub(super) struct RunningJob {
     job: Job,
     /// Its end stops the phase's other jobs.
-    pub(super) stops: bool,
-    pub(super) done: bool,
+    stops: bool,
+    done: bool,
     measure: Measure,
 }
 
@@ -100,7 +82,7 @@ pub(super) enum State {
 
 /// What becomes of a task that found no request: it is woken, has a CPU in its turn, and tries again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Again {
+enum Again {
     #[default]
     No,
     /// There may be a request; it has not had a CPU since.
@@ -166,6 +148,18 @@ impl Tasks {
         self.tasks.iter_mut()
     }
 
+    /// A job of this task is done: whether that ends the measured part. Tasks of a cgroup compete as one.
+    pub(super) fn ends_all(&self, number: TaskId) -> bool {
+        match self[number].group {
+            0 => true,
+            group => self
+                .tasks
+                .iter()
+                .filter(|task| task.group == group)
+                .all(Task::is_done),
+        }
+    }
+
     pub(super) fn used_by_all(&self) -> Usage {
         self.used
     }
@@ -207,24 +201,17 @@ impl RunningJob {
         }
     }
 
-    pub(super) fn next(&mut self, now: Time) -> Next {
-        self.job.next(now)
+    /// Its end stops the phase's other jobs.
+    pub(super) fn stops(&self) -> bool {
+        self.stops
     }
 
-    pub(super) fn end_early(&mut self, now: Time) {
-        self.job.end_early(now);
-    }
-
-    pub(super) fn next_wakeup(&self) -> Option<Time> {
+    fn next_wakeup(&self) -> Option<Time> {
         (!self.done).then(|| self.job.next_wakeup()).flatten()
     }
 
-    pub(super) fn stop(&mut self) {
-        self.job.stop();
-    }
-
     /// True: what was measured before is forgotten.
-    pub(super) fn succeeded(&mut self, now: Time, op: &Op) -> bool {
+    fn succeeded(&mut self, now: Time, op: &Op) -> bool {
         self.job.completed(now, op, Ok(op.bytes));
         if !self.job.is_measured() {
             return false;
@@ -237,13 +224,8 @@ impl RunningJob {
         is_new
     }
 
-    /// Nothing that the drive does.
-    pub(super) fn refused(&mut self, now: Time, op: &Op) {
-        self.job.refused(now, op);
-    }
-
     /// True: the job gives up.
-    pub(super) fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str) -> bool {
+    fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str) -> bool {
         self.job.completed(now, op, Err(errno));
         if !self.job.is_measured() {
             self.job.stop();
@@ -269,7 +251,7 @@ impl RunningJob {
         }
     }
 
-    pub(super) fn into_measured(self) -> Measured {
+    fn into_measured(self) -> Measured {
         self.measure.finish_of(&self.job)
     }
 }
@@ -282,13 +264,308 @@ fn errno_name(errno: i32) -> String {
 }
 
 /// No space left on device.
-pub(super) const ENOSPC: i32 = 28;
+const ENOSPC: i32 = 28;
+
+const POLLING_REFUSED: &str =
+    "polled completion refused: the drive has no polled queue; waiting for interrupts";
+
+/// What came of asking a task's jobs.
+pub(super) struct Asked {
+    /// A job is done that was not.
+    pub(super) one_is_done: bool,
+    /// So many of them are done whose end stops the others.
+    pub(super) stoppers_done: usize,
+}
 
 impl Task {
+    /// Of a group of the phase. `polls`: the drive on which it looks for its completions by itself.
+    pub(super) fn new(
+        phase: &PhaseSpec,
+        number: u64,
+        group: &GroupSpec,
+        jobs: Vec<RunningJob>,
+        polls: Option<usize>,
+    ) -> Task {
+        Task {
+            path: group.path,
+            group: group.cgroup,
+            priority: group.priority,
+            jobs,
+            state: State::Asleep,
+            blocked: false,
+            polls,
+            naps_until: None,
+            resumes: false,
+            copies: None,
+            again: Again::No,
+            action: None,
+            completed: VecDeque::new(),
+            offered: VecDeque::new(),
+            to_reap: 0,
+            outstanding: 0,
+            jitter: stream(phase.seed, number),
+            used: Usage::default(),
+            samples: Samples::new(phase.warm_up_ns, phase.interval_ns),
+            notes: match polls {
+                None if group.polls => vec![POLLING_REFUSED.to_owned()],
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    #[inline]
+    pub(super) fn path(&self) -> Path {
+        self.path
+    }
+
+    pub(super) fn group(&self) -> u16 {
+        self.group
+    }
+
+    pub(super) fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    pub(super) fn jobs(&self) -> &[RunningJob] {
+        &self.jobs
+    }
+
+    #[inline]
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    /// It has that CPU.
+    #[inline]
+    pub(super) fn runs_on(&mut self, cpu: u16) {
+        self.state = State::Running(cpu);
+    }
+
+    pub(super) fn waits_for_cpu(&mut self) {
+        self.state = State::Ready;
+    }
+
+    pub(super) fn falls_asleep(&mut self) {
+        self.state = State::Asleep;
+    }
+
+    /// It looks for its completions, on that CPU from then on.
+    pub(super) fn polls_on(&mut self, cpu: u16, since: Time) {
+        self.state = State::Polling(cpu, since);
+    }
+
+    pub(super) fn is_gone(&mut self) {
+        self.state = State::Gone;
+    }
+
+    /// Its call waits: for the device, or for the page cache.
+    #[inline]
+    pub(super) fn block(&mut self) {
+        self.blocked = true;
+    }
+
+    /// What its call waits for has happened, or it waits for nothing.
+    #[inline]
+    pub(super) fn unblock(&mut self) {
+        self.blocked = false;
+    }
+
+    #[inline]
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// The drive on which it looks for its completions by itself; None: interrupts report them.
+    pub(super) fn polled_drive(&self) -> Option<usize> {
+        self.polls
+    }
+
+    /// It sleeps until then before it looks, whatever is done meanwhile.
+    pub(super) fn nap_until(&mut self, at: Time) {
+        self.naps_until = Some(at);
+        self.falls_asleep();
+    }
+
+    #[inline]
+    pub(super) fn naps_at(&self, now: Time) -> bool {
+        self.naps_until.is_some_and(|until| now < until)
+    }
+
+    /// Whether it has slept before it looks; it has looked then.
+    pub(super) fn take_nap(&mut self) -> bool {
+        self.naps_until.take().is_some()
+    }
+
+    /// There may be a request for it: it is to try again when it has a CPU.
+    pub(super) fn is_to_retry(&mut self) {
+        self.again = Again::Woken;
+    }
+
+    #[inline]
+    pub(super) fn retries(&self) -> bool {
+        self.again != Again::No
+    }
+
+    /// Whether it is to try again now that it has a CPU; then it is about to.
+    #[inline]
+    pub(super) fn begins_retry(&mut self) -> bool {
+        let is = self.again == Again::Woken;
+        if is {
+            self.again = Again::Tries;
+        }
+        is
+    }
+
+    /// Whether it was about to try again; then it does.
+    #[inline]
+    pub(super) fn ends_retry(&mut self) -> bool {
+        let is = self.again == Again::Tries;
+        if is {
+            self.again = Again::No;
+        }
+        is
+    }
+
+    /// What a CPU is to do for it next.
+    pub(super) fn does(&mut self, action: Action) {
+        self.action = Some(action);
+    }
+
     /// It waits, and makes the call again when it is woken.
     pub(super) fn resumes_with(&mut self, action: Action) {
         self.action = Some(action);
         self.resumes = true;
+    }
+
+    /// So many pages are to be copied before its call goes on.
+    pub(super) fn copies_on(&mut self, action: Action, pages: u64) {
+        self.action = Some(action);
+        self.copies = Some(pages);
+    }
+
+    /// None: it has to ask its jobs.
+    #[inline]
+    pub(super) fn action(&self) -> Option<Action> {
+        self.action
+    }
+
+    /// What a CPU has done for it.
+    #[inline]
+    pub(super) fn take_effect(&mut self) -> Action {
+        self.action.take().expect("the CPU did something")
+    }
+
+    /// The call that the action is now; past the page cache or through it, with so many pages. It no longer naps.
+    pub(super) fn call(&mut self, action: Action, pages: u64, of_mount_ns: Option<Time>) -> Call {
+        self.naps_until = None;
+        let resumes = std::mem::take(&mut self.resumes);
+        match (of_mount_ns, resumes) {
+            (Some(ns), _) => return Call::OfMount { ns },
+            (None, true) => return Call::Resume,
+            (None, false) => {}
+        }
+        match (self.copies.take(), action) {
+            (Some(pages), _) => Call::CopyOn { pages },
+            (None, Action::Reap(_)) => Call::Reap {
+                polled: self.polls.is_some(),
+            },
+            (None, Action::Start(..)) if self.path == Path::Buffered => Call::Copy { pages },
+            (None, Action::Start(..)) => Call::Submit,
+        }
+    }
+
+    /// An operation of it is under way.
+    pub(super) fn submitted(&mut self) {
+        self.outstanding += 1;
+    }
+
+    pub(super) fn completed(&mut self, id: OpId) {
+        self.completed.push_back(id);
+    }
+
+    /// It has looked at one that has completed.
+    pub(super) fn reaped(&mut self) {
+        self.outstanding -= 1;
+    }
+
+    /// Operations that it has not seen complete.
+    #[inline]
+    pub(super) fn has_outstanding(&self) -> bool {
+        self.outstanding > 0
+    }
+
+    /// All its jobs are.
+    pub(super) fn is_done(&self) -> bool {
+        self.jobs.iter().all(|job| job.done)
+    }
+
+    /// When one of its jobs wants to be asked again, in the phase's time.
+    pub(super) fn next_wakeup(&self) -> Option<Time> {
+        self.jobs.iter().filter_map(RunningJob::next_wakeup).min()
+    }
+
+    /// Its jobs offer nothing any more.
+    pub(super) fn stop(&mut self) {
+        for running in &mut self.jobs {
+            running.job.stop();
+        }
+    }
+
+    /// Asks its jobs for operations: for all that they offer now, or for one where each is waited for. `is_cut`: they
+    /// are to end early.
+    pub(super) fn ask_jobs(&mut self, since_start: Time, is_cut: bool) -> Asked {
+        let (mut one_is_done, mut stoppers_done) = (false, 0);
+        let mut jobs = self.jobs.iter_mut().enumerate();
+        while let Some((job, running)) = jobs.next()
+            && self.offered.is_empty() | self.path.is_async()
+        {
+            if running.done {
+                continue;
+            }
+            if is_cut {
+                running.job.end_early(since_start);
+            }
+            loop {
+                match running.job.next(since_start) {
+                    Next::Io(op) => {
+                        self.offered.push_back((job, op));
+                        if !self.path.is_async() {
+                            break;
+                        }
+                    }
+                    Next::Done => {
+                        running.done = true;
+                        one_is_done = true;
+                        stoppers_done += usize::from(running.stops);
+                        break;
+                    }
+                    Next::WaitUntil(_) | Next::WaitForCompletion => break,
+                }
+            }
+        }
+        Asked {
+            one_is_done,
+            stoppers_done,
+        }
+    }
+
+    pub(super) fn succeeded(&mut self, job: usize, since_start: Time, op: &Op) {
+        if self.jobs[job].succeeded(since_start, op) {
+            self.samples.want(since_start);
+        }
+    }
+
+    /// The filesystem has no room for what it wrote to the file of that name.
+    pub(super) fn found_full(&mut self, job: usize, since_start: Time, op: &Op, name: &str) {
+        if self.jobs[job].failed(since_start, op, ENOSPC, name) {
+            let what = "the filesystem is full, so a job ended early";
+            self.notes.push(format!("{name}: {what}"));
+        }
+    }
+
+    /// Nothing that the drive does.
+    pub(super) fn refused(&mut self, job: usize, since_start: Time, op: &Op) {
+        self.jobs[job].job.refused(since_start, op);
     }
 
     /// What it does next, in rounds as the engine's threads: it reaps what has completed by then, whose jobs offer anew, and

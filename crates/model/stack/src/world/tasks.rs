@@ -1,10 +1,10 @@
 //! Tasks on CPUs: each asks its jobs what next, spends the time that a call costs, and sleeps when it has to wait.
 
-use workload::job::{Next, OpKind};
+use workload::job::OpKind;
 
 use super::clock::Event;
 use super::cpus::{Call, Calling, Later, RunnerNumber, Switch, Turn, WorkItem};
-use super::task::{Action, Again, RunningJob, State, Task, drawn};
+use super::task::{Action, Asked, State, drawn};
 use super::{HOUSEKEEPER, Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::{KERNEL_TASKS, TaskId};
@@ -17,20 +17,20 @@ impl World {
         let Some(task) = self.tasks.get(number) else {
             return;
         };
-        let waits = self.submission.waits(number);
-        if let State::Polling(cpu, since) = task.state {
-            if !task.blocked && !waits {
+        let waits = self.io.waits(number);
+        if let State::Polling(cpu, since) = task.state() {
+            if !task.is_blocked() && !waits {
                 self.end_polling(now, cpu, since, number);
                 self.run_task(now, cpu, number);
             }
             return;
         }
-        if task.naps_until.is_some_and(|until| now < until) {
+        if task.naps_at(now) {
             return;
         }
         // Who polls looks for what its call waits for as soon as that is in the queue.
-        let blocked = task.blocked && !task.looks_for_completions();
-        if task.state != State::Asleep || blocked || waits {
+        let blocked = task.is_blocked() && !task.looks_for_completions();
+        if task.state() != State::Asleep || blocked || waits {
             return;
         }
         self.wants_cpu(now, number);
@@ -40,16 +40,16 @@ impl World {
     pub(super) fn wants_cpu(&mut self, now: Time, number: TaskId) {
         match self.cpus.wants(now, number) {
             Some(cpu) => self.run_task(now, cpu, number),
-            None => self.tasks[number].state = State::Ready,
+            None => self.tasks[number].waits_for_cpu(),
         }
     }
 
     /// What the task's call waited for has happened.
     pub(super) fn unblock(&mut self, now: Time, number: TaskId) {
         if number == HOUSEKEEPER {
-            self.syncs.wake_housekeeper();
+            self.vfs.syncs_mut().wake_housekeeper();
         } else if number < KERNEL_TASKS {
-            self.tasks[number].blocked = false;
+            self.tasks[number].unblock();
             self.wake(now, number);
         }
     }
@@ -57,21 +57,21 @@ impl World {
     /// The task has a CPU: what does it do next?
     pub(super) fn run_task(&mut self, now: Time, cpu: u16, number: TaskId) {
         let task = &mut self.tasks[number];
-        task.state = State::Running(cpu);
-        if task.again == Again::Woken {
-            task.again = Again::Tries;
+        task.runs_on(cpu);
+        if task.begins_retry() {
             return self.spend(now, cpu, number, Call::Resume, None);
         }
-        if task.blocked && task.looks_for_completions() {
+        if task.is_blocked() && task.looks_for_completions() {
             return self.poll(now, cpu, number);
         }
         // A call that had to wait for the cache is made again.
-        if self.tasks[number].action.is_none() {
-            let action = self.next_action(self.phase.since(now), number);
-            self.tasks[number].action = action;
+        if self.tasks[number].action().is_none()
+            && let Some(action) = self.next_action(self.phase.since(now), number)
+        {
+            self.tasks[number].does(action);
         }
         let task = &self.tasks[number];
-        match task.action {
+        match task.action() {
             Some(action) => self.call(now, cpu, number, action),
             None if task.looks_for_completions() => self.poll(now, cpu, number),
             None => self.sleep(now, cpu, number),
@@ -87,16 +87,7 @@ impl World {
             self.touched.insert(KeyReader::Calls);
         }
         let pages = self.copied_before(action);
-        let task = &mut self.tasks[number];
-        let call = match (of_mount_ns, std::mem::take(&mut task.resumes)) {
-            (Some(ns), _) => Call::OfMount { ns },
-            (None, true) => Call::Resume,
-            (None, false) => match task.copies.take() {
-                Some(pages) => Call::CopyOn { pages },
-                None => call_of(task, action, pages),
-            },
-        };
-        task.naps_until = None;
+        let call = self.tasks[number].call(action, pages, of_mount_ns);
         self.spend(now, cpu, number, call, drive);
     }
 
@@ -119,7 +110,7 @@ impl World {
             return 0;
         };
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
-        let cache = self.cached.cache.as_ref();
+        let cache = self.vfs.cache();
         let in_turn = op.kind == OpKind::Read
             && cache.is_some_and(|cache| cache.copies_in_turn(offset, bytes));
         match in_turn {
@@ -133,9 +124,9 @@ impl World {
         let Action::Start(_, op) = action else {
             return None;
         };
-        let past_cache = self.tasks[number].path != Path::Buffered && !op.kind.is_sync();
+        let past_cache = self.tasks[number].path() != Path::Buffered && !op.kind.is_sync();
         let file = self.phase.file(op.file);
-        (past_cache && self.mount_of(file).is_none()).then(|| self.files[file as usize].drive)
+        (past_cache && self.vfs.mount_of(file).is_none()).then(|| self.vfs.file(file).drive)
     }
 
     fn next_action(&mut self, since_start: Time, number: TaskId) -> Option<Action> {
@@ -146,39 +137,13 @@ impl World {
         self.tasks[number].take_action()
     }
 
-    /// Asks the task's jobs for operations: for all that they offer now, or for one where each is waited for.
+    /// Asks the task's jobs for operations. The end of one may be that of others.
     fn offers(&mut self, since_start: Time, number: TaskId) {
-        let task = &mut self.tasks[number];
-        let (mut one_is_done, mut stoppers_done) = (false, 0);
-        let mut jobs = task.jobs.iter_mut().enumerate();
-        while let Some((job, running)) = jobs.next()
-            && task.offered.is_empty() | task.path.is_async()
-        {
-            if running.done {
-                continue;
-            }
-            if self.phase.is_cut() {
-                running.end_early(since_start);
-            }
-            loop {
-                match running.next(since_start) {
-                    Next::Io(op) => {
-                        task.offered.push_back((job, op));
-                        if !task.path.is_async() {
-                            break;
-                        }
-                    }
-                    Next::Done => {
-                        running.done = true;
-                        one_is_done = true;
-                        stoppers_done += usize::from(running.stops);
-                        break;
-                    }
-                    Next::WaitUntil(_) | Next::WaitForCompletion => break,
-                }
-            }
-        }
-        if one_is_done && self.ends_all(number) {
+        let Asked {
+            one_is_done,
+            stoppers_done,
+        } = self.tasks[number].ask_jobs(since_start, self.phase.is_cut());
+        if one_is_done && self.tasks.ends_all(number) {
             self.phase.first_is_done();
         }
         if self.phase.stoppers_are_done(stoppers_done) {
@@ -189,47 +154,33 @@ impl World {
     /// No job offers anything any more; those that wait for a time come at once.
     pub(super) fn stop_jobs(&mut self) {
         for (number, task) in (0..).zip(self.tasks.iter_mut()) {
-            task.jobs.iter_mut().for_each(RunningJob::stop);
+            task.stop();
             self.clock.put(self.clock.now(), Event::Wake(number));
-        }
-    }
-
-    /// A job of this task is done: whether that ends the measured part. Tasks of a cgroup compete as one.
-    fn ends_all(&self, number: TaskId) -> bool {
-        match self.tasks[number].group {
-            0 => true,
-            group => self
-                .tasks
-                .iter()
-                .filter(|task| task.group == group)
-                .flat_map(|task| &task.jobs)
-                .all(|job| job.done),
         }
     }
 
     /// Nothing to do: until a completion, a time, or for good.
     fn sleep(&mut self, now: Time, cpu: u16, number: TaskId) {
         let task = &mut self.tasks[number];
-        if task.jobs.iter().all(|job| job.done) {
-            task.state = State::Gone;
+        if task.is_done() {
+            task.is_gone();
             self.phase.task_is_done();
-            for drive in 0..self.drives.len() {
-                self.drives[drive].exited(now, number);
+            for drive in self.io.drive_numbers() {
+                self.io[drive].exited(now, number);
                 self.call_drive(now, drive);
             }
         } else {
-            task.state = State::Asleep;
+            task.falls_asleep();
             self.plan_wakeup(number);
             self.count_switch(number, Switch::Voluntary);
         }
-        let for_io = self.tasks[number].outstanding > 0;
+        let for_io = self.tasks[number].has_outstanding();
         self.leave_cpu(now, cpu, number, for_io);
     }
 
     /// When one of its jobs wants to be asked again.
     pub(super) fn plan_wakeup(&mut self, number: TaskId) {
-        let jobs = &self.tasks[number].jobs;
-        if let Some(at) = jobs.iter().filter_map(|job| job.next_wakeup()).min() {
+        if let Some(at) = self.tasks[number].next_wakeup() {
             let at = self.phase.time_of(at);
             self.clock.put(at, Event::Wake(number));
         }
@@ -271,9 +222,8 @@ impl World {
     pub(super) fn call_done(&mut self, now: Time, cpu: u16, number: TaskId) {
         let task = &mut self.tasks[number];
         // The scheduler may have moved it since the call began.
-        task.state = State::Running(cpu);
-        if task.again == Again::Tries {
-            task.again = Again::No;
+        task.runs_on(cpu);
+        if task.ends_retry() {
             self.tries_again(now, number);
         } else {
             self.take_effect(now, number);
@@ -282,20 +232,20 @@ impl World {
         let used_by_all = self.tasks.used_by_all();
         let task = &mut self.tasks[number];
         task.sample(self.phase.since(now), used_by_all);
-        let waits = self.submission.waits(number);
-        if task.blocked && !waits && task.looks_for_completions() {
+        let waits = self.io.waits(number);
+        if task.is_blocked() && !waits && task.looks_for_completions() {
             return self.poll(now, cpu, number);
         }
         // Woken before it was asleep, it does not go to sleep.
-        if (task.blocked || waits) && task.again == Again::No {
-            task.state = State::Asleep;
+        if (task.is_blocked() || waits) && !task.retries() {
+            task.falls_asleep();
             self.count_switch(number, Switch::Voluntary);
             self.leave_cpu(now, cpu, number, true);
             return;
         }
         let turn = self.cpus.goes_on(now, cpu, number);
         if turn != Turn::Task(number) {
-            self.tasks[number].state = State::Ready;
+            self.tasks[number].waits_for_cpu();
             self.count_switch(number, Switch::Involuntary);
         }
         self.has_cpu(now, cpu, turn);
@@ -303,12 +253,12 @@ impl World {
 
     fn take_effect(&mut self, now: Time, number: TaskId) {
         let task = &mut self.tasks[number];
-        match task.action.take().expect("the CPU did something") {
+        match task.take_effect() {
             Action::Reap(id) => {
                 let operation = self.operations.take(id);
-                task.outstanding -= 1;
+                task.reaped();
                 self.reaped(now, number, operation.job, operation.op);
-                if self.tasks[number].path.is_async() {
+                if self.tasks[number].path().is_async() {
                     self.offers(self.phase.since(now), number);
                 }
             }
@@ -325,15 +275,5 @@ impl World {
     pub(super) fn count_use(&mut self, number: TaskId) {
         let (used, _) = self.tasks.used(number);
         self.cpus.count_use(number, used);
-    }
-}
-
-fn call_of(task: &Task, action: Action, pages: u64) -> Call {
-    match action {
-        Action::Reap(_) => Call::Reap {
-            polled: task.polls.is_some(),
-        },
-        Action::Start(..) if task.path == Path::Buffered => Call::Copy { pages },
-        Action::Start(..) => Call::Submit,
     }
 }

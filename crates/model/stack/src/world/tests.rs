@@ -3,14 +3,12 @@ mod swap;
 mod xfs;
 
 use super::*;
-use block_layer::Priority;
-use block_layer::Sector;
 use block_layer::scheduler::cfq::{self, Cfq};
 use block_layer::scheduler::deadline::{Deadline, DeadlineTunables, DeadlineVariant};
 use block_layer::scheduler::noop::Noop;
+use block_layer::{Priority, RequestQueue, Sector};
 use devices::disk::{Disk, test_disk};
 use devices::{Command, Completion, Device};
-use events::component::hold_contract;
 use events::time::SECOND;
 use filesystems::allocator::{FilesystemSpec, Kind};
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
@@ -108,19 +106,30 @@ pub(super) const EVENTS_BETWEEN_CHECKS: u64 = 211;
 impl World {
     pub(super) fn hold_contracts(&mut self) {
         let now = self.clock.now();
-        let drives = self
-            .drives
-            .iter_mut()
-            .map(|one| hold_contract(&mut **one, now));
-        // Mounts go ahead by themselves.
-        let filesystems = self.filesystems.values_mut();
-        let filesystems = filesystems.map(|one| one.hold_contract(now));
-        let cache = self.cached.cache.iter_mut();
-        let cache = cache.map(|one| hold_contract(&mut **one, now));
-        let swapping = self.swapping.iter_mut().map(|one| one.hold_contract(now));
-        for held in drives.chain(filesystems).chain(cache).chain(swapping) {
-            held.expect("the contract holds");
-        }
+        let swap = self.swap.iter_mut();
+        let mut swap = swap.map(|one| one.hold_contract(now));
+        self.io
+            .hold_contract(now)
+            .and_then(|()| self.vfs.hold_contract(now))
+            .and_then(|()| swap.try_for_each(|held| held))
+            .expect("the contract holds");
+    }
+
+    /// The machine has that drive in place of its own.
+    fn replace_drive(&mut self, drive: DriveParts) {
+        self.io = IoPath::new(vec![drive], None, self.cpus.count(), false);
+    }
+}
+
+/// A disk of which that is the queue.
+fn drive_of(rules: QueueRules, write_bio_sectors_max: u32) -> DriveParts {
+    DriveParts {
+        polling: None,
+        queue: RequestQueue::new(rules, Box::new(Noop::default())),
+        device: Box::new(Disk::new(&test_disk()).unwrap()),
+        filesystem: None,
+        write_bio_sectors_max,
+        peek: false,
     }
 }
 
@@ -295,7 +304,7 @@ fn phases_follow_each_other_in_one_world() {
         assert_eq!(jobs(&results)[0].ops, 100);
     }
     world.check().unwrap();
-    assert_eq!(world.drives[0].queue().counts().completed, 300);
+    assert_eq!(world.io[0].queue().counts().completed, 300);
 }
 
 /// What fits on the test disk.
@@ -323,12 +332,8 @@ fn with_files_of(
         preallocated_blocks: 0,
     };
     let drive = DriveParts {
-        polling: None,
-        queue: RequestQueue::new(rules, Box::new(Noop::default())),
-        device: Box::new(Disk::new(&test_disk()).unwrap()),
         filesystem: Some(filesystem.build().unwrap()),
-        write_bio_sectors_max: 2048,
-        peek: false,
+        ..drive_of(rules, 2048)
     };
     let cache = CacheSpec::new(variant, 4 << 20);
     let mut world = World::new(
@@ -432,15 +437,7 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
     };
     for path in [Path::DirectAsync, Path::Buffered] {
         let mut world = with_files(Kind::Ext3, BLOCKS, &[2 << 20; 8]);
-        let parts = DriveParts {
-            polling: None,
-            queue: RequestQueue::new(few, Box::new(Noop::default())),
-            device: Box::new(Disk::new(&test_disk()).unwrap()),
-            filesystem: world.drives[0].allocator.take(),
-            write_bio_sectors_max: 2048,
-            peek: false,
-        };
-        world.drives[0] = Driven::new(Drive::new(0, parts, false));
+        world.replace_drive(drive_of(few, 2048));
         for read_share in [0.0, 1.0] {
             let groups: Vec<GroupSpec> = (0..8)
                 .map(|file| {
@@ -487,7 +484,7 @@ fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
     for plugs in [false, true] {
         let mut world = with_files(Kind::Ext4, BLOCKS, &[8 << 20]);
         if plugs {
-            world.submission.plug = Some(TaskPlug::new(16));
+            world.io.give_back_plug(TaskPlug::new(16));
         }
         let groups = [group(Path::Buffered, vec![sequential(0, 8 << 20, 0.0)])];
         assert_eq!(
@@ -547,7 +544,7 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
     };
     let variant = cache::CacheVariant::Linux2_4;
     let mut world = with_files_of(variant, old, Kind::Ext3, BLOCKS, &[BYTES; 8]);
-    world.drives[0].write_bio_sectors_max = 8;
+    world.replace_drive(drive_of(old, 8));
     let groups: Vec<GroupSpec> = (0..8)
         .map(|file| {
             let scattered = JobSpec {
@@ -566,7 +563,7 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
     while !world.phase.is_over() {
         let (now, event) = world.clock.take().unwrap();
         world.handle(now, event);
-        most = most.max(world.cached.cache.as_ref().unwrap().dirty_pages());
+        most = most.max(world.vfs.cache().unwrap().dirty_pages());
     }
     // 60 % of the memory, a page for each request, and a step of each writer and flusher.
     let bound = (4 << 20) / 4096 * 6 / 10 + 64 + 10 * 32;
@@ -602,15 +599,10 @@ impl Device for Silent {
 
 fn world_on(device: Box<dyn Device>) -> World {
     let mut world = world(Box::new(Noop::default()));
-    let drive = DriveParts {
-        polling: None,
-        queue: RequestQueue::new(rules(), Box::new(Noop::default())),
+    world.replace_drive(DriveParts {
         device,
-        filesystem: None,
-        write_bio_sectors_max: 2048,
-        peek: false,
-    };
-    world.drives = vec![Driven::new(Drive::new(0, drive, false))];
+        ..drive_of(rules(), 2048)
+    });
     world
 }
 

@@ -1,16 +1,16 @@
-//! The log: what is committed gathers in memory, goes as a checkpoint into the log's buffers and from these to the drive.
+//! The space of the log: what is committed gathers in memory, goes as a checkpoint into the log's buffers and from these to the drive.
 //!
 //! Source: `fs/xfs/xfs_log.c` and `xfs_log_cil.c` of 3.4. Simplified: a checkpoint goes into the buffers in one piece after
 //! the one before it; its headers are part of `log_bytes_per_create`.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::XfsSpec;
+use super::super::{BLOCK_BYTES, XfsSpec};
 use super::items::{Items, Taken};
 
-/// Positions are bytes written since the filesystem was made; on the drive the log goes around.
+/// What is in the log, in memory and on the drive. Positions are bytes written since the filesystem was made; on the drive the log goes around.
 #[derive(Clone, Debug)]
-pub(super) struct Log {
+pub(super) struct LogSpace {
     bytes: u64,
     buffer_bytes: u64,
     /// Numbers of the buffers that are free.
@@ -25,7 +25,7 @@ pub(super) struct Log {
     checkpoints: VecDeque<Checkpoint>,
     next_number: u64,
     /// What those that are on the drive keep from being written over.
-    pub(super) items: Items,
+    items: Items,
 }
 
 #[derive(Clone, Debug)]
@@ -47,9 +47,9 @@ pub(super) struct LogWrite {
     pub(super) blocks: u32,
 }
 
-impl Log {
-    pub(super) fn new(blocks: u32, buffers: u32, buffer_bytes: u32) -> Log {
-        Log {
+impl LogSpace {
+    pub(super) fn new(blocks: u32, buffers: u32, buffer_bytes: u32) -> LogSpace {
+        LogSpace {
             bytes: u64::from(blocks) * BLOCK,
             buffer_bytes: u64::from(buffer_bytes),
             free: (0..buffers).rev().collect(),
@@ -168,6 +168,20 @@ impl Log {
         })
     }
 
+    /// The block has been written in place.
+    pub(super) fn is_in_place(&mut self, block: u64) {
+        self.items.written(block);
+    }
+
+    /// The oldest position that keeps its part of the log from being written over.
+    pub(super) fn oldest_item(&self) -> Option<u64> {
+        self.items.oldest()
+    }
+
+    pub(super) fn has_items(&self) -> bool {
+        !self.items.is_empty()
+    }
+
     /// Whether changes of the block are not on the drive yet: then it may not be written in place.
     pub(super) fn pins(&self, block: u64) -> bool {
         self.pending.contains(&block)
@@ -210,7 +224,7 @@ impl Log {
     }
 }
 
-const BLOCK: u64 = super::BLOCK_BYTES as u64;
+const BLOCK: u64 = BLOCK_BYTES as u64;
 /// What each transaction reserves of the log: a create's with 4 KiB blocks (an estimate from `xfs_calc_create_reservation`).
 const RESERVATION_BYTES: u64 = 160 << 10;
 
@@ -221,7 +235,7 @@ mod tests {
 
     #[test]
     fn checkpoints_end_in_order_and_only_then_hold_the_log() {
-        let mut log = Log::new(512, 8, 32 << 10);
+        let mut log = LogSpace::new(512, 8, 32 << 10);
         log.commit(40 << 10, [7]);
         let first = log.begin_checkpoint().unwrap();
         log.commit(4 << 10, [9]);
@@ -246,7 +260,7 @@ mod tests {
         /// was written in place gives its room back.
         #[test]
         fn every_byte_is_written_once(steps in prop::collection::vec((1u32..300_000, any::<bool>()), 1..60)) {
-            let mut log = Log::new(1024, 4, 32 << 10);
+            let mut log = LogSpace::new(1024, 4, 32 << 10);
             let (mut committed, mut written, mut under_way) = (0, 0, VecDeque::new());
             for (number, (bytes, comes_back)) in (0u64..).zip(steps) {
                 if log.has_room(0) && log.free_bytes(0) > u64::from(bytes) + BLOCK {

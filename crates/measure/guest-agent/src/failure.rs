@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// Why the plan ended early.
 #[derive(Serialize)]
-pub struct Failed {
+pub struct Failure {
     pub what: String,
     pub errno: Option<i32>,
     pub step: Option<usize>,
@@ -15,10 +15,10 @@ pub struct Failed {
     pub of_plan: bool,
 }
 
-impl Failed {
+impl Failure {
     /// In a line.
-    pub fn what(what: String) -> Failed {
-        Failed {
+    pub fn what(what: String) -> Failure {
+        Failure {
             what,
             errno: None,
             step: None,
@@ -27,16 +27,16 @@ impl Failed {
     }
 
     /// Something went wrong in the machine.
-    pub fn of_machine(what: String) -> Failed {
-        Failed {
+    pub fn of_machine(what: String) -> Failure {
+        Failure {
             of_plan: false,
-            ..Failed::what(what)
+            ..Failure::what(what)
         }
     }
 
     /// The kernel refused something about `path`.
-    pub fn os(path: &str, error: &io::Error) -> Failed {
-        Failed {
+    pub fn os(path: &str, error: &io::Error) -> Failure {
+        Failure {
             what: format!("{path}: {error}"),
             errno: error.raw_os_error(),
             step: None,
@@ -45,18 +45,18 @@ impl Failed {
     }
 
     /// At this step.
-    pub fn at(self, step: usize) -> Failed {
-        Failed {
+    pub fn at(self, step: usize) -> Failure {
+        Failure {
             step: Some(step),
             ..self
         }
     }
 
     /// A load can't begin.
-    pub fn to_start(error: StartError) -> Failed {
+    pub fn to_start(error: StartError) -> Failure {
         match error {
-            StartError::Spec(what) => Failed::what(what),
-            StartError::Os { errno, .. } => Failed {
+            StartError::Spec(what) => Failure::what(what),
+            StartError::Os { errno, .. } => Failure {
                 what: error.to_string(),
                 errno: Some(errno),
                 step: None,

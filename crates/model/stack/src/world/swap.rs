@@ -4,7 +4,7 @@ use super::World;
 use super::clock::Event;
 use super::cpus::{Cost, Origin, RUNNERS, RunnerNumber, WorkItem};
 use super::driven::Driven;
-use super::files::FileExtent;
+use super::vfs::FileExtent;
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Sector, TaskId};
 use events::Component;
@@ -14,7 +14,7 @@ use events::time::Time;
 use memory::swap::{Effect, ReclaimKind, Results, SortLoad, Sorting, SwapSpec};
 
 /// The processes of a phase, and where they swap.
-pub(super) struct Swapping {
+pub(super) struct Swap {
     sorting: Driven<Sorting>,
     /// By the processes' own numbers.
     runners: Vec<RunnerNumber>,
@@ -43,7 +43,7 @@ pub struct SwapArea {
 pub(super) const OF_SWAP: u32 = 1 << 29;
 const SECTORS_PER_SLOT: u64 = 8;
 
-impl Swapping {
+impl Swap {
     pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         self.sorting.check(now)
     }
@@ -69,7 +69,7 @@ impl World {
             })
         });
         let runners: Vec<RunnerNumber> = runners.collect();
-        self.swapping = Some(Swapping {
+        self.swap = Some(Swap {
             sorting: Driven::new(sorting),
             runners,
             drive: area.spec.drive,
@@ -82,18 +82,17 @@ impl World {
             KeyReader::Swap,
             KeyReader::Drive(area.spec.drive as u16),
         ]);
-        self.follow_swapping(now);
+        self.follow_swap(now);
     }
 
     /// What the phase's processes came to; what of them is under way comes to its end.
     pub fn end_sorting(&mut self) -> Results {
         let cpus = &self.cpus;
-        let swapping = self.swapping.as_ref().expect("processes sort");
-        let used =
-            |task: TaskId| -> TaskUsage { cpus.runner_usage(swapping.runners[task as usize]) };
-        let results = swapping.sorting.results(used);
+        let swap = self.swap.as_ref().expect("processes sort");
+        let used = |task: TaskId| -> TaskUsage { cpus.runner_usage(swap.runners[task as usize]) };
+        let results = swap.sorting.results(used);
         self.swap_mut().sorting.stop();
-        if let Some(cache) = &mut self.cached.cache {
+        if let Some(cache) = self.vfs.cache_mut() {
             cache.leave(0);
         }
         self.clock.progressed(self.clock.now());
@@ -106,7 +105,7 @@ impl World {
 
     /// What the phase's processes are called.
     pub fn sorting_names(&self) -> Vec<(TaskId, String)> {
-        let runners = self.swapping.iter().flat_map(|swapping| &swapping.runners);
+        let runners = self.swap.iter().flat_map(|swap| &swap.runners);
         let count = runners.clone().count();
         let name = |number: usize| match number == count {
             true => "kswapd".to_owned(),
@@ -120,95 +119,95 @@ impl World {
 
     /// The part that is sorted, in the phase under way.
     pub fn sorted_so_far(&self) -> f64 {
-        self.swapping
+        self.swap
             .as_ref()
-            .map_or(1.0, |swapping| swapping.sorting.fraction())
+            .map_or(1.0, |swap| swap.sorting.fraction())
     }
 
     /// Whether processes still sort.
     pub(super) fn sorts(&self) -> bool {
-        self.swapping
+        self.swap
             .as_ref()
-            .is_some_and(|swapping| swapping.sorting.is_active())
+            .is_some_and(|swap| swap.sorting.is_active())
     }
 
     pub(super) fn stop_sorting(&mut self) {
-        if let Some(swapping) = &mut self.swapping {
-            swapping.sorting.stop();
+        if let Some(swap) = &mut self.swap {
+            swap.sorting.stop();
         }
     }
 
     pub(super) fn sorting_worked(&mut self, now: Time, task: TaskId) {
-        let swapping = self.swap_mut();
-        swapping.under_way -= 1;
-        swapping.sorting.worked(now, task);
-        self.follow_swapping(now);
+        let swap = self.swap_mut();
+        swap.under_way -= 1;
+        swap.sorting.worked(now, task);
+        self.follow_swap(now);
     }
 
     /// The time has come for which the processes, or those of an earlier phase, have asked.
-    pub(super) fn run_swapping(&mut self, now: Time) {
-        let swapping = self.swap_mut();
-        swapping.sorting.event_came(now);
-        swapping.sorting.advance(now);
-        self.follow_swapping(now);
+    pub(super) fn run_swap(&mut self, now: Time) {
+        let swap = self.swap_mut();
+        swap.sorting.event_came(now);
+        swap.sorting.advance(now);
+        self.follow_swap(now);
     }
 
     pub(super) fn swap_bio_done(&mut self, now: Time, bio: &Bio) {
-        let swapping = self.swap_mut();
-        swapping.under_way -= 1;
+        let swap = self.swap_mut();
+        swap.under_way -= 1;
         let first = bio.tag & !OF_SWAP;
         let slots = bio.sectors / SECTORS_PER_SLOT as u32;
-        swapping.sorting.moved(now, bio.direction, first, slots);
-        self.follow_swapping(now);
+        swap.sorting.moved(now, bio.direction, first, slots);
+        self.follow_swap(now);
     }
 
     /// A runner that waited for requests has them all.
     pub(super) fn sorting_granted(&mut self, now: Time, task: TaskId) {
-        let Some(swapping) = &mut self.swapping else {
+        let Some(swap) = &mut self.swap else {
             return;
         };
         let runner = task.checked_sub(RUNNERS);
-        let own = runner.and_then(|runner| swapping.runners.iter().position(|&one| one == runner));
+        let own = runner.and_then(|runner| swap.runners.iter().position(|&one| one == runner));
         if let Some(own) = own {
-            swapping.sorting.granted(now, own as TaskId);
-            self.follow_swapping(now);
+            swap.sorting.granted(now, own as TaskId);
+            self.follow_swap(now);
         }
     }
 
     /// Files and processes share the memory: clean pages of files go first, but for what the kernel has files keep.
     pub(super) fn share_memory(&mut self, now: Time) {
-        let Some(swapping) = self.swapping.as_mut().filter(|one| one.sorting.is_active()) else {
+        let Some(swap) = self.swap.as_mut().filter(|one| one.sorting.is_active()) else {
             return;
         };
-        let Some(cache) = &mut self.cached.cache else {
+        let Some(cache) = self.vfs.cache_mut() else {
             return;
         };
-        cache.leave(swapping.sorting.resident_pages());
-        let pages = cache.memory_pages() - cache.kept_pages(swapping.files_keep_percent);
-        swapping.sorting.give_pages(now, pages);
-        if swapping.sorting.has_effects() {
-            self.follow_swapping(now);
+        cache.leave(swap.sorting.resident_pages());
+        let pages = cache.memory_pages() - cache.kept_pages(swap.files_keep_percent);
+        swap.sorting.give_pages(now, pages);
+        if swap.sorting.has_effects() {
+            self.follow_swap(now);
         }
     }
 
-    fn swap_mut(&mut self) -> &mut Swapping {
-        self.swapping.as_mut().expect("processes sort")
+    fn swap_mut(&mut self) -> &mut Swap {
+        self.swap.as_mut().expect("processes sort")
     }
 
-    fn follow_swapping(&mut self, now: Time) {
-        let swapping = self.swapping.as_mut().expect("processes sort");
-        let drive = swapping.drive;
-        let sorting = &mut swapping.sorting;
-        sorting.call_back(now, Event::Swapping, &mut self.clock);
+    fn follow_swap(&mut self, now: Time) {
+        let swap = self.swap.as_mut().expect("processes sort");
+        let drive = swap.drive;
+        let sorting = &mut swap.sorting;
+        sorting.call_back(now, Event::Swap, &mut self.clock);
         let mut effects = sorting.effects();
         let mut goes_to_drive = false;
         let mut submitted: Vec<TaskId> = Vec::new();
         for effect in effects.drain(..) {
             match effect {
                 Effect::Work { task, ns } => {
-                    let swapping = self.swap_mut();
-                    swapping.under_way += 1;
-                    let runner = swapping.runners[task as usize];
+                    let swap = self.swap_mut();
+                    swap.under_way += 1;
+                    let runner = swap.runners[task as usize];
                     let item = WorkItem {
                         cost: Cost::Ns(ns),
                         context: Context::User,
@@ -229,11 +228,11 @@ impl World {
                 }
                 Effect::Unplug => {
                     goes_to_drive = true;
-                    self.drives[drive].unplug(now);
+                    self.io[drive].unplug(now);
                 }
                 Effect::Exit(task) => {
                     let task = RUNNERS + self.swap_mut().runners[task as usize];
-                    self.drives[drive].exited(now, task);
+                    self.io[drive].exited(now, task);
                     self.call_drive(now, drive);
                 }
             }
@@ -246,9 +245,9 @@ impl World {
         submitted.dedup();
         for task in submitted {
             let runner = RUNNERS + self.swap_mut().runners[task as usize];
-            if !self.submission.waits(runner) {
+            if !self.io.waits(runner) {
                 self.swap_mut().sorting.granted(now, task);
-                self.follow_swapping(now);
+                self.follow_swap(now);
             }
         }
         self.share_memory(now);
@@ -262,10 +261,10 @@ impl World {
         mut first: u32,
         mut slots: u32,
     ) {
-        let swapping = self.swap_mut();
-        let (drive, begin) = (swapping.drive, swapping.begin);
-        let task = RUNNERS + swapping.runners[task as usize];
-        let most = self.drives[drive].bio_sectors_max / SECTORS_PER_SLOT as u32;
+        let swap = self.swap_mut();
+        let (drive, begin) = (swap.drive, swap.begin);
+        let task = RUNNERS + swap.runners[task as usize];
+        let most = self.io[drive].bio_sectors_max() / SECTORS_PER_SLOT as u32;
         while slots > 0 {
             let here = slots.min(most);
             let place = FileExtent {

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::log_waits::BufferWaiter;
-use super::site::Site;
-use super::switches::Comm;
-use super::{Actor, BLOCK_BYTES, Xfs};
+use super::super::site::Site;
+use super::super::switches::Comm;
+use super::super::{Actor, BLOCK_BYTES, Xfs};
+use super::waits::BufferWaiter;
 use events::smp::{Context, TaskNumber};
 pub use kernels::filesystems::Checkpoints;
 
@@ -37,32 +37,35 @@ enum Stage {
 impl Xfs {
     /// The kernel's way to write checkpoints.
     pub fn with_checkpoints(mut self, form: Checkpoints) -> Xfs {
-        self.checkpoint_work.form = form;
+        self.log.work.form = form;
         self
     }
 
     /// Enough is committed for a checkpoint, and no worker writes it: its number, and the cycles of that.
-    pub(super) fn checkpoint_if_due(&mut self) -> Option<(u64, u32)> {
-        let by_worker = self.checkpoint_work.form != Checkpoints::ByCommitter;
-        if by_worker || !self.log.is_checkpoint_due(self.volume.spec()) {
+    pub(in crate::xfs) fn checkpoint_if_due(&mut self) -> Option<(u64, u32)> {
+        let by_worker = self.log.work.form != Checkpoints::ByCommitter;
+        if by_worker || !self.log.space.is_checkpoint_due(self.volume.spec()) {
             return None;
         }
         let cycles = self.checkpoint_cycles();
-        Some((self.log.begin_checkpoint()?, cycles))
+        Some((self.log.space.begin_checkpoint()?, cycles))
     }
 
     /// Of putting what is committed now into the log's buffers.
-    pub(super) fn checkpoint_cycles(&self) -> u32 {
-        let blocks = self.log.pending_bytes() / u64::from(BLOCK_BYTES);
+    pub(in crate::xfs) fn checkpoint_cycles(&self) -> u32 {
+        let blocks = self.log.space.pending_bytes() / u64::from(BLOCK_BYTES);
         let cycles = blocks * u64::from(self.volume.spec().cycles.checkpoint_block);
         cycles.min(CHECKPOINT_CYCLES_MAX) as u32
     }
 
     /// After a commit on that CPU: a worker is to write a checkpoint, if there is enough for one.
-    pub(super) fn queue_checkpoint_if_due(&mut self, cpu: Option<u16>) {
-        let work = &mut self.checkpoint_work;
+    pub(in crate::xfs) fn queue_checkpoint_if_due(&mut self, cpu: Option<u16>) {
+        let work = &mut self.log.work;
         let by_worker = work.form != Checkpoints::ByCommitter;
-        if !by_worker || !self.log.is_checkpoint_due(self.volume.spec()) || work.queued.is_some() {
+        if !by_worker
+            || !self.log.space.is_checkpoint_due(self.volume.spec())
+            || work.queued.is_some()
+        {
             return;
         }
         work.queued = Some(cpu.unwrap_or(0));
@@ -72,47 +75,47 @@ impl Xfs {
     }
 
     /// The worker has done its piece of work.
-    pub(super) fn checkpoint_worker_done(&mut self, cpu: u16) {
-        let (task, stage) = self.checkpoint_work.worker.expect("it is at work");
+    pub(in crate::xfs) fn checkpoint_worker_done(&mut self, cpu: u16) {
+        let (task, stage) = self.log.work.worker.expect("it is at work");
         match stage {
             Stage::Begins => {
                 // What is committed from here on belongs to the next.
-                self.checkpoint_work.queued = None;
+                self.log.work.queued = None;
                 let cycles = self.checkpoint_cycles();
-                match self.log.begin_checkpoint() {
+                match self.log.space.begin_checkpoint() {
                     // A force has taken it meanwhile.
                     None => self.end_checkpoint_work(Some(cpu)),
                     Some(number) => {
-                        self.checkpoint_work.worker = Some((task, Stage::PutsTogether(number)));
+                        self.log.work.worker = Some((task, Stage::PutsTogether(number)));
                         self.give_checkpoint_worker(task, Some(cpu), cycles);
                     }
                 }
             }
             Stage::PutsTogether(number) => {
                 self.fill_buffers(task);
-                if self.log.is_in_buffers(number) {
+                if self.log.space.is_in_buffers(number) {
                     return self.end_checkpoint_work(Some(cpu));
                 }
-                self.checkpoint_work.worker = Some((task, Stage::Waits));
+                self.log.work.worker = Some((task, Stage::Waits));
                 self.machine.sleeps_in(task, Site::WorkerLogBuffers);
-                self.waits.for_buffers(number, BufferWaiter::Worker);
+                self.log.waits.for_buffers(number, BufferWaiter::Worker);
             }
             Stage::Waits => unreachable!("it sleeps"),
         }
     }
 
     /// All of its checkpoint is in the log's buffers: it may be in line again.
-    pub(super) fn end_checkpoint_work(&mut self, by: Option<u16>) {
-        if let Some((task, _)) = self.checkpoint_work.worker.take() {
+    pub(in crate::xfs) fn end_checkpoint_work(&mut self, by: Option<u16>) {
+        if let Some((task, _)) = self.log.work.worker.take() {
             self.machine.sleeps_in(task, Site::WorkerIdle);
         }
-        if self.checkpoint_work.queued.is_some() {
+        if self.log.work.queued.is_some() {
             self.begin_checkpoint_work(by);
         }
     }
 
     fn begin_checkpoint_work(&mut self, by: Option<u16>) {
-        let work = &mut self.checkpoint_work;
+        let work = &mut self.log.work;
         let cpu = work.queued.expect("it is in line");
         let bound_to = (work.form == Checkpoints::ByBoundWorker).then_some(cpu);
         let task = *work.tasks.entry(bound_to).or_insert_with(|| {

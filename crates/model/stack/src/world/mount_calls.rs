@@ -1,29 +1,20 @@
 //! Mounts of the machine: direct I/O on their files is a request to the NFS client, which says what it costs its task.
 
-use std::ops::Deref;
-
 use workload::job::{Op, OpKind};
 
 use super::clock::Event;
 use super::task::{Action, Operation};
-use super::{FileLayout, Path, World};
+use super::{Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::TaskId;
 use events::Component;
 use events::time::Time;
-use memory::cache::FileId;
 use nfs::{self, DirectIo, Request};
 
 impl World {
     /// The NFS client of each mount.
     pub fn mounts(&self) -> impl Iterator<Item = &DirectIo> {
-        self.mounts.iter().map(Deref::deref)
-    }
-
-    /// None: the file is on a drive.
-    pub(super) fn mount_of(&self, file: FileId) -> Option<usize> {
-        let spec = &self.files[file as usize];
-        matches!(spec.place, FileLayout::Mounted).then_some(spec.drive)
+        self.vfs.mounts()
     }
 
     pub(super) fn start_on_mount(
@@ -40,8 +31,11 @@ impl World {
             return;
         };
         let task = &mut self.tasks[number];
-        task.blocked = task.path == Path::Direct;
-        task.outstanding += 1;
+        match task.path() {
+            Path::Direct => task.block(),
+            _ => task.unblock(),
+        }
+        task.submitted();
         let id = self.operations.put(Operation {
             task: number,
             job,
@@ -55,36 +49,36 @@ impl World {
             bytes: op.bytes,
         };
         self.touched.insert(KeyReader::Mount(mount as u16));
-        self.mounts[mount].start(now, request);
+        self.vfs.mount_mut(mount).start(now, request);
         self.call_back_mount(now, mount);
     }
 
     /// The CPU time of an action on a mount, all of it spent before the call; None: it is not on one.
     pub(super) fn mount_cost(&mut self, number: TaskId, action: Action) -> Option<Time> {
-        if self.mounts.is_empty() {
+        if !self.vfs.has_mounts() {
             return None;
         }
         let (op, reaps) = match action {
             Action::Start(_, op) => (op, false),
             Action::Reap(id) => (self.operations[id].op, true),
         };
-        let mount = self.mount_of(self.phase.file(op.file))?;
+        let mount = self.vfs.mount_of(self.phase.file(op.file))?;
         match operation(op.kind) {
-            Some(operation) if !reaps => Some(self.mounts[mount].cpu_ns(number, operation)),
+            Some(operation) if !reaps => Some(self.vfs.mount_mut(mount).cpu_ns(number, operation)),
             _ => Some(0),
         }
     }
 
     /// Collects what the mount has done.
     pub(super) fn run_mount(&mut self, now: Time, number: usize) {
-        let mount = &mut self.mounts[number];
+        let mount = self.vfs.mount_mut(number);
         mount.event_came(now);
         mount.advance(now);
         let mut done = mount.effects();
         for tag in done.drain(..) {
             self.complete_operation(now, self.operations.id(tag));
         }
-        self.mounts[number].give_back(done);
+        self.vfs.mount_mut(number).give_back(done);
         self.go_on_alone(number);
         self.call_back_mount(now, number);
     }
@@ -94,7 +88,7 @@ impl World {
     fn go_on_alone(&mut self, number: usize) {
         let times = [self.clock.next_at(), self.cpus.next_event()];
         let next = times.into_iter().flatten().min();
-        let mount = &mut self.mounts[number];
+        let mount = self.vfs.mount_mut(number);
         // With nothing under way a phase may be over, and the next one begins now.
         while mount.under_way() > 0
             && let Some(at) = mount.next_event()
@@ -110,7 +104,9 @@ impl World {
 
     fn call_back_mount(&mut self, now: Time, number: usize) {
         let event = Event::Mount(number as u16);
-        self.mounts[number].call_back(now, event, &mut self.clock);
+        self.vfs
+            .mount_mut(number)
+            .call_back(now, event, &mut self.clock);
     }
 }
 

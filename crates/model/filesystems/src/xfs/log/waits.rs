@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::Xfs;
-use super::io::Purpose;
-use super::log::LogWrite;
-use super::machine::Timer;
-use super::site::Site;
-use super::step::Next;
-use super::thread::Stage;
+use super::super::Xfs;
+use super::super::io::Purpose;
+use super::super::machine::Timer;
+use super::super::site::Site;
+use super::super::step::Next;
+use super::super::thread::Stage;
+use super::space::LogWrite;
 use block_layer::TaskId;
 use events::smp::TaskNumber;
 use events::time::{SECOND, Time};
@@ -43,7 +43,7 @@ pub(super) enum BufferWaiter {
 
 /// Who waits for the log to be forced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiter {
+pub(in crate::xfs) enum Waiter {
     /// Of those that make files.
     Thread(u32),
     /// The task of a load.
@@ -65,99 +65,106 @@ impl Waits {
 
 impl Xfs {
     /// Room in the log for a transaction of the thread (`xfs_log_reserve`); None: it has it.
-    pub(super) fn reserve_log(&mut self, number: u32) -> Option<Next> {
-        let transactions = self.waits.transactions;
-        if let Some(target) = self.log.push_target(transactions) {
+    pub(in crate::xfs) fn reserve_log(&mut self, number: u32) -> Option<Next> {
+        let transactions = self.log.waits.transactions;
+        if let Some(target) = self.log.space.push_target(transactions) {
             self.push_to(target);
         }
-        if self.log.has_room(transactions) {
-            self.waits.transactions += 1;
+        if self.log.space.has_room(transactions) {
+            self.log.waits.transactions += 1;
             return None;
         }
-        self.waits.room.push_back(number);
+        self.log.waits.room.push_back(number);
         self.make_room();
         Some(Next::Sleep(Stage::Begun, Site::LogSpace))
     }
 
     /// The transaction is over: what it has changed is in memory, and its room is what it took.
-    pub(super) fn end_transaction(&mut self) {
-        self.waits.transactions -= 1;
+    pub(in crate::xfs) fn end_transaction(&mut self) {
+        self.log.waits.transactions -= 1;
         self.room_goes_on();
     }
 
     /// The transaction's changes of the blocks are committed.
-    pub(super) fn commit_to_log(&mut self, blocks: Vec<u64>) {
+    pub(in crate::xfs) fn commit_to_log(&mut self, blocks: Vec<u64>) {
         let bytes = self.volume.spec().log_bytes_per_create;
-        self.log.commit(bytes, blocks);
+        self.log.space.commit(bytes, blocks);
         self.machine.arm(SYNC_NS, Timer::Sync);
     }
 
     /// A thread's checkpoint goes into the log's buffers; while none is free, it sleeps.
-    pub(super) fn logs(&mut self, number: u32) -> Next {
+    pub(in crate::xfs) fn logs(&mut self, number: u32) -> Next {
         let thread = &mut self.threads[number];
         let checkpoint = thread.checkpoint.take().expect("it has begun one");
         let task = thread.task;
         self.fill_buffers(task);
-        if self.log.is_in_buffers(checkpoint) {
+        if self.log.space.is_in_buffers(checkpoint) {
             return Next::Stage(Stage::Over);
         }
-        self.waits
+        self.log
+            .waits
             .for_buffers(checkpoint, BufferWaiter::Thread(number));
         Next::Sleep(Stage::Over, Site::LogBuffers)
     }
 
     /// What is committed is to be on the drive. None: it is.
-    pub(super) fn force(&mut self, number: u32) -> Option<Next> {
+    pub(in crate::xfs) fn force(&mut self, number: u32) -> Option<Next> {
         let waits = self.force_for(Waiter::Thread(number));
         waits.then_some(Next::Sleep(Stage::Forced, Site::LogForce))
     }
 
     /// The same for anybody (`_xfs_log_force`); whether it has to wait.
-    pub(super) fn force_for(&mut self, waiter: Waiter) -> bool {
+    pub(in crate::xfs) fn force_for(&mut self, waiter: Waiter) -> bool {
         let is_forcing = self
+            .log
             .waits
             .forced
-            .is_some_and(|forced| !self.log.is_written(forced));
-        if is_forcing && self.log.pending_bytes() > 0 {
+            .is_some_and(|forced| !self.log.space.is_written(forced));
+        if is_forcing && self.log.space.pending_bytes() > 0 {
             // Who comes now shares the next one with all who do.
-            self.waits.behind.push(waiter);
+            self.log.waits.behind.push(waiter);
             return true;
         }
-        let Some(checkpoint) = self.log.begin_checkpoint().or(self.log.newest()) else {
+        let Some(checkpoint) = self
+            .log
+            .space
+            .begin_checkpoint()
+            .or(self.log.space.newest())
+        else {
             return false;
         };
-        self.waits.forced = Some(checkpoint);
-        self.waits.written.push((checkpoint, waiter));
+        self.log.waits.forced = Some(checkpoint);
+        self.log.waits.written.push((checkpoint, waiter));
         let task = match waiter {
             Waiter::Thread(number) => self.threads[number].task,
-            Waiter::Load(_) => self.pusher.task,
+            Waiter::Load(_) => self.log.pusher.task,
         };
         self.fill_buffers(task);
         true
     }
 
     /// Nobody waits for it.
-    pub(super) fn force_for_nobody(&mut self) {
-        if self.log.begin_checkpoint().is_some() {
-            self.fill_buffers(self.pusher.task);
+    pub(in crate::xfs) fn force_for_nobody(&mut self) {
+        if self.log.space.begin_checkpoint().is_some() {
+            self.fill_buffers(self.log.pusher.task);
         }
     }
 
     /// `xfs_sync_worker`.
-    pub(super) fn sync_log(&mut self) {
+    pub(in crate::xfs) fn sync_log(&mut self) {
         self.force_for_nobody();
         self.push_to(u64::MAX);
-        if !self.log.items.is_empty() || self.log.newest().is_some() {
+        if self.log.space.has_items() || self.log.space.newest().is_some() {
             self.machine.arm(SYNC_NS, Timer::Sync);
         }
     }
 
-    pub(super) fn buffer_is_flushed(&mut self, buffer: u32) {
-        let flushing = &mut self.waits.flushing;
+    pub(in crate::xfs) fn buffer_is_flushed(&mut self, buffer: u32) {
+        let flushing = &mut self.log.waits.flushing;
         match flushing.iter().position(|(waiting, _)| *waiting == buffer) {
             Some(place) => {
                 let (_, write) = flushing.swap_remove(place);
-                self.write_buffer(self.pusher.task, write);
+                self.write_buffer(self.log.pusher.task, write);
             }
             // The second time: what it holds is on the medium too.
             None => self.buffer_is_written(buffer),
@@ -165,7 +172,7 @@ impl Xfs {
     }
 
     /// On the drive, or in its cache.
-    pub(super) fn buffer_is_on_drive(&mut self, buffer: u32) {
+    pub(in crate::xfs) fn buffer_is_on_drive(&mut self, buffer: u32) {
         match self.io.flushes() {
             true => self.flush_for_buffer(buffer),
             false => self.buffer_is_written(buffer),
@@ -173,31 +180,33 @@ impl Xfs {
     }
 
     /// Whoever waits for room has it now, in line.
-    pub(super) fn room_goes_on(&mut self) {
-        while !self.waits.room.is_empty() && self.log.has_room(self.waits.transactions) {
-            let next = self.waits.room.pop_front().expect("just seen");
+    pub(in crate::xfs) fn room_goes_on(&mut self) {
+        while !self.log.waits.room.is_empty()
+            && self.log.space.has_room(self.log.waits.transactions)
+        {
+            let next = self.log.waits.room.pop_front().expect("just seen");
             self.go_on(next, None);
         }
-        if !self.waits.room.is_empty() {
+        if !self.log.waits.room.is_empty() {
             self.make_room();
         }
     }
 
     /// What keeps the log's oldest part goes where it belongs; what is not in the log yet goes there.
     fn make_room(&mut self) {
-        if let Some(target) = self.log.push_target(self.waits.transactions) {
+        if let Some(target) = self.log.space.push_target(self.log.waits.transactions) {
             self.push_to(target);
         }
-        if self.waits.transactions == 0 && self.log.items.is_empty() {
+        if self.log.waits.transactions == 0 && !self.log.space.has_items() {
             self.force_for_nobody();
         }
     }
 
     /// As many buffers as are free.
-    pub(super) fn fill_buffers(&mut self, task: TaskNumber) {
-        while let Some(write) = self.log.next_write() {
+    pub(in crate::xfs) fn fill_buffers(&mut self, task: TaskNumber) {
+        while let Some(write) = self.log.space.next_write() {
             if self.io.flushes() {
-                self.waits.flushing.push((write.buffer, write));
+                self.log.waits.flushing.push((write.buffer, write));
                 self.flush_for_buffer(write.buffer);
             } else {
                 self.write_buffer(task, write);
@@ -211,22 +220,24 @@ impl Xfs {
     }
 
     fn buffer_is_written(&mut self, buffer: u32) {
-        self.log.written(buffer);
-        self.fill_buffers(self.pusher.task);
-        let log = &self.log;
+        self.log.space.written(buffer);
+        self.fill_buffers(self.log.pusher.task);
+        let log = &self.log.space;
         let in_buffers = self
+            .log
             .waits
             .buffers
             .extract_if(.., |(number, _)| log.is_in_buffers(*number));
         let next: Vec<BufferWaiter> = in_buffers.map(|(_, waiter)| waiter).collect();
         let written = self
+            .log
             .waits
             .written
             .extract_if(.., |(number, _)| log.is_written(*number));
         let forced: Vec<Waiter> = written.map(|(_, waiter)| waiter).collect();
-        let is_over = |forced: u64| self.log.is_written(forced);
-        let behind = match self.waits.forced.is_none_or(is_over) {
-            true => std::mem::take(&mut self.waits.behind),
+        let is_over = |forced: u64| self.log.space.is_written(forced);
+        let behind = match self.log.waits.forced.is_none_or(is_over) {
+            true => std::mem::take(&mut self.log.waits.behind),
             false => Vec::new(),
         };
         for waiter in next {

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::DriveParts;
-use super::polling::Polling;
-use block_layer::{Bio, Direction, Request, RequestId, RequestQueue, Sector, Submitted, TaskId};
+use super::poll_delay::{PollRules, Polling};
+use block_layer::{
+    Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector, Submitted, TaskId,
+};
 use devices::{Command, Completion, Device};
 use events::Component;
 use events::station::Violation;
@@ -14,10 +15,27 @@ use filesystems::allocator::Allocator;
 /// The largest bio that direct I/O and the page cache submit where the queue takes requests as large (`BIO_MAX_PAGES`).
 const BIO_SECTORS_MAX: u32 = 2048;
 
+/// A device, its queue, and the filesystem on it where files are `FileLayout::Allocated`.
+pub struct DriveParts {
+    /// The request queue with its scheduler.
+    pub queue: RequestQueue,
+    /// What serves the queue's requests.
+    pub device: Box<dyn Device>,
+    /// Where files go; None: the drive has no filesystem.
+    pub filesystem: Option<Box<dyn Allocator>>,
+    /// The largest bio in which its files are written back.
+    pub write_bio_sectors_max: u32,
+    /// Its driver takes a request from the queue before it knows whether the device has room.
+    pub peek: bool,
+    /// Whether tasks can poll for its completions, and how; None: it always interrupts.
+    pub polling: Option<PollRules>,
+}
+
 /// A device with its request queue, and the requests between the two.
 ///
-/// A component of the machine: it is told of bios (`submit`) and of requests that CPUs have completed (`completed`).
-pub struct Drive {
+/// A component of the machine: it is told of bios (`submit`) and of requests that CPUs have completed (`completed`), both
+/// by the I/O path alone. Whoever tells it something else has the I/O path look at it afterwards (`call_back` or `run`).
+pub(in crate::world) struct Drive {
     number: usize,
     /// When it was told something that it has not looked at yet.
     told_at: Option<Time>,
@@ -39,8 +57,8 @@ pub struct Drive {
     may_retry: Vec<TaskId>,
     was_congested: [bool; 2],
     /// The largest bio of direct I/O and of reading through the page cache.
-    pub(super) bio_sectors_max: u32,
-    pub(super) write_bio_sectors_max: u32,
+    bio_sectors_max: u32,
+    write_bio_sectors_max: u32,
     /// fsync waits until the device's cache is on the medium.
     flushes: bool,
     /// Who waits for the flush that is under way, and who came since.
@@ -50,13 +68,11 @@ pub struct Drive {
     /// Discards in the order in which they came; the first is under way.
     discards: VecDeque<(TaskId, Sector, Sector)>,
     /// Whether tasks can poll for its completions, and how.
-    pub(super) polling: Option<Polling>,
-    /// Who gives its blocks to files; None: nobody does, or a filesystem on it.
-    pub(super) allocator: Option<Box<dyn Allocator>>,
+    polling: Option<Polling>,
 }
 
 /// What the machine does for a drive.
-pub enum Effect {
+pub(in crate::world) enum Effect {
     /// The device is done with the request of that tag, and CPUs complete it: then `Drive::completed`.
     Arrived(u32),
     /// The request of that tag is at the device.
@@ -114,7 +130,7 @@ impl Component for Drive {
 
 impl Drive {
     /// `cpus_complete`: CPUs have to do something with a request before it is completed.
-    pub(crate) fn new(number: usize, parts: DriveParts, cpus_complete: bool) -> Drive {
+    pub(super) fn new(number: usize, parts: DriveParts, cpus_complete: bool) -> Drive {
         let queues = match parts.device.has_depth_by_queue() {
             true => u32::from(parts.queue.hardware_queues()),
             false => 1,
@@ -144,16 +160,15 @@ impl Drive {
             flushed: Vec::new(),
             discards: VecDeque::new(),
             polling: parts.polling.map(Polling::new),
-            allocator: parts.filesystem,
         }
     }
 
-    pub(crate) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+    pub(super) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
         self.submit_after(now, bio, false)
     }
 
     /// The same, perhaps of a bio that has waited for a request.
-    pub(crate) fn submit_after(&mut self, now: Time, bio: Bio, has_waited: bool) -> Submitted {
+    pub(super) fn submit_after(&mut self, now: Time, bio: Bio, has_waited: bool) -> Submitted {
         self.told_at = Some(now);
         match has_waited {
             true => self.queue.submit_again(now, bio),
@@ -162,7 +177,7 @@ impl Drive {
     }
 
     /// Somebody waits.
-    pub(crate) fn unplug(&mut self, now: Time) {
+    pub(in crate::world) fn unplug(&mut self, now: Time) {
         self.told_at = Some(now);
         self.queue.unplug();
     }
@@ -199,7 +214,7 @@ impl Drive {
 
     /// The task's fsync waits until what the device has acknowledged is on the medium. False: it is. Those who come while a
     /// flush is under way share the next (`blk-flush.c`).
-    pub(super) fn flush_for(&mut self, now: Time, task: TaskId) -> bool {
+    pub(in crate::world) fn flush_for(&mut self, now: Time, task: TaskId) -> bool {
         if !self.flushes {
             return false;
         }
@@ -216,7 +231,7 @@ impl Drive {
     }
 
     /// The task waits until the device no longer wants those sectors. False: it takes no discards.
-    pub(super) fn discard_for(
+    pub(in crate::world) fn discard_for(
         &mut self,
         now: Time,
         task: TaskId,
@@ -297,27 +312,62 @@ impl Drive {
     }
 
     /// The request that was sent under that tag.
-    pub(super) fn request(&self, tag: u32) -> &Request {
+    pub(in crate::world) fn request(&self, tag: u32) -> &Request {
         let id = self.sent[tag as usize].expect("it was sent");
         self.queue.request(id)
     }
 
-    pub(super) fn queue(&self) -> &RequestQueue {
+    pub(in crate::world) fn queue(&self) -> &RequestQueue {
         &self.queue
     }
 
-    pub(super) fn queue_mut(&mut self) -> &mut RequestQueue {
-        &mut self.queue
+    /// The largest bio of direct I/O and of reading through the page cache.
+    pub(in crate::world) fn bio_sectors_max(&self) -> u32 {
+        self.bio_sectors_max
+    }
+
+    /// The largest bio in which its files are written back.
+    pub(in crate::world) fn write_bio_sectors_max(&self) -> u32 {
+        self.write_bio_sectors_max
+    }
+
+    /// Tasks can poll for its completions.
+    pub(in crate::world) fn can_be_polled(&self) -> bool {
+        self.polling.is_some()
+    }
+
+    /// How long a task sleeps before it looks for an operation of that direction.
+    pub(in crate::world) fn nap_ns(&self, direction: Direction) -> Time {
+        let polling = self.polling.as_ref().expect("it can be polled");
+        polling.nap_ns(direction)
+    }
+
+    /// A task that writes waits: the queue's throttle holds writeback back.
+    pub(in crate::world) fn held_a_writer(&mut self, now: Time) {
+        self.queue.held_a_writer(now);
+    }
+
+    /// From here on its queue emits its events.
+    pub(super) fn tap(&mut self) {
+        self.queue.tap(self.number as u16);
+    }
+
+    pub(super) fn untap(&mut self) {
+        self.queue.untap();
+    }
+
+    pub(super) fn take_events(&mut self, into: &mut Vec<QueueEvent>) {
+        self.queue.take_events(into);
     }
 
     /// The task submits nothing any more.
-    pub(super) fn exited(&mut self, now: Time, task: TaskId) {
+    pub(in crate::world) fn exited(&mut self, now: Time, task: TaskId) {
         self.told_at = Some(now);
         self.queue.exited(now, task);
     }
 
     /// Whether its state of congestion in a direction has changed since it was asked last, and what it is now.
-    pub(super) fn turned_congested(&mut self, direction: Direction) -> Option<bool> {
+    pub(in crate::world) fn turned_congested(&mut self, direction: Direction) -> Option<bool> {
         let sync = direction == Direction::Read;
         let is = self.queue.is_congested(direction, sync);
         let was = std::mem::replace(&mut self.was_congested[direction as usize], is);

@@ -1,6 +1,5 @@
 //! Where files are: each on a drive, contiguous there or as an allocator laid it out.
 
-use super::World;
 use block_layer::{SECTOR_BYTES, Sector};
 use filesystems::allocator::{Allocator, BLOCK_BYTES, Extent};
 use memory::cache::FileId;
@@ -32,62 +31,36 @@ pub enum FileLayout {
     Mounted,
 }
 
-impl World {
-    /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
-    pub fn add_file(&mut self, file: FileSpec) -> FileId {
-        let number = self.files.len() as FileId;
-        if let FileLayout::Allocated { directory } = file.place {
-            self.with_allocator(file.drive, |allocator| allocator.create(number, directory));
-        }
-        if let Some(cache) = &mut self.cached.cache {
-            cache.set_size(number, file.size_bytes);
-            if !matches!(file.place, FileLayout::Mounted) {
-                cache.place(number, file.drive);
-            }
-        }
-        self.files.push(file);
-        number
-    }
-
-    /// The file is to be at least so long.
-    pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
-        let spec = &mut self.files[file as usize];
-        spec.size_bytes = spec.size_bytes.max(size_bytes);
-        if let Some(cache) = &mut self.cached.cache {
-            cache.set_size(file, spec.size_bytes);
-        }
-    }
-
-    /// The file of that number.
-    pub fn file(&self, file: FileId) -> &FileSpec {
-        &self.files[file as usize]
-    }
-
-    /// Where the file lies, in blocks of 4 KiB, as FIEMAP and bmap tell it.
-    pub fn extents(&self, file: FileId) -> Vec<Extent> {
-        let spec = &self.files[file as usize];
-        match spec.place {
-            FileLayout::Allocated { .. } => match self.allocator(spec.drive) {
-                Some(allocator) => allocator.extents(file),
+impl FileSpec {
+    /// Where it lies, in blocks of 4 KiB, as FIEMAP and bmap report it. `allocator`: its drive's.
+    pub(super) fn extents(&self, number: FileId, allocator: Option<&dyn Allocator>) -> Vec<Extent> {
+        match self.place {
+            FileLayout::Allocated { .. } => match allocator {
+                Some(allocator) => allocator.extents(number),
                 None => Vec::new(),
             },
             FileLayout::Contiguous(start) => vec![Extent {
                 logical: 0,
                 physical: start * SECTOR_BYTES / BLOCK_BYTES,
-                blocks: spec.size_bytes.div_ceil(BLOCK_BYTES),
+                blocks: self.size_bytes.div_ceil(BLOCK_BYTES),
             }],
             FileLayout::Mounted => Vec::new(),
         }
+    }
+
+    /// A filesystem gives it its blocks.
+    pub(in crate::world) fn is_allocated(&self) -> bool {
+        matches!(self.place, FileLayout::Allocated { .. })
     }
 }
 
 /// A part of a file that is contiguous on its drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileExtent {
-    pub(super) start: Sector,
-    pub(super) sectors: u32,
+pub(in crate::world) struct FileExtent {
+    pub(in crate::world) start: Sector,
+    pub(in crate::world) sectors: u32,
     /// Where it begins in the file, in sectors.
-    pub(super) at: Sector,
+    pub(in crate::world) at: Sector,
 }
 
 const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;

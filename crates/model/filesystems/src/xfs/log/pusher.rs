@@ -1,8 +1,8 @@
 //! The task that writes in place what the log has, so that the log's oldest part can be written over (`xfsaild`).
 
-use super::io::Purpose;
-use super::machine::Timer;
-use super::{Actor, Xfs};
+use super::super::io::Purpose;
+use super::super::machine::Timer;
+use super::super::{Actor, Xfs};
 use events::smp::{Context, TaskNumber};
 use events::time::{MILLISECOND, Time};
 
@@ -32,24 +32,24 @@ impl Pusher {
 }
 
 impl Xfs {
-    pub(super) fn push_to(&mut self, target: u64) {
-        self.pusher.target = self.pusher.target.max(Some(target));
-        if !std::mem::replace(&mut self.pusher.is_busy, true) {
+    pub(in crate::xfs) fn push_to(&mut self, target: u64) {
+        self.log.pusher.target = self.log.pusher.target.max(Some(target));
+        if !std::mem::replace(&mut self.log.pusher.is_busy, true) {
             self.pusher_looks(None);
         }
     }
 
-    pub(super) fn pusher_looks(&mut self, by: Option<u16>) {
+    pub(in crate::xfs) fn pusher_looks(&mut self, by: Option<u16>) {
         self.give_pusher(by, LOOK_CYCLES);
     }
 
     /// The next batch (`xfsaild_push`); each block in a row with its neighbours.
-    pub(super) fn push(&mut self) {
-        let Some(target) = self.pusher.target else {
-            self.pusher.is_busy = false;
+    pub(in crate::xfs) fn push(&mut self) {
+        let Some(target) = self.log.pusher.target else {
+            self.log.pusher.is_busy = false;
             return;
         };
-        let taken = self.log.take_items(target, BATCH);
+        let taken = self.log.space.take_items(target, BATCH);
         if taken.blocks.is_empty() {
             return self.pusher_rests(target, taken.found_pinned);
         }
@@ -63,7 +63,7 @@ impl Xfs {
         for (block, blocks) in rows {
             self.write(
                 Purpose::Items { block, blocks },
-                self.pusher.task,
+                self.log.pusher.task,
                 block,
                 blocks,
             );
@@ -79,19 +79,19 @@ impl Xfs {
         }
         if self
             .log
-            .items
-            .oldest()
+            .space
+            .oldest_item()
             .is_some_and(|oldest| oldest <= target)
         {
             self.machine.call_back(PAUSE_NS, Timer::Push);
         } else {
-            self.pusher.target = None;
-            self.pusher.is_busy = false;
+            self.log.pusher.target = None;
+            self.log.pusher.is_busy = false;
         }
     }
 
     fn give_pusher(&mut self, by: Option<u16>, cycles: u32) {
-        let task = self.pusher.task;
+        let task = self.log.pusher.task;
         self.give(task, by, (cycles, 0), Context::KernelThread, Actor::Pusher);
     }
 }

@@ -1,0 +1,31 @@
+//! Calls about files themselves: they come, grow, and say where they lie.
+
+use super::{FileLayout, FileSpec, World};
+use filesystems::allocator::Extent;
+use memory::cache::FileId;
+
+impl World {
+    /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
+    pub fn add_file(&mut self, file: FileSpec) -> FileId {
+        if let FileLayout::Allocated { directory } = file.place {
+            let number = self.vfs.file_count();
+            self.with_allocator(file.drive, |allocator| allocator.create(number, directory));
+        }
+        self.vfs.add_file(file)
+    }
+
+    /// The file is to be at least so long.
+    pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
+        self.vfs.grow_file(file, size_bytes);
+    }
+
+    /// The file of that number.
+    pub fn file(&self, file: FileId) -> &FileSpec {
+        self.vfs.file(file)
+    }
+
+    /// Where the file lies, in blocks of 4 KiB, as FIEMAP and bmap report it.
+    pub fn extents(&self, file: FileId) -> Vec<Extent> {
+        self.vfs.extents(file)
+    }
+}

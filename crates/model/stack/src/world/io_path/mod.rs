@@ -1,0 +1,275 @@
+//! The I/O path: drives behind their request queues, and bios that are in no queue yet.
+
+mod backlog;
+mod drive;
+mod poll_delay;
+
+use std::collections::BTreeSet;
+use std::ops::{Index, IndexMut};
+
+use super::clock::{Clock, Event};
+use super::driven::Driven;
+use backlog::Backlog;
+use block_layer::{Bio, QueueEvent, Submitted, TaskId, TaskPlug};
+use drive::Drive;
+pub use drive::DriveParts;
+pub(super) use drive::Effect;
+use events::Component;
+use events::station::Violation;
+use events::time::Time;
+use kernels::submission::SyncWrites;
+pub use poll_delay::{PollDelay, PollRules};
+
+/// The owner of drives and of the bios on their way to them.
+///
+/// A bio comes in by `hold` or `enter` and goes out as an effect of its drive; nobody else puts one into a queue or sees
+/// those that wait for a request. A drive is a component with an event of its own: the machine may ask it anything and
+/// tell it what is no bio (`IndexMut`), and then calls `call_back`, or `run` and does the effects. The I/O path knows
+/// no CPU, file or state of a task; what it means for those stands in `impl World`, in `bios` and `submission`.
+pub(super) struct IoPath {
+    drives: Vec<Driven<Drive>>,
+    /// What the running call submits is held back until its end: kernels from 2.6.39 on.
+    plug: Option<TaskPlug>,
+    backlog: Backlog,
+    /// Workers that wait for the requests of a ring, at most.
+    ring_workers: u16,
+    sync_writes: SyncWrites,
+}
+
+/// What has become of a bio that was to be held back.
+pub(super) enum Held {
+    /// It is in the plug.
+    Yes,
+    /// It is, and the plug has to be flushed.
+    Full,
+    /// There is no plug.
+    No(Bio),
+}
+
+/// What has become of a task's bios that waited for a request.
+pub(super) struct Retried {
+    /// The drives whose queues got some.
+    pub(super) entered: BTreeSet<usize>,
+    /// None of them waits any more.
+    pub(super) all: bool,
+}
+
+/// Workers of a ring for each CPU: for I/O that ends (`io_init_wq_offload`, `io_wq_create` of 5.x).
+const WORKERS_PER_CPU: u16 = 4;
+
+impl IoPath {
+    /// `cpus_complete`: CPUs have to do something with a request before it is completed.
+    pub(super) fn new(
+        drives: Vec<DriveParts>,
+        plug: Option<TaskPlug>,
+        cpus: u16,
+        cpus_complete: bool,
+    ) -> IoPath {
+        IoPath {
+            drives: (0..)
+                .zip(drives)
+                .map(|(number, parts)| Driven::new(Drive::new(number, parts, cpus_complete)))
+                .collect(),
+            plug,
+            backlog: Backlog::default(),
+            ring_workers: WORKERS_PER_CPU * cpus,
+            sync_writes: SyncWrites::ALL,
+        }
+    }
+
+    pub(super) fn set_sync_writes(&mut self, sync_writes: SyncWrites) {
+        self.sync_writes = sync_writes;
+    }
+
+    /// By drive: whether fsync waits for the device's cache.
+    pub(super) fn set_flushes(&mut self, flushes: impl IntoIterator<Item = bool>) {
+        for (drive, flushes) in self.drives.iter_mut().zip(flushes) {
+            drive.set_flushes(flushes);
+        }
+    }
+
+    pub(super) fn drives(&self) -> impl Iterator<Item = &Drive> {
+        self.drives.iter().map(|drive| &**drive)
+    }
+
+    pub(super) fn drive_numbers(&self) -> std::ops::Range<usize> {
+        0..self.drives.len()
+    }
+
+    /// Of which writes schedulers see that somebody waits for them.
+    pub(super) fn sync_writes(&self) -> &SyncWrites {
+        &self.sync_writes
+    }
+
+    pub(super) fn ring_workers(&self) -> u16 {
+        self.ring_workers
+    }
+
+    /// Something of the task's has found no request.
+    pub(super) fn waits(&self, task: TaskId) -> bool {
+        self.backlog.has(task)
+    }
+
+    /// Bios that have found no request and that no worker waits for.
+    pub(super) fn late(&self) -> usize {
+        self.backlog.len()
+    }
+
+    /// Into the plug of the running call: whoever submits flushes that in the end.
+    pub(super) fn hold(&mut self, drive: usize, bio: Bio) -> Held {
+        match &mut self.plug {
+            None => Held::No(bio),
+            Some(plug) => match plug.hold(drive, bio) {
+                true => Held::Full,
+                false => Held::Yes,
+            },
+        }
+    }
+
+    /// The plug with what it holds; `give_back` when that is in the queues.
+    pub(super) fn take_plug(&mut self) -> Option<TaskPlug> {
+        self.plug.take()
+    }
+
+    pub(super) fn give_back_plug(&mut self, plug: TaskPlug) {
+        self.plug = Some(plug);
+    }
+
+    /// The bio comes into its queue. True: it is the first for which its task has to wait.
+    pub(super) fn enter(&mut self, now: Time, drive: usize, bio: Bio) -> bool {
+        // A ring's submission does not wait (`IOCB_NOWAIT`), but a worker does that makes it again (`io_queue_async`).
+        let has_worker = bio.workers > 0;
+        let waits = !has_worker && self.backlog.has(bio.task);
+        if !waits && self.drives[drive].submit(now, bio.clone()) != Submitted::MustWait {
+            return false;
+        }
+        match has_worker {
+            true => self.backlog.hand_over(drive, bio),
+            false => self.backlog.push(drive, bio),
+        }
+        !has_worker && !waits
+    }
+
+    /// Puts what has waited into the queues until there is no request again. None: nothing has waited.
+    pub(super) fn retry(&mut self, now: Time, task: TaskId) -> Option<Retried> {
+        let mut waiting = self.backlog.take(task)?;
+        let mut entered = BTreeSet::new();
+        let mut has_waited = true;
+        while let Some((drive, mut bio)) = waiting.pop_front() {
+            bio.submitted_at = now;
+            if !self.submits_again(now, drive, &bio, std::mem::take(&mut has_waited)) {
+                waiting.push_front((drive, bio));
+                self.backlog.put_back(task, waiting);
+                return Some(Retried {
+                    entered,
+                    all: false,
+                });
+            }
+            entered.insert(drive);
+        }
+        Some(Retried { entered, all: true })
+    }
+
+    /// A worker that waits for the task may have a request now; then it goes on with what no worker has taken up.
+    pub(super) fn retry_worker(&mut self, now: Time, drive: usize, task: TaskId) {
+        let Some(mut waiting) = self.backlog.take_handed_over(drive, task) else {
+            return;
+        };
+        let mut has_waited = true;
+        while let Some(mut bio) = waiting.pop_front() {
+            bio.submitted_at = now;
+            let goes_on = self.submits_again(now, drive, &bio, std::mem::take(&mut has_waited));
+            if !goes_on {
+                waiting.push_front(bio);
+            }
+            // The others have a worker each.
+            let others_have = waiting.len() < usize::from(self.ring_workers);
+            if !goes_on || others_have && !waiting.is_empty() {
+                return self.backlog.put_back_handed_over(drive, task, waiting);
+            }
+        }
+    }
+
+    /// Whether the bio has found a request; `has_waited`: it was woken for it.
+    fn submits_again(&mut self, now: Time, drive: usize, bio: &Bio, has_waited: bool) -> bool {
+        let drive = &mut self.drives[drive];
+        drive.submit_after(now, bio.clone(), has_waited) != Submitted::MustWait
+    }
+
+    /// The event that `call_back` has put has come.
+    #[inline]
+    pub(super) fn event_came(&mut self, now: Time, drive: usize) {
+        self.drives[drive].event_came(now);
+    }
+
+    /// The drive was told something: an event for what it does next.
+    #[inline]
+    pub(super) fn call_back(&mut self, now: Time, drive: usize, clock: &mut Clock) {
+        self.drives[drive].call_back(now, Event::Drive(drive as u16), clock);
+    }
+
+    /// Has the drive collect what it has completed, and that request with it, and send its device what may go. What that
+    /// means for the machine; `give_back` when it is done.
+    pub(super) fn run(
+        &mut self,
+        now: Time,
+        drive: usize,
+        completed: Option<(u32, u16)>,
+        clock: &mut Clock,
+    ) -> Vec<Effect> {
+        let of_number = &mut self.drives[drive];
+        if let Some((tag, cpu)) = completed {
+            of_number.completed(now, tag, Some(cpu));
+        }
+        of_number.advance(now);
+        self.call_back(now, drive, clock);
+        self.drives[drive].effects()
+    }
+
+    pub(super) fn give_back(&mut self, drive: usize, effects: Vec<Effect>) {
+        self.drives[drive].give_back(effects);
+    }
+
+    /// From here on the drives' queues emit their events.
+    pub(super) fn tap(&mut self) {
+        self.drives.iter_mut().for_each(|drive| drive.tap());
+    }
+
+    pub(super) fn untap(&mut self) {
+        self.drives.iter_mut().for_each(|drive| drive.untap());
+    }
+
+    /// Appends what the drives' queues have emitted since the last time.
+    pub(super) fn take_events(&mut self, into: &mut Vec<QueueEvent>) {
+        for drive in &mut self.drives {
+            drive.take_events(into);
+        }
+    }
+
+    /// Conservation and Little's law at every drive.
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
+        self.drives.iter().try_for_each(|drive| drive.check(now))
+    }
+
+    #[cfg(test)]
+    pub(super) fn hold_contract(&mut self, now: Time) -> Result<(), Violation> {
+        let mut drives = self.drives.iter_mut();
+        drives.try_for_each(|drive| events::component::hold_contract(&mut **drive, now))
+    }
+}
+
+impl Index<usize> for IoPath {
+    type Output = Drive;
+
+    #[inline]
+    fn index(&self, drive: usize) -> &Drive {
+        &self.drives[drive]
+    }
+}
+
+impl IndexMut<usize> for IoPath {
+    #[inline]
+    fn index_mut(&mut self, drive: usize) -> &mut Drive {
+        &mut self.drives[drive]
+    }
+}

@@ -1,0 +1,96 @@
+//! Commits of the journals of ext3 and ext4 that a load's fsync waits for: their writes and flushes on the drive.
+
+use super::World;
+use super::filesystem_calls::OF_FILESYSTEM;
+use super::vfs::{JournalWrite, LoadJournal, NextStep, ToCommit};
+use crate::key_reader::KeyReader;
+use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
+use events::time::Time;
+
+/// Who waits for a drive's flush on behalf of its journal.
+const FLUSHES: TaskId = KERNEL_TASKS + (1 << 27);
+
+impl World {
+    /// The same with a journal on a drive with ext3 or ext4.
+    pub fn with_load_journal(mut self, drive: usize, journal: LoadJournal) -> World {
+        self.vfs.add_journal(drive, journal);
+        self
+    }
+
+    /// Whether the task waits for a commit of the drive's journal before its sync is over.
+    pub(super) fn commits_for(
+        &mut self,
+        now: Time,
+        drive: usize,
+        task: TaskId,
+        changes: ToCommit,
+    ) -> bool {
+        if !self.vfs.has_journal(drive) {
+            return false;
+        }
+        let journal = self.vfs.journal_mut(drive);
+        journal.wait(task, changes.metadata_blocks);
+        self.touched
+            .insert(KeyReader::MetadataJournal(drive as u16));
+        self.begin_commit(now, drive);
+        true
+    }
+
+    fn begin_commit(&mut self, now: Time, drive: usize) {
+        if let Some(write) = self.vfs.journal_mut(drive).begin_commit() {
+            self.write_journal(now, drive, write);
+        }
+    }
+
+    fn write_journal(&mut self, now: Time, drive: usize, write: JournalWrite) {
+        let task = self.journal_task(drive);
+        for place in write.places {
+            let bio = Bio {
+                metadata: true,
+                behind_flush: write.behind_flush,
+                ..self.bio(now, task, Direction::Write, true, place, OF_FILESYSTEM)
+            };
+            self.submit(now, drive, bio);
+        }
+        self.flush_task_plug(now);
+        self.io[drive].unplug(now);
+        self.call_drive(now, drive);
+    }
+
+    /// A bio of the journal has ended.
+    pub(super) fn journal_bio_done(&mut self, now: Time, drive: usize) {
+        if self.vfs.journal_mut(drive).bio_done() {
+            self.next_step(now, drive);
+        }
+    }
+
+    /// True: the drive's cache was emptied for its journal.
+    pub(super) fn flushed_for_journal(&mut self, now: Time, drive: usize, task: TaskId) -> bool {
+        let is = task == FLUSHES;
+        if is {
+            self.next_step(now, drive);
+        }
+        is
+    }
+
+    fn next_step(&mut self, now: Time, drive: usize) {
+        loop {
+            match self.vfs.journal_mut(drive).next_step() {
+                NextStep::Write(write) => return self.write_journal(now, drive, write),
+                NextStep::Flush => {
+                    let waits = self.io[drive].flush_for(now, FLUSHES);
+                    self.call_drive(now, drive);
+                    if waits {
+                        return;
+                    }
+                }
+                NextStep::Over(tasks) => {
+                    for task in tasks {
+                        self.sync_goes_on(now, task);
+                    }
+                    return self.begin_commit(now, drive);
+                }
+            }
+        }
+    }
+}

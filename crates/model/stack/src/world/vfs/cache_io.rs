@@ -1,0 +1,81 @@
+//! The page cache on the machine: its event, and the bios that its I/O became.
+
+use super::super::clock::{Clock, Event};
+use super::super::driven::Driven;
+use super::bios_left::BiosLeft;
+use events::time::Time;
+use memory::cache::{Effect, PageCache};
+
+/// The page cache, and what it has asked drives for.
+///
+/// Calls that may have effects are made by `World::with_cache` alone, which does these.
+pub(in crate::world) struct CacheIo {
+    cache: Driven<PageCache>,
+    /// By the cache's tags.
+    bios: BiosLeft,
+}
+
+impl CacheIo {
+    pub(super) fn new(cache: PageCache) -> CacheIo {
+        CacheIo {
+            cache: Driven::new(cache),
+            bios: BiosLeft::default(),
+        }
+    }
+
+    #[inline]
+    pub(in crate::world) fn get(&self) -> &PageCache {
+        &self.cache
+    }
+
+    #[inline]
+    pub(in crate::world) fn get_mut(&mut self) -> &mut PageCache {
+        &mut self.cache
+    }
+
+    #[inline]
+    pub(in crate::world) fn event_came(&mut self, now: Time) {
+        self.cache.event_came(now);
+    }
+
+    #[inline]
+    pub(in crate::world) fn call_back(&mut self, now: Time, clock: &mut Clock) {
+        self.cache.call_back(now, Event::Cache, clock);
+    }
+
+    #[inline]
+    pub(in crate::world) fn effects(&mut self) -> Vec<Effect> {
+        self.cache.effects()
+    }
+
+    #[inline]
+    pub(in crate::world) fn give_back(&mut self, effects: Vec<Effect>) {
+        self.cache.give_back(effects);
+    }
+
+    /// The I/O of that tag becomes bios, none so far.
+    pub(in crate::world) fn begin_io(&mut self, tag: u32) {
+        self.bios.begin(tag, 0);
+    }
+
+    /// The rest of a read, from that page on, is one of its own: its tag.
+    pub(in crate::world) fn split_read(&mut self, tag: u32, page: u64) -> u32 {
+        let rest = self.cache.split_read(tag, page);
+        self.begin_io(rest);
+        rest
+    }
+
+    pub(in crate::world) fn count_bio(&mut self, tag: u32) {
+        self.bios.one_more(tag);
+    }
+
+    /// True: it was the last of its I/O.
+    pub(in crate::world) fn bio_done(&mut self, tag: u32) -> bool {
+        self.bios.one_done(tag)
+    }
+
+    /// Whether the I/O has no bio under way; then it is over.
+    pub(in crate::world) fn is_done(&mut self, tag: u32) -> bool {
+        self.bios.take_if_none(tag)
+    }
+}

@@ -1,0 +1,114 @@
+//! What fsync and sync wait for, and what of files is not committed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use block_layer::TaskId;
+use events::time::Time;
+use memory::cache::FileId;
+
+/// Calls that sync, and what they find. Those who write, sync or fail to write back report to it (`impl World`).
+#[derive(Default)]
+pub(in crate::world) struct Syncs {
+    /// fsync asks whether the drive's cache forgets.
+    looks_at_caches: bool,
+    /// Tasks whose fsync has only to return: the drive's cache is on the medium.
+    flushed: BTreeSet<TaskId>,
+    /// Files of which something could not be written back for want of space: the next sync of each says so.
+    full: BTreeSet<FileId>,
+    /// Who syncs between phases has what it waited for.
+    housekeeper_woken: bool,
+    /// What of files is not committed, where a filesystem keeps that.
+    changes: BTreeMap<FileId, Changes>,
+    /// The clock that files take their times from goes on so often: a tick of the kernel's.
+    tick_ns: Time,
+}
+
+/// What of a file is to be committed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changes {
+    /// The tick of its last write, from 1.
+    written_in: u64,
+    /// The times of its last write and change.
+    times: bool,
+    /// Its size, or where its blocks are.
+    blocks: bool,
+}
+
+/// What an fsync has to have committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::world) struct ToCommit {
+    /// Blocks of metadata: what describes the inode, and what describes blocks that it got.
+    pub(in crate::world) metadata_blocks: u32,
+    /// The file's times.
+    pub(in crate::world) times: bool,
+}
+
+impl Syncs {
+    pub(in crate::world) fn set_tick(&mut self, tick_ns: Time) {
+        self.tick_ns = tick_ns;
+    }
+
+    pub(in crate::world) fn look_at_caches(&mut self) {
+        self.looks_at_caches = true;
+    }
+
+    pub(in crate::world) fn looks_at_caches(&self) -> bool {
+        self.looks_at_caches
+    }
+
+    /// Whether the task's fsync has only to return; it does.
+    pub(in crate::world) fn take_flushed(&mut self, task: TaskId) -> bool {
+        self.flushed.remove(&task)
+    }
+
+    /// Something of the file could not be written back for want of space.
+    pub(in crate::world) fn found_no_room(&mut self, file: FileId) {
+        self.full.insert(file);
+    }
+
+    /// Whether that is to be said of the file; it is.
+    pub(in crate::world) fn take_full(&mut self, file: FileId) -> bool {
+        self.full.remove(&file)
+    }
+
+    /// What the task's fsync waited for is on the medium.
+    pub(in crate::world) fn has_flushed(&mut self, task: TaskId) {
+        self.flushed.insert(task);
+    }
+
+    pub(in crate::world) fn wake_housekeeper(&mut self) {
+        self.housekeeper_woken = true;
+    }
+
+    /// Whether who syncs between phases has what it waited for; then it goes on.
+    pub(in crate::world) fn take_housekeeper_woken(&mut self) -> bool {
+        std::mem::take(&mut self.housekeeper_woken)
+    }
+
+    /// The file is written to. Its times change with the tick only (`file_update_time`, `current_time`).
+    pub(in crate::world) fn written(&mut self, now: Time, file: FileId, gets_blocks: bool) {
+        let tick = 1 + now / self.tick_ns.max(1);
+        let changes = self.changes.entry(file).or_default();
+        changes.times |= changes.written_in != tick;
+        changes.written_in = tick;
+        changes.blocks |= gets_blocks;
+    }
+
+    /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone.
+    pub(in crate::world) fn take_changes(
+        &mut self,
+        file: FileId,
+        data_only: bool,
+    ) -> Option<ToCommit> {
+        let changes = self.changes.get_mut(&file)?;
+        let found = ToCommit {
+            metadata_blocks: if changes.blocks { 3 } else { 1 },
+            times: changes.times,
+        };
+        let commits = changes.blocks || changes.times && !data_only;
+        if commits {
+            (changes.blocks, changes.times) = (false, false);
+        }
+        commits.then_some(found)
+    }
+}
