@@ -257,6 +257,15 @@ def test_without_fio_the_error_says_how_to_get_it(
         fio.run(a_fio_phase(), None)  # type: ignore[arg-type]
 
 
+@NEEDS_FIO
+def test_the_installed_fio_decides_which_options_there_are_before_anything_is_laid_out(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\ndirectory=.\niodept=1\n")
+    done = iolab("run", "job.fio", "--engine", "fio", "--out", "out", status=2)
+    done.assert_one_clear_line(2, "phase main", "refuses the jobs", "Bad option <iodept=1>", "Did you mean iodepth?")
+    iolab.write("flow.fio", "[a]\nrw=read\nsize=1m\ndirectory=.\nflow=1\nss=iops:10%\nss_dur=5\n")
+    iolab("run", "flow.fio", "--engine", "fio", "--out", "flow")
+
+
 def a_fio_phase() -> Any:
     from iolab.domain.workload.fio_file import job_file
     from iolab.domain.workload.fio_file.ini import JobFileProblems
@@ -320,10 +329,10 @@ def test_issue_731_messages_do_not_mix_with_the_report(iolab: CommandLine) -> No
 
 
 @NEEDS_FIO
-def test_an_error_of_fio_is_a_fault(iolab: CommandLine) -> None:
+def test_a_value_that_fio_refuses_is_wrong_input(iolab: CommandLine) -> None:
     iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nioengine=psync\nrandom_distribution=bogus\ndirectory=.\n")
-    failed = iolab("run", "job.fio", "--engine", "fio", "--out", "out", status=3)
-    failed.assert_one_clear_line(3, "fio refused the jobs", "bogus")
+    failed = iolab("run", "job.fio", "--engine", "fio", "--out", "out", status=2)
+    failed.assert_one_clear_line(2, "refuses the jobs", "bogus")
 
 
 @pytest.mark.parametrize("value", [0, 1, 63, 127, 129, 131, 254, 258, 1012, 12224])

@@ -140,8 +140,10 @@ def test_equal_sizes_are_one_and_offsets_follow_ba() -> None:
 
 
 def test_a_rate_in_bytes_is_of_its_direction() -> None:
-    job = the_job("rw=randrw\nrwmixread=75\nbs=8k,64k\nrate=,6400k")
-    assert job["arrival"]["rate_per_s"] == pytest.approx(100 / 0.25)
+    job = the_job("rw=randrw\nrwmixread=75\nbs=8k,64k\nrate=800k,6400k")
+    assert (job["arrival"]["rate_per_s"], job["read_share"]) == (200, 0.5)
+    job = the_job("rw=randwrite\nbs=64k\nrate=1k,6400k")
+    assert (job["arrival"]["rate_per_s"], job["read_share"]) == (100, 0)
 
 
 def test_each_job_has_its_own_delay_and_runtime_counts_from_it() -> None:
@@ -375,8 +377,17 @@ def test_issue_1320_the_end_of_ramp_time_causes_no_burst() -> None:
         assert part["null_ops"] <= 20000 * part["length_ns"] / 1e9 * 1.5
 
 
-def test_a_mix_goes_as_fast_as_the_first_of_its_two_limits_lets_it() -> None:
-    job = the_job("rw=randrw\nrwmixread=75\nrate_iops=300,50")
-    assert job["arrival"]["rate_per_s"] == 200
+def test_each_direction_of_a_mix_goes_at_its_own_rate() -> None:
+    """fio 3.33 does 299 reads and 50 writes a second of the first, and 300 of both of the second."""
+    for rates, reads, writes in (("300,50", 300, 50), ("300", 300, 300)):
+        job = the_job(f"rw=randrw\nrwmixread=75\nrate_iops={rates}")
+        assert job["arrival"]["rate_per_s"] == reads + writes
+        assert job["read_share"] == pytest.approx(reads / (reads + writes))
     job = the_job("rw=randrw\nrwmixread=50\nrate=40k")
-    assert job["arrival"]["rate_per_s"] == 20
+    assert (job["arrival"]["rate_per_s"], job["read_share"]) == (20, 0.5)
+
+
+def test_a_mix_of_which_one_direction_has_a_rate_is_fios_alone() -> None:
+    told = the_problem("size=1m\nrw=randrw\nrate_iops=300,")
+    assert told.startswith("job.fio:4: rate_iops: writes of the mix have no rate, as many as fit in; give both, or ")
+    assert planned("[a]\nsize=1m\nrw=randrw\nrate_iops=300,\n", "fio")

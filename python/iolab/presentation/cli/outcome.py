@@ -119,11 +119,11 @@ def _searched(data: RunData) -> list[str]:
 
 
 def _replayed(data: RunData) -> list[str]:
-    """How faithful the replays of traces were under each setting, at worst."""
+    """How faithful the replays of traces were under each setting, at worst; first the one that was latest."""
     from iolab.base.quantity import plain
 
     seen = data.metrics
-    told = []
+    told: list[tuple[float, float, str]] = []
     for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():
         own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
         of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAYED}
@@ -145,8 +145,9 @@ def _replayed(data: RunData) -> list[str]:
         if busy > LATE_PERCENT_TOLD and realtime is False and "model" not in data.machine:
             line += "; other work on the CPUs makes arrivals late: realtime = true (--realtime) goes before it"
         arm = [workload] * (len(data.workloads) > 1) + [setting] * (len(data.settings) > 1)
-        told.append(": ".join([*arm, line]))
-    return told
+        latest = 0.0 if p99.is_empty() else float(p99.max())  # type: ignore[arg-type]
+        told.append((worst, latest, ": ".join([*arm, line])))
+    return [line for _, _, line in sorted(told, key=lambda one: one[:2], reverse=True)]
 
 
 def _print_what_probes_saw(data: RunData) -> None:

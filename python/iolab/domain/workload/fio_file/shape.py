@@ -56,7 +56,24 @@ class Shape:
 
     @property
     def read_share(self) -> float:
-        """The share of reads among the operations, 0 to 1; half where rwmixread and rwmixwrite are silent."""
+        """The share of reads among the operations that are offered, 0 to 1. In fio each direction of a mix goes at its
+        own rate, so that two rates say what the mix is."""
+        reads, writes = self.rates_per_s
+        return self._mixed_share if reads is None or writes is None else reads / (reads + writes)
+
+    @property
+    def rates_per_s(self) -> tuple[float | None, float | None]:
+        """The rates of reads and of writes, in operations; None without one, and for a direction that it has not."""
+        of_ops: Directions | None = self.job["rate_iops"]
+        given = of_ops or self.job["rate"] or Directions(None, None)
+        each = (1.0, 1.0) if of_ops else self.mean_bytes
+        reads, writes = (None if limit is None else limit / size for limit, size in zip(given, each, strict=True))
+        share = self._mixed_share
+        return reads if share > 0 else None, writes if share < 1 else None
+
+    @property
+    def _mixed_share(self) -> float:
+        """Of reads, as rwmixread or rwmixwrite has it; half if neither is given."""
         if not (self.reads and self.writes):
             return 1.0 if self.reads else 0.0
         given = self.job["rwmixread"]
@@ -262,6 +279,10 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "offset", f"is no multiple of {misaligned[0]}, to which offsets are aligned"
     if (job.has("rate") or job.has("rate_iops")) and job["thinktime"]:
         yield "thinktime", f"an open loop (rate, rate_iops) does not wait; leave one out, or {USE_FIO}"
+    if 0 < shape.read_share < 1 and shape.rates_per_s.count(None) == 1:
+        blamed = "rate_iops" if job.has("rate_iops") else "rate"
+        without = "reads" if shape.rates_per_s[0] is None else "writes"
+        yield blamed, f"{without} of the mix have no rate, as many as fit in; give both, or {USE_FIO}"
     if job.has("rate") and job.has("rate_iops"):
         yield "rate_iops", "rate is given too; keep one of the two"
     if job["fsync"] and job["fdatasync"]:

@@ -287,18 +287,14 @@ def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> na
 
 def _arrival(shape: Shape) -> native.Arrival:
     job = shape.job
-    rate = job["rate_iops"] or job["rate"]
-    if rate is None:
-        return {"kind": "closed", "think_ns": job["thinktime"], "think_every": job["thinktime_blocks"]}
-    # Each direction has a limit of its own; the mix goes as fast as the first limit that it meets lets it.
-    each = (1.0, 1.0) if job["rate_iops"] else shape.mean_bytes
-    shares = zip(rate, (shape.read_share, 1 - shape.read_share), each, strict=True)
-    limits = [limit / (share * mean) for limit, share, mean in shares if limit is not None and share > 0]
-    if not limits:
-        return {"kind": "closed", "think_ns": 0, "think_every": 1}
+    rates = [rate for rate in shape.rates_per_s if rate is not None]
+    if not rates:
+        open_loop = job["rate_iops"] or job["rate"]
+        think_ns, think_every = (0, 1) if open_loop else (job["thinktime"], job["thinktime_blocks"])
+        return {"kind": "closed", "think_ns": think_ns, "think_every": think_every}
     return {
         "kind": "open",
-        "rate_per_s": min(limits),
+        "rate_per_s": sum(rates),
         "spacing": "poisson" if job["rate_process"] == "poisson" else "constant",
     }
 
