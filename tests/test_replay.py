@@ -114,7 +114,7 @@ def test_one_command_compares_schedulers_by_a_trace(
     late = {
         (row["metric"], row["setting"]): row["value"]
         for row in data.metrics.iter_rows(named=True)
-        if row["metric"] in ("arrivals_late_percent", "lateness_ns_p99") and row["job"] is None
+        if row["metric"] in ("arrivals_late_percent", "lateness_ns_p99") and row["op"] == "all"
     }
     worst = max(
         ("deadline", "cfq"),
