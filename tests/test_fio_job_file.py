@@ -249,6 +249,24 @@ def test_options_of_newer_versions_of_fio() -> None:
     assert read("[a]\niodept=1\n", "fio"), "like an option, and perhaps one of a newer fio"
 
 
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("iops:0.3%", ("operations", "deviation", 0.3, True)),
+        ("iops_slope:20", ("operations", "slope", 20, False)),
+        ("bw:10m", ("bytes", "deviation", 10 * 2**20, False)),
+        ("bw_slope: 5 %", ("bytes", "slope", 5, True)),
+    ],
+)
+def test_what_has_to_be_steady(text: str, rate: tuple[str, str, float, bool]) -> None:
+    assert the_job(f"[a]\nss={text}\nss_dur=4\n")["steadystate"] == rate
+
+
+@pytest.mark.parametrize("text", ["iops", "lat:5%", "iops:0%", "iops:", "bw:x", "iops:4k"])
+def test_what_is_no_steady_rate_is_told(text: str) -> None:
+    assert "job.fio:2: steadystate: " in the_problem(f"[a]\nsteadystate={text}\n")
+
+
 def test_what_stays_as_it_is_has_no_effect() -> None:
     assert the_job("[a]\nallow_mounted_write=0\nthreads=1\nsize=1m\n")["size"] == 2**20
     assert "allow_mounted_write" in the_problem("[a]\nallow_mounted_write=1\n")

@@ -170,6 +170,41 @@ def test_a_latency_target_is_a_search_for_a_queue_depth() -> None:
     assert phase.measures == ("queue_depth_found",)
 
 
+def test_a_job_runs_until_it_is_steady_as_fio_defines_it() -> None:
+    job = the_job("ss=iops_slope:2%\nss_dur=10\nss_ramp=3\nss_interval=2\ntime_based\nruntime=60")
+    wanted = {"of": "operations", "by": "slope", "limit": 2, "in_percent": True}
+    lengths = {"window_ns": 10**10, "interval_ns": 2 * 10**9, "ramp_ns": 3 * 10**9}
+    assert job["steady_state"] == wanted | lengths
+    assert the_job("ss_dur=10")["steady_state"]["limit"] == 0.01, "fio's default, iops_slope:0.01%"
+    assert "steady_state" not in the_job("runtime=1")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("ss=iops:2%", "job.fio:3: steadystate: nothing is looked at without steadystate_duration"),
+        ("ss=iops:2%\nss_dur=1", "job.fio:4: steadystate_duration: expected 2 to 43,200 whole intervals"),
+        ("ss=iops:2%\nss_dur=5\nnumjobs=2\ngroup_reporting", "job.fio:3: steadystate: with group_reporting fio looks"),
+    ],
+)
+def test_what_does_not_go_with_a_steady_state_is_told(options: str, told: str) -> None:
+    assert the_problem(f"size=1m\n{options}").startswith(told)
+
+
+@pytest.mark.parametrize(("limit", "is_reached"), [("1000000", True), ("0.0001", False)])
+def test_a_load_ends_when_it_is_steady_or_at_its_bounds(limit: str, is_reached: bool) -> None:
+    options = f"ioengine=null\nrate_iops=1000\nss=iops:{limit}\nss_dur=300ms\nss_interval=100ms\ntime_based"
+    [load] = measured(f"[job]\nsize=1m\n{options}\nruntime={'60' if is_reached else '1'}\n")
+    record = run(load)
+    [group] = record["groups"]
+    found = group["jobs"][0]["steady_state"]
+    assert found["reached_ns"] == (300_000_000 if is_reached else None)
+    assert found["mean_per_s"] > 0
+    assert (
+        f"steady state {'reached after 300ms' if is_reached else 'not reached'}: largest distance" in group["notes"][-1]
+    )
+
+
 def test_a_searching_job_has_its_stage_for_itself() -> None:
     search = "ioengine=io_uring\niodepth=8\nlatency_target=500\nlatency_window=1\n"
     for text in (f"[a]\nsize=1m\n{search}[b]\nsize=1m\n", f"[a]\nsize=1m\nnumjobs=2\n{search}"):

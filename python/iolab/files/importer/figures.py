@@ -1,8 +1,8 @@
 """Reports whose figures stand in lines of their own: a format is a list of rules, which line means what.
 
 A rule's pattern has a named group for each figure, and one called NAME_unit if the line has the unit. It may have
-`phase`, the part of the benchmark that the line is of, and `setting`. `Begin` lines start a new row; where a phase would
-have the same figure twice, the next row begins too.
+`phase`, the part of the benchmark that the line is of, and `setting`. `Begin` lines start a new row; where a phase
+would have the same figure twice, the next row begins too.
 """
 
 from __future__ import annotations

@@ -64,8 +64,9 @@ def show_outcome(
             print(f"{'' if place else 'Hosts:':7} {hosts.sentence(of_hosts)}")
         if verified := _verified(data):
             print(f"Data:   {verified}")
-        for place, told in enumerate(_searched(data)):
-            print(f"{'' if place else 'Search:':7} {told}")
+        for metric, (word, title) in LOOKED_FOR.items():
+            for place, told in enumerate(_looked_for(data, metric, word)):
+                print(f"{'' if place else title:7} {told}")
         for place, told in enumerate(_replayed(data)):
             print(f"{'' if place else 'Replay:':7} {told}")
         for place, one in enumerate(evidence(data)):
@@ -105,16 +106,18 @@ def _verified(data: RunData) -> str | None:
     return f"{blocks:,} blocks ({size_in_words(size)}) verified, {how}" if blocks else None
 
 
-def _searched(data: RunData) -> list[str]:
-    """What searches for a queue depth came to in each trial, of workloads that have one."""
-    searched = data.metrics.filter(data.metrics["metric"] == "queue_depth_found")
+LOOKED_FOR = {"queue_depth_found": ("queue depth", "Search:"), "steady_after_ns": ("steady state", "Steady:")}
+"""What a workload was run to find, by metric: the words in a job's note of it, and the title of those lines."""
+
+
+def _looked_for(data: RunData, metric: str, words: str) -> list[str]:
+    """What the jobs' searches came to in each trial, of workloads that have one."""
+    searched = data.metrics.filter(data.metrics["metric"] == metric)
     told = []
     for trial, number, setting in searched.select("trial", "round", "setting").unique(maintain_order=True).iter_rows():
         place = f"round {number + 1}" + (f" under {setting}" if len(data.settings) > 1 else "")
-        told += [
-            f"{place}: {note}" for note in data.record(trial).notes if "queue depth" in note and "(tried: " in note
-        ]
-    more = [f"{len(told) - SEARCHES_SHOWN_MAX} more: iolab show {data.path} --metric queue_depth_found"]
+        told += [f"{place}: {note}" for note in data.record(trial).notes if "job " in note and words in note]
+    more = [f"{len(told) - SEARCHES_SHOWN_MAX} more: iolab show {data.path} --metric {metric}"]
     return told if len(told) <= SEARCHES_SHOWN_MAX else told[:SEARCHES_SHOWN_MAX] + more
 
 

@@ -187,7 +187,7 @@ _PLACES = frozenset(
 
 _WORDS = frozenset(
     {"bs", "bsrange", "bssplit", "ba", "file_service_type", "rate_process", "cpus_allowed_policy", "fallocate"}
-    | {"random_distribution", "verify", "verify_pattern", "startdelay", "latency_percentile"}
+    | {"random_distribution", "verify", "verify_pattern", "startdelay", "latency_percentile", "steadystate"}
 )
 """Options of which fio has words or forms that iolab has not; every other option is a number to both."""
 
