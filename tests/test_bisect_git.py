@@ -85,6 +85,8 @@ def test_the_commit_is_named_and_confirmed_and_the_repository_is_as_before(
     assert len(built) == len(set(built)) == found["builds"]
     assert any(log.read_text() == "building\n" for log in (iolab.cwd / "hunt" / "builds").glob("*.log"))
     shown = iolab("bisect", "--resume", "hunt").text
+    iolab("report", "hunt", "-o", "hunt.html")
+    assert '<pre tabindex="0">' in (iolab.cwd / "hunt.html").read_text()
     assert f"change {CHANGED_AT}" in shown and "# first bad commit:" in shown
 
 

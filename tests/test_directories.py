@@ -42,6 +42,19 @@ read_ahead_kb = [8, 128]
 )
 
 
+def test_what_takes_one_run_says_which_there_are(iolab: CommandLine) -> None:
+    for directory, mark in (("sweep", "sweep.json"), ("tune", "tune.json"), ("search", "search.jsonl")):
+        (iolab.cwd / directory).mkdir()
+        (iolab.cwd / directory / mark).write_text("{}")
+    for directory in ("sweep", "tune"):
+        iolab("tag", directory, "x", status=2).assert_one_clear_line(
+            2, "holds runs, and is none", f"iolab ls {directory}"
+        )
+    for command in (["tag", "search", "x"], ["history", "search"], ["compare", "search"]):
+        told = iolab(*command, status=2)
+        told.assert_one_clear_line(2, "is a search among commits, which has no run", "iolab show search")
+
+
 def test_a_sweep_has_a_report_and_a_history_and_machines_are_told_apart(iolab: CommandLine) -> None:
     iolab.write("reads.toml", EXPERIMENT)
     machines = ("--machine", "model:quad-7200", "--machine", "model:laptop-2010")

@@ -76,8 +76,8 @@ def test_stonewall_divides_stages() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("[a]\nbogosity=1\n", "job.fio:2: bogosity: neither fio 3.41 nor iolab has this option"),
-        ("[a]\niodept=1\n", "job.fio:2: iodept: neither fio 3.41 nor iolab has this option; did you mean iodepth?"),
+        ("[a]\nbogosity=1\n", "job.fio:2: bogosity: neither fio 3.42 nor iolab has this option"),
+        ("[a]\niodept=1\n", "job.fio:2: iodept: neither fio 3.42 nor iolab has this option; did you mean iodepth?"),
         (
             "[a]\nflow=1\n",
             "job.fio:2: flow: fio has this option, iolab does not; leave it out, or let fio run it: --engine fio",
@@ -240,12 +240,31 @@ def test_what_is_no_expression_is_told(text: str) -> None:
 
 
 def test_options_of_newer_versions_of_fio() -> None:
-    for option in ("fdp=1", "dataplacement=fdp", "num_range=2", "priohint=1", "ss=iops:10%", "sprandom=1"):
+    newer = ("ramp_size=1m", "end_syncfs=1", "write_zone_remainder=1", "comm=a", "rocm_io=posix")  # 3.42 has these
+    for option in ("fdp=1", "dataplacement=fdp", "num_range=2", "priohint=1", "sprandom=1", *newer):
         told = the_problem(f"[a]\n{option}\n")
         assert "fio has this option, iolab does not" in told, told
         assert read(f"[a]\n{option}\n", "fio")
     assert read("[a]\nwholly_unheard_of=1\n", "fio"), "a newer fio may have it: it says so where not"
-    assert "did you mean iodepth?" in the_problem("[a]\niodept=1\n", "fio")
+    assert read("[a]\niodept=1\n", "fio"), "like an option, and perhaps one of a newer fio"
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("iops:0.3%", ("operations", "deviation", 0.3, True)),
+        ("iops_slope:20", ("operations", "slope", 20, False)),
+        ("bw:10m", ("bytes", "deviation", 10 * 2**20, False)),
+        ("bw_slope: 5 %", ("bytes", "slope", 5, True)),
+    ],
+)
+def test_what_has_to_be_steady(text: str, rate: tuple[str, str, float, bool]) -> None:
+    assert the_job(f"[a]\nss={text}\nss_dur=4\n")["steadystate"] == rate
+
+
+@pytest.mark.parametrize("text", ["iops", "lat:5%", "iops:0%", "iops:", "bw:x", "iops:4k"])
+def test_what_is_no_steady_rate_is_told(text: str) -> None:
+    assert "job.fio:2: steadystate: " in the_problem(f"[a]\nsteadystate={text}\n")
 
 
 def test_what_stays_as_it_is_has_no_effect() -> None:

@@ -257,6 +257,33 @@ def test_without_fio_the_error_says_how_to_get_it(
         fio.run(a_fio_phase(), None)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("machine", ["host", "model:nvme"])
+def test_whether_a_steady_state_was_reached_stands_on_the_screen(iolab: CommandLine, machine: str) -> None:
+    job = "[a]\nrw=randread\nsize=1m\nss=iops:1000000\nss_dur=200ms\nss_interval=100ms\ntime_based\nruntime=60\n"
+    iolab.write("job.fio", job)
+    done = iolab("run", "job.fio", "--machine", machine, "--out", "out")
+    assert 'Steady: round 1: main: job "a": steady state reached after 200ms: largest distance' in done.stdout
+    [value] = iolab("show", "out", "--as", "csv", "--metric", "steady_after_ns").stdout.splitlines()[1:]
+    assert value.endswith(",200000000.0") or ",200000000" in value
+
+
+@NEEDS_FIO
+def test_fios_own_verdict_on_a_steady_state_is_told(iolab: CommandLine) -> None:
+    options = "ss=iops:1000000\nss_dur=2\ntime_based\nruntime=60\nrate_iops=100\ndirectory=.\n"
+    iolab.write("job.fio", f"[a]\nrw=randread\nsize=1m\n{options}")
+    done = iolab("run", "job.fio", "--engine", "fio", "--out", "out")
+    assert 'job "a": steady state reached: ' in done.stdout and ", to be below 1e+06" in done.stdout
+
+
+@NEEDS_FIO
+def test_the_installed_fio_decides_which_options_there_are_before_anything_is_laid_out(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\ndirectory=.\niodept=1\n")
+    done = iolab("run", "job.fio", "--engine", "fio", "--out", "out", status=2)
+    done.assert_one_clear_line(2, "phase main", "refuses the jobs", "Bad option <iodept=1>", "Did you mean iodepth?")
+    iolab.write("flow.fio", "[a]\nrw=read\nsize=1m\ndirectory=.\nflow=1\nss=iops:10%\nss_dur=5\n")
+    iolab("run", "flow.fio", "--engine", "fio", "--out", "flow")
+
+
 def a_fio_phase() -> Any:
     from iolab.domain.workload.fio_file import job_file
     from iolab.domain.workload.fio_file.ini import JobFileProblems
@@ -320,10 +347,10 @@ def test_issue_731_messages_do_not_mix_with_the_report(iolab: CommandLine) -> No
 
 
 @NEEDS_FIO
-def test_an_error_of_fio_is_a_fault(iolab: CommandLine) -> None:
+def test_a_value_that_fio_refuses_is_wrong_input(iolab: CommandLine) -> None:
     iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nioengine=psync\nrandom_distribution=bogus\ndirectory=.\n")
-    failed = iolab("run", "job.fio", "--engine", "fio", "--out", "out", status=3)
-    failed.assert_one_clear_line(3, "fio refused the jobs", "bogus")
+    failed = iolab("run", "job.fio", "--engine", "fio", "--out", "out", status=2)
+    failed.assert_one_clear_line(2, "refuses the jobs", "bogus")
 
 
 @pytest.mark.parametrize("value", [0, 1, 63, 127, 129, 131, 254, 258, 1012, 12224])

@@ -140,8 +140,10 @@ def test_equal_sizes_are_one_and_offsets_follow_ba() -> None:
 
 
 def test_a_rate_in_bytes_is_of_its_direction() -> None:
-    job = the_job("rw=randrw\nrwmixread=75\nbs=8k,64k\nrate=,6400k")
-    assert job["arrival"]["rate_per_s"] == pytest.approx(100 / 0.25)
+    job = the_job("rw=randrw\nrwmixread=75\nbs=8k,64k\nrate=800k,6400k")
+    assert (job["arrival"]["rate_per_s"], job["read_share"]) == (200, 0.5)
+    job = the_job("rw=randwrite\nbs=64k\nrate=1k,6400k")
+    assert (job["arrival"]["rate_per_s"], job["read_share"]) == (100, 0)
 
 
 def test_each_job_has_its_own_delay_and_runtime_counts_from_it() -> None:
@@ -166,6 +168,45 @@ def test_a_latency_target_is_a_search_for_a_queue_depth() -> None:
     assert the_job(f"{options}\nlatency_run=1")["depth_search"]["goes_on"] is True
     [phase] = (phase for phase in translated(f"[job]\nsize=1m\n{options}\n") if phase.measured)
     assert phase.measures == ("queue_depth_found",)
+
+
+def test_a_job_runs_until_it_is_steady_as_fio_defines_it() -> None:
+    job = the_job("ss=iops_slope:2%\nss_dur=10\nss_ramp=3\nss_interval=2\ntime_based\nruntime=60")
+    wanted = {"of": "operations", "by": "slope", "limit": 2, "in_percent": True}
+    lengths = {"window_ns": 10**10, "interval_ns": 2 * 10**9, "ramp_ns": 3 * 10**9}
+    assert job["steady_state"] == wanted | lengths
+    assert the_job("ss_dur=10")["steady_state"]["limit"] == 0.01, "fio's default, iops_slope:0.01%"
+    assert "steady_state" not in the_job("runtime=1")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("ss=iops:2%", "job.fio:3: steadystate: nothing is looked at without steadystate_duration"),
+        ("ss=iops:2%\nss_dur=1", "job.fio:4: steadystate_duration: expected 2 to 43,200 whole intervals"),
+        ("ss=iops:2%\nss_dur=5\nnumjobs=2\ngroup_reporting", "job.fio:3: steadystate: with group_reporting fio looks"),
+    ],
+)
+def test_what_does_not_go_with_a_steady_state_is_told(options: str, told: str) -> None:
+    assert the_problem(f"size=1m\n{options}").startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("window", "runtime", "reached_ns", "note"),
+    [
+        ("300ms", "60", 300_000_000, "steady state reached after 300ms: largest distance of the IOPS from the mean"),
+        ("3s", "1", None, "steady state not reached: it ended before a window of 3s was full"),
+    ],
+)
+def test_a_load_ends_when_it_is_steady_or_at_its_bounds(
+    window: str, runtime: str, reached_ns: int | None, note: str
+) -> None:
+    steady = f"ss=iops:1000000\nss_dur={window}\nss_interval=100ms"
+    [load] = measured(f"[job]\nsize=1m\nioengine=null\n{steady}\ntime_based\nruntime={runtime}\nrate_iops=1000\n")
+    [group] = run(load)["groups"]
+    found = group["jobs"][0]["steady_state"]
+    assert (found["reached_ns"], found["mean_per_s"] is None) == (reached_ns, reached_ns is None)
+    assert note in group["notes"][-1]
 
 
 def test_a_searching_job_has_its_stage_for_itself() -> None:
@@ -375,8 +416,17 @@ def test_issue_1320_the_end_of_ramp_time_causes_no_burst() -> None:
         assert part["null_ops"] <= 20000 * part["length_ns"] / 1e9 * 1.5
 
 
-def test_a_mix_goes_as_fast_as_the_first_of_its_two_limits_lets_it() -> None:
-    job = the_job("rw=randrw\nrwmixread=75\nrate_iops=300,50")
-    assert job["arrival"]["rate_per_s"] == 200
+def test_each_direction_of_a_mix_goes_at_its_own_rate() -> None:
+    """fio 3.33 does 299 reads and 50 writes a second of the first, and 300 of both of the second."""
+    for rates, reads, writes in (("300,50", 300, 50), ("300", 300, 300)):
+        job = the_job(f"rw=randrw\nrwmixread=75\nrate_iops={rates}")
+        assert job["arrival"]["rate_per_s"] == reads + writes
+        assert job["read_share"] == pytest.approx(reads / (reads + writes))
     job = the_job("rw=randrw\nrwmixread=50\nrate=40k")
-    assert job["arrival"]["rate_per_s"] == 20
+    assert (job["arrival"]["rate_per_s"], job["read_share"]) == (20, 0.5)
+
+
+def test_a_mix_of_which_one_direction_has_a_rate_is_fios_alone() -> None:
+    told = the_problem("size=1m\nrw=randrw\nrate_iops=300,")
+    assert told.startswith("job.fio:4: rate_iops: writes of the mix have no rate, as many as fit in; give both, or ")
+    assert planned("[a]\nsize=1m\nrw=randrw\nrate_iops=300,\n", "fio")

@@ -60,7 +60,7 @@ def test_averages_of_several_fio_jobs_are_weighted_by_their_operations(iolab: Co
 
 
 def test_sysbench_reports_of_two_kernels_are_compared(iolab: CommandLine) -> None:
-    report = (IMPORTED / "sysbench-fileio.txt").read_text()
+    report = (IMPORTED / "sysbench-fileio-1.0.20.txt").read_text()
     for kernel, rate in (("old", "170.75"), ("new", "341.50")):
         for number in range(6):
             iolab.write(f"{kernel}-run{number}.txt", report.replace("170.75", f"{float(rate) + number / 10}"))
@@ -71,7 +71,7 @@ def test_sysbench_reports_of_two_kernels_are_compared(iolab: CommandLine) -> Non
 
 
 def test_what_sysbench_prints_as_zero_is_absent_with_the_reason() -> None:
-    run = open_run(IMPORTED / "sysbench-memory.txt")
+    run = open_run(IMPORTED / "sysbench-memory-1.0.20.txt")
     absent = run.metrics.filter(key="latency_ns_min")
     assert absent["value"].to_list() == [None]
     assert "two decimals" in absent["reason"][0]
@@ -121,7 +121,7 @@ def test_one_run_of_mmtests_and_the_layout_of_old(iolab: CommandLine) -> None:
     for kernel in ("3.0-vanilla", "3.0-mel"):
         (old / f"tiobench-{kernel}").mkdir(parents=True)
         (old / f"tests-timestamp-{kernel}").write_text("time :: tiobench 1.0 user 2.0 system 30.0 elapsed\n")
-        shutil.copy(IMPORTED / "sysbench-oltp.txt", old / f"tiobench-{kernel}" / "bench.log")
+        shutil.copy(IMPORTED / "sysbench-oltp-1.0.20.txt", old / f"tiobench-{kernel}" / "bench.log")
     found = iolab("show", "log", "--json").json()
     assert sorted(found["settings"]) == ["3.0-mel", "3.0-vanilla"]
     assert {value["workload"] for value in found["values"]} >= {"tiobench"}

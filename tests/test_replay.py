@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -108,7 +109,7 @@ def test_one_command_compares_schedulers_by_a_trace(
     printed = capsys.readouterr()
     told = printed.out
     assert "left out: 1 of the trace's I/Os" in printed.err
-    assert "Replay: cfq:" in told and "deadline:" in told and "of arrivals late, by more than 100 µs" in told
+    assert "cfq:" in told and "deadline:" in told and "of arrivals late, by more than 100 µs" in told
     path.unlink()
     data = read(Path("run"))
     values = {
@@ -124,6 +125,21 @@ def test_one_command_compares_schedulers_by_a_trace(
     jobs = {group["name"] for group in data.record(0).phases[0]["groups"]}
     assert jobs == {"task-0", "task-1"}
     assert data.experiment.workloads["trace"].options.attachments  # of the copy
+
+
+@pytest.mark.usefixtures("state_dir")
+def test_the_latest_replay_stands_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = table(
+        tmp_path / "trace.csv", [f"{number},100,R,{number * 7919 % 3000 * 65536},4096,1" for number in range(300)]
+    )
+    command = ["replay", str(path), "--columns", COLUMNS, "--on", "model:one_disk", "--rounds", "1", "--seed", "3"]
+    settings = ["--setting", "scheduler=bfq", "--setting", "scheduler=mq-deadline", "--setting", "scheduler=none"]
+    assert invoke([*command, *settings, "--time-scale", "0.001", "--out", "run"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "of arrivals late" in line]
+    found = [re.search(r"([\d.,]+) % of arrivals late.*99 % within ([\d.,]+) µs", line) for line in lines]
+    late = [tuple(float(number.replace(",", "")) for number in one.groups()) for one in found if one is not None]
+    assert len(set(late)) == 3, lines
+    assert late == sorted(late, reverse=True)
 
 
 @pytest.mark.usefixtures("state_dir")

@@ -2,64 +2,50 @@
 
 With them an error can tell an option that fio has and iolab has not from one that nobody has.
 
-Needs the newest fio and its manual: `python tools/fio_options.py [FIO [HOWTO.rst.gz]]`, by default those of Debian's
-package. What an older fio had and this one has not stays in the file: job files outlive versions.
+Needs fio's source: `python tools/fio_options.py DIRECTORY VERSION`. All of it counts, also what a build leaves out, as
+other builds have it. What the file held before stays in it: job files outlive versions.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 OUT = Path(__file__).parents[1] / "python/iolab/domain/workload/fio_file/options.json"
-FIO = sys.argv[1] if len(sys.argv) > 1 else "fio"
-MANUAL = Path(sys.argv[2] if len(sys.argv) > 2 else "/usr/share/doc/fio/HOWTO.rst.gz")
+ENTRY = re.compile(r'\.name\s*=\s*"(?P<name>[^"]+)"(?P<rest>.*?)(?=\.name\s*=|\Z)', re.DOTALL)
+ALIAS = re.compile(r'\.alias\s*=\s*"([^"]+)"')
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 def main() -> None:
-    engines = re.findall(r"^\t(\S+)$", fio("--enghelp"), re.M)
-    names = listed(fio("--cmdhelp=all"))
-    aliases = {name: aliases_in(fio(f"--cmdhelp={name}")) for name in names}
-    for engine in engines:
-        for name in listed(fio(f"--enghelp={engine}")):
-            aliases.setdefault(name, aliases_in(fio(f"--enghelp={engine},{name}")))
-    known = {name for name, others in aliases.items() for name in (name, *others)}
-    manual = gzip.decompress(MANUAL.read_bytes()).decode()
-    written = re.findall(r"^\.\. option:: (.*)$", manual, re.M)
-    for line in written:
-        for name in re.findall(r"(?:^|, )([a-z][\w-]*)=?", line):
-            if name not in known:
-                aliases[name] = []
-    # A name that was an option's own stays it: an older fio knows it by no other.
+    source, version = Path(sys.argv[1]), sys.argv[2]
+    options: dict[str, list[str]] = {}
+    engines = set()
+    ours = [file for file in sorted(source.glob("engines/*.c")) if "skeleton" not in file.name]
+    for file in [source / "options.c", *ours]:
+        for entry in ENTRY.finditer(COMMENT.sub("", file.read_text(errors="replace"))):
+            if ".lname" in entry["rest"]:
+                aliases = options.setdefault(entry["name"], [])
+                aliases += [alias for alias in ALIAS.findall(entry["rest"]) if alias not in aliases]
+            elif re.search(r"\.version\s*=\s*FIO_IOOPS_VERSION", entry["rest"]):
+                engines.add(entry["name"])
     before = json.loads(OUT.read_text())
-    aliases = {name: [other for other in others if other not in before["options"]] for name, others in aliases.items()}
-    taken = {name for name, others in aliases.items() for name in (name, *others)}
+    # A name that was an option's own stays it: an older fio knows it by no other.
+    for others in options.values():
+        others[:] = [other for other in others if other not in options and other not in before["options"]]
+    taken = {name for name, others in options.items() for name in (name, *others)}
     for name, others in before["options"].items():
         if name not in taken:
-            aliases[name] = [other for other in others if other not in taken]
+            options[name] = [other for other in others if other not in taken]
     found = {
-        "version": fio("--version").strip().replace("-", " "),
-        "source": "--cmdhelp=all, --enghelp of each engine, and the options of HOWTO.rst; and those of older versions",
+        "version": f"fio {version}",
+        "source": "options.c and the engines of fio's source; and those of older versions",
         "engines": sorted({*engines, *before["engines"]}),
-        "options": dict(sorted(aliases.items())),
+        "options": dict(sorted(options.items())),
     }
     OUT.write_text(json.dumps(found, indent=1) + "\n")
-
-
-def fio(*arguments: str) -> str:
-    return subprocess.run([FIO, *arguments], capture_output=True, text=True, check=False).stdout
-
-
-def listed(text: str) -> list[str]:
-    return re.findall(r"^\s*([\w-]+)\s*: ", text, re.M)
-
-
-def aliases_in(text: str) -> list[str]:
-    return re.findall(r"alias: (\S+)", text)
 
 
 if __name__ == "__main__":

@@ -178,6 +178,35 @@ class ReplayRecord(TypedDict):
     replayed_rate_per_s: float | None
 
 
+SteadyBy = Literal["deviation", "slope"]
+"""When a window is steady."""
+
+
+RateOf = Literal["operations", "bytes"]
+"""The rate that is looked at."""
+
+
+class SteadyState(TypedDict):
+    """A rate that has to be steady. It is looked at in each interval's end, over a window of the last intervals."""
+
+    by: SteadyBy
+    in_percent: bool
+    interval_ns: int
+    limit: float
+    of: RateOf
+    ramp_ns: int
+    window_ns: int
+
+
+class Steadiness(TypedDict):
+    """What the search for a steady rate came to."""
+
+    criterion: float | None
+    mean_per_s: float | None
+    reached_ns: int | None
+    wanted: SteadyState
+
+
 class JobRecord(TypedDict):
     """The record of one job of a load."""
 
@@ -192,6 +221,7 @@ class JobRecord(TypedDict):
     null: NotRequired[OpRecord | None]
     read: OpRecord
     replay: NotRequired[ReplayRecord | None]
+    steady_state: NotRequired[Steadiness | None]
     sync: OpRecord
     write: OpRecord
 
@@ -1448,6 +1478,7 @@ class JobSpec(TypedDict):
     replay: NotRequired[ReplaySpec | None]
     seed: int
     start_ns: NotRequired[int | None]
+    steady_state: NotRequired[SteadyState | None]
     sync: NotRequired[Sync | None]
     sync_at_end: bool
     until: Until

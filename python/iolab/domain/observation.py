@@ -101,6 +101,13 @@ class Observation:
         return next((depth for depth in found if depth is not None), None)
 
     @property
+    def steady_after_ns(self) -> int | None:
+        """When the last of the jobs that run for a steady rate reached it; None if no job does, or one did not."""
+        reached = [job["steady_state"]["reached_ns"] for job in self.jobs.values() if "steady_state" in job]
+        known = [at for at in reached if at is not None]
+        return max(known) if known and len(known) == len(reached) else None
+
+    @property
     def replayed(self) -> Replayed:
         """How faithful the replay of a trace was, of this job or of all."""
         return Replayed([job["replay"] for job in self.jobs.values() if "replay" in job])

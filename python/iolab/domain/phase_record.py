@@ -33,6 +33,7 @@ class JobRecord(TypedDict):
     discard: NotRequired[native.OpRecord]
     null: NotRequired[native.OpRecord]
     depth_search: NotRequired[native.Searched]
+    steady_state: NotRequired[native.Steadiness]
     replay: NotRequired[native.ReplayRecord]
     ops: NotRequired[dict[str, native.OpRecord]]
     measures: NotRequired[dict[str, float | None]]

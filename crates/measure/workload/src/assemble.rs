@@ -139,7 +139,14 @@ fn group_record(spec: &GroupSpec, measured: GroupMeasured, from: Time) -> GroupR
         .jobs
         .iter()
         .zip(&spec.jobs)
-        .filter_map(|(job, of_job)| Some(job.searched.as_ref()?.note(&of_job.name)));
+        .flat_map(|(job, of_job)| {
+            let depth = job.searched.as_ref().map(|found| found.note(&of_job.name));
+            let steady = job
+                .steadiness
+                .as_ref()
+                .map(|found| found.note(&of_job.name));
+            depth.into_iter().chain(steady)
+        });
     let notes = measured.notes.into_iter().chain(found).collect();
     let jobs = measured
         .jobs
@@ -174,6 +181,7 @@ fn job_record(name: &str, job: Measured, from: Time) -> JobRecord {
         discard: (measured.discard.latency.count() > 0).then(|| op_record(&measured.discard)),
         null: job.is_null.then(|| op_record(&measured.null)),
         depth_search: job.searched,
+        steady_state: job.steadiness,
         replay: job.replayed,
         errors: job.errors,
         mismatches_count: job.mismatches_count,
@@ -297,6 +305,7 @@ mod tests {
             writes: None,
             start_ns: None,
             depth_search: None,
+            steady_state: None,
             replay: None,
         };
         let group = |index| GroupSpec {

@@ -1,6 +1,7 @@
 //! What makes a specification impossible: said before anything runs.
 
 use crate::job_error::JobError;
+use crate::limits::STEADY_INTERVALS_MAX;
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern};
 use crate::traced::Timing;
 
@@ -18,6 +19,7 @@ pub fn check(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), JobError> {
         check_until(spec),
         check_start(spec),
         check_search(spec),
+        check_steady_state(spec),
         check_replay(spec),
     ];
     findings
@@ -277,7 +279,10 @@ fn check_replay(spec: &JobSpec) -> Result<(), Finding> {
             )
         },
     )?;
-    let is_plain = spec.depth_search.is_none() && spec.sync.is_none() && !spec.sync_at_end;
+    let is_plain = spec.depth_search.is_none()
+        && spec.steady_state.is_none()
+        && spec.sync.is_none()
+        && !spec.sync_at_end;
     require(is_plain && !spec.files.is_empty(), "replay", || {
         "a trace has its own syncs and depth".into()
     })
@@ -305,5 +310,33 @@ fn check_search(spec: &JobSpec) -> Result<(), Finding> {
     let is_closed = matches!(spec.arrival, Arrival::Closed { .. });
     require(is_closed, "depth_search", || {
         "an open loop has no queue depth to choose; expected closed arrival".into()
+    })
+}
+
+fn check_steady_state(spec: &JobSpec) -> Result<(), Finding> {
+    let Some(wanted) = spec.steady_state else {
+        return Ok(());
+    };
+    let is_limit = wanted.limit > 0.0 && wanted.limit.is_finite();
+    require(is_limit, "steady_state", || {
+        format!("limit = {}; expected a number above 0", wanted.limit)
+    })?;
+    require(
+        wanted.interval_ns > 0 && wanted.window_ns.is_multiple_of(wanted.interval_ns),
+        "steady_state",
+        || "window_ns is no multiple of interval_ns".into(),
+    )?;
+    require(
+        (2..=STEADY_INTERVALS_MAX).contains(&(wanted.window_ns / wanted.interval_ns)),
+        "steady_state",
+        || {
+            format!(
+                "{} intervals in a window; expected 2 to {STEADY_INTERVALS_MAX}",
+                wanted.window_ns / wanted.interval_ns
+            )
+        },
+    )?;
+    require(spec.depth_search.is_none(), "steady_state", || {
+        "a search for a queue depth ends the job itself".into()
     })
 }

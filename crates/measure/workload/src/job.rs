@@ -17,6 +17,7 @@ use crate::pacing::Pacing;
 use crate::replay::{Replay, ReplayRecord};
 use crate::spec::{JobSpec, Until};
 use crate::syncs::Syncs;
+use crate::until_steady::{Steadiness, UntilSteady};
 use base::rng::stream;
 use base::time::Time;
 
@@ -51,6 +52,7 @@ pub struct Job {
     syncs: Syncs,
     exclusion: Option<Exclusion>,
     search: Option<Box<Search>>,
+    until_steady: Option<Box<UntilSteady>>,
     /// With the stage `Replaying`, and instead of everything above but the bounds.
     replay: Option<Box<Replay>>,
     /// The measured part has ended before the job.
@@ -95,6 +97,9 @@ impl Job {
                 spec.queue_depth,
             ))
         });
+        let until_steady = spec
+            .steady_state
+            .map(|wanted| Box::new(UntilSteady::new(wanted, spec.start_ns.unwrap_or(0))));
         let replay = spec
             .replay
             .as_ref()
@@ -129,6 +134,7 @@ impl Job {
             syncs: Syncs::new(spec, file_sizes.len()),
             exclusion: None,
             search,
+            until_steady,
             replay,
             early_end: None,
             writes: spec.read_share < 1.0,
@@ -211,6 +217,9 @@ impl Job {
         if self.search.is_some() {
             self.search_on(now, op, result.is_ok());
         }
+        if self.until_steady.is_some() && result.is_ok() {
+            self.look_for_steadiness(now, op);
+        }
         if op.kind.is_sync() {
             self.syncs.sync_completed();
             return;
@@ -255,6 +264,11 @@ impl Job {
     /// What the search for a queue depth has come to; None if the job has none.
     pub fn searched(&self) -> Option<Searched> {
         self.search.as_ref().map(|search| search.searched())
+    }
+
+    /// Whether the steady state that the job runs for was reached; None if it runs for none.
+    pub fn steadiness(&self) -> Option<Steadiness> {
+        self.until_steady.as_ref().map(|until| until.steadiness())
     }
 
     /// How faithful the replay of a trace has been; None if the job replays none.
@@ -368,6 +382,20 @@ impl Job {
         }
         self.queue_depth = search.depth();
         if search.is_over() {
+            self.ends_at = self.ends_at.min(now);
+        }
+    }
+
+    /// Reports a completion to the search for a steady rate, and ends the job once it is.
+    #[cold]
+    fn look_for_steadiness(&mut self, now: Time, op: &Op) {
+        let Some(until) = &mut self.until_steady else {
+            return;
+        };
+        if !op.kind.is_sync() {
+            until.completed(now, op.bytes);
+        }
+        if until.is_reached() {
             self.ends_at = self.ends_at.min(now);
         }
     }

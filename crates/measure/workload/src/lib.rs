@@ -32,4 +32,5 @@ mod op;
 mod pacing;
 mod permutation;
 mod syncs;
+pub mod until_steady;
 mod zipf;

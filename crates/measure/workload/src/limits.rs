@@ -4,3 +4,5 @@
 pub const OPERATIONS_IN_FLIGHT_MAX: u64 = 16_384;
 /// The most that one read or write moves (`MAX_RW_COUNT` of linux/fs.h), in bytes.
 pub const TRANSFER_BYTES_MAX: u32 = 0x7fff_f000;
+/// The most intervals in a window that has to be steady: a month of minutes.
+pub const STEADY_INTERVALS_MAX: u64 = 43_200;

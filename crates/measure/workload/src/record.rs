@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::depth_search::Searched;
 use crate::replay::ReplayRecord;
+use crate::until_steady::Steadiness;
 use base::histogram::LatencyHistogram;
 use base::usage::Usage;
 
@@ -131,6 +132,9 @@ pub struct JobRecord {
     /// What the search for a queue depth came to; absent if the job had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth_search: Option<Searched>,
+    /// Whether the steady state that the job ran for was reached; absent if it ran for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<Steadiness>,
     /// How faithful the replay of a trace was; absent if the job replayed none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayRecord>,

@@ -47,6 +47,8 @@ pub struct JobSpec {
     pub until: Until,
     /// The job looks for the queue depth that keeps a latency, up to `queue_depth`; absent: `queue_depth` is its depth.
     pub depth_search: Option<DepthSearch>,
+    /// The job ends when its rate is steady, or at its bounds; absent: at its bounds alone.
+    pub steady_state: Option<SteadyState>,
     /// Syncs between the writes; null: none.
     pub sync: Option<Sync>,
     /// One fsync per written file after the last operation, inside the measured time.
@@ -148,6 +150,49 @@ pub struct DepthSearch {
     pub share: f64,
     /// Go on at the depth that was found until the job's own end; else the job ends after one window at it.
     pub goes_on: bool,
+}
+
+/// A rate that has to be steady. It is looked at in each interval's end, over a window of the last intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SteadyState {
+    /// Which rate.
+    pub of: RateOf,
+    /// By which criterion.
+    pub by: SteadyBy,
+    /// The criterion has to be below this: operations or bytes per second, or percent of the window's mean.
+    #[schemars(range(min = 0.0))]
+    pub limit: f64,
+    /// The limit is in percent of the window's mean.
+    pub in_percent: bool,
+    /// Length of the window in nanoseconds: two intervals or more.
+    #[schemars(range(min = 1))]
+    pub window_ns: u64,
+    /// Length of an interval in nanoseconds.
+    #[schemars(range(min = 1))]
+    pub interval_ns: u64,
+    /// The first interval begins this long after the job, in nanoseconds.
+    pub ramp_ns: u64,
+}
+
+/// The rate that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateOf {
+    /// Reads and writes per second.
+    Operations,
+    /// Their bytes per second.
+    Bytes,
+}
+
+/// When a window is steady.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SteadyBy {
+    /// By the largest distance of a value from the mean.
+    Deviation,
+    /// By the change from one interval to the next, of the line through the values by least squares.
+    Slope,
 }
 
 /// When operations are offered.

@@ -182,6 +182,7 @@ impl Load {
             writes: None,
             start_ns: None,
             depth_search: None,
+            steady_state: None,
             replay: None,
             seed: u64::from(file),
         }

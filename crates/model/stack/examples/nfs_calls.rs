@@ -119,6 +119,7 @@ fn writes(file: u32, ops: u64) -> JobSpec {
         writes: None,
         start_ns: None,
         depth_search: None,
+        steady_state: None,
         replay: None,
         seed: u64::from(file),
     }

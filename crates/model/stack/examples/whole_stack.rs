@@ -199,6 +199,7 @@ fn job(load: &Load, file: u32, device_bytes: u64, seed: u64) -> JobSpec {
         writes: None,
         start_ns: None,
         depth_search: None,
+        steady_state: None,
         replay: None,
         seed,
     }

@@ -57,6 +57,17 @@ METRICS = (
         "no depth met the target, or the job ended before one was known; a note states which",
     ),
     Metric(
+        "steady_after_ns",
+        "ns",
+        "neutral",
+        "When the rate that a job ran for was steady (`steadystate` of a fio job), since the start of the phase; of "
+        "several jobs, the last one's.",
+        "measure",
+        lambda seen: seen.steady_after_ns,
+        "a job ended before its rate was steady; a note states how far from it",
+        per_job=True,
+    ),
+    Metric(
         "arrivals_late_percent",
         "percent",
         "cost",

@@ -166,7 +166,8 @@ class LoadPhase(PhaseSpec):
     @property
     @override
     def measures(self) -> tuple[str, ...]:
-        found = ("queue_depth_found",) if any("depth_search" in job for job in self._jobs) else ()
+        asked = {"depth_search": "queue_depth_found", "steady_state": "steady_after_ns"}
+        found = tuple(metric for key, metric in asked.items() if any(key in job for job in self._jobs))
         return REPLAY_MEASURES if any("replay" in job for job in self._jobs) else found
 
     @property

@@ -201,6 +201,7 @@ def job_json(
     offset_bytes: int = 0,
     queue_depth: int = 1,
     depth_search: native.DepthSearch | None = None,
+    steady_state: native.SteadyState | None = None,
     start_ns: int | None = None,
     arrival: native.Arrival | None = None,
     until: native.Until | None = None,
@@ -235,6 +236,8 @@ def job_json(
         job["writes"] = {"blocks": block_list(writes.sizes), "align_bytes": writes.align_bytes}
     if depth_search is not None:
         job["depth_search"] = depth_search
+    if steady_state is not None:
+        job["steady_state"] = steady_state
     if start_ns is not None:
         job["start_ns"] = start_ns
     return job

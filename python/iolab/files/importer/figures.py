@@ -1,7 +1,8 @@
 """Reports whose figures stand in lines of their own: a format is a list of rules, which line means what.
 
-A rule's pattern has a named group for each figure, and may have `phase`, the part of the benchmark that the line is of,
-and `setting`. `Begin` lines start a new row; where a phase would have the same figure twice, the next row begins too.
+A rule's pattern has a named group for each figure, and one called NAME_unit if the line has the unit. It may have
+`phase`, the part of the benchmark that the line is of, and `setting`. `Begin` lines start a new row; where a phase
+would have the same figure twice, the next row begins too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,16 @@ from iolab.files.importer.text import number
 KB, MB, GB = 1e3, 1e6, 1e9
 KIB, MIB, GIB = 2.0**10, 2.0**20, 2.0**30
 MS, US = 1e6, 1e3
+UNITS = {
+    unit: scale
+    for units in (
+        {"": 1.0, "k": 1e3, "M": 1e6},
+        {"ns": 1.0, "us": US, "ms": MS, "s": 1e9, "min": 60e9},
+        {"B": 1.0, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 2.0**40},
+    )
+    for unit, scale in units.items()
+}
+"""Of numbers whose unit stands beside them: times in ns."""
 PHASE_MAX = 80
 
 
@@ -106,7 +117,8 @@ class _Reader:
         first = self._row(one, self.table, setting, workload, phase)
         for group, figure in one.figures.items():
             row = first if figure.phase is None else self._row(one, self.table, setting, workload, figure.phase)
-            value = _value(groups[group], figure.scale) if groups.get(group) else None
+            scale = UNITS[groups[f"{group}_unit"] or ""] if f"{group}_unit" in groups else figure.scale
+            value = _value(groups[group], scale) if groups.get(group) else None
             row.add(figure.metric, value, op=figure.op, absent=one.absent)
         if one.quotient is not None:
             metric, above, below = one.quotient

@@ -110,6 +110,10 @@ def members(path: Path, problems: list[str]) -> list[Path]:
                 found.append(one)
             except InputError as error:
                 problems.append(f"{one}: left out: {error.what}")
+    if not found and (path / "search.jsonl").exists():
+        raise InputError(
+            "is a search among commits, which has no run", where=str(path), remedy=f"its answer: iolab show {path}"
+        )
     if not found:
         raise InputError(
             "is not a run, and holds no run and no file in a known format",

@@ -1,5 +1,5 @@
 """Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, IOR, mdtest,
-elbencho, db_bench, HammerDB."""
+elbencho, db_bench, ioping, HammerDB."""
 
 from __future__ import annotations
 
@@ -243,6 +243,35 @@ DB_BENCH = figures_format(
     ],
 )
 
+_TIME, _SIZE = "ns|us|ms|s|min", "B|[KMGT]iB"
+IOPING = figures_format(
+    "ioping",
+    "ioping's statistics, with -q or without: requests, rates and latencies",
+    recognised_by=r"--- .{1,200}? ioping statistics ---",
+    words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
+    rules=[
+        rule(r"--- .{1,200}? ioping statistics ---", begins=True),
+        rule(
+            rf"{_figure('count')} (?:(?P<count_unit>[kM]) )?requests completed in {NUMBER} (?:{_TIME}), "
+            rf"{_figure('size')} (?P<size_unit>{_SIZE}) (?P<phase>read|written), "
+            rf"{_figure('iops')} (?:(?P<iops_unit>[kM]) )?iops, {_figure('rate')} (?P<rate_unit>{_SIZE})/s",
+            opens=True,
+            count=of("ops"),
+            size=of("bytes"),
+            iops=of("iops"),
+            rate=of("rate_bytes_per_s"),
+        ),
+        rule(
+            "min/avg/max/mdev = "
+            + " / ".join(rf"{_figure(name)} (?P<{name}_unit>{_TIME})" for name in ("min", "mean", "max", "stddev")),
+            min=of("latency_ns_min"),
+            mean=of("latency_ns_mean"),
+            max=of("latency_ns_max"),
+            stddev=of("latency_ns_stddev"),
+        ),
+    ],
+)
+
 HAMMERDB = figures_format(
     "hammerdb",
     "HammerDB's results: new orders and transactions per minute",
@@ -262,4 +291,4 @@ HAMMERDB = figures_format(
     ],
 )
 
-FORMATS = (BONNIE, DBENCH, PG_TEST_FSYNC, STRESS_NG, DD, MDTEST, IOR, ELBENCHO, DB_BENCH, HAMMERDB)
+FORMATS = (BONNIE, DBENCH, PG_TEST_FSYNC, STRESS_NG, DD, MDTEST, IOR, ELBENCHO, DB_BENCH, IOPING, HAMMERDB)

@@ -20,6 +20,7 @@ UNREAD = tuple(
         ("stress-ng's YAML", r"^\s*bogo-ops-per-second-real-time:", "use what --metrics prints"),
         ("the report of perf stat", r"Performance counter stats for", "run perf stat -x, and add a header"),
         ("IOR's JSON", r"\"bwMaxMIB\"", "leave out -O summaryFormat=JSON"),
+        ("ioping's JSON", r"\s*\"ignored\": (?:true|false)", "leave out -json"),
         ("vmstat's report", r"^\s*r\s+b\s+swpd\s+free\s", "run iostat -x, mpstat or sar -d beside it"),
         ("vdbench's report", r"\bavg_\d+-\d+\b", "read its flatfile.html with `vdbench parseflat -i FILE -o out.csv`"),
         ("filebench's summary", r"IO Summary:\s+\d+ ops", "put ops/s and latency into a CSV file, a row per run"),

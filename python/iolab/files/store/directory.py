@@ -120,9 +120,7 @@ class RunDirectory:
         for file in (directory.experiment_file, directory.journal_file):
             if not beneath.is_file(file, directory.root):
                 beneath.refuse_link(file, directory.root)
-                raise InputError(
-                    f"is not a run: it has no {file.name}", where=str(path), remedy="name a directory that iolab made"
-                )
+                raise _not_a_run(path, file.name)
         return directory
 
     def experiment_text(self) -> str:
@@ -239,3 +237,15 @@ def take_back(made: RunDirectory, was_missing: list[Path]) -> None:
         beneath.empty_directory(made.path)
         for place in was_missing:  # another run is in a parent by now
             beneath.remove_if_empty(place)
+
+
+def _not_a_run(path: Path, missing: str) -> InputError:
+    if any((path / name).exists() for name in ("sweep.json", "tune.json")):
+        return InputError(
+            "holds runs, and is none itself", where=str(path), remedy=f"name one of them: iolab ls {path} lists them"
+        )
+    if (path / "search.jsonl").exists():
+        return InputError(
+            "is a search among commits, which has no run", where=str(path), remedy=f"its answer: iolab show {path}"
+        )
+    return InputError(f"is not a run: it has no {missing}", where=str(path), remedy="name a directory that iolab made")

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from iolab.base.plain_text import is_one_line
 from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import Progress
 from iolab.domain.fio_report.document import documents
+from iolab.domain.trial import FioPhase
 from iolab.domain.workload.fio_file.value import joined
 from iolab.machines.host import fio_record
 from iolab.machines.system import beneath, command, page_cache
@@ -30,7 +31,7 @@ from iolab.machines.system import beneath, command, page_cache
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
     from iolab.domain.phase_record import PhaseRecord
-    from iolab.domain.trial import FioPhase
+    from iolab.domain.trial import Phase
     from iolab.machines.host.surroundings import Surroundings
 
 POLL_S = 0.1
@@ -53,6 +54,44 @@ OURS = frozenset(
 """Options that iolab gives itself, or that would leave files or hide numbers."""
 
 
+def check(phases: Sequence[Phase]) -> None:
+    """Asks fio whether it takes the options of its phases: before anything is laid out, and whatever iolab knows of
+    them. Nothing if there is no such phase.
+
+    Raises:
+        InputError: it does not.
+        MachineError: fio is missing.
+    """
+    theirs = [phase for phase in phases if isinstance(phase, FioPhase)]
+    if not theirs:
+        return
+    tool = _installed(theirs[0])
+    for phase in theirs:
+        jobs = "\n".join(_section(phase, job, _as_written(options)) for job, options in phase.options.items())
+        done = subprocess.run(
+            [tool, "-", "--parse-only"],
+            input=jobs.encode(),
+            capture_output=True,
+            env={**child_process.environment(), "LC_ALL": "C"},
+            check=False,
+        )
+        if done.returncode:
+            said = _words((done.stderr + done.stdout).decode(errors="replace"))
+            version = subprocess.run([tool, "--version"], capture_output=True, check=False).stdout.decode().strip()
+            raise InputError(
+                f"{version.replace('-', ' ')}, which is installed, refuses the jobs: {said}",
+                where=f"phase {phase.name}",
+                remedy="see what it takes: fio --cmdhelp=OPTION",
+            )
+
+
+def _installed(phase: FioPhase) -> str:
+    tool = command.find("fio")
+    if tool is None:
+        raise MachineError("fio is not installed", where=f"phase {phase.name}", remedy=INSTALL)
+    return tool
+
+
 def run(phase: FioPhase, around: Surroundings) -> PhaseRecord:
     """The phase's record, in the likeness of the engine's.
 
@@ -60,9 +99,7 @@ def run(phase: FioPhase, around: Surroundings) -> PhaseRecord:
         InputError: fio can't be given the files as they lie.
         MachineError: fio is missing, or refuses the jobs.
     """
-    tool = command.find("fio")
-    if tool is None:
-        raise MachineError("fio is not installed", where=f"phase {phase.name}", remedy=INSTALL)
+    tool = _installed(phase)
     paths = (Path(file["path"]) for file in phase.load["files"])
     notes = page_cache.drop(paths) if phase.load["drop_caches"] else []
     with ExitStack() as stack:
@@ -82,13 +119,17 @@ def job_file(phase: FioPhase, names: Sequence[str]) -> str:
     for group in phase.load["groups"]:
         for job in group["jobs"]:
             options = {**_as_written(phase.options[job["name"]]), **_given(phase, names, group, job)}
-            lines = [f"[{job['name']}]", *(f"{name}={text}" if text else name for name, text in options.items())]
-            for line in lines:
-                if not is_one_line(line):
-                    what = f"{shown(line)} can't be given to fio: it is not one line without control characters"
-                    raise InputError(what, where=f"phase {phase.name}")
-            sections.append("\n".join(lines) + "\n")
+            sections.append(_section(phase, job["name"], options))
     return "\n".join(sections)
+
+
+def _section(phase: FioPhase, name: str, options: Mapping[str, str]) -> str:
+    lines = [f"[{name}]", *(f"{option}={text}" if text else option for option, text in options.items())]
+    for line in lines:
+        if not is_one_line(line):
+            what = f"{shown(line)} can't be given to fio: it is not one line without control characters"
+            raise InputError(what, where=f"phase {phase.name}")
+    return "\n".join(lines) + "\n"
 
 
 def _as_written(options: dict[str, str]) -> dict[str, str]:

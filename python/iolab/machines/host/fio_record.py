@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +41,19 @@ def record(
     jobs: list[Job] = []
     groups: list[GroupRecord] = []
     failures: list[Failure] = []
-    engines = {job["name"]: group["engine"] for group in phase.load["groups"] for job in group["jobs"]}
-    for name, engine in engines.items():
+    specs = {job["name"]: (group["engine"], job) for group in phase.load["groups"] for job in group["jobs"]}
+    for name, (engine, spec) in specs.items():
         if name not in found:
             failures.append({"job": name, "what": "fio did not run it"})
             continue
         job = Job(name, 0, found[name])
         jobs.append(job)
-        groups.append(group_record(name, _usage(job), [_job(phase, job, engine)], [SWITCHES, *notes]))
+        made = _job(phase, job, engine)
+        told = [SWITCHES, *notes]
+        if (wanted := spec.get("steady_state")) is not None:
+            made["steady_state"] = _steadiness(wanted, job)
+            told.append(_steady_note(name, made["steady_state"]))
+        groups.append(group_record(name, _usage(job), [made], told))
     elapsed_ns = max((_runtime_ns(job) for job in jobs), default=0)
     return phase_record(
         phase.name,
@@ -95,6 +101,31 @@ def _job(phase: FioPhase, job: Job, engine: native.EngineKind) -> JobRecord:
     others = [error for error in errors if error["errno"] != WRONG_DATA]
     made = job_record(job.name, finished_ns=_runtime_ns(job), ops=ops, errors=others)
     return {**made, "mismatches_count": wrong}
+
+
+def _steadiness(wanted: native.SteadyState, job: Job) -> native.Steadiness:
+    """fio's own verdict. A job that is steady ends there, and fio does not report when else that was."""
+    seen = job.raw.get("steadystate")
+    found = seen if isinstance(seen, dict) else {}
+    data = found.get("data")
+    means = data if isinstance(data, dict) else {}
+    mean = number(means, "iops_mean" if wanted["of"] == "operations" else "bw_mean")
+    criterion = re.fullmatch(r"(-?\d{1,18}(?:\.\d{1,18})?)%?", str(found.get("criterion", "")))
+    is_reached = number(found, "attained") > 0
+    return {
+        "wanted": wanted,
+        "reached_ns": _runtime_ns(job) if is_reached else None,
+        # Before a window is full, fio has 0 here.
+        "criterion": abs(float(criterion[1])) if criterion and mean else None,
+        "mean_per_s": mean or None,
+    }
+
+
+def _steady_note(name: str, found: native.Steadiness) -> str:
+    reached = "reached" if found["reached_ns"] is not None else "not reached"
+    unit = " %" if found["wanted"]["in_percent"] else ""
+    shown = "" if found["criterion"] is None else f": {found['criterion']:.3f}{unit}"
+    return f'job "{name}": steady state {reached}{shown}, to be below {found["wanted"]["limit"]:g}{unit}'
 
 
 def _together(parts: Sequence[native.OpRecord]) -> native.OpRecord:

@@ -100,6 +100,7 @@ class _Run:
 
     def prepare_and_load(self, amended: Trial, undo: UndoJournal, stack: ExitStack) -> None:
         self.on_progress(Progress(phase="", doing="preparing"))
+        fio.check(amended.phases)
         where = site.prepare(amended.target, amended.phases, undo, stack)
         self.notes += where.notes
         shared = {what for phase in amended.phases for what in phase.reach} | reach(amended.controls)

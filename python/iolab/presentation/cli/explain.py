@@ -108,13 +108,14 @@ def _tell_of_traces(paths: list[Path], *, json: bool) -> None:
 def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
     from iolab.domain.explain.inputs import of_run, of_two_runs
     from iolab.files.importer.run_import import open_files, open_run
+    from iolab.presentation.cli.directories import one_run
 
     if len(paths) == 2:
         if baseline is not None:
             raise InputError("two runs are compared setting by setting", where="--baseline", remedy="leave it out")
         first, second = (open_run(path, from_ if path.is_file() else None) for path in paths)
         return of_two_runs(first, second, metrics)
-    run = open_run(paths[0], from_) if len(paths) == 1 else open_files(paths, from_)
+    run = open_run(one_run(paths[0]), from_) if len(paths) == 1 else open_files(paths, from_)
     return of_run(run, metrics, baseline)
 
 

@@ -64,8 +64,9 @@ def show_outcome(
             print(f"{'' if place else 'Hosts:':7} {hosts.sentence(of_hosts)}")
         if verified := _verified(data):
             print(f"Data:   {verified}")
-        for place, told in enumerate(_searched(data)):
-            print(f"{'' if place else 'Search:':7} {told}")
+        for metric, (word, title) in LOOKED_FOR.items():
+            for place, told in enumerate(_looked_for(data, metric, word)):
+                print(f"{'' if place else title:7} {told}")
         for place, told in enumerate(_replayed(data)):
             print(f"{'' if place else 'Replay:':7} {told}")
         for place, one in enumerate(evidence(data)):
@@ -105,25 +106,27 @@ def _verified(data: RunData) -> str | None:
     return f"{blocks:,} blocks ({size_in_words(size)}) verified, {how}" if blocks else None
 
 
-def _searched(data: RunData) -> list[str]:
-    """What searches for a queue depth came to in each trial, of workloads that have one."""
-    searched = data.metrics.filter(data.metrics["metric"] == "queue_depth_found")
+LOOKED_FOR = {"queue_depth_found": ("queue depth", "Search:"), "steady_after_ns": ("steady state", "Steady:")}
+"""What a workload was run to find, by metric: the words in a job's note of it, and the title of those lines."""
+
+
+def _looked_for(data: RunData, metric: str, words: str) -> list[str]:
+    """What the jobs' searches came to in each trial, of workloads that have one."""
+    searched = data.metrics.filter(data.metrics["metric"] == metric)
     told = []
     for trial, number, setting in searched.select("trial", "round", "setting").unique(maintain_order=True).iter_rows():
         place = f"round {number + 1}" + (f" under {setting}" if len(data.settings) > 1 else "")
-        told += [
-            f"{place}: {note}" for note in data.record(trial).notes if "queue depth" in note and "(tried: " in note
-        ]
-    more = [f"{len(told) - SEARCHES_SHOWN_MAX} more: iolab show {data.path} --metric queue_depth_found"]
+        told += [f"{place}: {note}" for note in data.record(trial).notes if "job " in note and words in note]
+    more = [f"{len(told) - SEARCHES_SHOWN_MAX} more: iolab show {data.path} --metric {metric}"]
     return told if len(told) <= SEARCHES_SHOWN_MAX else told[:SEARCHES_SHOWN_MAX] + more
 
 
 def _replayed(data: RunData) -> list[str]:
-    """How faithful the replays of traces were under each setting, at worst."""
+    """How faithful the replays of traces were under each setting, at worst; first the one that was latest."""
     from iolab.base.quantity import plain
 
     seen = data.metrics
-    told = []
+    told: list[tuple[float, float, str]] = []
     for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():
         own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
         of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAYED}
@@ -145,8 +148,9 @@ def _replayed(data: RunData) -> list[str]:
         if busy > LATE_PERCENT_TOLD and realtime is False and "model" not in data.machine:
             line += "; other work on the CPUs makes arrivals late: realtime = true (--realtime) goes before it"
         arm = [workload] * (len(data.workloads) > 1) + [setting] * (len(data.settings) > 1)
-        told.append(": ".join([*arm, line]))
-    return told
+        latest = 0.0 if p99.is_empty() else float(p99.max())  # type: ignore[arg-type]
+        told.append((worst, latest, ": ".join([*arm, line])))
+    return [line for _, _, line in sorted(told, key=lambda one: one[:2], reverse=True)]
 
 
 def _print_what_probes_saw(data: RunData) -> None:

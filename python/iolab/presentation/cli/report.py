@@ -31,12 +31,14 @@ def report(
 
     It holds the conclusion, what to be careful about, what moved together, the table (also as CSV), sweeps, throughput
     over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong. For a
-    sweep, it has the comparisons of all cells; for `iolab tune`, the fresh rounds of the finalists.
+    sweep, it has the comparisons of all cells; for `iolab tune`, the fresh rounds of the finalists; for a search among
+    commits, the answer.
     """
     from iolab.base import output_file
     from iolab.files.importer.run_import import open_run
-    from iolab.presentation.cli.directories import one_run, sweep_comparisons
+    from iolab.presentation.cli.directories import answer_lines, one_run, sweep_comparisons
     from iolab.presentation.report import comparison, write
+    from iolab.studies.run.commits import is_search
 
     to_stdout = output_file.is_stdout(output)
     if json and to_stdout:
@@ -44,6 +46,10 @@ def report(
     if (cells := sweep_comparisons(run, metric or ())) is not None:
         page = comparison.render(f"Sweep {run.name}", [], *cells).encode()
         output_file.write(output, page, [run / "sweep.json"])
+        size = len(page)
+    elif is_search(run) and (answer := answer_lines(run)) is not None:
+        page = comparison.render(f"Search {run.name}", [], [], [], answer=answer).encode()
+        output_file.write(output, page, [run / "search.jsonl"])
         size = len(page)
     else:
         size = write(open_run(one_run(run), from_), output, metric or ())

@@ -35,8 +35,15 @@ def write(
     output_file.write(path, render(title, about, comparisons, problems).encode(), inputs)
 
 
-def render(title: str, about: Sequence[str], comparisons: Sequence[Comparison], problems: Sequence[str]) -> str:
-    """The page as HTML; it opens without a network and has no script."""
+def render(
+    title: str,
+    about: Sequence[str],
+    comparisons: Sequence[Comparison],
+    problems: Sequence[str],
+    *,
+    answer: Sequence[str] = (),
+) -> str:
+    """The page as HTML; it opens without a network and has no script. A search without runs has its `answer` alone."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -52,6 +59,7 @@ def render(title: str, about: Sequence[str], comparisons: Sequence[Comparison], 
         version=VERSION,
         style=Markup((files("iolab.presentation.report") / "page.css").read_text()),
         about=about,
+        answer=answer,
         tally=tally(comparisons).capitalize(),
         conclusions=conclusions(comparisons),
         forest=forest(comparisons),

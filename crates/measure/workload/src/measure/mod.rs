@@ -7,6 +7,7 @@ use crate::job::{Job, Op, OpKind};
 use crate::record::{ErrorRecord, MismatchRecord};
 use crate::replay::ReplayRecord;
 use crate::timeline::{Interval, Timeline};
+use crate::until_steady::Steadiness;
 use base::time::Time;
 pub use failures::{ErrnoName, Failures, Verdict};
 
@@ -36,6 +37,8 @@ pub struct Measured {
     pub measured_from: Option<Time>,
     /// What the job's search for a queue depth came to.
     pub searched: Option<Searched>,
+    /// Whether the job's steady state was reached.
+    pub steadiness: Option<Steadiness>,
     /// How faithful the job's replay was.
     pub replayed: Option<ReplayRecord>,
     /// When the last operation succeeded, since the start of the phase; 0 if none did.
@@ -140,6 +143,7 @@ impl Measure {
     pub fn finish_of(self, job: &Job) -> Measured {
         Measured {
             searched: job.searched(),
+            steadiness: job.steadiness(),
             replayed: job.replayed(),
             ..self.finish()
         }
@@ -150,6 +154,7 @@ impl Measure {
             is_null: self.is_null,
             measured_from: self.measured_from,
             searched: None,
+            steadiness: None,
             replayed: None,
             finished: self.finished,
             intervals: self.timeline.finish(self.finished),

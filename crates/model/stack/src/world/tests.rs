@@ -65,6 +65,7 @@ fn job(name: &str, pattern: Pattern, queue_depth: u32, until: Until) -> JobSpec 
         writes: None,
         start_ns: None,
         depth_search: None,
+        steady_state: None,
         replay: None,
         seed: 1,
     }
@@ -362,6 +363,7 @@ fn sequential(file: u32, bytes: u64, read_share: f64) -> JobSpec {
         writes: None,
         start_ns: None,
         depth_search: None,
+        steady_state: None,
         replay: None,
         ..job("sequential", Pattern::Sequential, 1, for_ops(bytes / 4096))
     }

@@ -80,6 +80,7 @@ fn job(file: u32, read_share: f64, bytes: u32, queue_depth: u32, ops: u64) -> Jo
         writes: None,
         start_ns: None,
         depth_search: None,
+        steady_state: None,
         replay: None,
         seed: u64::from(file),
     }

@@ -64,6 +64,7 @@ fn group(path: Path, read_share: f64, bytes: u32) -> GroupSpec {
         writes: None,
         start_ns: None,
         depth_search: None,
+        steady_state: None,
         replay: None,
     };
     GroupSpec {

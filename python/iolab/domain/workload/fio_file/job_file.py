@@ -135,11 +135,11 @@ def _fault(name: str, entry: Entry, runner: Runner, suggested: dict[str, str | N
         return f"iolab does not let a job file do this: {FORBIDDEN[name]}"
     if name in OPTIONS:
         return None
+    if runner == "fio":
+        return None  # the fio that runs it knows which options it has, and is asked before anything runs
     if name in known().names:
-        return None if runner == "fio" else f"fio has this option, iolab does not; leave it out, or {USE_FIO}"
+        return f"fio has this option, iolab does not; leave it out, or {USE_FIO}"
     close = _close(name, suggested)
-    if runner == "fio" and not close:
-        return None  # of a version that is newer than the table: the fio that runs it knows
     return f"neither {known().version} nor iolab has this option" + (f"; did you mean {close}?" if close else "")
 
 
@@ -187,7 +187,7 @@ _PLACES = frozenset(
 
 _WORDS = frozenset(
     {"bs", "bsrange", "bssplit", "ba", "file_service_type", "rate_process", "cpus_allowed_policy", "fallocate"}
-    | {"random_distribution", "verify", "verify_pattern", "startdelay", "latency_percentile"}
+    | {"random_distribution", "verify", "verify_pattern", "startdelay", "latency_percentile", "steadystate"}
 )
 """Options of which fio has words or forms that iolab has not; every other option is a number to both."""
 

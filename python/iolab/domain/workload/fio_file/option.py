@@ -214,6 +214,15 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "latency_window", microsecond, 0, "How long each depth is tried."
     yield "latency_percentile", value.percentile, 100.0, "Percentage of the I/Os that must be within the target."
     yield "latency_run", bool_, False, "Goes on at the depth that was found, instead of ending."
+    yield (
+        "steadystate",
+        value.steady_rate,
+        value.STEADY_BY_DEFAULT,
+        "Ends when the rate is steady: `iops:1%`; see above.",
+    )
+    yield "steadystate_duration", second, 0, "The window in which it has to be steady; 0: it is not looked at."
+    yield "steadystate_ramp_time", second, 0, "The first interval begins this much later than the job."
+    yield "steadystate_check_interval", second, 1_000_000_000, "Length of each interval of the window."
     yield "kb_base", value.positive, value.KB_BASE, "1024: k is 1024 and kib is 1000; 1000: the other way round."
 
 

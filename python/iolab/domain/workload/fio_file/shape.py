@@ -12,7 +12,7 @@ from iolab.domain.workload.block_sizes import AlignedBlocks, mean_bytes
 from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, Runner
 from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
-from iolab.domain.workload.fio_file.value import Directions
+from iolab.domain.workload.fio_file.value import Directions, SteadyRate
 from iolab.domain.workload.load import plain_pattern
 
 FILE_GRANULE_BYTES = 4096
@@ -56,7 +56,24 @@ class Shape:
 
     @property
     def read_share(self) -> float:
-        """The share of reads among the operations, 0 to 1; half where rwmixread and rwmixwrite are silent."""
+        """The share of reads among the operations that are offered, 0 to 1. In fio each direction of a mix goes at its
+        own rate, so that two rates say what the mix is."""
+        reads, writes = self.rates_per_s
+        return self._mixed_share if reads is None or writes is None else reads / (reads + writes)
+
+    @property
+    def rates_per_s(self) -> tuple[float | None, float | None]:
+        """The rates of reads and of writes, in operations; None without one, and for a direction that it has not."""
+        of_ops: Directions | None = self.job["rate_iops"]
+        given = of_ops or self.job["rate"] or Directions(None, None)
+        each = (1.0, 1.0) if of_ops else self.mean_bytes
+        reads, writes = (None if limit is None else limit / size for limit, size in zip(given, each, strict=True))
+        share = self._mixed_share
+        return reads if share > 0 else None, writes if share < 1 else None
+
+    @property
+    def _mixed_share(self) -> float:
+        """Of reads, as rwmixread or rwmixwrite has it; half if neither is given."""
         if not (self.reads and self.writes):
             return 1.0 if self.reads else 0.0
         given = self.job["rwmixread"]
@@ -124,6 +141,22 @@ class Shape:
             "window_ns": self.job["latency_window"],
             "share": self.job["latency_percentile"] / 100,
             "goes_on": self.job["latency_run"],
+        }
+
+    @property
+    def steady_state(self) -> native.SteadyState | None:
+        """The steady rate that the job runs for; None if it runs to its bounds."""
+        wanted: SteadyRate = self.job["steadystate"]
+        if not self.job["steadystate_duration"]:
+            return None
+        return {
+            "of": wanted.of,
+            "by": wanted.by,
+            "limit": wanted.limit,
+            "in_percent": wanted.in_percent,
+            "window_ns": self.job["steadystate_duration"],
+            "interval_ns": self.job["steadystate_check_interval"],
+            "ramp_ns": self.job["steadystate_ramp_time"],
         }
 
     @property
@@ -262,6 +295,10 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "offset", f"is no multiple of {misaligned[0]}, to which offsets are aligned"
     if (job.has("rate") or job.has("rate_iops")) and job["thinktime"]:
         yield "thinktime", f"an open loop (rate, rate_iops) does not wait; leave one out, or {USE_FIO}"
+    if 0 < shape.read_share < 1 and shape.rates_per_s.count(None) == 1:
+        blamed = "rate_iops" if job.has("rate_iops") else "rate"
+        without = "reads" if shape.rates_per_s[0] is None else "writes"
+        yield blamed, f"{without} of the mix have no rate, as many as fit in; give both, or {USE_FIO}"
     if job.has("rate") and job.has("rate_iops"):
         yield "rate_iops", "rate is given too; keep one of the two"
     if job["fsync"] and job["fdatasync"]:
@@ -285,6 +322,7 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
     if shape.start_ns and job["ramp_time"]:
         yield "startdelay", f"ramp_time counts from the start of the stage here; keep one of the two, or {USE_FIO}"
     yield from _search_conflicts(shape)
+    yield from _steady_conflicts(shape)
 
 
 def _search_conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
@@ -305,3 +343,24 @@ def _search_conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "latency_target", f"an open loop (rate, rate_iops) has no depth to choose; leave one out, or {USE_FIO}"
     if job["ramp_time"]:
         yield "latency_target", "the search itself is not measured, so ramp_time has no part in it; leave it out"
+
+
+STEADY_INTERVALS_MAX = 43_200
+"""As crates/measure/workload/src/limits.rs has it."""
+
+
+def _steady_conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
+    """What a steady rate does not go with."""
+    job = shape.job
+    wanted = shape.steady_state
+    if wanted is None:
+        for option in ("steadystate", "steadystate_ramp_time", "steadystate_check_interval"):
+            if job.has(option):
+                yield option, "nothing is looked at without steadystate_duration (ss_dur), such as ss_dur=10s"
+        return
+    window, interval = wanted["window_ns"], wanted["interval_ns"]
+    if not interval or window % interval or not 2 <= window // interval <= STEADY_INTERVALS_MAX:
+        what = f"expected 2 to {STEADY_INTERVALS_MAX:,} whole intervals (steadystate_check_interval, by default 1 s)"
+        yield "steadystate_duration", what
+    if shape.depth_search is not None:
+        yield "steadystate", "a search for a queue depth (latency_target) ends the job itself; keep one of the two"

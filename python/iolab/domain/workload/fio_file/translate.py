@@ -111,6 +111,15 @@ def _check_stage(stage: Sequence[Shape], problems: JobFileProblems, runner: Runn
     if searching is not None and len(stage) > 1 and runner == "iolab":
         what = "its search measures the whole stage; give it a stage of its own with stonewall"
         problems.add(searching.line_of("latency_target"), f"latency_target: {what}, or {USE_FIO}")
+    steady = next((shape.job for shape in stage if shape.steady_state is not None), None)
+    if (
+        steady is not None
+        and steady.texts.get("group_reporting", "0") != "0"
+        and _jobs(stage) > 1
+        and runner == "iolab"
+    ):
+        what = "with group_reporting fio looks at all jobs of the group together, iolab at each; leave that out"
+        problems.add(steady.line_of("steadystate"), f"steadystate: {what}, or {USE_FIO}")
     writers: dict[str, str] = {}
     verifies = any(shape.verifies for shape in stage)
     for shape in stage:
@@ -119,6 +128,10 @@ def _check_stage(stage: Sequence[Shape], problems: JobFileProblems, runner: Runn
                 if writers.setdefault(name, shape.job.name) != shape.job.name:
                     what = f"{writers[name]} and {shape.job.name} write the same file, so its contents are undefined"
                     problems.add(shape.job.line_of("verify"), f"verify: {what}")
+
+
+def _jobs(stage: Sequence[Shape]) -> int:
+    return sum(shape.job["numjobs"] for shape in stage)
 
 
 def _stage_names(stages: Sequence[Sequence[Shape]]) -> list[str]:
@@ -274,6 +287,7 @@ def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> na
         writes=shape.writes_alone,
         start_ns=shape.start_ns or None,
         depth_search=shape.depth_search,
+        steady_state=shape.steady_state,
         offset_bytes=shape.offset_bytes(clone),
         queue_depth=shape.queue_depth,
         arrival=_arrival(shape),
@@ -287,18 +301,14 @@ def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> na
 
 def _arrival(shape: Shape) -> native.Arrival:
     job = shape.job
-    rate = job["rate_iops"] or job["rate"]
-    if rate is None:
-        return {"kind": "closed", "think_ns": job["thinktime"], "think_every": job["thinktime_blocks"]}
-    # Each direction has a limit of its own; the mix goes as fast as the first limit that it meets lets it.
-    each = (1.0, 1.0) if job["rate_iops"] else shape.mean_bytes
-    shares = zip(rate, (shape.read_share, 1 - shape.read_share), each, strict=True)
-    limits = [limit / (share * mean) for limit, share, mean in shares if limit is not None and share > 0]
-    if not limits:
-        return {"kind": "closed", "think_ns": 0, "think_every": 1}
+    rates = [rate for rate in shape.rates_per_s if rate is not None]
+    if not rates:
+        open_loop = job["rate_iops"] or job["rate"]
+        think_ns, think_every = (0, 1) if open_loop else (job["thinktime"], job["thinktime_blocks"])
+        return {"kind": "closed", "think_ns": think_ns, "think_every": think_every}
     return {
         "kind": "open",
-        "rate_per_s": min(limits),
+        "rate_per_s": sum(rates),
         "spacing": "poisson" if job["rate_process"] == "poisson" else "constant",
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from iolab.base.errors import unknown
 
@@ -224,6 +224,35 @@ def percentile(text: str, kb_base: int = KB_BASE) -> float:
     if not re.fullmatch(r"\d{1,3}(\.\d{1,10})?", text.strip()) or not 0 < float(text) <= 100:
         raise ValueError(f'"{text}" given; expected a percentage such as 99 or 99.9, above 0 and up to 100')
     return float(text)
+
+
+class SteadyRate(NamedTuple):
+    """What has to be steady, and how: fio's `steadystate`."""
+
+    of: Literal["operations", "bytes"]
+    by: Literal["deviation", "slope"]
+    limit: float
+    in_percent: bool
+
+
+STEADY_BY_DEFAULT = SteadyRate("operations", "slope", 0.01, True)
+"""fio's own, with a steadystate_duration and no steadystate."""
+
+
+def steady_rate(text: str, kb_base: int = KB_BASE) -> SteadyRate:
+    """`iops:1%`, `bw_slope:10k`: a criterion and its limit, a share of the mean or a rate."""
+    found = re.fullmatch(r"(iops|bw)(_slope)?:\s*(\d{1,15}(?:\.\d{1,9})?)\s*(%?)", text)
+    size = re.fullmatch(r"bw(_slope)?:(.+)", text)
+    if found:
+        of: Literal["operations", "bytes"] = "operations" if found[1] == "iops" else "bytes"
+        rate = SteadyRate(of, "slope" if found[2] else "deviation", float(found[3]), bool(found[4]))
+    elif size:
+        rate = SteadyRate("bytes", "slope" if size[1] else "deviation", float(whole(size[2], kb_base)), False)
+    else:
+        raise ValueError(f'"{text}" given; expected iops, iops_slope, bw or bw_slope with a limit, such as iops:1%')
+    if rate.limit <= 0:
+        raise ValueError(f'"{text}" given; expected a limit above 0')
+    return rate
 
 
 def cpu_list(text: str, kb_base: int = KB_BASE) -> list[int]:

@@ -86,6 +86,7 @@ pub fn job() -> JobSpec {
         writes: None,
         start_ns: None,
         depth_search: None,
+        steady_state: None,
         replay: None,
         seed: 7,
     }
