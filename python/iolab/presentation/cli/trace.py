@@ -134,13 +134,14 @@ def trace(
         return
     if output is not None:
         from iolab.presentation.report.trace import INTERVALS, write
+        from iolab.studies.trace.export import frames
     figures = study(
         source,
         intervals=None if output is None else INTERVALS,
         queues=() if queues is None else queues_of(queues),
     )
     if output is not None:
-        size = write(figures, source.name, output, source.paths)
+        size = write(figures, source.name, output, source.paths, frames(source))
         if json:
             print_json({"report": str(output), "bytes": size})
         else:
