@@ -228,7 +228,7 @@ def _left_s(finished: Sequence[TrialFinished], expected: int | None) -> float | 
     """How long the trials that are left take if they end as often as those before; `finished`: by their beginning."""
     if expected is None or not finished:
         return None
-    ended_ns = max(event["started_unix_ns"] + event["duration_ns"] for event in finished)
+    ended_ns = max(event["started_unix_ns"] + (event["duration_ns"] or 0) for event in finished)
     pace_ns = (ended_ns - finished[0]["started_unix_ns"]) / len(finished)
     return max(0, expected - len(finished)) * pace_ns / 1e9
 

@@ -56,7 +56,7 @@ export function change(ratio, asMultiple = ratio >= MULTIPLE_FROM) {
 export function changeWithInterval(low, ratio, high) {
   if (ratio === null || low === null || high === null) return "";
   const asMultiple = (high || ratio) >= MULTIPLE_FROM;
-  return `${change(ratio, asMultiple)} [${change(low, asMultiple)}, ${change(high, asMultiple)}]`;
+  return `${change(ratio, asMultiple)} [${change(low, asMultiple)},\u00a0${change(high, asMultiple)}]`;
 }
 
 /** `40 s`, `12 min`, `3 h 20 min`. */
