@@ -141,7 +141,8 @@ def trace(
         queues=() if queues is None else queues_of(queues),
     )
     if output is not None:
-        size = write(figures, source.name, output, source.paths, frames(source))
+        is_there_again = all(path.is_file() for path in source.paths)  # no pipe
+        size = write(figures, source.name, output, source.paths, frames(source) if is_there_again else ())
         if json:
             print_json({"report": str(output), "bytes": size})
         else:

@@ -41,7 +41,7 @@ def write(
     requests: Iterable[polars.DataFrame] = (),
 ) -> int:
     """Writes the page to `path`, as `iolab.base.output_file` does, and returns its bytes. `requests`: all of the trace,
-    asked for if a page can hold them.
+    asked for if a page can hold them; none of a pipe, which is read once.
 
     Raises:
         InputError: it can't be written there.
@@ -212,7 +212,11 @@ def _over_time(figures: native.TraceFigures, single: JsonObject | None) -> Figur
     if single is not None:
         marks = {trace["meta"]: len(traces) + place for place, (trace, _) in enumerate(points) if "meta" in trace}
         plot.requests = {**single, "marks": marks}
-    explanation = OVER_TIME + (SINGLE.format(most=DRAWN_MAX) if single else TOO_MANY.format(most=REQUESTS_MAX))
+    explanation = OVER_TIME
+    if single is not None:
+        explanation += SINGLE.format(most=DRAWN_MAX)
+    elif figures["all"]["count"] > REQUESTS_MAX:
+        explanation += TOO_MANY.format(most=REQUESTS_MAX)
     return Figure("trace-over-time", "Over time", explanation, [plot])
 
 
