@@ -34,7 +34,7 @@ export function spark(values, spread = [], label = "") {
  * @param {number} reach the largest factor that the axis shows
  */
 export function interval(judged, margin, reach, kind) {
-  const [width, height] = [170, 22];
+  const [width, height] = [130, 22];
   const scale = Math.log(Math.max(reach, 1 + 2 * margin, 1.02));
   const x = (ratio) => width / 2 + (Math.max(-1, Math.min(1, Math.log(ratio) / scale)) * (width - 10)) / 2;
   if (judged.ratio === null || judged.ci_low === null || judged.ci_high === null) return "";
