@@ -76,6 +76,9 @@ SCALED = """async ([unit, value]) => {
 }"""
 OUT_OF_SIGHT = """() => [...document.querySelectorAll(".scroll")]
   .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.getAttribute("aria-label"))"""
+BADGES_OUTSIDE = """() => [...document.querySelectorAll("tbody .badge")]
+  .filter((one) => one.getBoundingClientRect().right > one.closest("th, td").getBoundingClientRect().right)
+  .map((one) => one.textContent)"""
 END_OF_VERDICTS = """() => [...document.querySelectorAll("thead th")]
   .filter((one) => ["verdict", "against the baseline", "regressions"].includes(one.textContent))
   .map((one) => one.getBoundingClientRect().right)"""
@@ -563,6 +566,7 @@ def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection:
             browser.open(path)
             ends = browser.page.evaluate(END_OF_VERDICTS)
             assert ends and max(ends) <= 390, "the verdict is in sight"
+            assert browser.page.evaluate(BADGES_OUTSIDE) == []
     finally:
         browser.page.set_viewport_size({"width": 1200, "height": 900})
     assert browser.said == []
