@@ -587,10 +587,12 @@ def test_tables_fit_a_screen_of_1280_px(browser: Browser, collection: Collection
 def test_the_bar_of_a_comparison_stays_while_one_scrolls(browser: Browser) -> None:
     browser.page.set_viewport_size({"width": 1200, "height": 300})
     try:
+        browser.page.goto("about:blank")
         browser.open("runs")
         for place in range(2):
             browser.page.locator("td input[type=checkbox]").nth(place).check()
         browser.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        browser.page.wait_for_selector(".bar a")
         link = browser.page.locator(".bar a").bounding_box()
         assert link is not None and 0 <= link["y"] < 300
     finally:
