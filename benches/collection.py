@@ -221,11 +221,10 @@ def wait_for_histories(address: str) -> None:
 
 
 def compare(pages: Pages, rounds: int) -> list[float]:
-    listed = json.loads(pages.get("api/runs/0.json"))
-    place = {name: number for number, name in enumerate(listed["columns"])}
-    groups: dict[tuple[int, int], list[str]] = {}
-    for row in listed["rows"]:
-        groups.setdefault((row[place["benchmark"]], row[place["hardware"]]), []).append(row[place["id"]])
+    listed = json.loads(pages.get("api/runs/0.json"))["columns"]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for benchmark, hardware, id in zip(listed["benchmark"], listed["hardware"], listed["id"], strict=True):
+        groups.setdefault((benchmark, hardware), []).append(id)
     draw = random.Random(2)
     pairs = [
         draw.sample(group, 2) for group in draw.choices([one for one in groups.values() if len(one) > 1], k=rounds)

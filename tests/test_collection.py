@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import sys
 import urllib.request
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,11 @@ from iolab.domain.collection.hardware import hardware_id, hardware_of, unlike
 from iolab.domain.summary import summarise
 from iolab.files.collection import labels
 from iolab.files.collection.collection import Collection
+from iolab.files.collection.listing import Listing
+from iolab.files.collection.reading import Read, read_runs
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.site import overview
+from iolab.presentation.site import run as run_page
 from support.stored import MACHINE, stored_run
 
 SMALL = """\
@@ -252,10 +256,36 @@ def test_a_run_in_progress_is_shown_as_such_and_not_removed(runs: Path, capsys: 
         assert (shown.run.name, shown.trials_done, shown.trials_expected) == ("old", 7, 8)
         assert [one.status for one in shown.trials] == ["ok"] * 7
         assert all(one.value for one in shown.trials) and shown.metric == "rate_bytes_per_s"
+        assert {one.verdict for one in shown.judged} & {"slower", "undecided"}, "up to now"
+        assert shown.left_s is not None and 0 < shown.left_s < 10
         assert invoke(["rm", str(runs / "old"), "--yes"]) == 2
         assert "is running here" in capsys.readouterr().err
     assert (runs / "old").is_dir()
     assert listed(runs, "state:running") == []
+
+
+def test_a_run_that_ends_while_it_is_read_is_not_unfinished(runs: Path) -> None:
+    journal = runs / "old" / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[:-1]))
+    held = journal.open("ab")
+    fcntl.flock(held, fcntl.LOCK_EX)
+
+    def read_and_end(directory: Path, names: Sequence[str], on_read: Callable[[int], None]) -> Iterator[Read]:
+        yield from list(read_runs(directory, names, on_read))
+        held.write(lines[-1].encode())
+        held.close()
+
+    listing = Listing(runs, read_and_end)
+    listing.refresh()
+    assert listing.entry("old").state == "running", "as it was when the list was begun"
+    assert listed(runs, "state:done") and not listed(runs, "state:unfinished")
+
+
+def test_a_run_that_ended_is_done_whoever_holds_its_journal(runs: Path) -> None:
+    with (runs / "old" / "journal.jsonl").open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert listed(runs, "state:running") == []
 
 
 def test_serve_answers_until_it_is_interrupted(runs: Path, iolab: CommandLine) -> None:
@@ -323,10 +353,35 @@ def test_a_step_in_the_runs_of_a_benchmark_is_found_once_and_kept(
     found = collection.changes(benchmark)
     slower = [one for one in found if one.metric == "rate_bytes_per_s" and one.regressed]
     assert slower and slower[0].verdict == "slower" and slower[0].after < slower[0].before
+    page = overview.overview(collection)
+    (row,) = page.benchmarks
+    assert row.spark is not None and row.spark.setting in {one.setting for one in found if one.regressed}
+    assert page.trade_offs == [], "both settings became slower: that is no trade-off"
+    assert [one.since for one in run_page.page(collection, collection.entry("night-11")).changes] != []
+    assert run_page.page(collection, collection.entry("night-05")).changes == []
     monkeypatch.setattr("iolab.domain.collection.benchmark.changes_of", lambda _: pytest.fail("looked at again"))
     again = Collection(tmp_path / "runs")
     again.refresh()
     assert again.changes(benchmark) == found
+
+
+def test_the_line_of_a_benchmark_is_that_of_the_setting_that_moved(tmp_path: Path) -> None:
+    text = small().replace("rounds = 4", "rounds = 3") + '[compare]\nmetrics = ["rate_bytes_per_s"]\n'
+    for night in range(16):
+        noise = 1 + (night * 7 % 5) / 1000
+        speeds = {"plain": noise, "fast": (0.9 if night < 11 else 0.7) * noise}
+        name = f"night-{night:02d}"
+        stored_run(tmp_path / "runs" / name, text.replace("seed = 7", f"seed = {night}"), faster=speeds)
+    collection = Collection(tmp_path / "runs")
+    collection.refresh()
+    assert overview.overview(collection).benchmarks[0].spark.setting == "plain"  # type: ignore[union-attr]
+    for one in collection.benchmarks():
+        collection.changes(one)
+    page = overview.overview(collection)
+    spark = page.benchmarks[0].spark
+    assert spark is not None and spark.setting == "fast" and len(spark.typical) == len(spark.spread) == 16
+    assert [row.change.setting for row in page.changes if row.change.regressed] == ["fast"]
+    assert [run.name for run in page.trade_offs] == ["night-15"], "slower than the baseline, apart from regressions"
 
 
 def test_an_input_error_names_a_run_that_is_not_there(two_runs: Path) -> None:

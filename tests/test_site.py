@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 from iolab.base import durable
 from iolab.base.errors import InputError
+from iolab.base.quantity import scale_for
 from iolab.domain.verdict import judge
 from iolab.files.collection import labels
 from iolab.files.collection.collection import Collection
@@ -26,6 +27,7 @@ from iolab.presentation.side_by_side import Wanted, compare_paths
 from iolab.presentation.site import files
 from iolab.presentation.site import run as run_page
 from iolab.presentation.site.app import make_app
+from iolab.presentation.site.parts import metric_id
 from support.browser import BROWSER, BROWSERS
 from support.stored import MACHINE, stored_run
 
@@ -60,6 +62,26 @@ VERDICTS = """async (cases) => {
   const { verdictAt } = await import("./verdict.js");
   return cases.map(([one, margin]) => verdictAt(one, margin));
 }"""
+SPARK_HEIGHT = """async (values) => {
+  const { spark } = await import("./draw.js");
+  const points = spark(values).querySelector(".line").getAttribute("d").match(/[ML][^ML]+/g);
+  const heights = points.map((one) => Number(one.split(" ")[1]));
+  return Math.max(...heights) - Math.min(...heights);
+}"""
+ONCE = """async (texts) => (await import("./plot.js")).once(texts)"""
+SCALED = """async ([unit, value]) => {
+  const { learnUnits, scale } = await import("./format.js");
+  learnUnits((await (await fetch("api/meta.json")).json()).units);
+  return scale(unit, [value]).text(value);
+}"""
+OUT_OF_SIGHT = """() => [...document.querySelectorAll(".scroll")]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.getAttribute("aria-label"))"""
+BADGES_OUTSIDE = """() => [...document.querySelectorAll("tbody .badge")]
+  .filter((one) => one.getBoundingClientRect().right > one.closest("th, td").getBoundingClientRect().right)
+  .map((one) => one.textContent)"""
+END_OF_VERDICTS = """() => [...document.querySelectorAll("thead th")]
+  .filter((one) => ["verdict", "against the baseline", "regressions"].includes(one.textContent))
+  .map((one) => one.getBoundingClientRect().right)"""
 KERNELS = ("6.1.0", "6.12.0")
 
 
@@ -140,6 +162,27 @@ def test_what_is_not_there_and_what_is_not_asked_here_is_refused(client: httpx.C
     assert client.post("/api/overview.json").status_code == 405
     answer = client.get("/api/overview.json", headers={"host": "evil.example"})
     assert answer.status_code == 421, "another name that leads here reads nothing"
+
+
+def test_the_list_of_runs_needs_no_dictionary(client: httpx.Client, collection: Collection) -> None:
+    listed = client.get("/api/runs/0.json").json()
+    columns = listed["columns"]
+    assert {len(values) for values in columns.values()} == {listed["total"]} == {4}
+    place = columns["name"].index("night-0")
+    entry = collection.entry("night-0")
+    assert columns["settings"][place] == ["plain", "fast"] and columns["kernel"][place] == "6.1.0"
+    assert columns["verdicts"][place] == dict(entry.verdicts)
+    assert columns["started_unix_ns"][place] == entry.started_unix_ns
+
+
+def test_a_metric_without_a_value_is_one_clear_line(client: httpx.Client, collection: Collection) -> None:
+    place = benchmark_of(collection)[2:]
+    page = client.get(f"/api/benchmarks/{place}.json").json()
+    assert "fairness_jain" not in page["metrics"]
+    assert all(any(value is not None for value in series["typical"]) for series in page["series"])
+    answer = client.get(f"/api/benchmarks/{place}/{metric_id('fairness_jain')}.json")
+    assert answer.status_code == 404
+    assert answer.json()["what"].endswith("no run has a value of fairness_jain")
 
 
 def test_comparisons_are_those_of_iolab_compare(client: httpx.Client, collection: Collection) -> None:
@@ -406,7 +449,11 @@ def test_tables_sort_filter_and_keep_it_in_the_address(browser: Browser, collect
     with browser.page.expect_download() as saved:
         browser.page.click("text=CSV")
     content = Path(saved.value.path()).read_text()
-    assert content.startswith("run,date,title") and content.count("\n") == 2
+    assert (
+        content.startswith("run,against the baseline,pick,date,title")
+        and " slower" in content
+        and content.count("\n") == 2
+    )
     assert browser.said == []
 
 
@@ -468,12 +515,16 @@ def test_a_run_in_progress_is_followed_until_it_ends(browser: Browser, collectio
             collection.refresh()
             browser.open("live")
             browser.page.wait_for_selector("h2 >> text=Under way")
-            rows = browser.page.locator("tbody tr").count()
+            browser.page.wait_for_selector("text=Verdicts up to now")
+            browser.page.wait_for_selector(".plot canvas")
+            assert re.search(r"time left\s*about \d+ s", browser.page.inner_text("main"))
+            trials = browser.page.locator("[aria-label=Trials] tbody tr")
+            rows = trials.count()
             assert rows in (4, 5)
-            held.write("".join(lines[-3:]))
+            held.write("".join(lines[-3:-1]))
             held.flush()
             collection.refresh()
-            browser.page.locator("tbody tr").nth(rows).wait_for()
+            trials.nth(rows).wait_for()
         collection.refresh()
         browser.page.wait_for_selector("text=No run on this machine is in progress.")
     finally:
@@ -511,9 +562,58 @@ def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection:
         )
         assert "same" in verdicts and not {"slower", "faster"} & set(verdicts), "nothing is out of the margin for sure"
         assert "m=50" in str(browser.page.get_attribute("#pages a >> nth=1", "href"))
+        for path in ("", "runs", f"r/{id_of(collection, 'night-1')}"):
+            browser.open(path)
+            ends = browser.page.evaluate(END_OF_VERDICTS)
+            assert ends and max(ends) <= 390, "the verdict is in sight"
+            assert browser.page.evaluate(BADGES_OUTSIDE) == []
     finally:
         browser.page.set_viewport_size({"width": 1200, "height": 900})
     assert browser.said == []
+
+
+@pytest.mark.long
+def test_tables_fit_a_screen_of_1280_px(browser: Browser, collection: Collection) -> None:
+    browser.page.set_viewport_size({"width": 1280, "height": 900})
+    try:
+        for path in pages(collection):
+            browser.open(path)
+            assert browser.page.evaluate(OUT_OF_SIGHT) == [], path
+    finally:
+        browser.page.set_viewport_size({"width": 1200, "height": 900})
+
+
+@pytest.mark.long
+def test_the_bar_of_a_comparison_stays_while_one_scrolls(browser: Browser) -> None:
+    browser.page.set_viewport_size({"width": 1200, "height": 300})
+    try:
+        browser.page.goto("about:blank")
+        browser.open("runs")
+        for place in range(2):
+            browser.page.locator("td input[type=checkbox]").nth(place).check()
+        browser.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        browser.page.wait_for_selector(".bar a")
+        link = browser.page.locator(".bar a").bounding_box()
+        assert link is not None and 0 <= link["y"] < 300
+    finally:
+        browser.page.set_viewport_size({"width": 1200, "height": 900})
+
+
+def test_noise_does_not_fill_a_small_line_and_an_axis_has_a_date_once(browser: Browser) -> None:
+    browser.open("")
+    assert browser.page.evaluate(SPARK_HEIGHT, [100, 101, 100, 101]) < 3
+    assert browser.page.evaluate(SPARK_HEIGHT, [100, 101, 50, 51]) > 15
+    assert browser.page.evaluate(ONCE, ["a", "a", "b", "", "b"]) == ["a", "", "b", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("unit", "value"), [("count", 103), ("count", 1128), ("count", 7.25), ("ns", 1234), ("1/s", 5)]
+)
+def test_pages_write_numbers_as_tables_do(browser: Browser, unit: str, value: float) -> None:
+    browser.open("")
+    assert browser.page.evaluate(SCALED, [unit, value]).replace("\u00a0", " ") == scale_for(unit, [value]).with_unit(
+        value
+    )
 
 
 def test_a_site_that_is_opened_as_a_file_says_how_to_serve_it(browser: Browser, written: Path) -> None:

@@ -294,7 +294,7 @@ def test_a_page_holds_the_maps(tmp_path: Path) -> None:
     page = tmp_path / "trace.html"
     assert invoke(["trace", str(TRACES / "perf.data.xz"), "-o", str(page)]) == 0
     text = page.read_text()
-    for name in ("trace-latency", "trace-places", "trace-rates", "trace-processes", "trace-distribution"):
+    for name in ("trace-over-time", "trace-processes", "trace-distribution"):
         assert f'data-plot="{name}"' in text
     assert len(text) < 3_000_000
 
@@ -308,15 +308,15 @@ def test_zooming_shows_every_interval_that_was_counted() -> None:
             counts = Counts.of([row], how)
             assert step_of(counts.length) == 8
             expected = [of(row[at : at + 8]) for at in range(0, 5000, 8)]
-            assert counts.drawn(0.5)[0] == pytest.approx(expected, rel=1e-6)
+            assert counts.drawn(0.5, 2500.0)[0] == pytest.approx(expected, rel=1e-6)
             assert len(times(counts.length, 0.5)) == len(expected)
     whole = Counts.of(rows[:1], "rate", 0.25)
-    packed = fine([whole], 0.5, "y")
-    assert packed is not None and packed["lines"] == [{"rows": 1, "how": "rate", "scale": 0.25}]
+    packed = fine([whole], 0.5, 2500.0)
+    assert packed is not None and packed["lines"] == [{"rows": 1, "how": "rate", "scale": 0.25, "axis": "y"}]
     values = struct.unpack("<5000I", zlib.decompress(b64decode(packed["packed"])))
     assert list(values) == rows[0]
-    assert whole.drawn(0.5)[0][0] == sum(rows[0][:8]) * 0.25 / (8 * 0.5)
-    assert fine([Counts.of([[1.0] * 1024], "count")], 0.5, "z") is None
+    assert whole.drawn(0.5, 2500.0)[0][0] == sum(rows[0][:8]) * 0.25 / (8 * 0.5)
+    assert fine([Counts.of([[1.0] * 1024], "count")], 0.5, 512.0) is None
 
 
 def test_maps_are_as_fine_as_is_asked_for() -> None:

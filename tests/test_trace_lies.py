@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,18 @@ def test_a_pipe_is_not_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "e.toml").write_text('machine = "model:quad-7200"\n[workloads.w]\nkind = "trace"\nfile = "pipe"\n')
     assert invoke(["run", str(tmp_path / "e.toml")]) == 2
     assert "e.toml:4: workloads.w.file" in capsys.readouterr().err
+
+
+def test_the_page_of_a_pipe_reads_it_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(
+        target=lambda: (tmp_path / "pipe").write_bytes((TRACES / "blkparse.txt").read_bytes()), daemon=True
+    )
+    writer.start()
+    assert invoke(["trace", str(tmp_path / "pipe"), "-o", str(tmp_path / "page.html")]) == 0
+    writer.join(60)
+    page = (tmp_path / "page.html").read_text()
+    assert 'class="plot-requests"' not in page and "drawn down to single ones" not in page
 
 
 @pytest.mark.parametrize("action", ["C", "Q", "G", "I", "D"])

@@ -1,57 +1,131 @@
-"""The page of a trace in a real browser: zooming draws what was counted in finer intervals."""
+"""The page of a trace: its sentence, its tables, and in a real browser its zoom down to single requests."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from iolab.presentation.cli.invoke import invoke
+from iolab.presentation.report.heat import HEAT
+from iolab.presentation.report.over_time import Counts
+from iolab.presentation.table.trace_conclusion import conclusion, in_front, shares
+from iolab.studies.trace import study, trace_of
 from support.browser import BROWSER, BROWSERS
 
-STEP = """(id) => { const [line] = document.getElementById(id).data; return [line.x.length, line.x[1] - line.x[0]]; }"""
-COUNT = """(id) => document.getElementById(id).data[0].z.flat().reduce((sum, one) => sum + one, 0)"""
+SAMPLE = Path(__file__).resolve().parents[1] / "docs" / "samples" / "trace-cmd-7.dat"
+PLOT = "trace-over-time"
+REQUESTS = 20_000
+LINES = """([id, name]) => {
+  const line = document.getElementById(id).data.find((one) => one.name === name || one.type === name);
+  return [line.x.length, line.x[1] - line.x[0], line.y[line.y.length - 1]];
+}"""
+COUNTS = """(id) => document.getElementById(id).data.filter((one) => one.type === "heatmap")
+  .map((one) => one.z.flat().reduce((sum, value) => sum + value, 0))"""
+SINGLE = """(id) => document.getElementById(id).data.filter((one) => one.meta).map((one) => one.x.length)"""
 ZOOM = """([id, low, high]) => Plotly.relayout(document.getElementById(id), {"xaxis.range": [low, high]})"""
 WHOLE = """(id) => Plotly.relayout(document.getElementById(id), {"xaxis.autorange": true})"""
-FINER = """([id, step]) => { const [line] = document.getElementById(id).data; return line.x[1] - line.x[0] < step; }"""
+FINER = """([id, step]) => { const [map] = document.getElementById(id).data; return map.x[1] - map.x[0] < step; }"""
 AS_BEFORE = """([id, length]) => document.getElementById(id).data[0].x.length === length"""
+RANGES = """(id) => Object.entries(document.getElementById(id)._fullLayout)
+  .filter(([name]) => /^xaxis\\d*$/.test(name)).map(([, axis]) => axis.range.join())"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason=f"no browser to open the page with: none of {', '.join(BROWSERS)}")
-def test_zooming_draws_finer_intervals_and_loses_no_request(tmp_path: Path) -> None:
+def test_a_sentence_concludes_and_names_who_was_in_front() -> None:
+    figures = study(trace_of([SAMPLE]))
+    assert conclusion(figures) == "99 % of the time is in the device; the slowest 10 waited behind fio-27465."
+    assert [one.stage for one in shares(figures)] == ["queue", "scheduler", "device"]
+    assert sum(one.share for one in shares(figures)) == pytest.approx(1)
+    first = in_front(figures)[0]
+    assert first.requests == sum(
+        ahead["requests"] for slow in figures["slowest"] for ahead in slow["ahead"] if ahead["pid"] == 27465
+    )
+
+
+def test_the_last_partial_interval_is_no_outage() -> None:
+    counts = Counts.of([[10, 10, 10, 1]], "rate")
+    assert counts.drawn(1.0, 3.1) == [[10, 10, 10, None]]
+    assert counts.drawn(1.0, 4.0) == [[10, 10, 10, 1]]
+    assert Counts.of([[3]], "rate").drawn(1.0, 0.5) == [[3]], "all there is"
+    assert Counts.of([[1, 2]], "count").drawn(1.0, 1.5) == [[1, 2]], "a count is lost nowhere"
+
+
+def test_a_heat_map_has_one_hue() -> None:
+    assert len({str(colour).rpartition(",")[0] for _, colour in HEAT}) == 1
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if BROWSER is None:
+        pytest.skip(f"no browser to open the page with: none of {', '.join(BROWSERS)}")
     from playwright.sync_api import sync_playwright
 
-    requests, random = 20_000, Random(1)
+    with sync_playwright() as play:
+        started = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=120_000)
+        yield started
+        started.close()
+
+
+def opened(browser: Any, file: Path, errors: list[Any], width: int = 1280) -> Any:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_default_timeout(60_000)
+    page.on("pageerror", lambda error: errors.append(error))
+    page.goto(file.as_uri())
+    return page
+
+
+def test_zooming_draws_finer_intervals_and_then_single_requests(browser: Any, tmp_path: Path) -> None:
+    random = Random(1)
     table = tmp_path / "trace.csv"
     lines = (
         f"{number * 500_000},{'RW'[number % 2]},{random.randrange(2**20) * 4096},4096,{random.randrange(10**7)}"
-        for number in range(requests)
+        for number in range(REQUESTS)
     )
     table.write_text("\n".join(lines) + "\n")
-    page_file = tmp_path / "page.html"
-    columns = "time:ns,operation,offset:B,size:B,latency:ns"
-    assert invoke(["trace", str(table), "--columns", columns, "-o", str(page_file)]) == 0
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=120_000)
-        page = browser.new_page()
-        page.set_default_timeout(60_000)
-        errors = list[Any]()
-        page.on("pageerror", lambda error: errors.append(error))
-        page.goto(page_file.as_uri())
-        for plot in ("trace-latency", "trace-places", "trace-rates"):
-            length, step_s = page.evaluate(STEP, plot)
-            assert length <= 1024
-            if plot != "trace-rates":
-                assert page.evaluate(COUNT, plot) == requests
-            page.evaluate(ZOOM, [plot, 2.0, 2.5])
-            page.wait_for_function(FINER, arg=[plot, step_s * 0.51])
-            finer_length, finer_s = page.evaluate(STEP, plot)
-            assert finer_length == pytest.approx(0.5 / finer_s, abs=2)
-            if plot == "trace-places":
-                assert page.evaluate(COUNT, plot) == pytest.approx(1000, abs=4)
-            page.evaluate(WHOLE, plot)
-            page.wait_for_function(AS_BEFORE, arg=[plot, length])
-            assert page.evaluate(STEP, plot)[1] == pytest.approx(step_s)
-        browser.close()
+    file = tmp_path / "page.html"
+    assert (
+        invoke(["trace", str(table), "--columns", "time:ns,operation,offset:B,size:B,latency:ns", "-o", str(file)]) == 0
+    )
+    errors: list[Any] = []
+    page = opened(browser, file, errors)
+    page.wait_for_function("(id) => document.getElementById(id).data", arg=PLOT)
+    assert page.evaluate(COUNTS, PLOT) == [REQUESTS, REQUESTS]
+    assert page.evaluate(SINGLE, PLOT) == [0, 0], "too many"
+    assert len(set(page.evaluate(RANGES, PLOT))) == 1, "time axes agree"
+    length, step_s, last = page.evaluate(LINES, [PLOT, "read"])
+    assert length <= 1024 and last is None
+    page.evaluate(ZOOM, [PLOT, 2.0, 2.5])
+    page.wait_for_function(FINER, arg=[PLOT, step_s * 0.51])
+    finer_length, finer_s, last = page.evaluate(LINES, [PLOT, "read"])
+    assert finer_length == pytest.approx(0.5 / finer_s, abs=2) and last is not None
+    assert page.evaluate(COUNTS, PLOT)[1] == pytest.approx(1000, abs=4)
+    page.evaluate(ZOOM, [PLOT, 2.0, 2.01])
+    # 20 arrive then, and as many as arrived in the 10 ms before may be under way.
+    page.wait_for_function(f"(id) => ({SINGLE})(id).every((count) => count >= 20 && count <= 41)", arg=PLOT)
+    page.evaluate(WHOLE, PLOT)
+    page.wait_for_function(AS_BEFORE, arg=[PLOT, length])
+    page.close()
+    assert not errors
+
+
+def test_tables_are_sorted_by_their_headings_and_fit_a_phone(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    assert invoke(["trace", str(SAMPLE), "-o", str(file)]) == 0
+    errors: list[Any] = []
+    page = opened(browser, file, errors, width=390)
+    assert page.locator("pre").count() == 0 and "─" not in page.inner_text("main")
+    titles = page.locator("caption").all_inner_texts()
+    assert titles[0] == "In front of the slowest 10" and titles[1].startswith("The slowest requests")
+    assert page.locator(".stages .bar span").count() == 3
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")
+    heading = page.locator("table").nth(1).locator("thead button", has_text="sector")
+    cells = page.locator("table").nth(1).locator("tbody td:nth-child(4)")
+    heading.click()
+    sectors = [int(text) for text in cells.all_inner_texts()]
+    assert sectors == sorted(sectors, reverse=True)
+    heading.click()
+    assert [int(text) for text in cells.all_inner_texts()] == sectors[::-1]
+    page.close()
     assert not errors

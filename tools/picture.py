@@ -1,34 +1,38 @@
-"""Takes docs/images/report.png and docs/images/collection.png, the pictures of a report and of the pages over many runs
-in README.md: `.venv/bin/python tools/picture.py [report|collection ...]`.
+"""Takes the pictures in docs/images of a report, of a trace's page and of the pages over many runs, each 1280 and 390
+pixels wide, in light and in dark: `.venv/bin/python tools/picture.py [report|trace|collection ...]`.
 
-The runs are on a simulated machine with seeds, so that the pictures change with the pages alone. It needs chromium
-(Debian: apt-get install chromium), and no network.
+The runs are on a simulated machine with seeds and the trace is a sample, so that the pictures change with the pages
+alone. It needs chromium (Debian: apt-get install chromium), and no network.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import iolab
 from iolab.files.collection.collection import Collection
+from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.site.files import write
 from PIL import Image
 
-PICTURES = Path(__file__).resolve().parents[1] / "docs" / "images"
-WIDTH_PX, HEIGHT_PX = 1280, 1225
-COLLECTION_PX = 1280, 660
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES = ROOT / "docs" / "images"
+SAMPLE = ROOT / "docs" / "samples" / "trace-cmd-7.dat"
+SIZES_PX = ((1280, 1000), (390, 844))
+SCHEMES = ("light", "dark")
 NIGHTS, SLOWER_FROM = 22, 13
 COLOURS = 256
 """Half the bytes of all colours."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-TIME_LIMIT_S = 120
+TIME_LIMIT_MS = 120_000
 EXPERIMENT = """\
 title   = "What does a deeper queue buy?"
 machine = "model:nvme"
@@ -81,40 +85,54 @@ def main() -> int:
     if browser is None:
         print(f"picture: none of {', '.join(BROWSERS)} is installed", file=sys.stderr)
         return 3
-    known = {"report": of_report, "collection": of_collection}
+    known: dict[str, Callable[[Path], str]] = {"report": report, "trace": trace, "collection": collection}
     for name in sys.argv[1:] or known:
-        with tempfile.TemporaryDirectory(prefix="iolab-picture-") as made:
-            taken = known[name](browser, Path(made))
-            kept = PICTURES / f"{name}.png"
-            with Image.open(taken) as picture:
-                picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(kept, optimize=True)
-        print(f"took {kept.name}: {kept.stat().st_size / 1000:.0f} kB")
+        with tempfile.TemporaryDirectory(prefix="iolab-picture-") as made, served(Path(made)) as address:
+            for kept in take(browser, address + known[name](Path(made)), PICTURES, name):
+                print(f"took {kept.name}: {kept.stat().st_size / 1000:.0f} kB")
     return 0
 
 
-def of_report(browser: str, made: Path) -> Path:
-    """The top of a report."""
-    page = iolab.report(iolab.run(EXPERIMENT, out=made / "depth"), made / "depth.html")
-    return take(browser, f"file://{page}", made / "report.png", (WIDTH_PX, HEIGHT_PX))
+def report(made: Path) -> str:
+    """A report, as a page's name below `made`."""
+    return iolab.report(iolab.run(EXPERIMENT, out=made / "depth"), made / "depth.html").name
 
 
-def of_collection(browser: str, made: Path) -> Path:
-    """The first page over the nights of two benchmarks, of which one becomes slower."""
+def trace(made: Path) -> str:
+    """The page of a trace, the same."""
+    shutil.copy(SAMPLE, made)
+    with contextlib.chdir(made):
+        status = invoke(["trace", SAMPLE.name, "-o", "trace.html"])
+    assert status == 0, status
+    return "trace.html"
+
+
+def collection(made: Path) -> str:
+    """The first page over the nights of two benchmarks, of which one becomes slower; the same."""
     for night in range(NIGHTS):
         for number, (title, read_percent) in enumerate(BENCHMARKS.items()):
             depth = 5 if number == 0 and night >= SLOWER_FROM else 8
             text = NIGHTLY.format(title=title, seed=night + 1, read_percent=read_percent, depth=depth)
             iolab.run(text, out=made / "nightly" / f"{title.lower().replace(' ', '-')}-{night + 1:02d}")
-    runs = Collection(made / "nightly")
+    return site(made / "nightly", made / "site")
+
+
+def site(nightly: Path, out: Path) -> str:
+    """The pages over the runs below a directory, with their histories; the same."""
+    runs = Collection(nightly)
     runs.refresh()
-    write(runs, made / "site")
-    handler = functools.partial(Quiet, directory=str(made / "site"))
+    write(runs, out)
+    return f"{out.name}/index.html"
+
+
+@contextlib.contextmanager
+def served(directory: Path) -> Iterator[str]:
+    """The address of a directory while it is served here."""
+    handler = functools.partial(Quiet, directory=str(directory))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/"
-        taken = take(browser, address, made / "collection.png", COLLECTION_PX)
+        yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-    return taken
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -124,22 +142,37 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def take(browser: str, address: str, picture: Path, size_px: tuple[int, int]) -> Path:
-    """A picture of the top of a page; CalledProcessError or TimeoutExpired if the browser fails."""
-    options = (
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--force-device-scale-factor=1",
-        "--virtual-time-budget=10000",
-        "--proxy-server=127.0.0.1:1",  # nobody listens there: nothing is fetched from elsewhere
-        f"--user-data-dir={picture.parent}/profile",
-        f"--window-size={size_px[0]},{size_px[1]}",
-        f"--screenshot={picture}",
-    )
-    subprocess.run([browser, *options, address], check=True, capture_output=True, timeout=TIME_LIMIT_S)
-    return picture
+def take(browser: str, address: str, directory: Path, name: str) -> Iterator[Path]:
+    """Pictures of the top of a page: `directory`/NAME-WIDTH-SCHEME.png."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        started = play.chromium.launch(
+            executable_path=browser, args=["--no-sandbox", "--disable-gpu"], timeout=TIME_LIMIT_MS
+        )
+        for width, height in SIZES_PX:
+            for scheme in SCHEMES:
+                page = started.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+                page.set_default_timeout(TIME_LIMIT_MS)
+                page.goto(address, wait_until="networkidle")
+                page.wait_for_function(IS_DRAWN)
+                kept = directory / f"{name}-{width}-{scheme}.png"
+                page.screenshot(path=kept)
+                page.close()
+                with Image.open(kept) as picture:
+                    smaller = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+                smaller.save(kept, optimize=True)
+                yield kept
+        started.close()
+
+
+IS_DRAWN = """() => {
+  const main = document.querySelector("main");
+  if (!main || main.textContent === "Loading") return false;
+  return [...document.querySelectorAll("script.plot-data")]
+    .every((source) => document.getElementById(source.dataset.plot).querySelector(".main-svg"));
+}"""
+"""Whether a page has all its plots."""
 
 
 if __name__ == "__main__":

@@ -15,13 +15,16 @@ from iolab import _native
 
 ABSENT = "-"
 
+_COUNT = "count"
+"""A unit whose values, if they are whole, have no decimals; its magnitudes are written as those of all rates are,
+`12,345`."""
 _STEPS: dict[str, list[tuple[float, str]]] = {
     "bytes/s": [(2**30, "GiB/s"), (2**20, "MiB/s"), (2**10, "KiB/s"), (1, "B/s")],
     "bytes": [(2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")],
     "ns": [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")],
     "1/s": [(1, "/s")],
     "Hz": [(1e9, "GHz"), (1e6, "MHz"), (1, "Hz")],
-    "count": [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")],
+    _COUNT: [(1, "")],
     "percent": [(1, "%")],
     "share": [(1, "")],
 }
@@ -66,12 +69,14 @@ class Scale:
 def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
     """The scale that suits the largest of `values`, all given in `unit` (a metric's unit, as the registry has it).
 
-    The largest has four digits; the smallest, where it is far smaller, at least two.
+    The largest has four digits; the smallest, where it is far smaller, at least two. Counts are whole if all are.
     """
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     largest, smallest = max(sizes, default=0.0), min(sizes, default=0.0)
     steps = _STEPS.get(unit, [(1, unit)])
     divisor, suffix = next(((step, name) for step, name in steps if largest >= step), steps[-1])
+    if unit == _COUNT and all(size == math.floor(size) for size in sizes):
+        return Scale(divisor, suffix, 0)
     decimals = max(
         _SIGNIFICANT_DIGITS - _digits_before_point(largest / divisor),
         _SMALLEST_DIGITS - _digits_before_point(smallest / divisor),
@@ -123,7 +128,7 @@ def _digits_before_point(number: float) -> int:
 
 
 def _gap(suffix: str) -> str:
-    return "" if suffix in ("%", "k", "M", "G") else " "
+    return "" if suffix == "%" else " "
 
 
 def parse_bytes(text: str) -> int:

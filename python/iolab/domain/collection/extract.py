@@ -178,6 +178,12 @@ def _measured(run: MeasuredRun, keys: Sequence[str]) -> list[Measured]:
     return found
 
 
+def measured_at(extract: Extract, workload: str, setting: str, metric: str) -> Measured | None:
+    """What the run measured there; None if nothing."""
+    place = (workload, setting, metric)
+    return next((one for one in extract.measured if (one.workload, one.setting, one.metric) == place), None)
+
+
 def _finite(value: float | None) -> float | None:
     return value if value is not None and value - value == 0.0 else None
 

@@ -58,6 +58,8 @@ class Listing:
             self._refresh(on_read)
 
     def _refresh(self, on_read: Callable[[int, int], None]) -> None:
+        # Before the journals are read: what ends meanwhile has a last event by then. And after: what began meanwhile.
+        held = journals_held()
         found = [one for one in places(self.directory) if self._has_a_name(one.name)]
         keys = {one.name: one.key for one in found}
         known = self._index.keys()
@@ -66,11 +68,11 @@ class Listing:
         stale = [name for name, key in keys.items() if known.get(name) != key]
         if stale:
             self._read(stale, keys, on_read)
-        held = journals_held()
+        held |= journals_held()
         running = {one.name for one in found if one.inode in held}
         if not stale and (keys, running) == (self._keys, self._running):
             return
-        entries = [self._as_is(entry, ended, running) for entry, ended in self._index.entries()]
+        entries = [self._as_is(entry, running) for entry, _ in self._index.entries()]
         entries = _with_ids_of_their_own(
             sorted(entries, key=lambda one: (one.started_unix_ns or 0, one.name), reverse=True)
         )
@@ -110,11 +112,9 @@ class Listing:
         self._index.put(rows)
 
     @staticmethod
-    def _as_is(entry: Entry, ended: bool, running: set[str]) -> Entry:
+    def _as_is(entry: Entry, running: set[str]) -> Entry:
         """A run in progress that is killed writes nothing about it: only the kernel shows it."""
-        if entry.name in running and entry.state != "unreadable":
-            return replace(entry, state="running")
-        return entry
+        return replace(entry, state="running") if entry.name in running and entry.state == "unfinished" else entry
 
     @property
     def entries(self) -> list[Entry]:

@@ -134,13 +134,15 @@ def trace(
         return
     if output is not None:
         from iolab.presentation.report.trace import INTERVALS, write
+        from iolab.studies.trace.export import frames
     figures = study(
         source,
         intervals=None if output is None else INTERVALS,
         queues=() if queues is None else queues_of(queues),
     )
     if output is not None:
-        size = write(figures, source.name, output, source.paths)
+        is_there_again = all(path.is_file() for path in source.paths)  # no pipe
+        size = write(figures, source.name, output, source.paths, frames(source) if is_there_again else ())
         if json:
             print_json({"report": str(output), "bytes": size})
         else:

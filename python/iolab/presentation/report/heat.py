@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 
 BINS_PER_DECADE = 8
 COLUMNS_MAX = 40
-HEAT = [[0, "rgba(57,135,201,0)"], [0.02, "rgba(57,135,201,0.25)"], [0.3, "#3987c9"], [1, "#c0392b"]]
-"""Nothing if nothing is; readable on white and on black."""
+HEAT = [
+    [0, "rgba(57,135,201,0)"],
+    [0.001, "rgba(57,135,201,0.2)"],
+    [0.1, "rgba(57,135,201,0.45)"],
+    [0.4, "rgba(57,135,201,0.75)"],
+    [1, "rgba(57,135,201,1)"],
+]
+"""One hue, which differs from the ground the more there is; nothing if nothing is."""
 PANEL_HEIGHT_PX = 170
 PANELS_MAX = 6
 NAMED_MAX = 4

@@ -41,14 +41,19 @@ class Counts:
         """How many intervals there are."""
         return int(self.values.shape[1])
 
-    def drawn(self, step_s: float) -> list[list[float]]:
-        """The rows in at most POINTS points; `step_s`: the length of an interval in seconds."""
+    def drawn(self, step_s: float, until_s: float) -> list[list[float | None]]:
+        """The rows in at most POINTS points; `step_s`: the length of an interval in seconds; `until_s`: when the trace
+        ends. A point that reaches further has no rate and no mean: it would look like an outage."""
         step = step_of(self.length)
         padded = np.pad(self.values.astype(np.float64), ((0, 0), (0, -self.length % step)))
         parts = padded.reshape(len(padded), -1, step)
         together = parts.max(axis=2) if self.how == "max" else parts.sum(axis=2)
         divisor = {"rate": step * step_s, "mean": float(step)}.get(self.how, 1.0)
-        rows: list[list[float]] = (together * (self.scale / divisor)).tolist()
+        rows: list[list[float | None]] = (together * (self.scale / divisor)).tolist()
+        points = together.shape[1]
+        if self.how in ("rate", "mean") and points > 1 and points * step * step_s > until_s:
+            for row in rows:
+                row[-1] = None
         return rows
 
 
@@ -66,7 +71,7 @@ def times(length: int, step_s: float) -> list[float]:
     return [step_s * step * (number + 0.5) for number in range(-(-length // step))]
 
 
-def fine(of_traces: Sequence[Counts], step_s: float, axis: Literal["y", "z"]) -> JsonObject | None:
+def fine(of_traces: Sequence[Counts], step_s: float, until_s: float) -> JsonObject | None:
     """All intervals of a plot's traces, in their order, as `zoom.js` reads them; None if all of them are drawn."""
     if not of_traces:
         return None
@@ -75,9 +80,17 @@ def fine(of_traces: Sequence[Counts], step_s: float, axis: Literal["y", "z"]) ->
         return None
     packed = zlib.compress(b"".join(counts.values.astype("<u4").tobytes() for counts in of_traces), 9)
     return {
-        "axis": axis,
         "step_s": step_s,
+        "until_s": until_s,
         "length": length,
-        "lines": [{"rows": len(counts.values), "how": counts.how, "scale": counts.scale} for counts in of_traces],
+        "lines": [
+            {
+                "rows": len(counts.values),
+                "how": counts.how,
+                "scale": counts.scale,
+                "axis": "z" if counts.how == "count" else "y",
+            }
+            for counts in of_traces
+        ],
         "packed": b64encode(packed).decode(),
     }

@@ -188,6 +188,7 @@ def figure_json(figure: Figure) -> JsonObject:
             "height": plot.height,
             "json": _script_json(plot.figure()),
             "fine": None if plot.fine is None else _script_json(plot.fine),
+            "requests": None if plot.requests is None else _script_json(plot.requests),
         }
         for plot in figure.plots
     ]

@@ -47,10 +47,14 @@ class Plot:
     height: int = 0
     x_axis: JsonObject = field(default_factory=dict)
     y_axis: JsonObject = field(default_factory=dict)
+    y_axis_of: dict[int, JsonObject] = field(default_factory=dict)
+    """By panel, in place of `y_axis`."""
     layout_extra: JsonObject = field(default_factory=dict)
     traces: list[JsonObject] = field(default_factory=list)
     fine: JsonObject | None = None
     """What is drawn when it is zoomed: `over_time.fine`."""
+    requests: JsonObject | None = None
+    """What is drawn when few are in sight: `single_requests.packed`."""
 
     def __post_init__(self) -> None:
         self.height = self.height or FRAME_HEIGHT_PX + PANEL_HEIGHT_PX * len(self.panels)
@@ -97,7 +101,7 @@ class Plot:
                 "title": {"text": literal(title)},
                 "zeroline": False,
                 "automargin": True,
-                **self.y_axis,
+                **self.y_axis_of.get(panel, self.y_axis),
             }
         return {"data": self.traces, "layout": layout}
 

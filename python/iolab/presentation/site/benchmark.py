@@ -51,10 +51,12 @@ def page(runs: Collection, one: Benchmark) -> BenchmarkPage:
     compared = pairs[-1][1].compared if pairs else []
     by_place = _by_place(pairs, compared)
     order = {metric: place for place, metric in enumerate(compared)}
-    places = sorted(by_place, key=lambda place: (natural_order(place[0]), order[place[2]], place[1]))
+    valued = [place for place, of_place in by_place.items() if any(it.typical is not None for it in of_place.values())]
+    places = sorted(valued, key=lambda place: (natural_order(place[0]), order[place[2]], place[1]))
     series = [_series(place, by_place[place], pairs) for place in places[:SERIES_MAX]]
     same = [other for other in runs.benchmarks() if other.id == one.id and other.hardware != one.hardware]
-    keys = dict.fromkeys([*compared, *(measured.metric for measured in (pairs[-1][1].measured if pairs else ()))])
+    measured = [one for one in (pairs[-1][1].measured if pairs else ()) if one.typical is not None]
+    keys = dict.fromkeys([*compared, *(one.metric for one in measured)])
     return BenchmarkPage(
         id=one.id,
         hardware=one.hardware,
@@ -91,6 +93,8 @@ def metric_page(runs: Collection, one: Benchmark, id: str) -> MetricPage:
     most = max(20, min(HISTORY_MAX, NUMBERS_MAX // (lines * (rounds + 2))))
     pairs = runs.extracts(one.entries[-most:])
     by_place = _by_place(pairs, [key])
+    if not any(measured.typical is not None for of_place in by_place.values() for measured in of_place.values()):
+        raise InputError(f"no run has a value of {key}", where=one.title)
     places = sorted(by_place, key=lambda place: (natural_order(place[0]), place[1]))
     workloads: dict[str, list[LineOfRuns]] = {}
     for place in places[:LINES_MAX]:

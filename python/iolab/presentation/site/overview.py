@@ -8,11 +8,11 @@ from iolab.base.errors import IolabError
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import steps_of_units
 from iolab.base.version import VERSION
-from iolab.domain.collection.benchmark import Benchmark
-from iolab.domain.collection.entry import Entry
-from iolab.domain.collection.extract import Extract
+from iolab.domain.collection.benchmark import Benchmark, Changed
+from iolab.domain.collection.entry import Entry, Main
+from iolab.domain.collection.extract import Extract, Measured, measured_at
 from iolab.domain.collection.query import KEYS
-from iolab.domain.definition import LOSSES, VERDICTS
+from iolab.domain.definition import LOSSES
 from iolab.files.collection.collection import Collection
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.event import TrialFinished
@@ -26,6 +26,7 @@ from iolab.presentation.site.page_types import (
     LiveTrial,
     Meta,
     Overview,
+    RunColumns,
     RunList,
     RunRow,
     Spark,
@@ -37,15 +38,10 @@ SPARK_RUNS = 60
 BENCHMARKS_MAX = 300
 CHANGES_MAX = 200
 NEWEST_MAX = 30
-LOSSES_MAX = 50
-RUNS_PER_CHUNK = 10_000
+TRADE_OFFS_MAX = 50
+RUNS_PER_CHUNK = 5_000
 LIVE_TRIALS_MAX = 200
 LIVE_RUNS_MAX = 20
-CODED = (
-    *("title", "machine", "kernel", "settings", "workloads", "verdicts", "state", "tags", "note", "benchmark"),
-    "hardware",
-)
-COLUMNS = ("id", "name", "started_s", *CODED, "trials", "trials_not_ok", "problems")
 
 
 def meta(runs: Collection, *, live: bool) -> Meta:
@@ -66,48 +62,32 @@ def meta(runs: Collection, *, live: bool) -> Meta:
 
 
 def overview(runs: Collection) -> Overview:
-    """Regressions first, then benchmarks, then the newest runs."""
+    """Regressions over time first, then benchmarks, trade-offs between settings, and the newest runs."""
     found = runs.benchmarks()
     changes, pending = _changes(runs, found)
     rows = [_benchmark_row(runs, one) for one in found[:BENCHMARKS_MAX]]
     newest_of = [one.entries[-1] for one in found]
-    losses = [one for one in newest_of if any(one.verdicts.get(verdict) for verdict in LOSSES)]
+    trade_offs = [one for one in newest_of if any(one.verdicts.get(verdict) for verdict in LOSSES)]
     keys = [*(row.spark.metric for row in rows if row.spark), *(row.change.metric for row in changes[:CHANGES_MAX])]
     return Overview(
         metrics=metrics_of(keys),
         changes=changes[:CHANGES_MAX],
         changes_total=len(changes),
         pending=pending,
-        losses=[run_row(one) for one in losses[:LOSSES_MAX]],
         benchmarks=rows,
         benchmarks_total=len(found),
+        trade_offs=[run_row(one) for one in trade_offs[:TRADE_OFFS_MAX]],
         newest=[run_row(one) for one in runs.entries[:NEWEST_MAX]],
     )
 
 
 def run_list(runs: Collection, chunk: int) -> RunList:
-    """A part of the list of all runs, in as few bytes as it takes."""
+    """A part of the list of all runs, by column."""
     entries = runs.entries[chunk * RUNS_PER_CHUNK : (chunk + 1) * RUNS_PER_CHUNK]
-    places: dict[str, int] = {}
-    rows: list[list[str | int | None]] = []
-    for one in entries:
-        row = run_row(one)
-        texts = (
-            *(row.title, row.machine, row.kernel, "\n".join(row.settings), "\n".join(one.workloads)),
-            "\n".join(f"{row.verdicts[verdict]} {verdict}" for verdict in VERDICTS if row.verdicts.get(verdict)),
-            *(row.state, "\n".join(row.tags), row.note, row.benchmark, row.hardware),
-        )
-        started_s = None if row.started_unix_ns is None else row.started_unix_ns // 10**9
-        coded = [places.setdefault(text, len(places)) for text in texts]
-        rows.append([row.id, row.name, started_s, *coded, row.trials, row.trials_not_ok, row.problems])
-    return RunList(
-        total=len(runs.entries),
-        chunks=chunks(runs),
-        columns=list(COLUMNS),
-        coded=list(CODED),
-        texts=list(places),
-        rows=rows,
-    )
+    rows = [run_row(one).model_dump() for one in entries]
+    columns = {name: [row[name] for row in rows] for name in RunRow.model_fields}
+    columns["workloads"] = [list(one.workloads) for one in entries]
+    return RunList(total=len(runs.entries), chunks=chunks(runs), columns=RunColumns.model_validate(columns))
 
 
 def chunks(runs: Collection) -> int:
@@ -120,7 +100,7 @@ def live(runs: Collection) -> Live:
     entries = [one for one in runs.entries if one.state == "running"][:LIVE_RUNS_MAX]
     pairs = {one.id: extract for one, extract in runs.extracts(entries)}
     found = [made for one in entries if (made := _live_run(runs, one, pairs.get(one.id)))]
-    metrics = metrics_of(one.metric for one in found if one.metric)
+    metrics = metrics_of(key for one in found for key in (one.metric, *(judged.metric for judged in one.judged)) if key)
     return Live(changed=runs.changed, running=found, metrics=metrics)
 
 
@@ -155,25 +135,34 @@ def _benchmark_row(runs: Collection, one: Benchmark) -> BenchmarkRow:
         hardware_in_words=newest.hardware_in_words,
         runs=len(one.entries),
         newest=run_row(newest),
-        spark=_spark(one.entries[-SPARK_RUNS:]),
+        spark=_spark(runs, one, changes or []),
         regressions=None if changes is None else sum(change.regressed for change in changes),
     )
 
 
-def _spark(entries: Sequence[Entry]) -> Spark | None:
-    """The line of the metric that leads the newest run which has one; other runs join it if theirs is the same."""
-    main = next((one.main for one in reversed(entries) if one.main), None)
-    if main is None:
+def _spark(runs: Collection, of: Benchmark, changes: Sequence[Changed]) -> Spark | None:
+    """The line of the series whose change stands, a regression first, the newest before others; if none stands, of the
+    metric that leads the newest run which has one."""
+    entries = of.entries[-SPARK_RUNS:]
+    moved = max(
+        (one for one in changes if one.stands), key=lambda one: (one.regressed, one.since_unix_ns or 0), default=None
+    )
+    if moved is not None:
+        place = (moved.workload, moved.setting, moved.metric)
+        by_run = {entry.id: measured_at(extract, *place) for entry, extract in runs.extracts(entries)}
+        same: list[Main | Measured | None] = [by_run.get(one.id) for one in entries]
+    elif main := next((one.main for one in reversed(entries) if one.main), None):
+        place = (main.workload, main.setting, main.metric)
+        same = [
+            one.main if one.main and (one.main.workload, one.main.setting, one.main.metric) == place else None
+            for one in entries
+        ]
+    else:
         return None
-    place = (main.workload, main.setting, main.metric)
-    same = [
-        one.main if one.main and (one.main.workload, one.main.setting, one.main.metric) == place else None
-        for one in entries
-    ]
     return Spark(
-        metric=main.metric,
-        workload=main.workload,
-        setting=main.setting,
+        workload=place[0],
+        setting=place[1],
+        metric=place[2],
         typical=[None if one is None else one.typical for one in same],
         spread=[None if one is None else one.spread for one in same],
     )
@@ -187,6 +176,7 @@ def _live_run(runs: Collection, entry: Entry, extract: Extract | None) -> LiveRu
     values, metric = _values(extract)
     finished = sorted(state.finished.values(), key=lambda event: event["started_unix_ns"])
     trials = [_live_trial(event, values.get(event["trial"])) for event in finished]
+    expected = _expected(state)
     started = next(reversed(state.attempts), None)
     if started is not None and started not in state.finished:
         trials.append(
@@ -195,9 +185,12 @@ def _live_run(runs: Collection, entry: Entry, extract: Extract | None) -> LiveRu
     return LiveRun(
         run=_as_now(entry, len(finished)),
         trials_done=len(finished),
-        trials_expected=_expected(state),
+        trials_expected=expected,
+        left_s=_left_s(finished, expected),
         metric=metric,
         trials=trials[-LIVE_TRIALS_MAX:],
+        judged=extract.judged if extract else [],
+        same_within=extract.same_within if extract else 0.0,
     )
 
 
@@ -229,6 +222,15 @@ def _values(extract: Extract | None) -> tuple[dict[int, float], str | None]:
                 if trial is not None and value is not None:
                     found[trial] = value
     return found, metric
+
+
+def _left_s(finished: Sequence[TrialFinished], expected: int | None) -> float | None:
+    """How long the trials that are left take if they end as often as those before; `finished`: by their beginning."""
+    if expected is None or not finished:
+        return None
+    ended_ns = max(event["started_unix_ns"] + (event["duration_ns"] or 0) for event in finished)
+    pace_ns = (ended_ns - finished[0]["started_unix_ns"]) / len(finished)
+    return max(0, expected - len(finished)) * pace_ns / 1e9
 
 
 def _expected(state: RunState) -> int | None:

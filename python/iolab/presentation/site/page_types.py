@@ -72,21 +72,38 @@ class RunRow(Page):
     problems: int
 
 
+class RunColumns(Page):
+    """Runs by column: `pandas.DataFrame(columns)` has a row per run. The names are those of `RunRow`."""
+
+    id: list[str]
+    name: list[str]
+    title: list[str]
+    started_unix_ns: list[int | None]
+    machine: list[str]
+    kernel: list[str]
+    settings: list[list[str]]
+    workloads: list[list[str]]
+    verdicts: list[dict[str, int]]
+    state: list[State]
+    tags: list[list[str]]
+    note: list[str]
+    trials: list[int]
+    trials_not_ok: list[int]
+    benchmark: list[str]
+    hardware: list[str]
+    problems: list[int]
+
+
 class RunList(Page):
-    """Every run in short: runs/N.json, 10,000 in each, the newest first. `rows` has a list per run with a value per
-    name of `columns`; of those named in `coded` the value is a place in `texts`. Lists are texts, separated by line
-    ends; verdicts are texts `1 slower`, separated by line ends."""
+    """Every run in short: runs/N.json, 5,000 in each, the newest first."""
 
     total: int
     chunks: int
-    columns: list[str]
-    coded: list[str]
-    texts: list[str]
-    rows: list[list[str | int | None]]
+    columns: RunColumns
 
 
 class Spark(Page):
-    """A small line: typical values by date, the newest last."""
+    """A small line: typical values by date, the newest last; of the series that changed, if one did."""
 
     metric: str
     workload: str
@@ -136,8 +153,11 @@ class LiveRun(Page):
     run: RunRow
     trials_done: int
     trials_expected: int | None
+    left_s: float | None = Field(description="at the pace of the trials so far; null if nobody knows")
     metric: str | None
     trials: list[LiveTrial] = Field(description="the newest last")
+    judged: list[Judged] = Field(description="the verdicts up to now")
+    same_within: float
 
 
 class Live(Page):
@@ -155,9 +175,11 @@ class Overview(Page):
     changes: list[ChangeRow] = Field(description="those that regressed and stand first, then the newest")
     changes_total: int
     pending: int = Field(description="benchmarks whose history is still to be looked at")
-    losses: list[RunRow] = Field(description="newest runs of a benchmark with a verdict of slower or worse")
     benchmarks: list[BenchmarkRow]
     benchmarks_total: int
+    trade_offs: list[RunRow] = Field(
+        description="newest runs of a benchmark in which a setting is slower or worse than the baseline; no regression"
+    )
     newest: list[RunRow]
 
 
@@ -300,6 +322,7 @@ class RunPage(Page):
     facts: dict[str, str]
     problems: list[str]
     doubts: list[str]
+    changes: list[Changed] = Field(description="changes over time that began with this run")
     previous: RunPoint | None
     next: RunPoint | None
 

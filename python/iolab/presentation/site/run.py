@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iolab.base import beneath
 from iolab.base.errors import InputError
+from iolab.domain.collection.benchmark import Benchmark
 from iolab.domain.collection.entry import Entry
 from iolab.files.collection.collection import Collection
 from iolab.files.store import RunDirectory
@@ -28,6 +29,7 @@ def page(runs: Collection, entry: Entry) -> RunPage:
         if one.benchmark and (one.benchmark, one.hardware) == (entry.benchmark, entry.hardware)
     ]
     place = next(number for number, one in enumerate(same) if one.id == entry.id)
+    history = Benchmark(entry.benchmark, entry.hardware, entry.title, same[::-1])
     keys = [*extract.compared, *(one.metric for one in extract.measured)]
     return RunPage(
         run=run_row(entry),
@@ -46,6 +48,7 @@ def page(runs: Collection, entry: Entry) -> RunPage:
         facts=dict(list(extract.facts.items())[:FACTS_MAX]),
         problems=[*entry.problems],
         doubts=extract.doubts,
+        changes=[one for one in runs.known_changes(history) or () if one.since == entry.id],
         previous=run_point(same[place + 1]) if place + 1 < len(same) else None,
         next=run_point(same[place - 1]) if place > 0 else None,
     )

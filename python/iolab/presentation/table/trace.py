@@ -12,6 +12,7 @@ from iolab.base.quantity import change, format_bytes, plain, scale_for
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
     from iolab.domain import native_types as native
     from iolab.studies.trace.stretches import Compared
@@ -33,24 +34,36 @@ CACHES_SHOWN = 8
 
 def shown(figures: native.TraceFigures) -> Iterator[RenderableType]:
     """A table or a paragraph for each question, in the order of docs/traces.md."""
-    yield "\n".join(_summary(figures))
+    yield "\n".join(summary(figures))
+    yield from tables(figures)
+    if figures["slowest"]:
+        yield slowest(figures)
+    yield "\n".join(remarks(figures))
+
+
+def tables(figures: native.TraceFigures) -> Iterator[Table]:
+    """All but that of the slowest."""
     yield from _stages(figures["all"])
     yield _devices(figures["devices"])
     yield from _groups("Latency by operation", figures["by_operation"])
     yield from _groups("Latency by size", figures["by_size"])
     yield from _groups("Latency by hardware queue", figures["by_queue"])
     yield from _groups("Latency by process, those of most bytes first", figures["by_process"])
-    if figures["slowest"]:
-        yield _slowest(figures)
-    yield "\n".join((*_bursts(figures["bursts"]), *_reuse(figures["reuse"])))
 
 
-def _summary(figures: native.TraceFigures) -> Iterator[str]:
+def remarks(figures: native.TraceFigures) -> Iterator[str]:
+    """How requests arrive, and what a cache would do; a line each."""
+    yield from _bursts(figures["bursts"])
+    yield from _reuse(figures["reuse"])
+
+
+def summary(figures: native.TraceFigures) -> Iterator[str]:
+    """What was read, what failed, and what is missing; a line each."""
     elapsed_s = figures["elapsed_ns"] / 1e9
     everything = figures["all"]
     yield (
         f"{figures['format']}: {figures['records']} records over {plain(elapsed_s, 6)} s, "
-        f"{everything['count']} requests, {_bytes(everything['bytes'])}"
+        f"{everything['count']} requests, {bytes_in_words(everything['bytes'])}"
     )
     for one in figures["failed"]:
         requests = "1 request" if one["count"] == 1 else f"{one['count']} requests"
@@ -61,7 +74,7 @@ def _summary(figures: native.TraceFigures) -> Iterator[str]:
         )
     if elapsed_s > 0:
         rate = plain(everything["count"] / elapsed_s, 4)
-        yield f"{rate} requests/s, {_bytes(everything['bytes'] / elapsed_s)}/s"
+        yield f"{rate} requests/s, {bytes_in_words(everything['bytes'] / elapsed_s)}/s"
     for line in doubts(figures):
         yield f"! {line}"
 
@@ -98,13 +111,13 @@ def error_name(error: int) -> str:
     return f"{errno.errorcode.get(-error, 'error')} ({error})"
 
 
-def _stages(group: native.GroupFigures) -> Iterator[RenderableType]:
+def _stages(group: native.GroupFigures) -> Iterator[Table]:
     rows = [(name, known) for stage, name in STAGES if (known := group[stage])]
     if rows:
         yield _quantiles("Where the time went", "stage", rows)
 
 
-def _quantiles(title: str, first: str, rows: list[tuple[str, native.Quantiles]]) -> RenderableType:
+def _quantiles(title: str, first: str, rows: list[tuple[str, native.Quantiles]]) -> Table:
     from rich.table import Table
 
     most = max(row["count"] for _, row in rows)
@@ -131,7 +144,7 @@ def microseconds(value_ns: float) -> str:
     return text.rstrip("0").rstrip(".") if decimals == 3 else text
 
 
-def _groups(title: str, groups: list[native.GroupFigures]) -> Iterator[RenderableType]:
+def _groups(title: str, groups: list[native.GroupFigures]) -> Iterator[Table]:
     """By the whole time if it is known, otherwise by the device's."""
     rows = [(group["name"], group["whole_ns"] or group["device_ns"]) for group in groups[:GROUPS_SHOWN]]
     known = [(name, row) for name, row in rows if row]
@@ -140,7 +153,7 @@ def _groups(title: str, groups: list[native.GroupFigures]) -> Iterator[Renderabl
         yield _quantiles(title + (f" ({more} more: --json)" if more > 0 else ""), "", known)
 
 
-def _devices(devices: list[native.DeviceFigures]) -> RenderableType:
+def _devices(devices: list[native.DeviceFigures]) -> Table:
     """The table of devices, without the optional columns in which no device has anything."""
     from rich.table import Table
 
@@ -150,10 +163,10 @@ def _devices(devices: list[native.DeviceFigures]) -> RenderableType:
         ("zeroes", "zeroes", str, False),
         ("discards", "discards", str, False),
         ("other", "others", str, False),
-        ("read", "bytes_read", _bytes, True),
-        ("written", "bytes_written", _bytes, True),
-        ("zeroed", "bytes_zeroed", _bytes, False),
-        ("discarded", "bytes_discarded", _bytes, False),
+        ("read", "bytes_read", bytes_in_words, True),
+        ("written", "bytes_written", bytes_in_words, True),
+        ("zeroed", "bytes_zeroed", bytes_in_words, False),
+        ("discarded", "bytes_discarded", bytes_in_words, False),
         ("flush", "flushes", str, False),
         ("FUA", "fua", str, False),
         ("merges", "merges", str, False),
@@ -183,7 +196,8 @@ def _cells(row: Mapping[str, object], columns: Iterable[tuple[str, Callable[[Any
     return (text(row[key]) for key, text in columns)
 
 
-def _slowest(figures: native.TraceFigures) -> RenderableType:
+def slowest(figures: native.TraceFigures) -> Table:
+    """Step by step, with those in front."""
     from rich.table import Table
 
     table = Table(
@@ -204,8 +218,8 @@ def _slowest(figures: native.TraceFigures) -> RenderableType:
             slow["device"],
             slow["rwbs"],
             str(slow["sector"]),
-            _bytes(slow["bytes"]),
-            _task(slow["pid"], figures),
+            bytes_in_words(slow["bytes"]),
+            task(slow["pid"], figures),
             *("" if value is None else microseconds(value) for value in slow["stages_ns"]),
             *([error_name(slow["error"]) if slow["error"] else ""] if failed else []),
             in_front(slow, figures),
@@ -222,12 +236,13 @@ def total(slow: native.Slow) -> float:
 def in_front(slow: native.Slow, figures: native.TraceFigures) -> str:
     """`fio 12 requests, 48 KiB; kworker ...`."""
     tasks = (
-        f"{_task(task['pid'], figures)} {task['requests']} ({_bytes(task['bytes'])})" for task in slow["ahead"][:3]
+        f"{task(one['pid'], figures)} {one['requests']} ({bytes_in_words(one['bytes'])})" for one in slow["ahead"][:3]
     )
     return "; ".join(tasks) or "none"
 
 
-def _task(pid: int, figures: native.TraceFigures) -> str:
+def task(pid: int, figures: native.TraceFigures) -> str:
+    """`fio-1234`, or what is known of it."""
     name = figures["names"].get(str(pid))
     return one_line(f"{name}-{pid}") if name else f"task {pid}" if pid else "unknown"
 
@@ -292,10 +307,11 @@ def _bursts(bursts: Iterable[native.BurstFigures]) -> Iterator[str]:
 def _reuse(reuse: native.ReuseFigures) -> Iterator[str]:
     if not reuse["touched_bytes"]:
         return
-    yield f"Working set: {_bytes(reuse['working_set_bytes'])} of {_bytes(reuse['touched_bytes'])} touched"
+    working, touched = bytes_in_words(reuse["working_set_bytes"]), bytes_in_words(reuse["touched_bytes"])
+    yield f"Working set: {working} of {touched} touched"
     caches = reuse["hit_share_by_cache_bytes"]
     told = [
-        f"{_bytes(size)} {share:.1%}" + (f" ± {error:.1%}" if error else "")
+        f"{bytes_in_words(size)} {share:.1%}" + (f" ± {error:.1%}" if error else "")
         for size, share, error in caches[-CACHES_SHOWN:]
     ]
     if told:
@@ -303,7 +319,8 @@ def _reuse(reuse: native.ReuseFigures) -> Iterator[str]:
         yield f"A cache that keeps what was touched last would serve{sampled}: {', '.join(told)}"
 
 
-def _bytes(count: float) -> str:
+def bytes_in_words(count: float) -> str:
+    """`48 KiB`."""
     for power, unit in ((50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         if count >= 2**power:
             return f"{plain(count / 2**power, 4)} {unit}"

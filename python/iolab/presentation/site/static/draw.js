@@ -2,12 +2,18 @@
 
 import { svg } from "./dom.js";
 
-/** A line of typical values with a band of their spread. */
+const SPARK_SHARE = 0.2;
+
+/** A line of typical values with a band of their spread; its height is a fifth of the middle value or more, so that
+ * noise does not fill it. */
 export function spark(values, spread = [], label = "") {
   const [width, height] = [120, 26];
   const ends = values.flatMap((one, place) => (one === null ? [] : [one - (spread[place] || 0), one + (spread[place] || 0)]));
   if (!ends.length) return "";
-  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const [least, most] = [Math.min(...ends), Math.max(...ends)];
+  const middle = (least + most) / 2;
+  const reach = Math.max(most - least, SPARK_SHARE * Math.abs(middle)) / 2;
+  const [low, high] = [middle - reach, middle + reach];
   const x = (place) => 2 + (values.length < 2 ? 0.5 : place / (values.length - 1)) * (width - 6);
   const y = (value) => (high === low ? height / 2 : height - 3 - ((value - low) / (high - low)) * (height - 6));
   const places = values.map((_, place) => place).filter((place) => values[place] !== null);
@@ -28,7 +34,7 @@ export function spark(values, spread = [], label = "") {
  * @param {number} reach the largest factor that the axis shows
  */
 export function interval(judged, margin, reach, kind) {
-  const [width, height] = [170, 22];
+  const [width, height] = [130, 22];
   const scale = Math.log(Math.max(reach, 1 + 2 * margin, 1.02));
   const x = (ratio) => width / 2 + (Math.max(-1, Math.min(1, Math.log(ratio) / scale)) * (width - 10)) / 2;
   if (judged.ratio === null || judged.ci_low === null || judged.ci_high === null) return "";

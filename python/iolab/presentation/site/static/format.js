@@ -10,7 +10,7 @@ export function learnUnits(known) {
 }
 
 /**
- * How the values of a row are shown: all by one divisor, the largest with four digits.
+ * How the values of a row are shown: all by one divisor, the largest with four digits; counts are whole if all are.
  * @param {string} unit
  * @param {(number|null)[]} values
  */
@@ -20,18 +20,19 @@ export function scale(unit, values) {
   const smallest = sizes.length ? Math.min(...sizes) : 0;
   const steps = units[unit] || [{ divisor: 1, suffix: unit }];
   const step = steps.find((one) => largest >= one.divisor) || steps[steps.length - 1];
-  const decimals = Math.min(6, Math.max(0, 4 - digits(largest / step.divisor), 2 - digits(smallest / step.divisor)));
+  const whole = unit === "count" && sizes.every(Number.isInteger);
+  const decimals = whole ? 0 : Math.min(6, Math.max(0, 4 - digits(largest / step.divisor), 2 - digits(smallest / step.divisor)));
   const number = (value) =>
     value === null || value === undefined || !Number.isFinite(value)
       ? "-"
       : (value / step.divisor).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-  const gap = ["%", "k", "M", "G", ""].includes(step.suffix) ? "" : " ";
+  const gap = ["%", ""].includes(step.suffix) ? "" : "\u00a0";
   return {
     suffix: step.suffix,
     divisor: step.divisor,
     number,
     text: (value) => (number(value) === "-" ? "-" : number(value) + gap + step.suffix),
-    spread: (value, spread) => (spread === null || spread === undefined || number(value) === "-" ? number(value) : `${number(value)} ± ${number(spread)}`),
+    spread: (value, spread) => (spread === null || spread === undefined || number(value) === "-" ? number(value) : `${number(value)}\u00a0±\u00a0${number(spread)}`),
   };
 }
 
@@ -55,7 +56,14 @@ export function change(ratio, asMultiple = ratio >= MULTIPLE_FROM) {
 export function changeWithInterval(low, ratio, high) {
   if (ratio === null || low === null || high === null) return "";
   const asMultiple = (high || ratio) >= MULTIPLE_FROM;
-  return `${change(ratio, asMultiple)} [${change(low, asMultiple)}, ${change(high, asMultiple)}]`;
+  return `${change(ratio, asMultiple)} [${change(low, asMultiple)},\u00a0${change(high, asMultiple)}]`;
+}
+
+/** `40 s`, `12 min`, `3 h 20 min`. */
+export function span(seconds) {
+  if (seconds < 100) return `${Math.ceil(seconds)} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 100 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** `2026-11-23 16:54`, in UTC. */
@@ -67,14 +75,6 @@ export function date(unixNs) {
 export function day(unixNs) {
   return date(unixNs).slice(0, 10);
 }
-
-/** `1 slower, 2 same`. */
-export function tally(verdicts) {
-  return VERDICTS.filter((one) => verdicts[one]).map((one) => `${verdicts[one]} ${one}`).join(", ");
-}
-
-/** In the order in which they are told. */
-export const VERDICTS = ["slower", "worse", "faster", "better", "higher", "lower", "same", "undecided"];
 
 /** `6.9` before `6.12`. */
 export const natural = new Intl.Collator("en", { numeric: true }).compare;

@@ -16,16 +16,26 @@ export function benchmarkHead(page, extra = []) {
     h("p", { class: "links" }, h("a", { href: address.to(here) }, "Benchmark"), " ", h("a", { href: address.to(`${here}/matrix`) }, "Kernels × settings")));
 }
 
+/** What changed in the history, regressions apart from the rest. `page`: with `changes`, null while they are looked for. */
+export function changesOverTime(page, none) {
+  const rows = (page.changes || []).map((row) => ({ ...row, benchmark: page.id, hardware: page.hardware }));
+  rows.sort((a, b) => (b.since_unix_ns || 0) - (a.since_unix_ns || 0));
+  const others = rows.filter((row) => !row.regressed);
+  const columns = changeColumns(page.metrics, []);
+  return [
+    section("Regressions over time", page.changes === null ? h("p", { class: "hint" }, "iolab is reading the history.") : table({ id: "a", caption: "Regressions over time", columns, rows: rows.filter((row) => row.regressed), empty: none })),
+    others.length ? section("Other changes over time", table({ id: "o", caption: "Other changes over time", columns, rows: others })) : null,
+  ];
+}
+
 export async function benchmarkPage([name]) {
   const page = await get(`benchmarks/${name}.json`);
-  const changes = (page.changes || []).map((row) => ({ ...row, benchmark: page.id, hardware: page.hardware }));
-  changes.sort((a, b) => Number(b.regressed) - Number(a.regressed) || (b.since_unix_ns || 0) - (a.since_unix_ns || 0));
   const others = Object.entries(page.metrics).filter(([key]) => !page.compared.includes(key));
   return {
     title: page.title,
     content: [
       benchmarkHead(page),
-      section("Changes", page.changes === null ? h("p", { class: "hint" }, "iolab is reading the history.") : table({ id: "a", caption: "Changes", columns: changeColumns(page.metrics, []), rows: changes, empty: "None is known. A change needs ten runs to show." })),
+      changesOverTime(page, "None is known. A change needs ten runs to show."),
       section("Metrics", h("p", { class: "hint" }, "Typical values over the last 60 runs. A name opens the metric with its intervals and rounds, a number opens its rounds."),
         table({ id: "s", caption: "Metrics", columns: seriesColumns(page), rows: page.series, filter: true }),
         page.series_left_out ? h("p", { class: "hint" }, `${page.series_left_out} more are left out.`) : null),

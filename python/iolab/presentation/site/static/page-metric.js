@@ -4,18 +4,15 @@ import * as address from "./address.js";
 import { get } from "./api.js";
 import { h, section } from "./dom.js";
 import * as format from "./format.js";
-import { benchmarkHead } from "./page-benchmark.js";
+import { benchmarkHead, changesOverTime } from "./page-benchmark.js";
 import { plot } from "./plot.js";
-import { changeColumns } from "./rows.js";
 import { table } from "./table.js";
-import { severity } from "./verdict.js";
 
 const WORKLOADS_SHOWN = 12;
 
 export async function metricPage([name, metric]) {
   const page = await get(`benchmarks/${name}/${metric}.json`);
   const info = page.metrics[page.metric];
-  const changes = (page.changes || []).map((row) => ({ ...row, benchmark: page.id, hardware: page.hardware })).sort((a, b) => severity(a.verdict) - severity(b.verdict));
   const shown = page.workloads.slice(0, WORKLOADS_SHOWN);
   const left = page.lines_left_out + page.workloads.slice(WORKLOADS_SHOWN).length;
   return {
@@ -23,7 +20,7 @@ export async function metricPage([name, metric]) {
     content: [
       benchmarkHead(page, [["metric", info.help]]),
       page.runs.length < page.runs_total ? h("p", { class: "hint" }, `The newest ${page.runs.length} of ${page.runs_total} runs.`) : null,
-      section("Changes", page.changes === null ? h("p", { class: "hint" }, "iolab is reading the history.") : table({ id: "a", caption: "Changes", columns: changeColumns(page.metrics, []), rows: changes, empty: "None is known." })),
+      changesOverTime(page, "None is known."),
       h("p", { class: "hint" }, "Lines join typical values; an upright is half the distance between the quartiles to each side; small marks are rounds. Drag to zoom, double-click to see all. A click on a point leads to where the number comes from."),
       shown.map((one, place) => lines(page, info, one, place)),
       left ? h("p", { class: "hint" }, `${left} more are left out.`) : null,

@@ -20,13 +20,13 @@ export async function overviewPage(_, meta) {
   return {
     title: meta.title,
     content: [
-      section("Regressions", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
-        table({ id: "a", caption: "Regressions", columns, rows: regressed, empty: "None is known." }), waiting),
-      page.losses.length ? section("Slower or worse in the newest run", table({ id: "l", caption: "Newest runs with a loss", columns: runColumns(), rows: page.losses.map(asRow) })) : null,
-      section("Benchmarks", h("p", { class: "hint" }, "Runs with the same title and workloads on the same hardware. The line is the typical value over the last 60 runs, its band the spread of rounds."),
+      section("Regressions over time", h("p", { class: "hint" }, "Benchmarks that became worse on one machine and have not recovered, the newest change first, with the 95 % interval of the change."),
+        table({ id: "a", caption: "Regressions over time", columns, rows: regressed, empty: "None is known." }), waiting),
+      section("Benchmarks", h("p", { class: "hint" }, "Runs with the same title and workloads on the same hardware. The line is the typical value over the last 60 runs, of the setting that moved if one did; its band is the spread of rounds, its height a fifth of the value or more."),
         table({ id: "b", caption: "Benchmarks", columns: benchmarkColumns(page.metrics), rows: page.benchmarks, filter: true, empty: "There are no runs." }),
         page.benchmarks_total > page.benchmarks.length ? h("p", { class: "hint" }, `The newest ${page.benchmarks.length} of ${page.benchmarks_total}; the list of runs has all.`) : null),
-      others.length ? section("Other changes", table({ id: "o", caption: "Other changes", columns, rows: others })) : null,
+      others.length ? section("Other changes over time", table({ id: "o", caption: "Other changes over time", columns, rows: others })) : null,
+      page.trade_offs.length ? section("Trade-offs between settings", h("p", { class: "hint" }, "In the newest run of these benchmarks a setting is slower or worse than the baseline. This is a difference between settings, and no change over time."), table({ id: "l", caption: "Trade-offs between settings", columns: runColumns(), rows: page.trade_offs.map(asRow) })) : null,
       section("Newest runs", table({ id: "n", caption: "Newest runs", columns: runColumns(), rows: page.newest.map(asRow), empty: "There are no runs." }),
         h("p", {}, h("a", { href: address.to("runs") }, `All ${meta.runs.toLocaleString("en-US")} runs`))),
     ],
@@ -43,12 +43,12 @@ function benchmarkColumns(metrics) {
   const scaleOf = (row) => format.scale(metrics[row.spark.metric]?.unit || "", [last(row.spark.typical)]);
   return [
     { name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.id}-${row.hardware}`) }, short(row.title, 70)) },
+    { name: "regressions", numeric: true, value: (row) => row.regressions, hint: "over time", cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
     { name: "machine", value: (row) => row.hardware_in_words, cell: (row) => short(row.hardware_in_words, 48) },
     { name: "runs", numeric: true, value: (row) => row.runs },
-    { name: "metric", value: (row) => (row.spark ? metrics[row.spark.metric]?.label : ""), cell: (row) => (row.spark ? h("span", { title: `${row.spark.workload}, ${row.spark.setting}` }, metrics[row.spark.metric]?.label) : "") },
-    { name: "over the runs", value: (row) => (row.spark ? trend(row.spark.typical) : null), cell: (row) => (row.spark ? spark(row.spark.typical, row.spark.spread, `${metrics[row.spark.metric]?.label} over ${row.spark.typical.length} runs`) : ""), hint: "sorted by the last value over the first" },
+    { name: "metric", value: (row) => (row.spark ? metrics[row.spark.metric]?.label : ""), cell: (row) => (row.spark ? [metrics[row.spark.metric]?.label, h("div", { class: "hint" }, `${row.spark.workload}, ${row.spark.setting}`)] : "") },
+    { name: "over the runs", value: (row) => (row.spark ? trend(row.spark.typical) : null), cell: (row) => (row.spark ? spark(row.spark.typical, row.spark.spread, `${metrics[row.spark.metric]?.label} under ${row.spark.setting} over ${row.spark.typical.length} runs`) : ""), hint: "sorted by the last value over the first" },
     { name: "newest", numeric: true, value: (row) => (row.spark ? last(row.spark.typical) : null), cell: (row) => (row.spark && last(row.spark.typical) !== null ? h("a", { href: address.toNumber(row.newest.id, row.spark.workload, row.spark.setting, row.spark.metric) }, scaleOf(row).text(last(row.spark.typical))) : "") },
-    { name: "regressions", numeric: true, value: (row) => row.regressions, cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
     { name: "newest run", value: (row) => row.newest.started_unix_ns, cell: (row) => [h("a", { href: address.to(`r/${row.newest.id}`) }, format.date(row.newest.started_unix_ns) || "run"), " ", verdicts(row.newest)] },
   ];
 }
@@ -63,14 +63,14 @@ function trend(values) {
 }
 
 export async function runsPage(_, meta) {
-  const rows = (await decoded(0)).slice();
+  const rows = (await loadedRuns(0)).slice();
   const first = await get("runs/0.json");
   let loaded = 1;
   const place = h("div");
   const draw = () => place.replaceChildren(
-    table({ id: "r", caption: "Runs", columns: [...runColumns({ extra: [] }), pickColumn(bar)], rows, filter: true, parse, empty: "There are no runs." }),
-    loaded < first.chunks ? h("button", { type: "button", onclick: async () => (rows.push(...(await decoded(loaded++))), draw()) }, "Load older runs") : "");
-  const bar = h("p", { role: "status" });
+    table({ id: "r", caption: "Runs", columns: runColumns({ beside: [pickColumn(bar)] }), rows, filter: true, parse, empty: "There are no runs." }),
+    loaded < first.chunks ? h("button", { type: "button", onclick: async () => (rows.push(...(await loadedRuns(loaded++))), draw()) }, "Load older runs") : "");
+  const bar = h("p", { role: "status", class: "bar" });
   draw();
   tellPicked(bar);
   return {
@@ -103,19 +103,7 @@ function tellPicked(bar) {
   bar.replaceChildren(theirs ? h("a", { class: "action", href: address.to(`c/${ours}/${theirs}`) }, "Compare the two picked runs") : ours ? "One run is picked; pick another to compare them." : "");
 }
 
-async function decoded(chunk) {
-  const list = await get(`runs/${chunk}.json`);
-  const place = Object.fromEntries(list.columns.map((name, number) => [name, number]));
-  const lines = (text) => (text ? text.split("\n") : []);
-  return list.rows.map((row) => {
-    const of = (name) => (list.coded.includes(name) ? list.texts[row[place[name]]] : row[place[name]]);
-    const started = of("started_s");
-    return asRow({
-      id: of("id"), name: of("name"), started_unix_ns: started === null ? null : started * 1e9,
-      title: of("title"), machine: of("machine"), kernel: of("kernel"), settings: lines(of("settings")), workloads: lines(of("workloads")),
-      verdicts: Object.fromEntries(lines(of("verdicts")).map((one) => [one.slice(one.indexOf(" ") + 1), Number(one.slice(0, one.indexOf(" ")))])),
-      state: of("state"), tags: lines(of("tags")), note: of("note"), benchmark: of("benchmark"), hardware: of("hardware"),
-      trials: of("trials"), trials_not_ok: of("trials_not_ok"), problems: of("problems"),
-    });
-  });
+async function loadedRuns(chunk) {
+  const { columns } = await get(`runs/${chunk}.json`);
+  return columns.id.map((_, place) => asRow(Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[place]]))));
 }

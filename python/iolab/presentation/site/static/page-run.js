@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { facts, h, section, warnings } from "./dom.js";
 import { interval, reachOf, strip } from "./draw.js";
 import * as format from "./format.js";
-import { short, verdicts } from "./rows.js";
+import { changeColumns, short, verdicts } from "./rows.js";
 import { sweepSections } from "./sweep.js";
 import { table } from "./table.js";
 import { badgeOf, chosenMargin, severity, verdictAt } from "./verdict.js";
@@ -18,10 +18,11 @@ export async function runPage([id], meta) {
   return {
     title: run.title || run.name,
     content: [
-      facts([["run", run.name], ["date", format.date(run.started_unix_ns)], ["machine", page.hardware_in_words], ["kernel", run.kernel], ["rounds", page.rounds], ["trials", run.trials], ["verdicts", verdicts(run)], ["tags", run.tags.join(", ")], ["note", run.note]]),
+      facts([["run", run.name], ["date", format.date(run.started_unix_ns)], ["machine", page.hardware_in_words], ["kernel", run.kernel], ["rounds", page.rounds], ["trials", run.trials], ["against the baseline", verdicts(run)], ["tags", run.tags.join(", ")], ["note", run.note]]),
       links(page, meta),
       warnings([...page.problems, ...page.doubts]),
-      section("Verdicts", page.judged.length ? [h("p", { class: "hint" }, `Against ${page.baseline}; the mark is the ratio, the line its 95 % interval, the band the margin of same (${margin(page)}). A number opens its rounds and records.`), judgedTable(page.judged, page.metrics, page.same_within, { ours: run.id, theirs: run.id })] : h("p", {}, "There is nothing to compare.")),
+      page.changes.length ? section("Changed over time with this run", table({ id: "o", caption: "Changed over time with this run", columns: changeColumns(page.metrics, []), rows: page.changes.map((row) => ({ ...row, benchmark: run.benchmark, hardware: run.hardware })) })) : null,
+      section("Verdicts", page.judged.length ? [h("p", { class: "hint" }, `Between the settings of this run, against ${page.baseline}, and not over time; the mark is the ratio, the line its 95 % interval, the band the margin of same (${margin(page)}). A number opens its rounds and records.`), judgedTable(page.judged, page.metrics, page.same_within, { ours: run.id, theirs: run.id })] : h("p", {}, "There is nothing to compare.")),
       sweepSections(page),
       section("All numbers", table({ id: "n", caption: "All numbers", columns: measuredColumns(page), rows: page.measured, filter: true }),
         page.measured_left_out ? h("p", { class: "hint" }, `${page.measured_left_out} more are left out: iolab show has all.`) : null),
@@ -53,18 +54,19 @@ function links(page, meta) {
  * Comparisons, what needs attention first.
  * @param {any[]} judged
  * @param {{ours: string, theirs: string}} runs ids of the runs of the baseline and of the candidate
+ * @param {string} [id] in the address
  */
-export function judgedTable(judged, metrics, sameWithin, runs) {
+export function judgedTable(judged, metrics, sameWithin, runs, id = "v") {
   const reach = reachOf(judged);
   const at = (one) => verdictAt(one, chosenMargin());
   const rows = [...judged].sort((a, b) => severity(at(a)) - severity(at(b)));
   const scaleOf = (one) => format.scale(metrics[one.metric].unit, [one.baseline, one.candidate]);
   const number = (one, value, run, setting) => (value === null ? "-" : one.job ? scaleOf(one).text(value) : h("a", { href: address.toNumber(run, one.workload, setting, one.metric) }, scaleOf(one).text(value)));
-  return table({ id: "v", caption: "Verdicts", rows, filter: true, columns: [
+  return table({ id, caption: "Verdicts", rows, filter: true, columns: [
+    { name: "verdict", value: (one) => at(one), cell: badgeOf },
     { name: "metric", value: (one) => metrics[one.metric].label, cell: (one) => h("span", { title: `${one.metric}: ${metrics[one.metric].help}` }, metrics[one.metric].label) },
     { name: "workload", value: (one) => (one.job ? `${one.workload}, job ${one.job}` : one.workload) },
     { name: "setting", value: (one) => one.setting, cell: (one) => h("span", { title: `against ${one.against}` }, short(one.setting, 50)) },
-    { name: "verdict", value: (one) => at(one), cell: badgeOf },
     { name: "how large, how sure", value: (one) => one.ratio, cell: (one) => interval(one, chosenMargin() ?? sameWithin, reach, at(one)), hint: "sorted by the ratio" },
     { name: "change", numeric: true, value: (one) => (one.ratio === null ? null : one.ratio - 1), cell: (one) => h("span", { title: one.notes.join("; ") || null }, format.changeWithInterval(one.ci_low, one.ratio, one.ci_high) || one.notes[0] || "") },
     { name: "baseline", numeric: true, value: (one) => one.baseline, cell: (one) => number(one, one.baseline, runs.ours, one.against) },

@@ -26,6 +26,11 @@ function colourOf(place) {
   return colour(`--c${place % 10}`);
 }
 
+/** Each text once: several runs of a day have its date at the first. */
+export function once(texts) {
+  return texts.map((text, place) => (texts.indexOf(text) < place ? "" : text));
+}
+
 /**
  * @typedef {object} Line
  * @property {string} name
@@ -81,7 +86,7 @@ export function plot({ id, label, x, lines: given, xText, scale, xLabel = "", yL
       cursor: { drag: { x: true, y: false }, points: { size: 8 } },
       scales: { x: { time: false, distr: logX ? 3 : 1, log: 2, range: rangeX }, y: { range: rangeY } },
       axes: [
-        { ...axis, label: xLabel || null, space: 90, values: (_, at) => at.map((one) => (one === null || (!logX && !Number.isInteger(one)) ? "" : xText(one))) },
+        { ...axis, label: xLabel || null, space: 90, values: (_, at) => once(at.map((one) => (one === null || (!logX && !Number.isInteger(one)) ? "" : xText(one)))) },
         { ...axis, label: yLabel || null, size: 76, values: (_, at) => at.map((one) => (one === null ? "" : yText(one))) },
       ],
       series: [{}, ...lines.map((line, number) => ({

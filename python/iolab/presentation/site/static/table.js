@@ -10,8 +10,10 @@ const SHOWN = 100;
  * @typedef {object} Column
  * @property {string} name
  * @property {(row: any) => string|number|null} value what it is sorted by, and what its CSV has
+ * @property {(row: any) => string} [words] what its CSV has in place of the value
  * @property {(row: any) => any} [cell] what is shown; without it the value
  * @property {boolean} [numeric]
+ * @property {boolean} [wrap] on a phone too
  * @property {string} [hint]
  */
 
@@ -89,7 +91,7 @@ export function table({ id, caption, columns, rows, filter = false, parse, empty
 function line(row, columns) {
   return h("tr", {}, columns.map((column, place) => {
     const shown = column.cell ? column.cell(row) : column.value(row);
-    return h(place === 0 ? "th" : "td", { class: column.numeric ? "number" : "", scope: place === 0 ? "row" : null }, shown === null ? "" : shown);
+    return h(place === 0 ? "th" : "td", { class: column.numeric ? "number" : column.wrap ? "wrap" : "", scope: place === 0 ? "row" : null }, shown === null ? "" : shown);
   }));
 }
 
@@ -133,7 +135,7 @@ export function csv(rows, columns) {
     if (typeof value === "string" && /^\s*[=+\-@]|^[\t\r\n]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) text = `'${text}`;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const lines = [columns.map((one) => cell(one.name)), ...rows.map((row) => columns.map((one) => cell(one.value(row))))];
+  const lines = [columns.map((one) => cell(one.name)), ...rows.map((row) => columns.map((one) => cell((one.words || one.value)(row))))];
   return lines.map((one) => `${one.join(",")}\n`).join("");
 }
 

@@ -12,7 +12,6 @@ const DIFFERENCES = {
   cost: ["worse", "better"],
   neutral: ["higher", "lower"],
 };
-export const LOSSES = ["slower", "worse"];
 const ORDER = ["slower", "worse", "faster", "better", "higher", "lower", "undecided", "same"];
 
 /** The margin that the reader chose, as a share; null: each experiment's own. */

@@ -1,0 +1,86 @@
+"""What a trace comes to, in one sentence: where the time went, and behind whom the slowest requests waited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iolab.presentation.table.trace import STAGES, task
+
+if TYPE_CHECKING:
+    from iolab.domain import native_types as native
+
+WHOLE = "whole"
+MOST = 0.5
+"""Whoever has more than this share of the requests in front is named alone."""
+NAMED_MAX = 2
+
+
+@dataclass(frozen=True)
+class Share:
+    """A stage's part of all requests' time."""
+
+    stage: str
+    share: float
+    mean_ns: float
+
+
+@dataclass(frozen=True)
+class InFront:
+    """A task whose requests completed while some of the slowest were under way."""
+
+    task: str
+    slow: int
+    """How many of the slowest."""
+    requests: int
+    bytes: int
+
+
+def shares(figures: native.TraceFigures) -> list[Share]:
+    """The stages that the trace determines, in their order; empty if it has the whole time alone."""
+    known = [
+        (name, values["mean"] * values["count"], values["mean"])
+        for key, name in STAGES
+        if name != WHOLE and (values := figures["all"][key])
+    ]
+    total = sum(time for _, time, _ in known)
+    return [Share(name, time / total, mean) for name, time, mean in known] if total else []
+
+
+def in_front(figures: native.TraceFigures) -> list[InFront]:
+    """By task, those in front of most of the slowest first."""
+    found: dict[int, tuple[int, int, int]] = {}
+    for slow in figures["slowest"]:
+        for ahead in slow["ahead"]:
+            count, requests, size = found.get(ahead["pid"], (0, 0, 0))
+            found[ahead["pid"]] = count + 1, requests + ahead["requests"], size + ahead["bytes"]
+    rows = [InFront(task(pid, figures), *values) for pid, values in found.items()]
+    return sorted(rows, key=lambda one: (-one.requests, -one.slow, one.task))
+
+
+def conclusion(figures: native.TraceFigures) -> str:
+    """`95 % of the time is in the device; the slowest 10 requests waited behind writer-12.`"""
+    return "; ".join(_parts(figures)) + "."
+
+
+def _parts(figures: native.TraceFigures) -> Iterator[str]:
+    most = max(shares(figures), key=lambda one: one.share, default=None)
+    if most is None:
+        yield f"{figures['all']['count']:,} requests, of which the trace holds no stages"
+    elif len(shares(figures)) == 1:
+        yield f"the trace holds the {most.stage}'s part of the time alone"
+    else:
+        yield f"{most.share * 100:.0f} % of the time is in the {most.stage}"
+    slowest = len(figures["slowest"])
+    if slowest:
+        rows = in_front(figures)
+        total = sum(one.requests for one in rows)
+        if not rows:
+            yield f"nothing completed while the slowest {slowest} were under way"
+        elif rows[0].requests > MOST * total:
+            yield f"the slowest {slowest} waited behind {rows[0].task}"
+        else:
+            yield f"the slowest {slowest} waited behind {' and '.join(one.task for one in rows[:NAMED_MAX])}" + (
+                " most" if len(rows) > NAMED_MAX else ""
+            )
