@@ -25,7 +25,7 @@ from iolab.domain.summary import summarise
 from iolab.files.collection import labels
 from iolab.files.collection.collection import Collection
 from iolab.files.collection.listing import Listing
-from iolab.files.collection.reading import Read, read_runs
+from iolab.files.collection.run_reader import Read, read_runs
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.site import overview
 from iolab.presentation.site import run as run_page

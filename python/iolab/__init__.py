@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'iolab' has no attribute {name!r}")
     of_traces, of_errors = name in _OF_TRACES, name in _OF_ERRORS
-    home = "iolab.base.errors" if of_errors else f"iolab.presentation.{'traced' if of_traces else 'api'}"
+    home = "iolab.base.errors" if of_errors else f"iolab.presentation.{'trace_frames' if of_traces else 'api'}"
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value
