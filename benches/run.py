@@ -1,10 +1,11 @@
 """`make bench`: runs the benches, or those named, and writes docs/reference/benchmarks.json and
 docs/reference/benchmarks.md.
 
-    benches/run.py [--quick] [NAME ...]
+    benches/run.py [--quick] [--seed SEED] [--count COUNT] [NAME ...]
 
 A bench is a module of this directory with a docstring, the page's text about it, and `measure(quick) -> list[Result]`.
-`--quick` checks that the benches work, in seconds and with too few rounds to believe; it writes nothing.
+`--quick` checks that the benches work, in seconds and with too few rounds to believe; it writes nothing. `--seed` and
+`--count` go to a bench whose `measure` takes them too.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from __future__ import annotations
 import argparse
 import fcntl
 import importlib
+import inspect
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,6 +52,7 @@ BENCHES = [
     "planted_causes",
     "model_against_kernel",
     "guest_counts",
+    "planted_kernels",
     "model_against_guest",
     "sweep_scale",
 ]
@@ -61,17 +64,24 @@ def main() -> int:
     arguments = parse()
     # A bench cleans up in `finally` blocks, which SIGTERM would otherwise pass by; after SIGKILL the next one does it.
     signal.signal(signal.SIGTERM, interrupt)
-    if _native.build_profile() != "release":
-        sys.exit("the extension is a debug build, which is not worth measuring: run `make bench`")
+    given = {key: value for key in ("seed", "count") if (value := getattr(arguments, key)) is not None}
+    for name in arguments.names:
+        module = importlib.import_module(name)
+        if _native.build_profile() != "release" and not getattr(module, "COUNTS_ONLY", False):
+            sys.exit("the extension is a debug build, which is not worth measuring: run `make bench`")
+        if missing := given.keys() - inspect.signature(module.measure).parameters.keys():
+            sys.exit(f"{name} takes no --{min(missing)}")
     with alone():
         for name in arguments.names:
-            bench(name, quick=arguments.quick)
+            bench(name, quick=arguments.quick, given=given)
     return 0
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure iolab against its peers.")
     parser.add_argument("--quick", action="store_true", help="seconds; no figures to believe, nothing written")
+    parser.add_argument("--seed", type=int, help="that a bench draws from")
+    parser.add_argument("--count", type=int, help="how many histories a bench draws")
     parser.add_argument("names", nargs="*", choices=[*BENCHES, []], metavar="NAME", help=f"of {', '.join(BENCHES)}")
     arguments = parser.parse_args()
     arguments.names = arguments.names or BENCHES
@@ -89,13 +99,13 @@ def alone() -> Iterator[None]:
         yield
 
 
-def bench(name: str, *, quick: bool) -> None:
+def bench(name: str, *, quick: bool, given: Mapping[str, int]) -> None:
     print(f"== {name}", file=sys.stderr)
     module = importlib.import_module(name)
     today = datetime.now(UTC).date().isoformat()
     known = result.load(DOCS / "benchmarks.json")
     try:
-        measured = module.measure(quick)
+        measured = module.measure(quick, **given)
     except result.NotMeasured as why:
         earlier = [one for one in known if one.bench == name]
         kept = "its earlier results stay" if earlier else "it has no earlier results"

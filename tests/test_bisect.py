@@ -257,6 +257,26 @@ def test_a_version_that_strays_by_less_than_counts_is_not_named_beside_a_change(
     assert [(change.first, change.last) for change in found.changes] == [(30, 30)] and found.probability > 0.95
 
 
+def test_a_probability_that_is_rounded_is_none_above_1() -> None:
+    levels = {
+        0: 4281.8035,
+        12: 4312.8455,
+        6: 4281.852,
+        2: 4282.4525,
+        8: 4282.112,
+        4: 4281.851,
+        10: 4282.065,
+        11: 4312.92,
+    }
+    search = Search(13, margin=lambda _level: 5.0)
+    for version, value in levels.items():
+        search.measured(version, value)
+    answer = search.answer()
+    assert (answer.kind, answer.named) == ("changes", [11])
+    assert 0.999 < answer.probability <= 1
+    assert 0.999 < answer.changes[0].probability <= 1
+
+
 def test_a_creep_is_no_version() -> None:
     levels = [min(max(version - 50, 0), 100) / 100 * 12 for version in range(256)]
     answers = [searched(levels, seed=seed, budget=150) for seed in range(3)]

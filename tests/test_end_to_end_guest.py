@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from iolab.domain.phase_record import probes_of
 from iolab.files.store import read
 from support.command_line import CommandLine, wait_until
 from support.guests import kernel_or_skip
@@ -122,3 +123,17 @@ def emulators(state_dir: Path) -> list[int]:
     """Processes of QEMU whose machine lies in this state directory."""
     told = subprocess.run(["pgrep", "-f", f"qemu-system.*{state_dir}"], capture_output=True, text=True, check=False)
     return [int(line) for line in told.stdout.split()]
+
+
+def test_a_random_number_of_a_guest_costs_what_it_costs_on_a_machine_that_is_up(
+    iolab: CommandLine, kernel_name: str
+) -> None:
+    creates = '[workloads.creates]\nkind = "fs_mark"\nfiles = 300\nfile_size = "0"\nsync = "none"\nkeep = true\n'
+    target = f'machine = "guest:{kernel_name}"\nrounds = 1\n[target]\nkind = "scratch"\nsize = "64MiB"\n'
+    iolab.write("creates.toml", f'{target}filesystem = "ext4"\n{creates}')
+    iolab("run", "creates.toml", "--out", "run", time_limit_s=600)
+    (record,) = map((run := read(iolab.cwd / "run")).record, run.trials["trial"].to_list())
+    found = probes_of(record.phases[-1])["instructions"]
+    by_symbol = zip(found["symbols"], found["instructions"], strict=True)
+    hashing = sum(amount for symbol, amount in by_symbol if symbol.startswith("blake2s"))
+    assert hashing < 0.01 * found["total"]

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from iolab.base.errors import InputError
-from iolab.machines.guest import configuration, describe, kernel, tree
+from iolab.machines.guest import configuration, describe, guest, kernel, tree
+from iolab.machines.guest.limit import Deadline
 from iolab.presentation.table.symbols import counted_by
 
 WHOLE = '#\n# Automatically generated file; DO NOT EDIT.\n#\nCONFIG_CC_VERSION_TEXT="gcc 12.2.0"\nCONFIG_SLUB=y\n'
@@ -71,6 +72,13 @@ MAKEFILE = """\
 allnoconfig: ; cp $(KCONFIG_ALLCONFIG) $(O)/.config; echo 'CONFIG_CC_VERSION_TEXT="gcc 1"' >> $(O)/.config
 olddefconfig: ; echo CONFIG_MADE_OLD=y >> $(O)/.config
 bzImage: ; mkdir -p $(O)/arch/x86/boot; cp $(O)/.config $(O)/arch/x86/boot/bzImage
+\tcp System.map $(O)
+"""
+SYSTEM_MAP = """\
+0000000000000000 A fixed_percpu_data
+ffffffff81000000 T startup_64
+ffffffff81000100 t local
+ffffffff82000000 D data
 """
 
 
@@ -82,6 +90,7 @@ def commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     made = tmp_path / "linux"
     made.mkdir()
     (made / "Makefile").write_text(MAKEFILE)
+    (made / "System.map").write_text(SYSTEM_MAP)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@localhost", "-C", str(made)]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
@@ -100,10 +109,21 @@ def test_one_commit_is_a_kernel_for_each_of_its_configurations(commit: str, tmp_
     assert len(list(plain.image.parent.glob("build-*"))) == 2
 
 
+def test_the_functions_of_a_built_kernel_are_known_without_a_boot(commit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_given: object, **_named: object) -> None:
+        raise AssertionError("a guest was booted")
+
+    monkeypatch.setattr(guest.qemu, "run", run)
+    found = kernel.find(commit)
+    for _ in range(2):
+        text = guest.learn(found, Deadline.after(60.0))
+        assert text == b"ffffffff81000000 T startup_64\nffffffff81000100 t local\n"
+
+
 def test_what_decides_about_counts_is_named(commit: str, tmp_path: Path) -> None:
-    guest = describe.made(kernel.find(commit))
-    assert guest == {"configuration": "plain", "compiler": "gcc 1"}
-    record: Any = SimpleNamespace(observed={"guest": guest}, spec=SimpleNamespace(guest=SimpleNamespace(kernel="t@1")))
+    made = describe.made(kernel.find(commit))
+    assert made == {"configuration": "plain", "compiler": "gcc 1"}
+    record: Any = SimpleNamespace(observed={"guest": made}, spec=SimpleNamespace(guest=SimpleNamespace(kernel="t@1")))
     emulator = {"qemu": "7.2", "cpu": {"model": "qemu64", "flags": ["fxsr", "sse2"]}}
     trials = {"trial": SimpleNamespace(to_list=lambda: [0, 1])}
     run: Any = SimpleNamespace(machine={"guest": emulator}, trials=trials, record=lambda trial: record)

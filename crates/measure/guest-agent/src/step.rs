@@ -1,7 +1,7 @@
 //! What a plan is made of, and how each step is done.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -89,9 +89,8 @@ impl Agent {
             .iter_mut()
             .step_by(PAGE_BYTES)
             .for_each(|byte| *byte = 1);
-        if let Ok(mut pool) = fs::OpenOptions::new().write(true).open("/dev/urandom") {
-            let _ = pool.write_all(&seed.to_le_bytes());
-        }
+        // A kernel without it has no random numbers of its own either.
+        let _ = system::seed_random_numbers(seed);
         Agent {
             memory: Arc::new(Memory::new()),
             _ballast: ballast,

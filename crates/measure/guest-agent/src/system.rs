@@ -1,7 +1,7 @@
 //! The few system calls of an init: mounts, modules, the kernel's name.
 
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -108,6 +108,36 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
         cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
         libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
     })
+}
+
+/// Fills the kernel's pool with bytes that follow from `seed`, and counts them as random: from then on a random number
+/// costs what it costs on a machine that is up. Until a pool is seeded, each one hashes it (drivers/char/random.c, 6.1).
+pub fn seed_random_numbers(seed: u64) -> io::Result<()> {
+    let mut entropy = Entropy {
+        bits: 8 * POOL_BYTES as libc::c_int,
+        bytes: POOL_BYTES as libc::c_int,
+        pool: [0; POOL_BYTES],
+    };
+    for (place, byte) in entropy.pool.iter_mut().enumerate() {
+        *byte = seed.to_le_bytes()[place % size_of::<u64>()];
+    }
+    let pool = OpenOptions::new().write(true).open("/dev/urandom")?;
+    // SAFETY: the call reads the structure, which says how long it is and outlives the call.
+    checked(unsafe { libc::ioctl(pool.as_raw_fd(), RNDADDENTROPY, &raw const entropy) })
+}
+
+/// More than any kernel's pool takes to be seeded: 128 bits until 5.18, 256 since.
+const POOL_BYTES: usize = 64;
+
+/// Of linux/random.h.
+const RNDADDENTROPY: libc::Ioctl = 0x4008_5203;
+
+/// `struct rand_pool_info` of linux/random.h.
+#[repr(C)]
+struct Entropy {
+    bits: libc::c_int,
+    bytes: libc::c_int,
+    pool: [u8; POOL_BYTES],
 }
 
 fn checked(status: libc::c_int) -> io::Result<()> {

@@ -164,6 +164,8 @@ impl Kernel {
             }
             version if version < [2, 5, 75] => "deadline",
             version if version < [2, 6, 18] => "anticipatory",
+            // blk-mq had no scheduler before 4.11, and has none for several queues since.
+            version if version >= [3, 13, 0] && hardware_queues > 1 => "none",
             version if version < [5, 0, 0] => "cfq",
             _ if hardware_queues == 1 => "mq-deadline",
             _ => "none",
@@ -191,6 +193,8 @@ mod tests {
         assert_eq!(default("2.6.17"), "anticipatory");
         assert_eq!(default("2.6.18"), "cfq");
         assert_eq!(default("2.6.35-group-idle-v2"), "cfq");
+        assert_eq!(default("3.19"), "cfq");
+        assert_eq!(kernel("3.19").default_scheduler(31), "none");
         assert_eq!(default("6.1"), "mq-deadline");
         assert_eq!(kernel("6.1").default_scheduler(8), "none");
     }

@@ -80,11 +80,11 @@ class Posterior:
 
     def none(self, margin: float) -> float:
         """The probability that nothing changes by more than `margin`, in the metric's unit."""
-        return float(self.probabilities @ self.within(margin).prod(axis=1))
+        return _at_most_1(self.probabilities @ self.within(margin).prod(axis=1))
 
     def creep(self, margin: float) -> float:
         """The probability that the level creeps, by more than `margin`."""
-        return float(self.probabilities @ (self.creeping * (1 - self.within(margin).prod(axis=1))))
+        return _at_most_1(self.probabilities @ (self.creeping * (1 - self.within(margin).prod(axis=1))))
 
     def account(self, gaps: tuple[int, ...], margin: float) -> float:
         """The probability that the changes beyond `margin` are those in the gaps; of several, that one of these is
@@ -96,7 +96,7 @@ class Posterior:
         has_all = (wanted.sum(axis=1) == len(gaps)) & ~self.creeping
         others = np.where(wanted, 1.0, within).prod(axis=1)
         these = np.where(wanted, within, 1.0).prod(axis=1)
-        return float(self.probabilities @ (has_all * others * (1 - these)))
+        return _at_most_1(self.probabilities @ (has_all * others * (1 - these)))
 
     def in_gaps(self, margin: float = 0.0) -> Array:
         """The probability that a step by more than `margin` lies in each gap, shape (points - 1,)."""
@@ -106,7 +106,7 @@ class Posterior:
         for column, within in zip(self.gaps.T, self.within(margin).T, strict=True):
             steps = (column >= 0) & ~self.creeping
             np.add.at(found, column[steps], (self.probabilities * (1 - within))[steps])
-        return found
+        return found.clip(max=1.0)
 
     @cached_property
     def mean_levels(self) -> Array:
@@ -133,6 +133,11 @@ class Posterior:
         with np.errstate(divide="ignore", invalid="ignore"):
             share = ndtr((margin - self.sizes) / self.errors) - ndtr((-margin - self.sizes) / self.errors)
         return np.where(self.errors > 0, share, np.abs(self.sizes) <= margin)
+
+
+def _at_most_1(probability: np.float64) -> float:
+    """A sum of many shares may be rounded to more."""
+    return min(1.0, float(probability))
 
 
 def posterior(versions: Sequence[int], values: Sequence[float]) -> Posterior:

@@ -246,7 +246,8 @@ class _Machine:
 
 
 def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bool] = lambda: False) -> bytes | None:
-    """The kernel's functions outside of its modules, read in a guest unless they are known; None if it was stopped.
+    """The kernel's functions outside of its modules, read in a guest unless they are known or its build left them; None
+    if it was stopped.
 
     Raises:
         Ended: it did not get to its end.
@@ -254,6 +255,9 @@ def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bo
     """
     identity = found.identity()
     text = symbols.known(identity)
+    if text is None and found.map is not None:
+        text = symbols.of_map(found.map)
+        symbols.keep(identity, text)
     if text is not None:
         return text
     with made_directory(None) as directory:

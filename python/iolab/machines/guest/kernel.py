@@ -32,6 +32,8 @@ class Kernel:
     """Its file with debug information, where its build left one."""
     config: Path | None = None
     """Its whole configuration, where its build or its package left it."""
+    map: Path | None = None
+    """Its System.map, where its build left one."""
     configuration: str | None = None
     """What a tree's kernel was configured as: `plain`, or a file's path."""
 
@@ -62,8 +64,8 @@ def find(name: str, modules: str | None = None, config: str | None = None) -> Ke
         return _running()
     if is_commit(name):
         built = tree.build(name, config)
-        debug = built.debug if built.debug.exists() else None
-        return Kernel(name, built.image, None, debug, built.config, built.configuration)
+        debug, symbols = (path if path.exists() else None for path in (built.debug, built.map))
+        return Kernel(name, built.image, None, debug, built.config, symbols, built.configuration)
     if is_image(name):
         return _of_files(name, modules)
     directory = debian.fetch(name)

@@ -1,4 +1,5 @@
-"""Where a kernel's functions are: read in the guest itself (/proc/kallsyms), since packages do not have them."""
+"""Where a kernel's functions are: in what its build left (System.map), else read in the guest itself (/proc/kallsyms),
+since packages do not have them."""
 
 from __future__ import annotations
 
@@ -28,6 +29,8 @@ _CONTEXTS = (
 )
 """Functions at which the counter (counter/counter.c) looks."""
 _ANY = "f"
+_FUNCTIONS = frozenset({b"t", b"T", b"w", b"W", b"i"})
+"""What the agent sends of /proc/kallsyms (step.rs)."""
 USER_MAX = 1 << 63
 
 
@@ -78,6 +81,12 @@ def of_kernel(text: bytes) -> bytes:
     return b"".join(
         line for line in text.splitlines(keepends=True) if (at := _LINE.fullmatch(line.strip())) and not at[4]
     )
+
+
+def of_map(path: Path) -> bytes:
+    """The functions in the System.map of a build, where its kernel has them too: guests boot without KASLR."""
+    text = read_bounded(path, SYMBOLS_BYTES_MAX, "a kernel's System.map")
+    return b"".join(line for line in of_kernel(text).splitlines(keepends=True) if line.split()[1] in _FUNCTIONS)
 
 
 def known(identity: str) -> bytes | None:

@@ -49,6 +49,11 @@ class Built:
         """Where its whole configuration lies."""
         return self.image.with_name(f"{self.image.name}.config")
 
+    @property
+    def map(self) -> Path:
+        """Where its System.map lies; kernels of earlier versions of iolab have none."""
+        return self.image.with_name(f"{self.image.name}.map")
+
 
 def build(name: str, config: str | None = None) -> Built:
     """The kernel of the commit, built if it was not before. The first build of a tree takes minutes; one after a small
@@ -116,6 +121,7 @@ def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, 
     if "CONFIG_DEBUG_INFO=y" in config.read_text().splitlines():
         shutil.copyfile(objects / "vmlinux", built.debug)
     shutil.copyfile(config, built.config)
+    shutil.copyfile(objects / "System.map", built.map)
     beside = built.image.with_suffix(".new")
     shutil.copyfile(objects / "arch" / "x86" / "boot" / "bzImage", beside)
     beside.rename(built.image)
