@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import iolab
 from iolab.files.collection.collection import Collection
@@ -27,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "images"
 SAMPLE = ROOT / "docs" / "samples" / "trace-cmd-7.dat"
 SIZES_PX = ((1280, 1000), (390, 844))
-SCHEMES = ("light", "dark")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 NIGHTS, SLOWER_FROM = 22, 13
 COLOURS = 256
 """Half the bytes of all colours."""
