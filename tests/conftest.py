@@ -22,8 +22,9 @@ MACHINE_BEFORE = pytest.StashKey[_leftovers.Leftovers]()
 MACHINE_LEFTOVERS = pytest.StashKey[dict[str, list[str]]]()
 
 # A busy machine is no failure.
-settings.register_profile("iolab", deadline=None)
-settings.load_profile("iolab")
+settings.register_profile("others", deadline=None)
+settings.register_profile("the same", settings.get_profile("others"), derandomize=True)
+settings.load_profile("others")
 
 # What no device is made of lies in memory: storing a run durably waits for a disk more than it computes.
 if Path("/dev/shm").is_mount():
@@ -31,6 +32,12 @@ if Path("/dev/shm").is_mount():
 
 # Tables are as wide as the console, and the processes that share the tests are told how wide that is.
 os.environ.pop("COLUMNS", None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # As in the Makefile: with the long tests, property tests draw other cases each time.
+    if "not long" in config.option.markexpr:
+        settings.load_profile("the same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -134,7 +134,8 @@ def test_the_latest_replay_stands_first(tmp_path: Path, capsys: pytest.CaptureFi
     )
     command = ["replay", str(path), "--columns", COLUMNS, "--on", "model:one_disk", "--rounds", "1", "--seed", "3"]
     settings = ["--setting", "scheduler=bfq", "--setting", "scheduler=mq-deadline", "--setting", "scheduler=none"]
-    assert invoke([*command, *settings, "--time-scale", "0.001", "--out", "run"]) == 0
+    run = tmp_path / "run"
+    assert invoke([*command, *settings, "--time-scale", "0.001", "--out", str(run)]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if "of arrivals late" in line]
     found = [re.search(r"([\d.,]+) % of arrivals late.*99 % within ([\d.,]+) µs", line) for line in lines]
     late = [tuple(float(number.replace(",", "")) for number in one.groups()) for one in found if one is not None]

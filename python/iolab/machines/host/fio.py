@@ -65,24 +65,18 @@ def check(phases: Sequence[Phase]) -> None:
     theirs = [phase for phase in phases if isinstance(phase, FioPhase)]
     if not theirs:
         return
-    tool = _installed(theirs[0])
     for phase in theirs:
         jobs = "\n".join(_section(phase, job, _as_written(options)) for job, options in phase.options.items())
-        done = subprocess.run(
-            [tool, "-", "--parse-only"],
-            input=jobs.encode(),
-            capture_output=True,
-            env={**child_process.environment(), "LC_ALL": "C"},
-            check=False,
-        )
-        if done.returncode:
-            said = _words((done.stderr + done.stdout).decode(errors="replace"))
-            version = subprocess.run([tool, "--version"], capture_output=True, check=False).stdout.decode().strip()
+        where = f"phase {phase.name}"
+        try:
+            command.run(["fio", "-", "--parse-only"], package="fio", where=where, given=jobs)
+        except command.CommandFailed as error:
+            version = command.run(["fio", "--version"], package="fio", where=where).strip().replace("-", " ")
             raise InputError(
-                f"{version.replace('-', ' ')}, which is installed, refuses the jobs: {said}",
-                where=f"phase {phase.name}",
+                f"{version}, which is installed, refuses the jobs: {error.what}",
+                where=where,
                 remedy="see what it takes: fio --cmdhelp=OPTION",
-            )
+            ) from None
 
 
 def _installed(phase: FioPhase) -> str:

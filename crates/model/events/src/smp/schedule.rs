@@ -58,13 +58,10 @@ impl<T: Copy> Processors<T> {
 
     /// Puts a task in line there, ahead of its rank or behind it, and notifies the CPU if it has to act at once.
     pub(super) fn enqueue(&mut self, number: TaskNumber, to: u16, by: Option<u16>, last: bool) {
+        let waiting = self.waiting(number);
         let task = &mut self.tasks[number as usize];
         task.cpu = to;
-        let (rank, movable) = (task.rank, task.movable);
-        let waiting = Waiting {
-            task: number,
-            movable,
-        };
+        let rank = task.rank;
         let cpu = &mut self.cpus[usize::from(to)];
         if last {
             cpu.ready.put(rank, waiting);
@@ -201,26 +198,31 @@ impl<T: Copy> Processors<T> {
             self.enqueue(task, elsewhere, Some(number), true);
             return;
         }
-        let state = &self.tasks[task as usize];
-        let waiting = Waiting {
-            task,
-            movable: state.movable,
-        };
-        let cpu = &mut self.cpus[usize::from(number)];
+        let waiting = self.waiting(task);
+        let rank = self.tasks[task as usize].rank;
+        let ready = &mut self.cpus[usize::from(number)].ready;
         if used_up {
-            cpu.ready.put(state.rank, waiting);
+            ready.put(rank, waiting);
         } else {
             // Behind the one that it gives way to.
-            let first = cpu.ready.take().expect("it gives way to somebody");
-            let first_state = &self.tasks[first as usize];
-            cpu.ready.put_first(state.rank, waiting);
-            let waiting = Waiting {
-                task: first,
-                movable: first_state.movable,
-            };
-            cpu.ready.put_first(first_state.rank, waiting);
+            let first = ready.take().expect("it gives way to somebody");
+            ready.put_first(rank, waiting);
+            let first_waiting = self.waiting(first);
+            let first_rank = self.tasks[first as usize].rank;
+            let ready = &mut self.cpus[usize::from(number)].ready;
+            ready.put_first(first_rank, first_waiting);
         }
-        self.movable.put(number, cpu.ready.has_movable());
+        let has_movable = self.cpus[usize::from(number)].ready.has_movable();
+        self.movable.put(number, has_movable);
+    }
+
+    /// The task in line. If its only CPU is offline, it may go anywhere, and back once that CPU is online.
+    fn waiting(&self, task: TaskNumber) -> Waiting {
+        let state = &self.tasks[task as usize];
+        Waiting {
+            task,
+            movable: state.movable || !state.allowed.meets(&self.online),
+        }
     }
 
     fn take_ready(&mut self, number: u16) -> Option<TaskNumber> {

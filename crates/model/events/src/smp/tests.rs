@@ -218,6 +218,24 @@ fn the_last_cpu_stays_online() {
 }
 
 #[test]
+fn tasks_whose_only_cpu_was_offline_go_back_to_it() {
+    let mut smp = processors(&plain(Topology::flat(2)));
+    let allowed = Some(CpuSet::of(2, [0]));
+    let [first, second] = [0, 1].map(|_| {
+        smp.add_task(TaskSpec {
+            allowed: allowed.clone(),
+            ..any_task(Rank::Normal, 0)
+        })
+    });
+    smp.take_offline(0, 0);
+    smp.wake(0, first, None, Work::of(1_000).tagged(1));
+    smp.wake(0, second, None, Work::of(1_000).tagged(2));
+    run(&mut smp, 100);
+    smp.bring_online(100, 0);
+    assert_eq!(ends(&run(&mut smp, SECOND)), [(1, 1_000), (2, 1_100)]);
+}
+
+#[test]
 fn impossible_processors_name_the_key() {
     let mut spec = plain(Topology::flat(2));
     spec.topology.numa_nodes = 600;
