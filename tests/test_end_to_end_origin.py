@@ -4,9 +4,7 @@ And the files of an experiment are those beside it, whatever else lies there."""
 from __future__ import annotations
 
 import os
-import pty
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from iolab.base.errors import InputError
 from iolab.files.experiment import load, loads
 from support.command_line import PROGRAM, CommandLine
 from support.runs import statuses
+from support.terminal import on_a_terminal
 
 READS = """\
 rounds = 1
@@ -70,15 +69,10 @@ def test_a_key_that_others_can_read_proves_nothing(iolab: CommandLine, run: Path
 
 @pytest.mark.parametrize(("answer", "status"), [("n\n", 130), ("\n", 130), ("y\n", 0)])
 def test_on_a_terminal_it_asks(answer: str, status: int, iolab: CommandLine, run: Path) -> None:
-    ours, theirs = pty.openpty()
-    os.write(ours, answer.encode())
     where = {**os.environ, "IOLAB_STATE_DIR": str(iolab.cwd / "another")}
-    arguments = [PROGRAM, "run", "--resume", str(run), "--rounds", "2"]
-    done = subprocess.run(arguments, cwd=iolab.cwd, env=where, stdin=theirs, stdout=theirs, stderr=theirs, check=False)
-    os.close(theirs)
-    said = os.read(ours, 1 << 16).decode(errors="replace")
-    os.close(ours)
-    assert done.returncode == status, said
+    arguments = [PROGRAM, "run", "--resume", run, "--rounds", "2"]
+    found, said = on_a_terminal(arguments, cwd=iolab.cwd, environment=where, typed=answer)
+    assert found == status, said
     assert "Go on? [y/N]" in said
     assert len(statuses(run)) == (4 if status == 0 else 2)
 

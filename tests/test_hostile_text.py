@@ -5,10 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-import pty
 import re
-import subprocess
-import threading
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from iolab.base.plain_text import LINE_MAX, escaped_for_json, no_formula, one_li
 from iolab.domain.executor import error_from_json, error_to_json
 from iolab.files.experiment import loads
 from iolab.presentation.report.plot import literal
+from support import terminal
 from support.browser import BROWSER, opened
 from support.command_line import PROGRAM, CommandLine
 
@@ -53,30 +51,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 def on_a_terminal(iolab: CommandLine, *arguments: str) -> str:
     """What the command sends to a terminal, both its streams."""
-    ours, theirs = pty.openpty()
-    said = bytearray()
-
-    def read() -> None:
-        while True:
-            try:
-                chunk = os.read(ours, 1 << 16)
-            except OSError:
-                return
-            if not chunk:
-                return
-            said.extend(chunk)
-
-    reader = threading.Thread(target=read)
-    reader.start()
     where = {**os.environ, "IOLAB_STATE_DIR": str(iolab.state_dir), "TERM": "xterm-256color", "COLUMNS": "200"}
     where.pop("NO_COLOR", None)
-    subprocess.run(
-        [PROGRAM, *arguments], cwd=iolab.cwd, env=where, stdin=theirs, stdout=theirs, stderr=theirs, check=False
-    )
-    os.close(theirs)
-    reader.join()
-    os.close(ours)
-    return said.decode().replace("\r\n", "\n")
+    _, said = terminal.on_a_terminal([PROGRAM, *arguments], cwd=iolab.cwd, environment=where)
+    return said.replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize(
