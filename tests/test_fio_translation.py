@@ -184,6 +184,7 @@ def test_a_job_runs_until_it_is_steady_as_fio_defines_it() -> None:
     [
         ("ss=iops:2%", "job.fio:3: steadystate: nothing is looked at without steadystate_duration"),
         ("ss=iops:2%\nss_dur=1", "job.fio:4: steadystate_duration: expected 2 to 43,200 whole intervals"),
+        ("ss=iops:2%\nss_dur=1ms\nss_interval=1us", "job.fio:5: steadystate_check_interval: expected 10ms or more"),
         ("ss=iops:2%\nss_dur=5\nnumjobs=2\ngroup_reporting", "job.fio:3: steadystate: with group_reporting fio looks"),
     ],
 )

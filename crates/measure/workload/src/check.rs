@@ -1,7 +1,7 @@
 //! What makes a specification impossible: said before anything runs.
 
 use crate::job_error::JobError;
-use crate::limits::STEADY_INTERVALS_MAX;
+use crate::limits::{STEADY_INTERVAL_NS_MIN, STEADY_INTERVALS_MAX};
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern};
 use crate::traced::Timing;
 
@@ -321,8 +321,19 @@ fn check_steady_state(spec: &JobSpec) -> Result<(), Finding> {
     require(is_limit, "steady_state", || {
         format!("limit = {}; expected a number above 0", wanted.limit)
     })?;
+    // Each interval that ends costs the job a look at the whole window.
     require(
-        wanted.interval_ns > 0 && wanted.window_ns.is_multiple_of(wanted.interval_ns),
+        wanted.interval_ns >= STEADY_INTERVAL_NS_MIN,
+        "steady_state",
+        || {
+            format!(
+                "interval_ns = {}; expected 10 ms or more",
+                wanted.interval_ns
+            )
+        },
+    )?;
+    require(
+        wanted.window_ns.is_multiple_of(wanted.interval_ns),
         "steady_state",
         || "window_ns is no multiple of interval_ns".into(),
     )?;

@@ -6,3 +6,5 @@ pub const OPERATIONS_IN_FLIGHT_MAX: u64 = 16_384;
 pub const TRANSFER_BYTES_MAX: u32 = 0x7fff_f000;
 /// The most intervals in a window that has to be steady: a month of minutes.
 pub const STEADY_INTERVALS_MAX: u64 = 43_200;
+/// The shortest interval whose rate is looked at.
+pub const STEADY_INTERVAL_NS_MIN: u64 = 10_000_000;

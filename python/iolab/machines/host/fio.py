@@ -62,10 +62,7 @@ def check(phases: Sequence[Phase]) -> None:
         InputError: it does not.
         MachineError: fio is missing.
     """
-    theirs = [phase for phase in phases if isinstance(phase, FioPhase)]
-    if not theirs:
-        return
-    for phase in theirs:
+    for phase in (phase for phase in phases if isinstance(phase, FioPhase)):
         jobs = "\n".join(_section(phase, job, _as_written(options)) for job, options in phase.options.items())
         where = f"phase {phase.name}"
         try:

@@ -346,7 +346,8 @@ def _search_conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
 
 
 STEADY_INTERVALS_MAX = 43_200
-"""As crates/measure/workload/src/limits.rs has it."""
+STEADY_INTERVAL_NS_MIN = 10_000_000
+"""As crates/measure/workload/src/limits.rs has them."""
 
 
 def _steady_conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
@@ -359,7 +360,9 @@ def _steady_conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
                 yield option, "nothing is looked at without steadystate_duration (ss_dur), such as ss_dur=10s"
         return
     window, interval = wanted["window_ns"], wanted["interval_ns"]
-    if not interval or window % interval or not 2 <= window // interval <= STEADY_INTERVALS_MAX:
+    if interval < STEADY_INTERVAL_NS_MIN:
+        yield "steadystate_check_interval", "expected 10ms or more"
+    elif window % interval or not 2 <= window // interval <= STEADY_INTERVALS_MAX:
         what = f"expected 2 to {STEADY_INTERVALS_MAX:,} whole intervals (steadystate_check_interval, by default 1 s)"
         yield "steadystate_duration", what
     if shape.depth_search is not None:
