@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
@@ -29,6 +30,9 @@ settings.load_profile("others")
 # What no device is made of lies in memory: storing a run durably waits for a disk more than it computes.
 if Path("/dev/shm").is_mount():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
+
+# The Python that runs the tests is the one that their programs find, not a shim that starts ten shells to choose one.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 # Tables are as wide as the console, and the processes that share the tests are told how wide that is.
 os.environ.pop("COLUMNS", None)
