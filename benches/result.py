@@ -46,7 +46,7 @@ def at_most(limit: float) -> Target:
 
 
 def _reaches_one(ratios: Sequence[float]) -> bool:
-    from iolab.domain.verdict import judge
+    from iolab.domain.verdict.judgement import judge
 
     high = judge([1.0] * len(ratios), ratios, nature="rate").ci_high
     return (max(ratios) if high is None else high) >= 1

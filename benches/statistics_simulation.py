@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from iolab.domain.verdict import FIRST_LOOK, control_false_discovery, judge
 from iolab.domain.verdict.interval import interval
-from iolab.domain.verdict.looks import nominal_level
+from iolab.domain.verdict.judgement import control_false_discovery, judge
+from iolab.domain.verdict.looks import FIRST_LOOK, nominal_level
 from iolab.domain.verdict.unpaired_samples import p_value
 from numpy.typing import NDArray
 from result import Result, bounded

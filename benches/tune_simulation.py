@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 from iolab.domain.tune.answer import Fresh
 from iolab.domain.tune.answer import answer as decide
-from iolab.domain.tune.search import Arm, Block, Budget, Search
+from iolab.domain.tune.search import Arm, Block, Search
 from iolab.domain.tune.space import Parameter, Point, Space
-from iolab.domain.tune.tuning import Tuning
-from iolab.domain.verdict import FIRST_LOOK, Judgement, judge_sequential
+from iolab.domain.tune.tuning import Budget, Tuning
+from iolab.domain.verdict.judgement import Judgement
+from iolab.domain.verdict.looks import FIRST_LOOK
+from iolab.domain.verdict.sequential import judge_sequential
 from iolab.studies.tuner.proposer import SAMPLER, SAMPLERS, drawn, proposer
 from numpy.typing import NDArray
 from result import Result, bounded

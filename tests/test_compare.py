@@ -10,7 +10,7 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.domain.comparison import Comparison, Pair, compare_csv, compare_pairs, compare_table, nature_of
 from iolab.domain.definition import better_of
-from iolab.domain.verdict import judge
+from iolab.domain.verdict.judgement import judge
 
 X = [100.0, 101.0, 99.0, 102.0, 98.0, 100.5, 99.5, 101.5]
 Y = [x * 1.2 + d for x, d in zip(X, (0.3, -0.4, 0.1, 0.2, -0.3, 0.4, -0.1, 0.0), strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iolab.domain.comparison import Comparison
-from iolab.domain.verdict import judge
+from iolab.domain.verdict.judgement import judge
 from iolab.presentation.table.conclusions import conclusions
 
 

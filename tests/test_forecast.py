@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from iolab.domain.comparison import Pair, compare_pairs
-from iolab.domain.verdict import Judgement, control_false_discovery, judge, judge_sequential
+from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
+from iolab.domain.verdict.sequential import judge_sequential
 from iolab.presentation.table.words import change_of, evidence, medians, span_of_rounds, verdict_with_rounds
 from numpy.typing import NDArray
 

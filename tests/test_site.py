@@ -20,7 +20,7 @@ import uvicorn
 from iolab.base import durable
 from iolab.base.errors import InputError
 from iolab.base.quantity import scale_for
-from iolab.domain.verdict import judge
+from iolab.domain.verdict.judgement import judge
 from iolab.files.collection import labels
 from iolab.files.collection.collection import Collection
 from iolab.presentation.side_by_side import Wanted, compare_paths

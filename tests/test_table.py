@@ -16,7 +16,7 @@ from iolab.domain.comparison import Comparison
 from iolab.domain.definition import Nature
 from iolab.domain.metric import METRICS
 from iolab.domain.summary import summarise
-from iolab.domain.verdict import judge
+from iolab.domain.verdict.judgement import judge
 from iolab.files.store import RunData
 from iolab.presentation.table import FORMATS, render
 from iolab.presentation.table.words import change_with_interval, label, sentence, sentences, tally

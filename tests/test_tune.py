@@ -14,8 +14,9 @@ from iolab.base.errors import InputError
 from iolab.base.toml import parse, write
 from iolab.domain.tune.estimate import Estimate, _pairs
 from iolab.domain.tune.keys import Reduction
-from iolab.domain.tune.search import Block, Budget, Search
+from iolab.domain.tune.search import Block, Search
 from iolab.domain.tune.space import Parameter, Point, Requirement, Space, flat, nested
+from iolab.domain.tune.tuning import Budget
 from iolab.files.experiment import load, loads
 from iolab.files.experiment.grid import grid
 from iolab.studies.run.sweep_file import cells_of, source_of

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, NO_DIFFERENCE, Nature, Verdict, better_of
-from iolab.domain.verdict import Judgement, judge
 from iolab.domain.verdict.interval import LARGEST_EXACT, interval, p_value, signed_rank_critical
+from iolab.domain.verdict.judgement import Judgement, judge
 
 positive = st.floats(0.5, 2.0)
 pairs = st.integers(2, 14).flatmap(

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from iolab.base.errors import InputError
-from iolab.domain.verdict import FIRST_LOOK, Judgement, control_false_discovery, judge, judge_sequential
 from iolab.domain.verdict.interval import interval
-from iolab.domain.verdict.looks import _crossing_probability, nominal_level
+from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
+from iolab.domain.verdict.looks import FIRST_LOOK, _crossing_probability, nominal_level
+from iolab.domain.verdict.sequential import judge_sequential
 
 ROUNDS = (5, 10, 30)
 BENCHES = Path(__file__).parents[1] / "benches"

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.comparison import NOT_INTERLEAVED, Pair, compare_pairs
-from iolab.domain.verdict import judge_unpaired
-from iolab.domain.verdict.unpaired_samples import _null, _studentised, interval, p_value
+from iolab.domain.verdict.unpaired_samples import _null, _studentised, interval, judge_unpaired, p_value
 from scipy.stats import brunnermunzel
 
 BENCHES = Path(__file__).parents[1] / "benches"

@@ -24,6 +24,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from iolab.machines import own_python
+
 HEAVY = ("numpy", "polars", "scipy.special", "rich.console", "rich.live", "rich.table", "jinja2", "plotly")
 AT_START = ("PYTHON", "LC_", "LANG", "LD_", "POLARS", "RAYON", "OPENBLAS", "GLIBC", "MALLOC")
 """Variables that a process reads when it starts begin so."""
@@ -187,9 +189,17 @@ def _become(request: dict[str, object], streams: list[int]) -> list[str]:
     environment, arguments = request["environment"], request["arguments"]
     assert isinstance(environment, dict) and isinstance(arguments, list)
     os.environ.update(environment)
+    # Whose process this is, and what it forks, shows as in a new one.
+    own_python.write_over(
+        own_python.ENVIRONMENT_FIELDS, [f"{name}={text}" for name, text in sorted(environment.items(), key=_ours_first)]
+    )
     os.chdir(str(request["cwd"]))
     tempfile.tempdir = None
     return arguments
+
+
+def _ours_first(variable: tuple[str, str]) -> bool:
+    return not variable[0].startswith("IOLAB_")
 
 
 def _main() -> None:

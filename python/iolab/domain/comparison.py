@@ -16,14 +16,16 @@ from iolab.base import csv_table
 from iolab.base.errors import InputError, unknown
 from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import better_of
-from iolab.domain.metric import describe
-from iolab.domain.verdict import control_false_discovery, judge, judge_sequential, judge_unpaired
+from iolab.domain.metric import IN_INSTRUCTIONS, describe
+from iolab.domain.verdict.judgement import control_false_discovery, judge
+from iolab.domain.verdict.sequential import judge_sequential
+from iolab.domain.verdict.unpaired_samples import judge_unpaired
 
 if TYPE_CHECKING:
     import polars as pl
 
     from iolab.domain.definition import Better, Nature
-    from iolab.domain.verdict import Judgement
+    from iolab.domain.verdict.judgement import Judgement
 
 Numbers = list[float | None]
 """A value per round, None if it is absent."""
@@ -182,10 +184,6 @@ def compare_table(
                 x, y = _picked(values[metric], ours), _picked(values[metric], theirs)
                 pairs.append(Pair(metric, workload, baseline, setting, x, y))
     return compare_pairs(pairs, same_within=same_within, better=better)
-
-
-IN_INSTRUCTIONS = ("instructions_per_op", "_call_instructions")
-"""How metrics end that count instructions."""
 
 
 def margin_of(

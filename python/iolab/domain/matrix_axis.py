@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import parse_bytes, parse_duration_ns
-from iolab.domain.verdict import judge
+from iolab.domain.verdict.judgement import judge
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Numbers

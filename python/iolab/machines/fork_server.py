@@ -17,8 +17,8 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from iolab.base import child_process
 from iolab.base.errors import MachineError
+from iolab.machines import own_python
 
 FDS_MAX = 32
 """Descriptors that one request may carry: a connection, three standard streams, locks."""
@@ -73,19 +73,13 @@ class ForkServer:
     """Its parent's side, for any thread. `close` it when no more workers are wanted."""
 
     def __init__(self, module: str, arguments: Sequence[str]) -> None:
-        """Starts `python -P -m MODULE ARGUMENTS... --serve FD`, which has to call `serve`."""
+        """Runs `python -P -m MODULE ARGUMENTS... --serve FD`, which has to call `serve`."""
         self._lock = threading.Lock()
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # Blocked also in the server, until it ignores them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, OF_THE_GROUP)
         try:
-            self._process = subprocess.Popen(
-                [*child_process.python(module), *arguments, "--serve", str(theirs.fileno())],
-                env=child_process.python_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-            )
+            self._process = own_python.start(module, [*arguments, "--serve", str(theirs.fileno())], theirs.fileno())
         finally:
             theirs.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

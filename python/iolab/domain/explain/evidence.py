@@ -13,9 +13,8 @@ import numpy as np
 from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.correlation import ALPHA, FEWEST_ROUNDS, rank_correlations
 from iolab.domain.explain.place import Arms
-from iolab.domain.verdict import Judgement, control_false_discovery, judge
 from iolab.domain.verdict.interval import p_value_of_differences
-from iolab.domain.verdict.judgement import q_values
+from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge, q_values
 
 THROUGHPUT = frozenset(
     {

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from iolab.domain.comparison import Comparison
-    from iolab.domain.verdict import Judgement
+    from iolab.domain.verdict.judgement import Judgement
 
 Kind = Literal["both", "setting", "result", "contrary", "neither"]
 RANKS: tuple[Kind, ...] = ("both", "setting", "result", "contrary", "neither")

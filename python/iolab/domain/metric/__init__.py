@@ -11,6 +11,7 @@ from iolab.domain.metric.aliases import meant
 from iolab.domain.metric.registry import (
     ALL,
     DEFAULT_COMPARED,
+    IN_INSTRUCTIONS,
     METRICS,
     OPS,
     TRANSFERS,
@@ -24,6 +25,7 @@ from iolab.domain.metric.row import Row, key_of, rows
 __all__ = [
     "ALL",
     "DEFAULT_COMPARED",
+    "IN_INSTRUCTIONS",
     "METRICS",
     "OPS",
     "TRANSFERS",

@@ -13,7 +13,7 @@ from iolab.domain.metric import describe
 if TYPE_CHECKING:
     from iolab.domain.tune.space import Point
     from iolab.domain.tune.tuning import Tuning
-    from iolab.domain.verdict import Judgement
+    from iolab.domain.verdict.judgement import Judgement
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import numpy as np
 from iolab.domain.tune.estimate import Estimate, Variances
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.space import Point, Space
+from iolab.domain.tune.tuning import Budget
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,18 +67,6 @@ class Block:
     number: int
     points: tuple[Point, ...]
     rounds: int = 1
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When the search ends: after so many trials, the default's included, or so much time. `per_block`: candidates of a
-    block; `key_rounds`: of mixtures at most; `confirm`: fresh rounds at most."""
-
-    trials: int
-    time_s: float | None = None
-    per_block: int = 5
-    key_rounds: int = 2
-    confirm: int = 12
 
 
 @dataclass

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from iolab.domain.tune.search import Budget
 from iolab.domain.tune.space import Space
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When the search ends: after so many trials, the default's included, or so much time. `per_block`: candidates of a
+    block; `key_rounds`: of mixtures at most; `confirm`: fresh rounds at most."""
+
+    trials: int
+    time_s: float | None = None
+    per_block: int = 5
+    key_rounds: int = 2
+    confirm: int = 12
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import pairwise
 
-import numpy as np
-
 FIRST_LOOK = 5
 SHAPE = 0.4
 """0: O'Brien and Fleming's boundary, late and powerful; 1/2: Pocock's, early. Chosen in
@@ -65,6 +63,8 @@ def _height(max_rounds: int, alpha: float) -> float:
 def _crossing_probability(height: float, max_rounds: int) -> float:
     """By recursive integration over the walk's density inside the boundary (Armitage, McPherson and Rowe, J. R. Stat.
     Soc. A 132, 1969), with Gauss-Legendre nodes."""
+    import numpy as np
+
     looks = np.arange(FIRST_LOOK, max_rounds + 1)
     bounds = height * np.sqrt(looks) * (looks / max_rounds) ** (SHAPE - 0.5)
     nodes, weights = np.polynomial.legendre.leggauss(24 + int(3 * bounds[-1]))

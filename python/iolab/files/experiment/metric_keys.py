@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from iolab.base.errors import unknown
 from iolab.base.problem import Problems
-from iolab.domain.comparison import IN_INSTRUCTIONS
 from iolab.domain.experiment import CompiledWorkload, Experiment
-from iolab.domain.metric import ALL, METRICS, Key, parse_key
+from iolab.domain.metric import ALL, IN_INSTRUCTIONS, METRICS, Key, parse_key
 from iolab.domain.metric.row import is_kept
 from iolab.files.experiment.setting import Setting
 

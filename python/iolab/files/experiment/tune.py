@@ -15,10 +15,9 @@ from iolab.domain.control.control import Range
 from iolab.domain.machine import kind_of
 from iolab.domain.metric import METRICS, parse_key
 from iolab.domain.trial.trial import Kind
-from iolab.domain.tune.search import Budget
 from iolab.domain.tune.space import OPERATORS, Parameter, Requirement, Space, nested
-from iolab.domain.tune.tuning import Tuning
-from iolab.domain.verdict import FIRST_LOOK
+from iolab.domain.tune.tuning import Budget, Tuning
+from iolab.domain.verdict.looks import FIRST_LOOK
 from iolab.domain.workload import KINDS
 from iolab.files.experiment.grid import VALUES_MAX, grid
 from iolab.files.experiment.options import read_share

@@ -39,6 +39,7 @@ class LocalPool:
 
     def begin(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Future[Record]:
         """See `Pool.begin`."""
+        self._workers.expect()
         return self._threads.submit(self._simulate, trial, on_progress, should_stop)
 
     def close(self) -> None:
@@ -54,6 +55,10 @@ class Workers:
         self._idle: deque[WorkerProcess] = deque()
         self._lock = threading.Lock()
         self._server: ForkServer | None = None
+
+    def expect(self) -> None:
+        """To be called before there are threads, which a fork would be without."""
+        self._forker()
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """The trial's record, by a worker that is idle or a new one. Raises what `WorkerProcess.run` raises."""

@@ -1,5 +1,6 @@
 """The command line: arguments in, exit status out. One file per command."""
 
+import os
 import signal
 import sys
 
@@ -9,6 +10,9 @@ def main() -> None:
     # In the middle of an import Ctrl-C would end in a traceback, or be lost where a library drops what was raised: it
     # waits until the command is imported.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # Our matrices are small: threads of linear algebra would only spin, and keep this process from forking workers
+    # (iolab/machines/own_python.py).
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from iolab.presentation.cli.invoke import invoke
 
     sys.exit(invoke(sys.argv[1:], mask))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from iolab.base.strict_json import JsonObject
     from iolab.domain.bisect.search import Answer
     from iolab.domain.definition import Nature
-    from iolab.domain.verdict import Judgement
+    from iolab.domain.verdict.judgement import Judgement
     from iolab.studies.run.bisect import Finding
     from iolab.studies.run.commits import GitFinding
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from iolab.domain.explain import Explained, Finding
-    from iolab.domain.verdict import Judgement
+    from iolab.domain.verdict.judgement import Judgement
 
 SENTENCES_MAX = 6
 ROWS_MAX = 16

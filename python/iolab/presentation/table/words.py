@@ -21,7 +21,7 @@ MEDIANS_MAX = 3
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
-    from iolab.domain.verdict import Judgement
+    from iolab.domain.verdict.judgement import Judgement
 
 
 def sentences(summary: Summary) -> list[tuple[Comparison, str]]:

@@ -23,7 +23,7 @@ from iolab.domain.comparison import margin_of
 from iolab.domain.metric import describe
 from iolab.domain.metric.registry import ALL
 from iolab.domain.metric.row import key_of, rows
-from iolab.domain.verdict import Judgement, control_false_discovery, judge
+from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
 from iolab.files.store import trial_file
 from iolab.files.store.read import RunData, read
 from iolab.studies.run import search_loop

@@ -39,7 +39,7 @@ from iolab.base.option import shown
 from iolab.base.schema import checked_json
 from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
 from iolab.domain.definition import Nature
-from iolab.domain.verdict import Judgement, judge
+from iolab.domain.verdict.judgement import Judgement, judge
 from iolab.machines.system import git, group
 from iolab.machines.system.git import Commit, Repository
 from iolab.studies.run import origin, search_file, search_loop

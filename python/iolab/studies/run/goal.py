@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.domain.summary import summarise
-from iolab.domain.verdict import FIRST_LOOK, ROUNDS_MAX_UNTIL_DECIDED
+from iolab.domain.verdict.looks import FIRST_LOOK, ROUNDS_MAX_UNTIL_DECIDED
 from iolab.files.experiment.options import ROUNDS_MAX
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from iolab.base.errors import InterruptedRun, IolabError, MachineError
 from iolab.base.stop import stop_flag
 from iolab.domain.executor import LeftBehind, RunsAhead, Stalled
 from iolab.domain.record import NOT_RESTORED, impossible
-from iolab.domain.verdict import FIRST_LOOK
+from iolab.domain.verdict.looks import FIRST_LOOK
 from iolab.files.store import index, trial_file
 from iolab.files.store.directory import RunDirectory
 from iolab.files.store.event import TrialFinished, TrialStarted

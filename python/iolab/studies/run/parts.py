@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from iolab.base.errors import InputError, MachineError, unknown
 from iolab.base.strict_json import JsonObject
 from iolab.domain.conditions import alike, machine_facts
-from iolab.domain.verdict import FIRST_LOOK
+from iolab.domain.verdict.looks import FIRST_LOOK
 
 if TYPE_CHECKING:
     from iolab.domain.experiment import Experiment

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
 from iolab.base.trace_files import Trace
-from iolab.domain.verdict import judge_unpaired
+from iolab.domain.verdict.unpaired_samples import judge_unpaired
 from iolab.studies.trace.export import frames
 
 if TYPE_CHECKING:
     import polars as pl
 
     from iolab.domain.definition import Nature
-    from iolab.domain.verdict import Judgement
+    from iolab.domain.verdict.judgement import Judgement
 
 BLOCKS_MIN = 8
 BLOCKS_MAX = 64

@@ -18,7 +18,8 @@ from iolab.domain.summary import Jobs, summarise
 from iolab.domain.trial.trial import SEED_MAX, derive_seed
 from iolab.domain.tune.answer import Answer, Fresh, answer
 from iolab.domain.tune.keys import Reduction
-from iolab.domain.tune.search import Block, Budget, Search, signed_log
+from iolab.domain.tune.search import Block, Search, signed_log
+from iolab.domain.tune.tuning import Budget
 from iolab.files.store.read import RunData, read
 from iolab.studies.run import origin, run
 from iolab.studies.run import resume as go_on
