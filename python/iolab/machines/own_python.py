@@ -105,9 +105,9 @@ def _become(module: str, arguments: Sequence[str], fd: int) -> None:
 def _leave_the_parents(fd: int) -> None:
     """Descriptors, buffered output and signal handlers: none of them is the child's."""
     gc.collect()  # while the descriptors of what is to be collected are still its own
-    devnull = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1):
-        os.dup2(devnull, stream)
+    with Path(os.devnull).open("r+b", buffering=0) as devnull:
+        for stream in (0, 1):
+            os.dup2(devnull.fileno(), stream)
     os.closerange(3, fd)
     os.closerange(fd + 1, FDS_END)
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
