@@ -39,7 +39,7 @@ ELSEWHERE = {
     "presentation/cli/reproduce.py": "a temporary directory that only this user may enter",
     "studies/run/origin.py": "the state directory, which only this user may write",
     "presentation/table/csv.py": "columns of a frame are renamed",
-    "machines/own_python.py": "nothing but /dev/null",
+    "machines/module_process.py": "nothing but /dev/null",
     "presentation/cli/output.py": "nothing but /dev/null",
     "presentation/terminal.py": "nothing but /dev/null",
     "presentation/demo.py": "a file without a name that anybody could guess",

@@ -15,7 +15,7 @@ from fake_machine import SilentDisplay, experiment
 from iolab.base import child_process
 from iolab.domain.trial import Trial
 from iolab.files.store import read
-from iolab.machines import fork_server, own_python, worker
+from iolab.machines import fork_server, module_process, worker
 from iolab.machines.host.local_process import LocalProcess
 from iolab.machines.system import command
 from iolab.machines.worker_process import WorkerProcess
@@ -55,7 +55,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
             return popen(command, **options)  # type: ignore[call-overload, no-any-return]
 
         monkeypatch.setattr(subprocess, "Popen", instead)
-        monkeypatch.setattr(own_python, "_may_fork", lambda: False)
+        monkeypatch.setattr(module_process, "_may_fork", lambda: False)
 
     return use
 

@@ -24,7 +24,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from iolab.machines import own_python
+from iolab.machines import module_process
 
 HEAVY = ("numpy", "polars", "scipy.special", "rich.console", "rich.live", "rich.table", "jinja2", "plotly")
 AT_START = ("PYTHON", "LC_", "LANG", "LD_", "POLARS", "RAYON", "OPENBLAS", "GLIBC", "MALLOC")
@@ -189,16 +189,15 @@ def _become(request: dict[str, object], streams: list[int]) -> list[str]:
     environment, arguments = request["environment"], request["arguments"]
     assert isinstance(environment, dict) and isinstance(arguments, list)
     os.environ.update(environment)
-    # Whose process this is, and what it forks, shows as in a new one.
-    own_python.write_over(
-        own_python.ENVIRONMENT_FIELDS, [f"{name}={text}" for name, text in sorted(environment.items(), key=_ours_first)]
-    )
+    # /proc shows whose process this is, and each that it forks, as it does for a new one.
+    texts = [f"{name}={text}" for name, text in sorted(environment.items(), key=_is_not_ours)]
+    module_process.write_over(module_process.ENVIRONMENT_FIELDS, texts)
     os.chdir(str(request["cwd"]))
     tempfile.tempdir = None
     return arguments
 
 
-def _ours_first(variable: tuple[str, str]) -> bool:
+def _is_not_ours(variable: tuple[str, str]) -> bool:
     return not variable[0].startswith("IOLAB_")
 
 

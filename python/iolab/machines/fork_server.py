@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from iolab.base.errors import MachineError
-from iolab.machines import own_python
+from iolab.machines import module_process
 
 FDS_MAX = 32
 """Descriptors that one request may carry: a connection, three standard streams, locks."""
@@ -79,7 +79,7 @@ class ForkServer:
         # Blocked also in the server, until it ignores them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, OF_THE_GROUP)
         try:
-            self._process = own_python.start(module, [*arguments, "--serve", str(theirs.fileno())], theirs.fileno())
+            self._process = module_process.start(module, [*arguments, "--serve", str(theirs.fileno())], theirs.fileno())
         finally:
             theirs.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

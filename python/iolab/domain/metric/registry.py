@@ -29,7 +29,6 @@ OPS: dict[str, str] = {
 }
 """Every operation that some kind of phase counts. Each phase has its own (`PhaseSpec.offered`)."""
 
-
 IN_INSTRUCTIONS = ("instructions_per_op", "_call_instructions")
 """How metrics end that count instructions."""
 DEFAULT_COMPARED = ("rate_bytes_per_s", "latency_ns_mean", "latency_ns_p99", "cpu_ns_per_io")

@@ -34,13 +34,14 @@ class LocalPool:
         """
         self.slots = cores or len(os.sched_getaffinity(0))
         self._workers = Workers()
-        self._simulate = simulate or self._workers.run
+        self._simulate = simulate
         self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="simulation")
 
     def begin(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Future[Record]:
         """See `Pool.begin`."""
-        self._workers.expect()
-        return self._threads.submit(self._simulate, trial, on_progress, should_stop)
+        if self._simulate is None:
+            self._workers.start_server()
+        return self._threads.submit(self._simulate or self._workers.run, trial, on_progress, should_stop)
 
     def close(self) -> None:
         """See `Pool.close`."""
@@ -56,8 +57,8 @@ class Workers:
         self._lock = threading.Lock()
         self._server: ForkServer | None = None
 
-    def expect(self) -> None:
-        """To be called before there are threads, which a fork would be without."""
+    def start_server(self) -> None:
+        """Called before there are threads, the server is a fork of this process."""
         self._forker()
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:

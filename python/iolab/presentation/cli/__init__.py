@@ -11,7 +11,7 @@ def main() -> None:
     # waits until the command is imported.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     # Our matrices are small: threads of linear algebra would only spin, and keep this process from forking workers
-    # (iolab/machines/own_python.py).
+    # (iolab/machines/module_process.py).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from iolab.presentation.cli.invoke import invoke
 

@@ -1,6 +1,7 @@
-"""A child that runs one of iolab's modules without a new Python: a fork of this process, which has imported most of it.
+"""A child process that runs one of iolab's modules: a fork of this process, which has imported most of it, or a new
+Python.
 
-A new Python takes a quarter of a second of CPU time before it does anything. A fork is as good if nothing runs beside
+A new Python takes a quarter of a second of CPU time before the module runs. A fork is as good if nothing runs beside
 the thread that forks, and if the environment had no other say in how this Python started than it would have in a new
 one.
 """
@@ -33,7 +34,7 @@ FDS_END = 1 << 20
 
 
 class Fork:
-    """A child, with what `ForkServer` uses of a `subprocess.Popen`."""
+    """A forked child, with what `ForkServer` uses of a `subprocess.Popen`."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -62,8 +63,8 @@ class Fork:
 
 
 def start(module: str, arguments: Sequence[str], fd: int) -> Fork | subprocess.Popen[bytes]:
-    """Runs `python -P -m MODULE ARGUMENTS...` in a fork of this process, or in a new Python if a fork would not be as
-    good. Standard input and output are /dev/null; of all other descriptors the child has `fd` and standard error."""
+    """Runs `python -P -m MODULE ARGUMENTS...`, in a new Python if a fork would not be as good. Its standard input and
+    output are /dev/null; of all other descriptors the child has `fd` and standard error."""
     if _may_fork():
         pid = os.fork()
         if pid == 0:
@@ -120,8 +121,7 @@ def _leave_the_parents(fd: int) -> None:
 
 
 def write_over(addresses: slice, texts: Sequence[str]) -> None:
-    """Has the kernel show these texts, as far as there is room, in place of what this process was started with. No
-    library call changes them."""
+    """The kernel shows these texts, as far as there is room, in place of those that this process was started with."""
     fields = Path("/proc/self/stat").read_text().rpartition(") ")[2].split()
     first, end = map(int, fields[addresses])
     room = end - first
