@@ -19,7 +19,7 @@ from iolab.domain.bisect.posterior import posterior
 from iolab.domain.bisect.rounds import without_rounds
 from iolab.domain.bisect.search import Answer, Search, spread_of
 from iolab.files.experiment import loads
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.presentation.table.bisection import largest_step
 from iolab.studies.run import run
 from iolab.studies.run.question import question
@@ -235,7 +235,7 @@ def test_a_run_builds_its_search_once(tmp_path: Path, monkeypatch: pytest.Monkey
     asked = question(
         loaded, workload=None, metrics=(), good=None, bad=None, confidence=0.95, most=50, confirm=2, spread=None
     )
-    with RunAhead(cores=1) as executor:
+    with ModelExecutor(cores=1) as executor:
         done = run(loaded, tmp_path / "hunt", executor=executor, progress=SilentDisplay(), rounds=50, question=asked)
     assert done.trials > 8 and built == [4]
 

@@ -37,7 +37,7 @@ from iolab.studies.reproduction.scorecard import (
 )
 from iolab.studies.reproduction.tables import Cell
 from iolab.studies.run import run
-from iolab.studies.run.by_machine import ByMachine
+from iolab.studies.run.machine_executor import MachineExecutor
 from support.figures import expect_problem, figures
 from support.stored import stored_run
 
@@ -584,7 +584,7 @@ def test_stored_results_are_those_of_this_model(name: str, tmp_path: Path, state
         workloads={workload: whole.workloads[workload]},
         settings={setting: whole.settings[setting] for setting in settings},
     )
-    with ByMachine() as executor:
+    with MachineExecutor() as executor:
         done = run(part, tmp_path / "run", executor=executor, progress=SilentDisplay())
     simulated = {
         (table.table.name, one.cell.row, one.cell.column): one.simulated

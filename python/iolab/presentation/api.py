@@ -37,7 +37,7 @@ from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.plain import tables
 from iolab.presentation.table.verdicts import condition_lines, verdicts
 from iolab.studies.run import run as start
-from iolab.studies.run.by_machine import ByMachine
+from iolab.studies.run.machine_executor import MachineExecutor
 
 if TYPE_CHECKING:
     import polars as pl
@@ -340,7 +340,7 @@ def run(
     for name in probes:
         if name not in PROBES:
             raise InputError(f"{name}: {unknown('probe', name, PROBES)}", where="probes")
-    with _own_errors(), ByMachine() as executor:
+    with _own_errors(), MachineExecutor() as executor:
         done = start(
             _experiment(experiment, machine, probes),
             None if out is None else Path(out),

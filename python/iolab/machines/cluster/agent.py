@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from iolab.base import child_process
 from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.base.strict_json import JsonObject
-from iolab.domain.executor import Stalled, error_to_json
+from iolab.domain.executor import TrialStalled, error_to_json
 from iolab.domain.trial import Trial
 from iolab.machines.cluster import address as addresses
 from iolab.machines.cluster.environment import environment
@@ -123,13 +123,13 @@ class Agent:
                     admitted[key] = executor.admit(trial, should_stop)
                 trial = trial.on_devices(admitted[key])
             record = executor.run(trial, lambda _: None, should_stop)
-        except Stalled as error:
-            return {"error": error_to_json(error), "record": self._told(error.record)}
+        except TrialStalled as error:
+            return {"error": error_to_json(error), "record": self._with_host_facts(error.record)}
         except IolabError as error:
             return {"error": error_to_json(error)}
-        return {"record": self._told(record)}
+        return {"record": self._with_host_facts(record)}
 
-    def _told(self, record: Record) -> JsonObject:
+    def _with_host_facts(self, record: Record) -> JsonObject:
         """The record, with what is known of this host."""
         told = record.model_dump(mode="json")
         return {**told, "observed": {**told["observed"], "host": self._facts}}

@@ -271,7 +271,7 @@ def _detect_virt(kind: str) -> Fact:
     tool = command.find("systemd-detect-virt")
     if tool is None:
         return absent("systemd-detect-virt is not installed")
-    done = _asked(tool, kind)
+    done = _tool_output(tool, kind)
     return done.stdout.strip() or absent(f"systemd-detect-virt {kind} prints nothing")
 
 
@@ -279,12 +279,12 @@ def _tool_version(tool: str, option: str = "-V") -> Fact:
     path = command.find(tool)
     if path is None:
         return absent(f"{tool} is not installed")
-    done = _asked(path, option)
+    done = _tool_output(path, option)
     lines = (done.stdout + done.stderr).strip().splitlines()
     return lines[0] if lines else absent(f"{tool} {option} prints nothing")
 
 
-def _asked(tool: str, option: str) -> subprocess.CompletedProcess[str]:
+def _tool_output(tool: str, option: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [tool, option],
         stdin=subprocess.DEVNULL,

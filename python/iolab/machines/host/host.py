@@ -38,7 +38,7 @@ from iolab.machines.host import (
     together,
     weighted_load,
 )
-from iolab.machines.host.control import Applied, Context
+from iolab.machines.host.control import AppliedValue, Context
 from iolab.machines.host.site import Site, TargetPlace
 from iolab.machines.host.surroundings import Surroundings
 from iolab.machines.system import cgroup, lock
@@ -85,7 +85,7 @@ class _Run:
     on_progress: OnProgress
     should_stop: ShouldStop
     started_unix_ns: int
-    applied: dict[str, Applied] = field(default_factory=dict)
+    applied: dict[str, AppliedValue] = field(default_factory=dict)
     phases: list[PhaseRecord] = field(default_factory=list)
     observed: Observed = field(default_factory=lambda: Observed())
     faults: list[Fault] = field(default_factory=list)

@@ -23,7 +23,7 @@ from iolab.machines.host import load, outcome
 from iolab.machines.host.extents import examined
 from iolab.machines.model.describe import observed
 from iolab.machines.model.phases import ModelPhase, named_files, phases_for_model
-from iolab.machines.system.facts import Absent
+from iolab.machines.system.facts import FactAbsent
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -130,7 +130,7 @@ class _Simulation:
         absent = {**done.get("probes_absent", {})}
         try:
             seen["extents"] = examined(named_files(phases, self.machine), options, model.extents)
-        except Absent as reason:
+        except FactAbsent as reason:
             absent["extents"] = str(reason)
         return {
             **done,

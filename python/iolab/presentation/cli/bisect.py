@@ -88,10 +88,10 @@ def bisect(
     from iolab.studies.run import resume as go_on
     from iolab.studies.run import run as start
     from iolab.studies.run.bisect import check_search, findings_in
-    from iolab.studies.run.by_machine import ByMachine
+    from iolab.studies.run.machine_executor import MachineExecutor
 
     progress = display(as_json=json)
-    with ByMachine(seconds(patience)) as executor:
+    with MachineExecutor(seconds(patience)) as executor:
         if resume is not None:
             check_search(resume)
             consent = consent_of(resume, trusted=trust_run)

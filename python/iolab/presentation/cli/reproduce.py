@@ -88,9 +88,9 @@ def _run(
 ) -> list[Reproduced]:
     from iolab.presentation.progress import display
     from iolab.studies.reproduction import reproduce
-    from iolab.studies.run.by_machine import ByMachine
+    from iolab.studies.run.machine_executor import MachineExecutor
 
-    with ByMachine() as executor, _directory(out) as directory:
+    with MachineExecutor() as executor, _directory(out) as directory:
         return [
             reproduce(
                 published,

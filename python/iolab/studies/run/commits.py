@@ -396,7 +396,7 @@ class _Searcher:
         self.say(f"{commit.short} {value:.6g}  {commit.subject}".rstrip())
         return True
 
-    def _value(self, ended: group.Ended, output: Path) -> float | None:
+    def _value(self, ended: group.CommandResult, output: Path) -> float | None:
         value = self.found.question.value
         if value != "printed":
             return ended.wall_s if value == "wall" else ended.cpu_s

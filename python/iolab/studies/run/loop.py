@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from iolab.base.errors import InterruptedRun, IolabError, MachineError
 from iolab.base.stop import stop_flag
-from iolab.domain.executor import LeftBehind, RunsAhead, Stalled
+from iolab.domain.executor import ConcurrentExecutor, LeftBehind, TrialStalled
 from iolab.domain.record import NOT_RESTORED, impossible
 from iolab.domain.verdict import FIRST_LOOK
 from iolab.files.store import index, trial_file
@@ -191,7 +191,7 @@ class Loop:
         """A look after each round is to see that round and those before it, so they are run in order then, where the
         same seed is to give the same run."""
         in_order = self.goal.until_decided and not trial.is_of_host
-        if in_order or self._impossible_again(trial) or not isinstance(self.executor, RunsAhead):
+        if in_order or self._impossible_again(trial) or not isinstance(self.executor, ConcurrentExecutor):
             return trial
         self.progress.trial_started(trial)
         return self.executor.soonest(trial, self.progress.trial_progress, stop.is_set)
@@ -212,10 +212,10 @@ class Loop:
         )
         self.state.attempts[trial.trial] = attempt
         self.progress.trial_started(trial)
-        stalled: Stalled | None = None
+        stalled: TrialStalled | None = None
         try:
             record = self._impossible_again(trial) or self._executed(trial, stop)
-        except Stalled as error:
+        except TrialStalled as error:
             record, stalled = error.record.model_copy(update={"spec": trial}), error
         except LeftBehind:
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")

@@ -26,7 +26,7 @@ from iolab.studies.run.bisect import value_of
 from iolab.studies.run.origin import Consent
 from iolab.studies.tuner.directory import TuneDirectory, names_of
 from iolab.studies.tuner.proposer import check_installed, proposer
-from iolab.studies.tuner.refusals import Watched
+from iolab.studies.tuner.refusals import RefusalGuard
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Display, Executor
@@ -364,12 +364,12 @@ class _Tuner:
 
     def _run(self, experiment: Experiment, path: Path, seed: int, *, until_decided: bool = False) -> None:
         executor, progress = self._means()
-        watched = Watched(executor, self.directory.baseline, self.refused, progress)
+        watched = RefusalGuard(executor, self.directory.baseline, self.refused, progress)
         run(experiment, path, executor=watched, progress=progress, seed=seed, until_decided=until_decided)
 
     def _go_on(self, path: Path, rounds: int | None = None) -> None:
         executor, progress = self._means()
-        watched = Watched(executor, self.directory.baseline, self.refused, progress)
+        watched = RefusalGuard(executor, self.directory.baseline, self.refused, progress)
         consent = None if self.consent_of is None else self.consent_of(path)
         go_on(path, executor=watched, progress=progress, rounds=rounds, consent=consent)
 
