@@ -56,11 +56,6 @@ def attached() -> Iterator[Loop]:
             continue  # detached meanwhile
 
 
-def attached_to(file: Path) -> list[Loop]:
-    """Loop devices whose backing file has this path."""
-    return [loop for loop in attached() if loop.backing_file.removesuffix(" (deleted)") == str(file)]
-
-
 def attached_to_named(file: Path) -> list[Loop]:
     """Loop devices whose backing file and its directory have these names, wherever they are seen from here."""
     shown = [(one, Path(one.backing_file.removesuffix(" (deleted)"))) for one in attached()]

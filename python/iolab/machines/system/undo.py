@@ -276,11 +276,6 @@ def journals() -> Journals:
     return found
 
 
-def abandoned() -> list[Path]:
-    """The journals whose owner is dead, with nobody undoing them."""
-    return journals().dead
-
-
 def _journals(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"*{undo_file.SUFFIX}"))
 
