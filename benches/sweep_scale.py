@@ -96,7 +96,7 @@ def _trials_per_s(executor: ModelExecutor, slots: int, per_slot: int = PER_SLOT)
     try:
         source = cells.Source(directory / "reads.toml", EXPERIMENT)
         rounds = max(1, slots * per_slot // 4)
-        asked = [cells.Asked(source, machine, rounds) for machine in MACHINES]
+        asked = [cells.CellRequest(source, machine, rounds) for machine in MACHINES]
         made = cells.create(asked, directory / "out", seed=1)
         with executor:
             started = time.monotonic()

@@ -176,7 +176,7 @@ def test_a_node_that_comes_late_is_used_and_what_it_ran_when_it_was_cut_off_begi
 
     monkeypatch.setenv("PYTHONPATH", python_path(where))
     directory = cells.create(
-        [cells.Asked(cells.Source(Path("reads.toml"), EXPERIMENT), None, 3)], tmp_path / "out", seed=1
+        [cells.CellRequest(cells.Source(Path("reads.toml"), EXPERIMENT), None, 3)], tmp_path / "out", seed=1
     )
     with (
         closing(Connection(nodes.on, simulate="held_trial:simulate")) as connection,

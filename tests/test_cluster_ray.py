@@ -71,8 +71,8 @@ class Killing(SilentDisplay):
                     os.kill(process, signal.SIGKILL)
 
 
-def asked() -> list[cells.Asked]:
-    return [cells.Asked(cells.Source(Path("reads.toml"), EXPERIMENT), machine, ROUNDS) for machine in MACHINES]
+def asked() -> list[cells.CellRequest]:
+    return [cells.CellRequest(cells.Source(Path("reads.toml"), EXPERIMENT), machine, ROUNDS) for machine in MACHINES]
 
 
 def test_a_sweep_survives_its_worker_and_its_cluster(

@@ -241,7 +241,7 @@ def probes_absent_of(phase: PhaseRecord) -> dict[str, str]:
     return dict(phase.get("probes_absent", {}))
 
 
-def seen_with(phase: str, probes: Iterable[str]) -> RecordedProbes:
+def observed_with(phase: str, probes: Iterable[str]) -> RecordedProbes:
     """What the record of a phase says of probes that saw it together with others, under the name of one of them."""
     why = f"it saw all that ran at once, and stands with the phase {phase}"
     absent = dict.fromkeys(probes, why)

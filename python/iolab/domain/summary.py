@@ -201,10 +201,10 @@ def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, ba
         by_job = of_jobs.get(workload, {})
         for job in _slowest_first(by_job, baseline):
             of_job = by_job[job]
-            for key in _told(of_job, wanted, shape, named=keys is not None, beside_others=True):
+            for key in _shown_keys(of_job, wanted, shape, named=keys is not None, beside_others=True):
                 found[workload, job, key] = of_job[key]
         if jobs.only is None:
-            for key in _told(own, wanted, shape, named=keys is not None, beside_jobs=bool(by_job)):
+            for key in _shown_keys(own, wanted, shape, named=keys is not None, beside_jobs=bool(by_job)):
                 if is_of_one_job(key, by_job):
                     continue
                 found[workload, None, key] = own[key]
@@ -217,7 +217,7 @@ def is_of_one_job(key: str, by_job: dict[str, dict[str, dict[str, Numbers]]]) ->
     return of_one_op and sum(_is_measured(values, key) for values in by_job.values()) == 1
 
 
-def _told(
+def _shown_keys(
     values: dict[str, dict[str, Numbers]],
     wanted: Sequence[str],
     shape: Shape,

@@ -10,7 +10,7 @@ from iolab import _native
 from iolab.base import child_process
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.base.version import VERSION
-from iolab.domain.record import Observed
+from iolab.domain.record import TargetObservation
 from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
 from iolab.domain.trial.guest import is_commit
 from iolab.machines.guest import configuration, kernel, plan, programs, qemu
@@ -56,7 +56,7 @@ def made(found: kernel.Kernel) -> JsonObject:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> Observed:
+def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> TargetObservation:
     """The description of the machine in the trial's record.
 
     Args:

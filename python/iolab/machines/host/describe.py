@@ -23,7 +23,7 @@ from iolab.machines.system.mounts import mount_of
 from iolab.machines.system.state import nearest_existing, state_directory
 
 if TYPE_CHECKING:
-    from iolab.domain.record import Observed, ObservedTarget
+    from iolab.domain.record import ObservedTarget, TargetObservation
     from iolab.domain.trial import Target
 
 CPU = Path("/sys/devices/system/cpu")
@@ -52,13 +52,13 @@ def describe(target: Target | None = None) -> JsonObject:
     return description
 
 
-def site(places: Sequence[tuple[Path, BlockDevice | None]]) -> Observed:
+def site(places: Sequence[tuple[Path, BlockDevice | None]]) -> TargetObservation:
     """The filesystem at a path and the device below it, as they are now; of several, the others under `further`."""
     targets: list[ObservedTarget] = [
         {"filesystem": _filesystem(path), "device": block_device(device) if device else _no_device(path)}
         for path, device in places
     ]
-    observed: Observed = {"filesystem": targets[0]["filesystem"], "device": targets[0]["device"]}
+    observed: TargetObservation = {"filesystem": targets[0]["filesystem"], "device": targets[0]["device"]}
     if len(targets) > 1:
         observed["further"] = targets[1:]
     return observed

@@ -14,7 +14,7 @@ from iolab.base.errors import InputError
 from iolab.domain import control, native_model, simulated_machine
 from iolab.domain import native_types as native
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
-from iolab.domain.phase_record import Observations, PhaseRecord, failures_of, seen_with
+from iolab.domain.phase_record import Observations, PhaseRecord, failures_of, observed_with
 from iolab.domain.probe.probe import ProbeOptions
 from iolab.domain.record import Fault, Record, impossible, packed_trace
 from iolab.domain.trial import Trial
@@ -82,7 +82,7 @@ class _Simulation:
                 records[0] = self._with_extents(records[0], model, so_far)
                 for name, content in model.take_traces().items():
                     self.traces[f"{first.name}.{name}"] = packed_trace(content)
-                records[1:] = [{**done, **seen_with(first.name, self.trial.probes)} for done in records[1:]]
+                records[1:] = [{**done, **observed_with(first.name, self.trial.probes)} for done in records[1:]]
                 self.phases += records
             for done in records:
                 self.faults += outcome.faults(done)

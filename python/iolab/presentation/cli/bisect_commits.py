@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli.bisect_answer import show_commits
-from iolab.presentation.cli.bisect_options import Effort, OfCommands, limit_s
+from iolab.presentation.cli.bisect_options import CommandBisectOptions, Effort, limit_s
 from iolab.presentation.cli.consent import consent_of
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ def go_on(search: Path, fail_on: str | None, *, trusted: bool, as_json: bool) ->
     show_commits(found, search, fail_on, as_json=as_json)
 
 
-def among_commits(range_: str, repository: Path, effort: Effort, how: OfCommands, seed: int | None) -> GitQuestion:
+def among_commits(
+    range_: str, repository: Path, effort: Effort, how: CommandBisectOptions, seed: int | None
+) -> GitQuestion:
     """What is asked of the commits of a range."""
     return _question(str(repository), _range(range_), (), effort, how, seed)
 
 
-def among_versions(path: Path, effort: Effort, how: OfCommands, seed: int | None) -> GitQuestion:
+def among_versions(path: Path, effort: Effort, how: CommandBisectOptions, seed: int | None) -> GitQuestion:
     """What is asked of the versions that a file lists."""
     listed = _listed(path)
     return _question("", (listed[0], listed[-1]), listed, effort, how, seed)
@@ -52,7 +54,7 @@ def _question(
     ends: tuple[str, str],
     versions: tuple[str, ...],
     effort: Effort,
-    how: OfCommands,
+    how: CommandBisectOptions,
     seed: int | None,
 ) -> GitQuestion:
     from iolab.studies.run.commits import GitQuestion

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from iolab.domain.explain import Cause
     from iolab.domain.explain.budget import Budget
-    from iolab.domain.explain.cause import Group, Moved
+    from iolab.domain.explain.cause import Group, LeadingMetric
     from iolab.domain.explain.change import Change
     from iolab.domain.explain.mechanism import Mechanism
 
@@ -212,7 +212,7 @@ def _some_of(group: Group) -> str:
     return ", ".join(_phrase(one) for one in in_order[:METRICS_TOLD_MAX])
 
 
-def _phrase(moved: Moved) -> str:
+def _phrase(moved: LeadingMetric) -> str:
     name = name_of(moved.metric)
     unit = UNITS.get(name) or unit_of(moved.metric)
     judgement = moved.with_setting.judgement

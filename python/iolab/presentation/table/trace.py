@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from iolab.domain import native_types as native
-    from iolab.studies.trace.stretches import Compared
+    from iolab.studies.trace.stretches import TraceComparison
     from iolab.studies.trace.synthetic import Difference
 
 STAGES: tuple[tuple[Literal["queue_ns", "scheduler_ns", "device_ns", "whole_ns"], str], ...] = (
@@ -247,7 +247,7 @@ def task(pid: int, figures: native.TraceFigures) -> str:
     return one_line(f"{name}-{pid}") if name else f"task {pid}" if pid else "unknown"
 
 
-def compared(found: Iterable[Compared]) -> Iterator[RenderableType]:
+def compared(found: Iterable[TraceComparison]) -> Iterator[RenderableType]:
     """A line per metric of two traces, and why one has no verdict."""
     from rich.table import Table
 

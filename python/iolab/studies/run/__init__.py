@@ -61,7 +61,7 @@ def run(
     leave no run directory when no trial has a record yet.
     """
     remote_hosts.check(experiment, part, on)
-    parts.check_asked(experiment, part)
+    parts.check_part(experiment, part)
     goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
     parts.check_rounds(experiment, goal)
     path = out or directory.default_path(experiment.title)
@@ -132,7 +132,7 @@ def resume(
         origin.ask_about_run(opened.path, experiment, state, consent)
         remote_hosts.check(experiment, part, on)
         remote_hosts.pin(executor, state)
-        parts.check_asked(experiment, part)
+        parts.check_part(experiment, part)
         goal = Goal.on_resume(state, rounds, until_decided)
         parts.check_rounds(experiment, goal)
         for problem in contents.problems:

@@ -44,7 +44,7 @@ from iolab.machines.system import git, group
 from iolab.machines.system.git import Commit, Repository
 from iolab.studies.run import origin, search_file, search_loop
 from iolab.studies.run.origin import Consent
-from iolab.studies.run.search_file import Built, LimitSeconds, Measured, Text, Unmeasurable
+from iolab.studies.run.search_file import BuildEnded, CommitUnmeasurable, LimitSeconds, MeasurementEnded, Text
 
 CANNOT = 125
 """The exit status by which a command reports that this version can't be built or measured, as of `git bisect run`."""
@@ -282,7 +282,7 @@ def _question(out: Path, lines: Lines) -> GitQuestion:
     return asked
 
 
-def _take(found: GitFinding, entry: Built | Measured | Unmeasurable) -> None:
+def _take(found: GitFinding, entry: BuildEnded | MeasurementEnded | CommitUnmeasurable) -> None:
     """An entry of the journal becomes known."""
     place = entry["place"]
     if entry["event"] == "built":
@@ -335,7 +335,7 @@ def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 @dataclass
 class _Searcher:
-    """Measures with commands: see `search_loop.Measuring`."""
+    """Measures with commands: see `search_loop.MeasuredSearch`."""
 
     out: Path
     found: GitFinding
@@ -369,7 +369,7 @@ class _Searcher:
     def confirm(self, place: int, named: int, number: int) -> bool:
         return self._measure(place, of=named, round_=number)
 
-    def _note(self, entry: Built | Measured | Unmeasurable) -> None:
+    def _note(self, entry: BuildEnded | MeasurementEnded | CommitUnmeasurable) -> None:
         self.append(dict(entry))
         _take(self.found, entry)
 

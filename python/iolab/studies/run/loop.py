@@ -55,7 +55,7 @@ class Run:
         return sum(self.trials_by_status.values())
 
 
-class Stopped(Exception):
+class RunStopped(Exception):
     """Someone asked to stop, and the machine is as before; or what of it is not."""
 
 
@@ -82,9 +82,9 @@ class Loop:
         try:
             with stop_flag() as stop:
                 return self._run_rounds(stop)
-        except (Stopped, InterruptedRun, KeyboardInterrupt) as stopped:
+        except (RunStopped, InterruptedRun, KeyboardInterrupt) as stopped:
             self.journal.append("run_interrupted")
-            left = str(stopped) if isinstance(stopped, Stopped | InterruptedRun) else ""
+            left = str(stopped) if isinstance(stopped, RunStopped | InterruptedRun) else ""
             raise InterruptedRun(
                 f"interrupted with {len(self.state.finished)} trials finished, "
                 + (f"not everything restored: {left}" if left else "everything restored"),
@@ -199,7 +199,7 @@ class Loop:
     def _run_trial(self, trial: Trial, stop: threading.Event, asked_ns: int | None = None) -> None:
         """`asked_ns`: since when the run has waited for it; None: from now on."""
         if stop.is_set():
-            raise Stopped
+            raise RunStopped
         attempt = self.state.attempts.get(trial.trial, 0) + 1
         started = self.journal.append(
             "trial_started",
@@ -224,7 +224,7 @@ class Loop:
         # Ctrl-C on a terminal reaches the trial's process too, and may kill it before it can report it.
         if record.status == "interrupted" or (record.status == "failed" and stop.is_set()):
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
-            raise Stopped("; ".join(note for note in record.notes if note.startswith(NOT_RESTORED)))
+            raise RunStopped("; ".join(note for note in record.notes if note.startswith(NOT_RESTORED)))
         self.directory.write_traces(trial.trial, record.traces)
         stored = trial_file.write(self.directory.trial_file(trial.trial), record)
         began_ns = cast(TrialStarted, started)["monotonic_ns"] if asked_ns is None else asked_ns

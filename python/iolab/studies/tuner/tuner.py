@@ -16,7 +16,7 @@ from iolab.base.errors import InputError, InterruptedRun
 from iolab.domain.metric import describe
 from iolab.domain.summary import Jobs, summarise
 from iolab.domain.trial.trial import SEED_MAX, derive_seed
-from iolab.domain.tune.answer import Answer, Fresh, answer
+from iolab.domain.tune.answer import Answer, ConfirmedCandidate, answer
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.search import Block, Budget, Search, signed_log
 from iolab.files.store.read import RunData, read
@@ -41,7 +41,7 @@ WINNER, SMALLER = "winner", "smaller"
 
 
 @dataclass(frozen=True)
-class Found:
+class TunerResult:
     """What a tuner knows by now. `on_model`: the search on the simulated machine, if there is one."""
 
     directory: TuneDirectory
@@ -55,7 +55,7 @@ class Found:
 
 def start(
     experiment: Experiment, out: Path, *, executor: Executor, progress: Display, seed: int | None = None
-) -> Found:
+) -> TunerResult:
     """Makes the directory and searches until the answer stands. InputError for an experiment without [tune]."""
     if experiment.tuning is None:
         raise InputError(
@@ -70,7 +70,7 @@ def start(
 
 def resume(
     path: Path, *, executor: Executor, progress: Display, consent_of: Callable[[Path], Consent] | None = None
-) -> Found:
+) -> TunerResult:
     """Goes on where the search was, also after a kill. `consent_of` yields who is asked about what is in a directory,
     the search itself and each of its runs, if this user did not make it; without one it is refused."""
     check_installed()
@@ -90,7 +90,7 @@ def _deeds(directory: TuneDirectory) -> list[str]:
     ]
 
 
-def found_in(path: Path) -> Found:
+def found_in(path: Path) -> TunerResult:
     """What the search in a directory has found, without going on with it."""
     return _Tuner(TuneDirectory.open(path), None, None).known()
 
@@ -103,14 +103,14 @@ class _Tuner:
     refused: dict[str, str] = field(default_factory=dict)
     consent_of: Callable[[Path], Consent] | None = None
 
-    def complete(self) -> Found:
+    def complete(self) -> TunerResult:
         try:
             return self._complete()
         except InterruptedRun as stopped:
             what = stopped.what.split("; ")[0]
             raise InterruptedRun(what, remedy=f"go on with: iolab tune --resume {self.directory.path}") from None
 
-    def known(self) -> Found:
+    def known(self) -> TunerResult:
         """What the runs say that are there."""
         on_model, survivors, left_out = self._on_model(lambda search, stage: self._replay(search, stage, stage))
         search = self._search(survivors)
@@ -118,7 +118,7 @@ class _Tuner:
         self._replay_keys(search)
         return self._found(search, on_model, left_out)
 
-    def _complete(self) -> Found:
+    def _complete(self) -> TunerResult:
         on_model, survivors, left_out = self._on_model(self._searched)
         search = self._search(survivors)
         self._searched(search, "search")
@@ -294,9 +294,9 @@ class _Tuner:
             return dict(zip((WINNER, SMALLER), points, strict=False))
         return {f"{WINNER}{place}": point for place, point in enumerate(points, 1)}
 
-    def _found(self, search: Search, on_model: Search | None, left_out: tuple[str, ...]) -> Found:
+    def _found(self, search: Search, on_model: Search | None, left_out: tuple[str, ...]) -> TunerResult:
         path = self.directory.path / "confirm"
-        fresh: dict[str, Fresh] = {}
+        fresh: dict[str, ConfirmedCandidate] = {}
         confirmed = None
         if (path / "journal.jsonl").is_file():
             confirmed = path
@@ -308,14 +308,14 @@ class _Tuner:
             for name, point in points.items():
                 of_point = {one.metric: one.judgement for one in judged if one.setting == name}
                 if all(key in of_point for key in keys):
-                    fresh[name] = Fresh(
+                    fresh[name] = ConfirmedCandidate(
                         name,
                         point,
                         tuple(of_point[key] for key in tuning.objectives),
                         {key: of_point[key] for key in keys[len(tuning.objectives) :]},
                     )
         kept = answer(fresh, self.directory.tuning)
-        return Found(self.directory, search, on_model, kept, confirmed, left_out)
+        return TunerResult(self.directory, search, on_model, kept, confirmed, left_out)
 
     def _take(self, search: Search, block: Block, points: dict[str, Point], path: Path) -> None:
         """The records of a run of one round."""
@@ -385,7 +385,7 @@ class _Tuner:
         progress = self._means()[1]
         best = search.leading()
         where = f"{stage}: {search.trials_used} trials, {search.candidates} candidates"
-        progress.looked(where if best is None else f"{where}; {_looks(best)}")
+        progress.looked(where if best is None else f"{where}; {_best_in_words(best)}")
 
 
 def _is_complete(data: RunData) -> bool:
@@ -393,7 +393,7 @@ def _is_complete(data: RunData) -> bool:
     return data.state.ended and data.state.finished.keys() <= data.found.trials.keys()
 
 
-def _looks(best: float) -> str:
+def _best_in_words(best: float) -> str:
     """Args:
     best: how much better than the default the best candidate looks, as a share.
     """
