@@ -195,11 +195,11 @@ def test_where_it_looked_nowhere_is_told() -> None:
     search = Search(100)
     for version in (0, 0, 0, 99, 99, 99, 40):
         search.measured(version, float(version))
-    assert search.unseen() == (40, 99)
+    assert search.longest_unmeasured() == (40, 99)
     search = Search(3)
     for version in (0, 1, 2):
         search.measured(version, 0.0)
-    assert search.unseen() is None
+    assert search.longest_unmeasured() is None
 
 
 def test_of_two_that_tell_alike_the_cheaper_one_is_measured() -> None:

@@ -177,10 +177,10 @@ class Display(Protocol):
     def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None:
         """The trial ended, with any status, `duration_ns` after it began."""
 
-    def say(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         """Something worth knowing beside the trials: what was restored, what is still undecided."""
 
-    def looked(self, line: str) -> None:
+    def report_look(self, line: str) -> None:
         """What a look at the verdicts so far found, in place of what the one before it found."""
 
     def end(self) -> None:

@@ -177,8 +177,8 @@ class Port(Protocol[M_contra]):
     def describe(self, machine: M_contra, target: Target) -> JsonObject:
         """What machine.json says of it. MachineError if there can be none here."""
 
-    def preflight(self, target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
+    def preflight(self, target: Target, probes: Iterable[str], report_line: Callable[[str], None]) -> None:
         """Sees that trials can run: what a killed run left is put back, what is needed answers. MachineError if not."""
 
-    def foretell(self, machine: M_contra, seed: int) -> str | None:
+    def announcement(self, machine: M_contra, seed: int) -> str | None:
         """What is worth knowing before the first trial."""

@@ -124,7 +124,7 @@ class Cause:
         return [one for one in self.others if one not in self.independent]
 
     @property
-    def unseen(self) -> list[Mechanism]:
+    def unobserved(self) -> list[Mechanism]:
         """What a change acts on, where no probe looked: then what moved first among the rest may well be an effect."""
         acted_on = {name for change in self.changes for name in mechanisms_of(change.setting)}
         every = len(acted_on) == len(MECHANISMS)

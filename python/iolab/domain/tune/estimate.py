@@ -141,7 +141,7 @@ class Estimate:
         # The fixed effects are the level of all and what the default has beyond it: a candidate minus the default.
         contrast = np.column_stack([np.zeros(len(points)), -np.ones(len(points))])
         before = float(variances.keys.sum()) + variances.pairs * (len(variances.keys) > 1) + variances.own
-        return self._told(covariance, contrast, np.full(len(points), before))
+        return self._effects(covariance, contrast, np.full(len(points), before))
 
     def differences(self, points: Sequence[Point], other: Point) -> tuple[Array, Array]:
         """By point, the logarithm of its ratio to another one, and that estimate's standard deviation, without what is
@@ -151,7 +151,7 @@ class Estimate:
         near = np.tensordot(variances.keys, alike, axes=1) + variances.pairs * _pairs(alike, variances.keys)
         itself = float(variances.keys.sum()) + variances.pairs * (len(variances.keys) > 1)
         covariance = self._covariance(points) - self._covariance([other])
-        return self._told(covariance, np.zeros((len(points), 2)), 2 * (itself - near[:, 0]))
+        return self._effects(covariance, np.zeros((len(points), 2)), 2 * (itself - near[:, 0]))
 
     def _covariance(self, points: Sequence[Point]) -> Array:
         """The covariance of the points' effects of keys and pairs with the values of all trials: shape (points,
@@ -161,7 +161,7 @@ class Estimate:
         pairs = variances.pairs * _pairs(between, variances.keys)
         return np.asarray(np.tensordot(variances.keys, between, axes=1) + pairs)
 
-    def _told(self, covariance: Array, contrast: Array, before: Array) -> tuple[Array, Array]:
+    def _effects(self, covariance: Array, contrast: Array, before: Array) -> tuple[Array, Array]:
         """What the trials show of effects: of each its covariance with the values, what it holds of the fixed effects,
         and its variance before any trial."""
         now = self._now

@@ -60,7 +60,7 @@ def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
             alike = [other for other, name in zip(said, names, strict=True) if name == names[place]]
             setting = run.heading or " ".join((setting, *_differences(said[place], alike)))
         _add_run(results, run, jobs, setting, names[place])
-        results.setting_says(setting, said[place])
+        results.add_setting_facts(setting, said[place])
 
 
 def _differences(facts: dict[str, str], others: Sequence[dict[str, str]]) -> list[str]:

@@ -188,7 +188,7 @@ class Results:
         self._tables.append(table)
         return table
 
-    def setting_says(self, setting: str, facts: dict[str, str]) -> None:
+    def add_setting_facts(self, setting: str, facts: dict[str, str]) -> None:
         """What a source states about a setting; a contradiction to another source is a problem."""
         known = self.settings.setdefault(setting, {})
         for name, value in facts.items():

@@ -116,7 +116,7 @@ class _Simulation:
         try:
             model.start(json.dumps({**phases_for_model(group), "probes": native}))
         except ValueError as error:
-            refusal = simulated_machine.InvalidMachine.told_by(error)
+            refusal = simulated_machine.InvalidMachine.from_native(error)
             where = ": ".join(filter(None, [f"phase {phase.name}", refusal.key]))
             raise InputError(refusal.what, where=where) from None
         return model
@@ -154,7 +154,7 @@ def _switched_on(machine: native.MachineFile, controls: Mapping[str, Any]) -> _n
     try:
         return native_model.switched_on(machine)
     except ValueError as error:
-        told = simulated_machine.InvalidMachine.told_by(error)
+        told = simulated_machine.InvalidMachine.from_native(error)
         if told.is_of_cell and "affinity" in controls:
             reason = control.UnsupportedSetting(told.what)
             reason.control = "affinity"

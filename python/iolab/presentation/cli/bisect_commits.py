@@ -23,7 +23,7 @@ def go_on(search: Path, fail_on: str | None, *, trusted: bool, as_json: bool) ->
     """Goes on with a search, and shows its answer."""
     from iolab.studies.run import commits
 
-    found = commits.resume(search, _say(as_json=as_json), consent_of(search, trusted=trusted))
+    found = commits.resume(search, _report_line(as_json=as_json), consent_of(search, trusted=trusted))
     show_commits(found, search, fail_on, as_json=as_json)
 
 
@@ -46,7 +46,7 @@ def start(asked: GitQuestion, name: str, out: Path | None, fail_on: str | None, 
     from iolab.studies.run import commits
 
     path = out or default_path(f"bisect {name}")
-    show_commits(commits.start(asked, path, _say(as_json=as_json)), path, fail_on, as_json=as_json)
+    show_commits(commits.start(asked, path, _report_line(as_json=as_json)), path, fail_on, as_json=as_json)
 
 
 def _question(
@@ -99,11 +99,11 @@ def _listed(path: Path) -> tuple[str, ...]:
     return found
 
 
-def _say(*, as_json: bool) -> Callable[[str], None]:
+def _report_line(*, as_json: bool) -> Callable[[str], None]:
     """Reports the search's progress on stderr."""
 
-    def say(line: str) -> None:
+    def report_line(line: str) -> None:
         if not as_json:
             print(one_line(line), file=sys.stderr)
 
-    return say
+    return report_line

@@ -67,7 +67,7 @@ def _next(found: Finding) -> str:
 def unmeasured_stretch(search: Search, names: Sequence[str]) -> Iterator[str]:
     """A line on the longest stretch in which nothing was measured, where changes are named and it has a tenth of all
     versions or more."""
-    ends = search.unseen() if search.answer().kind == "changes" else None
+    ends = search.longest_unmeasured() if search.answer().kind == "changes" else None
     if ends is not None and ends[1] - ends[0] >= max(UNSEEN_TOLD_FROM, search.versions * UNSEEN_TOLD_SHARE):
         between = f"{ends[1] - ends[0] - 1} versions between {names[ends[0]]} and {names[ends[1]]}"
         yield f"None of the {between} was measured: a change that is reversed there is not seen (--spread looks)."

@@ -116,7 +116,7 @@ def start(
         found = attributed(read(path), workload, metric, confidence)
         if found.decided or found.rounds >= most:
             return path, found
-        progress.looked(f"after {found.rounds} rounds: {found.attribution.probability:.0%} sure")
+        progress.report_look(f"after {found.rounds} rounds: {found.attribution.probability:.0%} sure")
         resume(path, executor=executor, progress=progress, rounds=found.rounds + 1)
 
 

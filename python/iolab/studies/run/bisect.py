@@ -276,7 +276,7 @@ class _Trials:
         times = sum(event["setting"] == setting and event["round"] < CONFIRM_FROM_ROUND for event in done)
         self._run(setting, times)
         if len(done) % SAID_EVERY == 0:
-            self.loop.progress.looked("; ".join(in_words(one) for one in self.searches.all))
+            self.loop.progress.report_look("; ".join(in_words(one) for one in self.searches.all))
 
     def named(self) -> list[int]:
         return sorted({place for one in self.searches.all for place in one.answer.named})

@@ -190,13 +190,13 @@ class _Sweep:
                     self._complete(self._opened(cell, path), stop)
                     self._close(cell.run)
         except (RunStopped, InterruptedRun, KeyboardInterrupt):
-            self._say_everywhere("run_interrupted")
+            self._append_to_all("run_interrupted")
             raise InterruptedRun(
                 f"interrupted, {self.directory.path} keeps every trial that was finished",
                 remedy=f"go on with: iolab sweep --resume {self.directory.path}",
             ) from None
         except IolabError as error:
-            self._say_everywhere("run_failed", error=str(error))
+            self._append_to_all("run_failed", error=str(error))
             if error.remedy is None:
                 error.remedy = f"go on with: iolab sweep --resume {self.directory.path}"
             raise
@@ -264,7 +264,7 @@ class _Sweep:
         self.statuses.update(event["status"] for event in loop.state.finished.values())
         loop.journal.close()
 
-    def _say_everywhere(self, event: str, **content: Any) -> None:
+    def _append_to_all(self, event: str, **content: Any) -> None:
         for loop in self.open.values():
             with suppress(IolabError):  # the journal's disk may be what failed
                 loop.journal.append(event, **content)

@@ -139,7 +139,7 @@ class GitFinding:
         return judge(before, after, nature=self.question.nature, same_within=self.question.same_within)
 
 
-def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFinding:
+def start(question: GitQuestion, out: Path, report_line: Callable[[str], None]) -> GitFinding:
     """Searches from the beginning, in a new directory. InputError for what can't be searched."""
     commits = _commits(question)
     if os.path.lexists(out):
@@ -158,17 +158,17 @@ def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFi
     with _journal(out) as append:
         append({"event": "question", "format": FORMAT, **asdict(question)})
     _sign(out, question_in(out))  # whose types make 60 of a caller 60.0
-    return _resumed(out, say, commits, None)
+    return _resumed(out, report_line, commits, None)
 
 
-def resume(out: Path, say: Callable[[str], None], consent: Consent | None = None) -> GitFinding:
+def resume(out: Path, report_line: Callable[[str], None], consent: Consent | None = None) -> GitFinding:
     """Goes on with the search in a directory, to its end. InterruptedRun after Ctrl-C. `consent` is asked, before
     anything is done, about a search that this user did not make; without one it is refused."""
-    return _resumed(out, say, None, consent)
+    return _resumed(out, report_line, None, consent)
 
 
 def _resumed(
-    out: Path, say: Callable[[str], None], commits: list[Commit] | None, consent: Consent | None
+    out: Path, report_line: Callable[[str], None], commits: list[Commit] | None, consent: Consent | None
 ) -> GitFinding:
     with _journal(out) as append:
         question = question_in(out)
@@ -177,11 +177,11 @@ def _resumed(
             _sign(out, question)
         found = finding_in(out, commits)
         try:
-            searcher = _Searcher(out, found, append, say)
+            searcher = _Searcher(out, found, append, report_line)
             search_loop.complete(searcher, confirm=question.confirm, time_s=question.time_s)
             if question.all_parents:
                 for place in found.named:
-                    _within(out, found, place, say)
+                    _within(out, found, place, report_line)
         except KeyboardInterrupt:
             raise InterruptedRun(
                 f"interrupted with {len(found.search.values)} measurements",
@@ -190,7 +190,7 @@ def _resumed(
     return found
 
 
-def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]) -> None:
+def _within(out: Path, found: GitFinding, place: int, report_line: Callable[[str], None]) -> None:
     """Searches what the merge brought, if it is one, in a directory of its own that shares clone and builds."""
     commit, question = found.commits[place], found.question
     if commit.parents != 2:
@@ -199,7 +199,7 @@ def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]
     inside = replace(question, good=began, bad=ended)
     if len(commits := _commits(inside)) < 2:
         return
-    say(f"{commit.short} is a merge: searching in what it brought")
+    report_line(f"{commit.short} is a merge: searching in what it brought")
     path = out / f"merge-{commit.short}"
     if not path.exists():
         with put_in_place(path, ("source", "builds", search_file.NAME)) as beside:
@@ -210,7 +210,7 @@ def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]
     if question_in(path) != inside:
         raise InputError("is no search in what that merge brought", where=str(path), remedy=f"remove it: rm -r {path}")
     _sign(path, inside)
-    found.within[place] = _resumed(path, say, commits, None)
+    found.within[place] = _resumed(path, report_line, commits, None)
 
 
 def _signed(question: GitQuestion) -> list[Any]:
@@ -340,7 +340,7 @@ class _Searcher:
     out: Path
     found: GitFinding
     append: Callable[[dict[str, Any]], None]
-    say: Callable[[str], None]
+    report_line: Callable[[str], None]
 
     @property
     def shared(self) -> Path:
@@ -393,7 +393,7 @@ class _Searcher:
         self._note(
             {"event": "measured", "place": place, "value": value, "seconds": ended.wall_s, "of": of, "round": round_}
         )
-        self.say(f"{commit.short} {value:.6g}  {commit.subject}".rstrip())
+        self.report_line(f"{commit.short} {value:.6g}  {commit.subject}".rstrip())
         return True
 
     def _value(self, ended: group.CommandResult, output: Path) -> float | None:
@@ -416,7 +416,7 @@ class _Searcher:
         if (why := self._failed_with(commit)) is not None:
             self._note({"event": "unmeasurable", "place": place, "why": why})
             return None
-        self.say(f"{commit.short} building  {commit.subject}".rstrip())
+        self.report_line(f"{commit.short} building  {commit.subject}".rstrip())
         source = Repository(self.shared / "source")
         if not question.versions:
             source.check_out(commit.sha)

@@ -264,7 +264,7 @@ class Loop:
             self.state.looks[rounds] = found
         found = self.state.looks[rounds]
         per_boot, unit = (1, "rounds") if self.block is None else (self.plan.experiment.rounds_per_boot, "boots")
-        self.progress.looked(
+        self.progress.report_look(
             f"after {rounds // per_boot} {unit} of at most {self.goal.rounds // per_boot}: {_in_words(found)}"
         )
         return found

@@ -43,7 +43,7 @@ class RefusalGuard:
             if trial.setting == self._baseline or len(self._refused) >= REFUSALS_MAX:
                 raise
             self._refused[trial.setting] = str(error)
-            self._progress.say(f"{trial.setting} is left out: {error}")
+            self._progress.report_line(f"{trial.setting} is left out: {error}")
             return impossible(trial, {"refused": str(error)})
         if trial.setting != self._baseline:
             self._refused.clear()

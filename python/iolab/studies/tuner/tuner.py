@@ -143,7 +143,7 @@ class _Tuner:
         if not space.parameters:
             raise InputError(f"nothing in {tuning.first} reads any of the keys", where="[tune] first")
         if left_out:
-            self._say(f"nothing in {tuning.first} reads {', '.join(left_out)}: left as they are there")
+            self._report_line(f"nothing in {tuning.first} reads {', '.join(left_out)}: left as they are there")
         search = self._new_search(space, tuning.budget, ())
         searched(search, "model")
         return search, search.best(SURVIVORS), tuple(left_out)
@@ -197,7 +197,7 @@ class _Tuner:
             if block.number == 0:
                 self._check_values(path)
             self._take(search, block, points, path)
-            self._say_how_it_goes(search, stage)
+            self._report_progress(search, stage)
 
     def _machine_of(self, stage: str) -> str:
         first = self.directory.tuning.first
@@ -377,15 +377,15 @@ class _Tuner:
         assert self.executor is not None and self.progress is not None, "only who goes on measures"
         return self.executor, self.progress
 
-    def _say(self, line: str) -> None:
+    def _report_line(self, line: str) -> None:
         if self.progress is not None:
-            self.progress.say(line)
+            self.progress.report_line(line)
 
-    def _say_how_it_goes(self, search: Search, stage: str) -> None:
+    def _report_progress(self, search: Search, stage: str) -> None:
         progress = self._means()[1]
         best = search.leading()
         where = f"{stage}: {search.trials_used} trials, {search.candidates} candidates"
-        progress.looked(where if best is None else f"{where}; {_best_in_words(best)}")
+        progress.report_look(where if best is None else f"{where}; {_best_in_words(best)}")
 
 
 def _is_complete(data: RunData) -> bool:
