@@ -11,13 +11,13 @@ use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op, OpKind};
 use workload::measure::{Measure, Verdict, op_name};
 
-use crate::backend::{Queued, Serial};
+use crate::backend::{IoQueue, Serial};
 use crate::batch::Batcher;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::contents::Contents;
 use crate::io_log::IoLog;
-use crate::progress::{Counts, Shared};
+use crate::progress::{Counts, PhaseState};
 use crate::sleep::Sleeper;
 use crate::usage::sample;
 
@@ -32,7 +32,7 @@ pub struct Group {
     pub paths: Vec<String>,
     pub batch: Option<u32>,
     pub samples: Samples,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<PhaseState>,
     /// The phase's first job that is done ends the measured part.
     pub ends_with_first: bool,
     /// The end of some of the phase's jobs stops the others.
@@ -167,7 +167,11 @@ impl Slot {
 
 impl Group {
     /// Until every job is done, or a stop has been waited out: then operations may still be in flight.
-    pub fn run_queued<C: Clock, B: Queued>(&mut self, clock: C, backend: &mut B) -> io::Result<()> {
+    pub fn run_queued<C: Clock, B: IoQueue>(
+        &mut self,
+        clock: C,
+        backend: &mut B,
+    ) -> io::Result<()> {
         let mut batcher = Batcher::new(self.batch);
         let mut sleeper = Sleeper::default();
         let mut now = clock.now();
@@ -346,7 +350,7 @@ impl Group {
 
     /// After the results are handed over: waits, for ever if need be, for what a hung device still owes, because the
     /// kernel writes into buffers that must not be freed before.
-    pub fn drain<B: Queued>(&mut self, backend: &mut B) {
+    pub fn drain<B: IoQueue>(&mut self, backend: &mut B) {
         while self.state.in_flight > 0 {
             if backend.submit(1, WAIT_MAX_NS).is_err() {
                 std::mem::forget(Rc::clone(&self.buffers));
@@ -383,7 +387,7 @@ impl Group {
     }
 
     #[cold]
-    fn offer_all<B: Queued>(&mut self, now: Time, backend: &mut B) {
+    fn offer_all<B: IoQueue>(&mut self, now: Time, backend: &mut B) {
         for job in 0..self.jobs.len() {
             self.offer(job, now, backend);
         }
@@ -391,7 +395,7 @@ impl Group {
 
     /// Asks the jobs whose time has come.
     #[cold]
-    fn wake<B: Queued>(&mut self, now: Time, backend: &mut B) {
+    fn wake<B: IoQueue>(&mut self, now: Time, backend: &mut B) {
         for job in 0..self.jobs.len() {
             if now >= self.jobs[job].wake_at {
                 self.jobs[job].wake_at = NEVER;
@@ -402,7 +406,7 @@ impl Group {
 
     /// Fills the job's idle slots with what it has to offer.
     #[inline(always)]
-    fn offer<B: Queued>(&mut self, job: usize, now: Time, backend: &mut B) {
+    fn offer<B: IoQueue>(&mut self, job: usize, now: Time, backend: &mut B) {
         let running = &mut self.jobs[job];
         while let Some(&slot) = running.idle.last() {
             match running.job.next(now) {

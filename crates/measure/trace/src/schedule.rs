@@ -26,7 +26,7 @@ pub struct Arrivals {
     length_ns: Option<u64>,
     began_ns: Option<u64>,
     follow: Follow,
-    found: Vec<Found>,
+    found: Vec<TracedIo>,
     bios: Bios,
     /// Whether the trace reports what the driver got.
     issues: bool,
@@ -37,7 +37,7 @@ pub struct Arrivals {
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct TracedIo {
     at_ns: u64,
     took_ns: u64,
     sector: u64,
@@ -174,7 +174,7 @@ impl Arrivals {
             return None;
         }
         let is_sync = kind.is_sync();
-        self.found.push(Found {
+        self.found.push(TracedIo {
             at_ns,
             took_ns,
             sector: if is_sync { 0 } else { event.sector },
@@ -238,7 +238,7 @@ fn kind(op: Op, marks: Marks, sectors: u32) -> Option<OpKind> {
     }
 }
 
-fn processes(found: &[Found], about: &About) -> (BTreeMap<u32, u32>, Vec<Process>) {
+fn processes(found: &[TracedIo], about: &About) -> (BTreeMap<u32, u32>, Vec<Process>) {
     let mut by_pid: BTreeMap<u32, Process> = BTreeMap::new();
     for io in found {
         let process = by_pid.entry(io.pid).or_insert_with(|| Process {
@@ -266,7 +266,7 @@ fn processes(found: &[Found], about: &About) -> (BTreeMap<u32, u32>, Vec<Process
 }
 
 fn devices(
-    found: &[Found],
+    found: &[TracedIo],
     name: impl Fn(Device) -> String,
 ) -> (BTreeMap<Device, u16>, Vec<TracedDevice>) {
     let mut by_device: Vec<(Device, TracedDevice)> = Vec::new();
@@ -309,7 +309,7 @@ impl Bios {
     }
 
     /// A request ended: so did what of the bios it covers, and a bio with its last part.
-    fn ended(&mut self, io: &Io, found: &mut [Found]) {
+    fn ended(&mut self, io: &Io, found: &mut [TracedIo]) {
         let Some(ended_ns) = io.completed_ns else {
             return;
         };

@@ -7,7 +7,7 @@
 
 use crate::check::check;
 use crate::course::Course;
-use crate::depth_search::{Search, Searched};
+use crate::depth_search::{DepthSearchResult, Search};
 use crate::early_end::EarlyEnd;
 use crate::exclusion::Exclusion;
 pub use crate::job_error::JobError;
@@ -262,7 +262,7 @@ impl Job {
     }
 
     /// What the search for a queue depth has come to; None if the job has none.
-    pub fn searched(&self) -> Option<Searched> {
+    pub fn searched(&self) -> Option<DepthSearchResult> {
         self.search.as_ref().map(|search| search.searched())
     }
 

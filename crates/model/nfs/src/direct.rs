@@ -8,7 +8,7 @@ use super::call::{Call, DATA_BYTES_MAX};
 use super::cpu::{Context, CpuTimes};
 use super::draw::Draw;
 use super::fifo::Fifo;
-use super::mount::{Completed, Mount};
+use super::mount::{CompletedCall, Mount};
 use super::operation::Operation;
 use super::spec::{CostSpec, NfsSpec, ProcessSpec};
 use events::event_queue::EventQueue;
@@ -33,7 +33,7 @@ pub struct DirectIo {
     /// The work items that end direct I/Os.
     completions: Fifo<RequestId>,
     cpu: CpuTimes,
-    released: Vec<Completed>,
+    released: Vec<CompletedCall>,
     done: Vec<u32>,
 }
 
@@ -217,7 +217,7 @@ impl DirectIo {
         }
     }
 
-    fn released(&mut self, now: Time, call: &Completed) {
+    fn released(&mut self, now: Time, call: &CompletedCall) {
         let id = self.requests.id(call.call.tag as u32);
         let request = &mut self.requests[id];
         request.calls_left -= 1;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::common::devices::LoopDevice;
 use crate::common::*;
-use engine::probe::{Observed, Probes, Spec, TracefsPaths};
+use engine::probe::{ProbeReports, Probes, Spec, TracefsPaths};
 use serde_json::{Value, json};
 use workload::phase::EngineKind;
 use workload::spec::{JobSpec, Until};
@@ -30,7 +30,7 @@ fn instance(test: &str) -> String {
     format!("iolab-test-{}-{test}", std::process::id())
 }
 
-fn observation<'a>(observed: &'a Observed, probe: &str) -> &'a Value {
+fn observation<'a>(observed: &'a ProbeReports, probe: &str) -> &'a Value {
     observed
         .observations
         .get(probe)

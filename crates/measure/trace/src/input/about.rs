@@ -149,9 +149,9 @@ impl About {
 
 /// When each CPU's last event was: where a loss began that is seen at its end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastSeen(Vec<u64>);
+pub(crate) struct LastEventTimes(Vec<u64>);
 
-impl LastSeen {
+impl LastEventTimes {
     /// An event of a CPU; yields when the one before it was.
     #[inline]
     pub(crate) fn seen(&mut self, cpu: u16, at_ns: u64) -> Option<u64> {

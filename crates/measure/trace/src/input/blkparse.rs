@@ -4,8 +4,8 @@
 //!   8,0    1      123     0.001234567  4711  Q  WS 2048 + 8 [fio]
 //! ```
 
-use super::about::{About, LastSeen, Numbers};
-use super::streamed::DecodeLine;
+use super::about::{About, LastEventTimes, Numbers};
+use super::stream::DecodeLine;
 use super::words::{Words, device, number, signed, time_ns};
 use crate::event::{Step, TraceEvent, op_and_marks};
 
@@ -27,7 +27,7 @@ pub enum Gaps {
 /// text that leaves numbers out every few lines was filtered; one that was cut has a gap for each device on each CPU.
 pub(crate) struct Blkparse {
     gaps: Gaps,
-    last: LastSeen,
+    last: LastEventTimes,
     numbers: Numbers,
     /// Events whose gaps are not understood yet, and how many numbers are missing before each.
     held: Vec<(TraceEvent, u64)>,
@@ -81,7 +81,7 @@ impl Blkparse {
     pub(crate) fn new(gaps: Gaps) -> Blkparse {
         Blkparse {
             gaps,
-            last: LastSeen::default(),
+            last: LastEventTimes::default(),
             numbers: Numbers::default(),
             held: Vec::new(),
             gaps_held: 0,

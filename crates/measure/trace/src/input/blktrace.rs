@@ -1,7 +1,7 @@
 //! Files of blktrace: records of version 7 and, with 64 bits of action, of version 8.
 
-use super::about::{About, LastSeen, Numbers, ReadError};
-use super::streamed::Decode;
+use super::about::{About, LastEventTimes, Numbers, ReadError};
+use super::stream::Decode;
 use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN};
 use crate::output::remark::Remark;
 use base::SECTOR_BYTES;
@@ -10,7 +10,7 @@ use base::SECTOR_BYTES;
 #[derive(Default)]
 pub(crate) struct Blktrace {
     numbers: Numbers,
-    last: LastSeen,
+    last: LastEventTimes,
     newest_ns: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Tables of a line per I/O, with commas, blanks or other separators between columns that are known or named.
 
 use super::about::About;
-use super::streamed::DecodeLine;
+use super::stream::DecodeLine;
 use super::vscsi::hexadecimal;
 use super::words::{leading_number, number, shown, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent};

@@ -5,15 +5,15 @@
 //! fio 13122 [001]   866.396221:  block:block_rq_complete: 254,0 DS () 319301424 + 8 0x2,0,4 [0]
 //! ```
 
-use super::about::{About, LastSeen};
-use super::streamed::DecodeLine;
+use super::about::{About, LastEventTimes};
+use super::stream::DecodeLine;
 use super::words::{Words, device, number, signed, time_ns};
 use crate::event::{Step, TraceEvent, op_and_marks};
 
 /// Reads such lines.
 #[derive(Default)]
 pub(crate) struct EventText {
-    last: LastSeen,
+    last: LastEventTimes,
     /// The CPU whose next event ends a loss, and the number of lost events.
     loss: Option<(u16, u64)>,
 }

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use super::about::{About, LastSeen, ReadError};
+use super::about::{About, LastEventTimes, ReadError};
 use super::blktrace::u32_at;
 use super::header::Cursor;
 use super::read_at::{Range, ReadAt};
 use super::records::Records;
-use super::streamed::{Decode, Streamed};
+use super::stream::{Decode, DecodedStream};
 use crate::event::TraceEvent;
 use crate::page::RawEvent;
 
@@ -19,7 +19,7 @@ const HEADER_FLAGS_AT: u64 = 72;
 const TRACING_DATA: u32 = 1;
 
 /// Opens such a file.
-pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadError> {
+pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<DecodedStream<PerfData>, ReadError> {
     let mut header = Cursor(Range::of(file, 8, u64::MAX));
     let header_bytes = header.u64()?;
     if header_bytes < 104 {
@@ -64,7 +64,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadErr
             kind: sample_type,
             sample_id_all,
         },
-        last: LastSeen::default(),
+        last: LastEventTimes::default(),
         round: Vec::new(),
         newest_ns: 0,
         flush_ns: 0,
@@ -72,7 +72,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadErr
         events_lost_in_sum: 0,
     };
     let input = Range::of(file, data_at, data_bytes);
-    Ok(Streamed::new(Box::new(input), decoder, about))
+    Ok(DecodedStream::new(Box::new(input), decoder, about))
 }
 
 /// The same header as that of trace.dat, of an older version.
@@ -96,7 +96,7 @@ fn tracing_data(mut cursor: Cursor<Range>, about: &mut About) -> Result<Records,
 pub(crate) struct PerfData {
     records: Records,
     sample: Sample,
-    last: LastSeen,
+    last: LastEventTimes,
     /// The events of this round, and those of earlier ones that others may still overtake.
     round: Vec<TraceEvent>,
     newest_ns: u64,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::about::{About, ReadError};
 use super::blkparse::Gaps;
 use super::columns::{Layout, Table};
-use super::merged::Merged;
+use super::merged_files::MergedFiles;
 use super::read_at::{Range, ReadAt};
-use super::streamed::{Decode, DecodeLine, Lines, Reader, Streamed, plain};
+use super::stream::{Decode, DecodeLine, DecodedStream, Lines, Reader, plain};
 use super::tables::{self, IoLog, Snoop};
 use super::vscsi::Vscsi;
-use super::{blkparse, blktrace, compressed, event_text, perf_data, public, trace_dat};
+use super::{blkparse, blktrace, compression, event_text, perf_data, public, trace_dat};
 
 /// Where a trace's bytes come from.
 pub enum Source {
@@ -57,7 +57,7 @@ pub fn open(
     if readers.is_empty() {
         return Err(ReadError("no file".into()));
     }
-    Ok(Box::new(Merged::new(readers, About::of(format))))
+    Ok(Box::new(MergedFiles::new(readers, About::of(format))))
 }
 
 fn open_one(source: Source, how: How<'_>) -> Result<Box<dyn Reader>, ReadError> {
@@ -84,14 +84,14 @@ fn stream(mut input: Box<dyn Read + Send>, how: How<'_>) -> Result<Box<dyn Reade
     // Once packed, twice packed; no further.
     for _ in 0..3 {
         let start = beginning(&mut input)?;
-        let packing = compressed::recognise(&start);
+        let packing = compression::recognise(&start);
         let whole = start.starts_with(trace_dat::MAGIC) || start.starts_with(perf_data::MAGIC);
         let again: Box<dyn Read + Send> = Box::new(io::Cursor::new(start.clone()).chain(input));
         if whole {
             return whole_file(again, how);
         }
         match packing {
-            Some(name) => input = compressed::of(name, again)?,
+            Some(name) => input = compression::of(name, again)?,
             None => return recognised(&start, again, how),
         }
     }
@@ -218,5 +218,9 @@ fn decoded(
     format: String,
     decoder: impl Decode + 'static,
 ) -> Result<Box<dyn Reader>, ReadError> {
-    Ok(Box::new(Streamed::new(input, decoder, About::of(format))))
+    Ok(Box::new(DecodedStream::new(
+        input,
+        decoder,
+        About::of(format),
+    )))
 }

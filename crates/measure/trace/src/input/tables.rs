@@ -2,7 +2,7 @@
 
 use super::about::About;
 use super::columns::EndClock;
-use super::streamed::DecodeLine;
+use super::stream::DecodeLine;
 use super::words::{Words, device, number, shown, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
 use base::SECTOR_BYTES;

@@ -6,13 +6,13 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::about::{About, ReadError};
-use super::compressed;
+use super::compression;
 use super::header::{Cursor, page_format};
-use super::merged::Merged;
+use super::merged_files::MergedFiles;
 use super::read_at::{From, Range, ReadAt};
 use super::recordings::Recordings;
 use super::records::Records;
-use super::streamed::Reader;
+use super::stream::Reader;
 use crate::event::TraceEvent;
 use crate::page::{Lost, Page, PageFormat, RawEvent};
 
@@ -75,7 +75,7 @@ fn next_magic(file: &Arc<dyn ReadAt>, end: u64) -> Option<u64> {
 }
 
 /// One recording, and where its events end.
-fn open_one(file: &Arc<dyn ReadAt>) -> Result<(Merged, u64), ReadError> {
+fn open_one(file: &Arc<dyn ReadAt>) -> Result<(MergedFiles, u64), ReadError> {
     let mut cursor = Cursor(Range::of(file, 0, u64::MAX));
     cursor.skip(MAGIC.len() as u64)?;
     let version = cursor.text()?;
@@ -106,7 +106,7 @@ fn open_one(file: &Arc<dyn ReadAt>) -> Result<(Merged, u64), ReadError> {
         let range = Range::of(file, offset, length.saturating_add(before));
         let input: Box<dyn Read + Send> = match &header.compression {
             None => Box::new(range),
-            Some(name) => Box::new(compressed::Chunks::new(range, name)?),
+            Some(name) => Box::new(compression::Chunks::new(range, name)?),
         };
         let reader: Box<dyn Reader> = Box::new(Cpu {
             cpu: cpu as u16,
@@ -121,7 +121,7 @@ fn open_one(file: &Arc<dyn ReadAt>) -> Result<(Merged, u64), ReadError> {
         Ok(reader)
     });
     let readers = readers.collect::<Result<Vec<_>, ReadError>>()?;
-    Ok((Merged::new(readers, header.about), end))
+    Ok((MergedFiles::new(readers, header.about), end))
 }
 
 fn version_6(mut cursor: Cursor<Range>, mut about: About) -> Result<Header, ReadError> {
@@ -244,7 +244,7 @@ fn section(file: &Arc<dyn ReadAt>, at: u64, compression: &str) -> Result<Section
     }
     let packed = u64::from(Cursor(Range::of(file, begin, 4)).u32()?);
     let packed = Range::of(file, begin + 8, packed);
-    Ok(Cursor(compressed::of(compression, Box::new(packed))?))
+    Ok(Cursor(compression::of(compression, Box::new(packed))?))
 }
 
 fn records(formats: &[crate::format::EventFormat]) -> Result<Arc<Records>, ReadError> {

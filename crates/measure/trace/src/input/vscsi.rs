@@ -4,7 +4,7 @@
 
 use super::about::{About, ReadError};
 use super::blktrace::u32_at;
-use super::streamed::Decode;
+use super::stream::Decode;
 use crate::event::{Op, Step, TraceEvent};
 use base::SECTOR_BYTES;
 

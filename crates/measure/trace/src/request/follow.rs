@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::change::{Change, Joined, State};
+use super::change::{Change, JoinedBio, State};
 use super::device_step::DeviceStep;
 use super::io::Io;
 use super::losses::Losses;
 use super::under_way::Items;
 use super::unknown::Unknown;
 use crate::event::{Device, Step, TraceEvent};
-use crate::recent::Recent;
+use crate::recent::RecentPlaces;
 
 /// Takes events in the order of time and yields the requests that ended. Its memory is what is under way.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct Follow {
     devices: Vec<(Device, Disk)>,
     /// The place in `devices`; for a partition, that of its disk.
     routes: BTreeMap<Device, usize>,
-    recent: Recent,
+    recent: RecentPlaces,
     latest: Option<(Device, usize)>,
     losses: Losses,
     /// What was not determined.
@@ -103,7 +103,7 @@ impl Follow {
         &mut self,
         mut io: Io,
         doubtful: bool,
-        joined: &[Joined],
+        joined: &[JoinedBio],
         from: State,
         mut each: impl FnMut(Change<'_>),
     ) {

@@ -17,12 +17,12 @@ mod device_step;
 mod follow;
 mod in_flight;
 mod io;
-mod joining;
 mod losses;
+mod merges;
 mod under_way;
 mod unknown;
 
-pub use change::{Change, Joined, State};
+pub use change::{Change, JoinedBio, State};
 pub use follow::Follow;
 pub use io::{Io, Stage, Stages};
 pub use unknown::Unknown;

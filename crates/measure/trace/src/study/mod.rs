@@ -4,7 +4,7 @@ mod bursts;
 mod device;
 mod figures;
 mod group;
-mod keyed;
+mod keyed_values;
 mod labels;
 mod maps;
 mod pass;

@@ -6,7 +6,7 @@ use super::bursts::Bursts;
 use super::device::DeviceStudy;
 use super::figures::{FailedFigures, TraceFigures};
 use super::group::Group;
-use super::keyed::Keyed;
+use super::keyed_values::KeyedValues;
 use super::labels::{LARGEST, OTHERS, SMALLEST, absent, by_process, shown_names, size_name};
 use super::maps::{INTERVALS, Maps};
 use super::reuse::Reuse;
@@ -30,8 +30,8 @@ pub struct Study {
     failed: BTreeMap<(usize, i16), (u64, u64, Device, u64)>,
     /// By the power of two that the sectors are rounded up to.
     by_size: [Group; SIZES],
-    by_pid: Keyed<u32, Group>,
-    by_cpu: Keyed<u16, Group>,
+    by_pid: KeyedValues<u32, Group>,
+    by_cpu: KeyedValues<u16, Group>,
     devices: Vec<(Device, DeviceStudy)>,
     /// By the number of the disk: where in `devices`.
     places: Vec<Option<usize>>,
@@ -80,8 +80,8 @@ impl Default for Study {
             by_op: Default::default(),
             failed: BTreeMap::new(),
             by_size: Default::default(),
-            by_pid: Keyed::new(PIDS_MAX, OTHERS),
-            by_cpu: Keyed::new(CPUS_MAX, u16::MAX),
+            by_pid: KeyedValues::new(PIDS_MAX, OTHERS),
+            by_cpu: KeyedValues::new(CPUS_MAX, u16::MAX),
             devices: Vec::new(),
             places: Vec::new(),
             waits_told: false,

@@ -9,9 +9,9 @@ fn seed(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).expect("a seed of the repository")
 }
 
-type Found = (Option<Lost>, Vec<(u64, Vec<u8>)>);
+type PageContents = (Option<Lost>, Vec<(u64, Vec<u8>)>);
 
-fn events(bytes: &[u8]) -> Result<Found, PageError> {
+fn events(bytes: &[u8]) -> Result<PageContents, PageError> {
     let page = Page::decode(bytes, &crate::support::page_format())?;
     let events = page.events().map(|event| {
         let event = event?;

@@ -11,7 +11,7 @@ use trace::recording::Item;
 use trace::sched::{self, SchedDecoder, SchedEvent, SchedKind, State};
 use trace::tracepoints::{BlockDecoder, EVENTS, GET_REQUEST};
 
-fn formats(wanted: &[trace::decode::Wanted]) -> Vec<EventFormat> {
+fn formats(wanted: &[trace::decode::WantedEvent]) -> Vec<EventFormat> {
     wanted.iter().map(|wanted| format(wanted.name)).collect()
 }
 

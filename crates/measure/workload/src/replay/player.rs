@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fidelity::{Fidelity, ReplayRecord};
 use super::places::AddressMap;
-use super::waits::{Taken, Waits};
+use super::waits::{OfferedIo, Waits};
 use crate::job_error::JobError;
 use crate::op::{Next, Op};
 use crate::spec::JobSpec;
@@ -207,7 +207,7 @@ impl Replay {
             Turns::Recorded(own, next) => {
                 let index = own[*next];
                 *next += 1;
-                Some(Taken {
+                Some(OfferedIo {
                     index,
                     due: 0,
                     owner: (0, 0),

@@ -1,7 +1,7 @@
 //! What must hold of every job, on every specification: properties over a simulated device.
 
 use crate::fixture::uniform_reads;
-use crate::simulator::{Served, run};
+use crate::simulator::{ServedOp, run};
 use proptest::prelude::*;
 use workload::job::{Job, Next, Op, OpKind};
 use workload::spec::{
@@ -108,7 +108,7 @@ fn job(spec: &JobSpec) -> Job {
 }
 
 /// Service times that vary, so that operations overtake each other.
-fn serve(spec: &JobSpec, exclusive: bool) -> Vec<Served> {
+fn serve(spec: &JobSpec, exclusive: bool) -> Vec<ServedOp> {
     let mut job = job(spec);
     job.exclusive(exclusive);
     run(&mut job, spec.queue_depth, 3, |op| {
@@ -116,7 +116,7 @@ fn serve(spec: &JobSpec, exclusive: bool) -> Vec<Served> {
     })
 }
 
-fn data(served: &[Served]) -> impl Iterator<Item = &Served> {
+fn data(served: &[ServedOp]) -> impl Iterator<Item = &ServedOp> {
     served.iter().filter(|served| !served.op.kind.is_sync())
 }
 
@@ -130,7 +130,7 @@ proptest! {
     #[test]
     fn operations_are_inside_the_range_and_aligned(spec in specs()) {
         let end = spec.offset_bytes + spec.length_bytes;
-        for Served { op, .. } in data(&serve(&spec, false)) {
+        for ServedOp { op, .. } in data(&serve(&spec, false)) {
             prop_assert!(spec.files.contains(&op.file));
             prop_assert!(op.offset >= spec.offset_bytes);
             prop_assert!(op.offset + u64::from(op.bytes) <= end);
@@ -191,7 +191,7 @@ proptest! {
 
     #[test]
     fn latency_counts_from_the_due_time_and_nothing_starts_early(spec in specs()) {
-        for Served { op, started_ns, .. } in serve(&spec, false) {
+        for ServedOp { op, started_ns, .. } in serve(&spec, false) {
             match spec.arrival {
                 Arrival::Open { .. } => prop_assert!(op.due <= started_ns),
                 Arrival::Closed { .. } => prop_assert_eq!(op.due, started_ns),
@@ -220,7 +220,7 @@ proptest! {
         let served = serve(&spec, false);
         let (mut writes, mut syncs_end) = (Vec::new(), 0);
         let mut due_files: Vec<u32> = Vec::new();
-        for Served { op, started_ns, completed_ns } in served {
+        for ServedOp { op, started_ns, completed_ns } in served {
             match op.kind {
                 OpKind::Fdatasync => {
                     prop_assert!(due_files.contains(&op.file), "a file that needs no sync, or its second");
@@ -257,7 +257,7 @@ proptest! {
         written.sort_unstable();
         written.dedup();
         let last_completion = data(&served).map(|served| served.completed_ns).max().unwrap_or(0);
-        let syncs: Vec<&Served> = served.iter().filter(|served| served.op.kind.is_sync()).collect();
+        let syncs: Vec<&ServedOp> = served.iter().filter(|served| served.op.kind.is_sync()).collect();
         prop_assert!(syncs.iter().all(|sync| sync.started_ns >= last_completion));
         let mut synced: Vec<u32> = syncs.iter().map(|sync| sync.op.file).collect();
         synced.sort_unstable();
@@ -269,7 +269,7 @@ proptest! {
         // A small range, so that conflicts are frequent.
         spec.length_bytes = 40_960;
         let served = serve(&spec, true);
-        let data: Vec<&Served> = data(&served).collect();
+        let data: Vec<&ServedOp> = data(&served).collect();
         for (index, early) in data.iter().enumerate() {
             for late in &data[index + 1..] {
                 let together = late.started_ns < early.completed_ns;
@@ -285,7 +285,7 @@ proptest! {
         spec.until = Until { ops: Some(200), bytes: None, duration_ns: None };
         let what = |exclusive| -> Vec<(OpKind, u32, u64, u32)> {
             let served = serve(&spec, exclusive);
-            data(&served).map(|Served { op, .. }| (op.kind, op.file, op.offset, op.bytes)).collect()
+            data(&served).map(|ServedOp { op, .. }| (op.kind, op.file, op.offset, op.bytes)).collect()
         };
         prop_assert_eq!(what(false), what(true));
     }

@@ -1,7 +1,7 @@
 //! Jobs against the laws of queueing, and their statistics against what was asked for.
 
 use crate::fixture::uniform_reads;
-use crate::simulator::{Served, run};
+use crate::simulator::{ServedOp, run};
 use workload::job::{Job, OpKind};
 use workload::spec::{
     Arrival, BlockSize, DepthSearch, FileOrder, JobSpec, Pattern, Spacing, Until, WriteBlocks,
@@ -9,13 +9,13 @@ use workload::spec::{
 
 const SERVICE_NS: u64 = 10_000;
 
-fn serve(spec: &JobSpec, servers: usize) -> Vec<Served> {
+fn serve(spec: &JobSpec, servers: usize) -> Vec<ServedOp> {
     let sizes = vec![spec.offset_bytes + spec.length_bytes; 8];
     let mut job = Job::new(spec, &sizes).expect("a sound specification");
     run(&mut job, spec.queue_depth, servers, |_| SERVICE_NS)
 }
 
-fn elapsed_ns(served: &[Served]) -> f64 {
+fn elapsed_ns(served: &[ServedOp]) -> f64 {
     served
         .iter()
         .map(|served| served.completed_ns)
@@ -269,7 +269,7 @@ fn zipf_places_fit_the_largest_size_whatever_the_order_of_sizes() {
         spec.pattern = Pattern::Zipf { theta: 0.0 };
         spec.blocks = sizes.map(|bytes| BlockSize { bytes, weight: 1.0 }).into();
         spec.length_bytes = 8 * 4096 + 512;
-        for Served { op, .. } in serve(&spec, 1) {
+        for ServedOp { op, .. } in serve(&spec, 1) {
             assert!(op.offset + u64::from(op.bytes) <= spec.length_bytes);
         }
     }

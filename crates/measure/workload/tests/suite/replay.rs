@@ -86,7 +86,7 @@ fn job_of(schedule: &Schedule, timing: Timing, time_scale: f64, queue_depth: u32
 }
 
 /// When each I/O was offered and done, by its number.
-struct Played {
+struct ReplayResult {
     offered: BTreeMap<usize, Time>,
     done: BTreeMap<usize, Time>,
     order: Vec<usize>,
@@ -94,7 +94,7 @@ struct Played {
 }
 
 /// Runs the job on a device that takes so long for an I/O.
-fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> Played {
+fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> ReplayResult {
     let mut job = Job::new(spec, &[FILE_BYTES]).expect("a sound specification");
     let mut now = 0;
     let mut under_way: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
@@ -128,7 +128,7 @@ fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> Played {
         }
     }
     assert!(under_way.is_empty());
-    Played {
+    ReplayResult {
         offered,
         done,
         order,

@@ -28,7 +28,7 @@ use choice::Aging;
 use events::SpecError;
 use events::time::Time;
 use mechanics::{Arm, Mechanics, PhysicalSector};
-use queue::{CommandQueue, Waiting};
+use queue::{CommandQueue, QueuedCommand};
 use read_cache::ReadCache;
 pub use spec::{Cache, DiskSpec, Order, Queue, Seek, Zone};
 #[doc(hidden)]
@@ -177,7 +177,7 @@ impl Disk {
             Direction::Read => self.spec.command_read_ns,
             Direction::Write => self.spec.command_write_ns,
         };
-        self.waiting.put(Waiting {
+        self.waiting.put(QueuedCommand {
             command,
             place: self.mechanics.place(command.start),
             arrived_at: now,
@@ -242,7 +242,7 @@ impl Disk {
     }
 
     fn start_command(&mut self, now: Time, at: usize) {
-        let Waiting {
+        let QueuedCommand {
             command,
             place,
             ready_at,

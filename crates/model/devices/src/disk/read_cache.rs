@@ -40,7 +40,7 @@ struct Ahead {
 
 /// Where reading ahead has got to, for whoever chooses the next command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leading {
+pub(super) struct ReadAheadPosition {
     from: Sector,
     reached: Sector,
     to: Sector,
@@ -127,9 +127,9 @@ impl ReadCache {
     }
 
     /// What the disk is reading ahead at `now`, if it is.
-    pub(super) fn ahead(&self, now: Time) -> Option<Leading> {
+    pub(super) fn ahead(&self, now: Time) -> Option<ReadAheadPosition> {
         let ahead = self.ahead.as_ref()?;
-        Some(Leading {
+        Some(ReadAheadPosition {
             from: self.segments[ahead.segment].start,
             reached: ahead.reached(now),
             to: ahead.to,
@@ -282,7 +282,7 @@ impl Ahead {
     }
 }
 
-impl Leading {
+impl ReadAheadPosition {
     /// Whether reading on gets there.
     #[inline]
     pub(super) fn leads_to(&self, start: Sector) -> bool {

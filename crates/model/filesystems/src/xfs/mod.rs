@@ -55,7 +55,7 @@ use flusher::Flusher;
 #[doc(hidden)]
 pub use inside::{FileInside, small_filesystem, some_drive};
 use io::Io;
-pub use io::Written;
+pub use io::SentBlocks;
 use loads::LoadFiles;
 use locks::Locks;
 pub use log::Checkpoints;
@@ -188,7 +188,7 @@ impl Xfs {
     }
 
     /// What has gone to the drive so far.
-    pub fn blocks_written(&self) -> Written {
+    pub fn blocks_written(&self) -> SentBlocks {
         self.io.written()
     }
 

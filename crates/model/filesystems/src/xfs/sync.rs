@@ -4,7 +4,7 @@
 use workload::metadata::Call;
 
 use super::Xfs;
-use super::data::Claimed;
+use super::data::SyncClaim;
 use super::site::Site;
 use super::step::Next;
 use super::thread::Stage;
@@ -14,9 +14,9 @@ impl Xfs {
     pub(super) fn syncs(&mut self, number: u32, cpu: Option<u16>) -> Next {
         let inode = self.threads[number].open_inode();
         match self.files.claim(inode) {
-            Claimed::Clean => return Next::Stage(Stage::Forces),
-            Claimed::Busy => {}
-            Claimed::Dirty => self.write_back_for(number, inode, cpu),
+            SyncClaim::Clean => return Next::Stage(Stage::Forces),
+            SyncClaim::Busy => {}
+            SyncClaim::Dirty => self.write_back_for(number, inode, cpu),
         }
         self.files.wait(inode, number);
         Next::Sleep(Stage::Syncs, Site::FileWrites)

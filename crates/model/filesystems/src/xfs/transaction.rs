@@ -2,7 +2,7 @@
 
 use workload::metadata::Call;
 
-use super::data::Unlinked;
+use super::data::UnlinkOutcome;
 use super::directory::BlockUse;
 use super::locks::LockName;
 use super::site::Site;
@@ -272,7 +272,7 @@ impl Xfs {
 
     /// With its data, unless the flusher has it, which does so when it is done.
     fn remove_file(&mut self, inode: u64) {
-        if let Unlinked::Had(file) = self.files.unlink(inode) {
+        if let UnlinkOutcome::Had(file) = self.files.unlink(inode) {
             self.volume.free_file(inode, &file);
         }
     }

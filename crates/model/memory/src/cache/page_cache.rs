@@ -5,13 +5,13 @@ use crate::cache::device::{Devices, FLUSHER, JOURNAL, OLD_DATA_FLUSHER, journal_
 use crate::cache::flushers::Flushers;
 use crate::cache::inode_lock::InodeLocks;
 use crate::cache::journal::Journals;
-use crate::cache::limits::{Limits, Standing};
+use crate::cache::limits::{LimitContext, Limits};
 use crate::cache::pages::Pages;
 use crate::cache::pdflush_threads::THREADS_MAX;
 use crate::cache::readers::Readers;
 use crate::cache::spec::{CacheSpec, CacheVariant, Rules};
 use crate::cache::syncs::Syncs;
-use crate::cache::writes::{Then, Writes};
+use crate::cache::writes::{WriteFollowUp, Writes};
 use crate::cache::{Effect, FileId, FsyncHolds, Io, PAGE_BYTES};
 use block_layer::{Direction, TaskId};
 use events::slab::Slab;
@@ -251,7 +251,7 @@ impl PageCache {
         while let Some(task) = {
             let (pages, devices) = (&self.pages, &self.devices);
             let (now, rules) = (self.now, &self.rules);
-            self.limits.pop_rested(&Standing {
+            self.limits.pop_rested(&LimitContext {
                 now,
                 rules,
                 pages,
@@ -263,8 +263,8 @@ impl PageCache {
     }
 
     /// What the limits are judged by.
-    pub(super) fn standing(&self) -> Standing<'_> {
-        Standing {
+    pub(super) fn standing(&self) -> LimitContext<'_> {
+        LimitContext {
             now: self.now,
             rules: &self.rules,
             pages: &self.pages,
@@ -276,9 +276,9 @@ impl PageCache {
     pub(super) fn end_waits(&mut self) {
         while let Some(then) = self.writes.pop_over() {
             match then {
-                Then::Release(task) => self.release(task),
-                Then::Synced(task) => self.file_is_written(task),
-                Then::Committed(device) => self.committed(device),
+                WriteFollowUp::Release(task) => self.release(task),
+                WriteFollowUp::Synced(task) => self.file_is_written(task),
+                WriteFollowUp::Committed(device) => self.committed(device),
             }
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct Writes {
 struct Wait {
     until: u64,
     of: Whose,
-    then: Then,
+    then: WriteFollowUp,
 }
 
 /// Writes that are waited for.
@@ -33,7 +33,7 @@ pub(super) enum Whose {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
+pub(super) enum WriteFollowUp {
     Release(TaskId),
     Synced(TaskId),
     Committed(DeviceId),
@@ -67,7 +67,7 @@ impl Writes {
     }
 
     /// `pop_over` reports when those that are under way now are done.
-    pub(super) fn wait(&mut self, of: Whose, then: Then) {
+    pub(super) fn wait(&mut self, of: Whose, then: WriteFollowUp) {
         let until = match of {
             Whose::Oldest => self.oldest().unwrap_or(0),
             Whose::File(_) | Whose::Device(_) => self.last,
@@ -76,7 +76,7 @@ impl Writes {
     }
 
     /// What is to happen because those that were waited for are done.
-    pub(super) fn pop_over(&mut self) -> Option<Then> {
+    pub(super) fn pop_over(&mut self) -> Option<WriteFollowUp> {
         let over = self.waits.iter().position(|wait| self.is_over(wait))?;
         Some(self.waits.swap_remove(over).then)
     }

@@ -29,7 +29,7 @@ mod writeback_tests;
 
 use std::collections::BTreeMap;
 
-use trace::extents::{Bounds, Examined};
+use trace::extents::{Bounds, Examinations};
 use workload::assemble::{Circumstances, assemble};
 use workload::metadata::{self, MetadataPhase};
 #[cfg(test)]
@@ -269,7 +269,7 @@ impl Model {
     }
 
     /// Where files lie, as the probe `extents` tells it: after a sync, so that all that is written has a place.
-    pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examined {
+    pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examinations {
         self.world.sync();
         let drives = self.machine.drive_names();
         let files = paths.into_iter().map(|path| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::World;
-use super::io_path::{Held, Retried};
+use super::io_path::{Held, RetryOutcome};
 use super::task::State;
 use block_layer::{Bio, TaskId};
 use events::time::Time;
@@ -74,7 +74,7 @@ impl World {
 
     /// Puts what has waited into the queues until there is no request again: into which.
     fn retry(&mut self, now: Time, task: TaskId) -> BTreeSet<usize> {
-        let Some(Retried { entered, all }) = self.io.retry(now, task) else {
+        let Some(RetryOutcome { entered, all }) = self.io.retry(now, task) else {
             return BTreeSet::new();
         };
         if all {

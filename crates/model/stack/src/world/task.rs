@@ -7,9 +7,9 @@ use base::rng::{Stream, stream};
 use base::usage::{Sample, Samples, Usage};
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op};
-use workload::measure::{Measure, Measured, Verdict};
+use workload::measure::{JobMeasurement, Measure, Verdict};
 
-use super::cpus::{Call, Used};
+use super::cpus::{Call, UsageAccounts};
 use super::phase_spec::{GroupSpec, Path, PhaseSpec};
 use block_layer::{Priority, TaskId};
 use events::slab::Id;
@@ -165,9 +165,9 @@ impl Tasks {
     }
 
     /// What the task uses counts for it and for all. And how its costs turn out.
-    pub(super) fn used(&mut self, number: TaskId) -> (Used<'_>, &mut Stream) {
+    pub(super) fn used(&mut self, number: TaskId) -> (UsageAccounts<'_>, &mut Stream) {
         let task = &mut self.tasks[number as usize];
-        let used = Used {
+        let used = UsageAccounts {
             task: &mut task.used,
             all: &mut self.used,
         };
@@ -251,7 +251,7 @@ impl RunningJob {
         }
     }
 
-    fn into_measured(self) -> Measured {
+    fn into_measured(self) -> JobMeasurement {
         self.measure.finish_of(&self.job)
     }
 }
@@ -270,7 +270,7 @@ const POLLING_REFUSED: &str =
     "polled completion refused: the drive has no polled queue; waiting for interrupts";
 
 /// What came of asking a task's jobs.
-pub(super) struct Asked {
+pub(super) struct DoneJobs {
     /// A job is done that was not.
     pub(super) one_is_done: bool,
     /// So many of them are done whose end stops the others.
@@ -513,7 +513,7 @@ impl Task {
 
     /// Asks its jobs for operations: for all that they offer now, or for one where each is waited for. `is_cut`: they
     /// are to end early.
-    pub(super) fn ask_jobs(&mut self, since_start: Time, is_cut: bool) -> Asked {
+    pub(super) fn ask_jobs(&mut self, since_start: Time, is_cut: bool) -> DoneJobs {
         let (mut one_is_done, mut stoppers_done) = (false, 0);
         let mut jobs = self.jobs.iter_mut().enumerate();
         while let Some((job, running)) = jobs.next()
@@ -543,7 +543,7 @@ impl Task {
                 }
             }
         }
-        Asked {
+        DoneJobs {
             one_is_done,
             stoppers_done,
         }

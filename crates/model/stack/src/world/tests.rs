@@ -13,7 +13,7 @@ use events::time::SECOND;
 use filesystems::allocator::{FilesystemSpec, Kind};
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 use memory::cache::{self, CacheSpec};
-use workload::measure::Measured;
+use workload::measure::JobMeasurement;
 use workload::spec::JobSpec;
 use workload::spec::{Arrival, BlockSize, FileOrder, Pattern, Until};
 use workload::timeline::totals;
@@ -162,7 +162,7 @@ struct Done {
 }
 
 fn jobs(results: &Results) -> Vec<Done> {
-    let of = |job: &Measured| {
+    let of = |job: &JobMeasurement| {
         let total = totals(&job.intervals, 0);
         Done {
             ops: total.read.latency.count() + total.write.latency.count(),
@@ -573,11 +573,11 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
 }
 
 /// Takes commands, has something to do each second, and never completes one.
-struct Silent {
+struct SilentDevice {
     now: Time,
 }
 
-impl Device for Silent {
+impl Device for SilentDevice {
     fn sectors(&self) -> Sector {
         1 << 20
     }
@@ -615,7 +615,7 @@ fn world_on(device: Box<dyn Device>) -> World {
 fn a_device_that_never_answers_ends_the_run() {
     let one = job("r", Pattern::Uniform, 4, for_ops(10));
     run(
-        world_on(Box::new(Silent { now: 0 })),
+        world_on(Box::new(SilentDevice { now: 0 })),
         &[group(Path::Direct, vec![one])],
         1,
     );

@@ -7,7 +7,7 @@ use workload::job::{Job, Next, Op};
 
 /// One operation's life.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Served {
+pub struct ServedOp {
     pub op: Op,
     pub started_ns: Time,
     pub completed_ns: Time,
@@ -20,8 +20,8 @@ pub fn run(
     queue_depth: u32,
     servers: usize,
     mut service_ns: impl FnMut(&Op) -> Time,
-) -> Vec<Served> {
-    let mut served: Vec<Served> = Vec::new();
+) -> Vec<ServedOp> {
+    let mut served: Vec<ServedOp> = Vec::new();
     let mut in_flight: BTreeMap<(Time, usize), Op> = BTreeMap::new();
     let mut free_at = vec![0; servers];
     let mut now = 0;
@@ -37,7 +37,7 @@ pub fn run(
                     in_flight.len() <= queue_depth as usize,
                     "deeper than {queue_depth}"
                 );
-                served.push(Served {
+                served.push(ServedOp {
                     op,
                     started_ns: now,
                     completed_ns: *server,

@@ -42,7 +42,7 @@ pub struct Anticipatory {
     write_count_left: u64,
     write_batch_idled: bool,
 
-    waiting: Waiting,
+    waiting: Anticipation,
     /// Whose next request would be waited for.
     target: Option<TaskId>,
     /// What the target had at the device has completed.
@@ -81,7 +81,7 @@ const BACKWARDS: Backwards = Backwards {
 const DEPARTED: TaskId = TaskId::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waiting {
+enum Anticipation {
     Off,
     /// The target's requests are still at the device.
     ForCompletion,
@@ -118,7 +118,7 @@ impl Anticipatory {
             },
             write_count_left: 0,
             write_batch_idled: false,
-            waiting: Waiting::Off,
+            waiting: Anticipation::Off,
             target: None,
             target_finished: false,
             waiting_since: 0,
@@ -133,7 +133,10 @@ impl Anticipatory {
 
     /// Whether it holds requests back in hope of the target's next one.
     pub fn is_anticipating(&self) -> bool {
-        matches!(self.waiting, Waiting::ForCompletion | Waiting::ForRequest)
+        matches!(
+            self.waiting,
+            Anticipation::ForCompletion | Anticipation::ForRequest
+        )
     }
 
     fn jiffies(&self) -> u64 {
@@ -182,7 +185,7 @@ impl Anticipatory {
     /// `as_move_to_dispatch`.
     fn send(&mut self, requests: &Requests, id: RequestId) -> RequestId {
         let request = &requests[id];
-        self.waiting = Waiting::Off;
+        self.waiting = Anticipation::Off;
         self.timer = None;
         let class = self.class_of(request);
         self.of[class as usize].last_sector = request.end();

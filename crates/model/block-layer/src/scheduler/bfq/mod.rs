@@ -27,7 +27,7 @@ use crate::scheduler::request_fifo::{FifoId, RequestFifos};
 use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, TaskId};
 use events::time::Time;
 use hierarchy::{GroupId, Hierarchy};
-use inject::Measuring;
+use inject::InjectionMeasurement;
 use queue::Queue;
 use raise::Burst;
 use rate::PeakRate;
@@ -73,7 +73,7 @@ pub struct Bfq {
     /// The root's group is one of those that may differ: from 6.2 on.
     counts_root: bool,
     depth: DeviceDepth,
-    measuring: Measuring,
+    measuring: InjectionMeasurement,
     /// Queues that come soon after one another become one: from 5.13 on.
     merges_queues: bool,
     /// By group: the queue with which those that come soon are merged.
@@ -135,7 +135,7 @@ impl Bfq {
             counted_in_groups: BTreeMap::new(),
             counts_root: true,
             depth: DeviceDepth::default(),
-            measuring: Measuring::default(),
+            measuring: InjectionMeasurement::default(),
             merges_queues: false,
             last_made: BTreeMap::new(),
             budgets_given: 0,

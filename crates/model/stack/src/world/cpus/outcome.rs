@@ -26,7 +26,7 @@ pub(in crate::world) enum Turn {
 
 /// What there is to go on with.
 #[derive(Debug)]
-pub(in crate::world) enum Finished {
+pub(in crate::world) enum Continuation {
     /// The CPU has been given away.
     Next { cpu: u16, turn: Turn },
     /// The task's call has had its time.

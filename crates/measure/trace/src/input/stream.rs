@@ -27,7 +27,7 @@ pub(crate) trait Decode: Send {
 }
 
 /// A decoder and where its bytes come from.
-pub(crate) struct Streamed<D> {
+pub(crate) struct DecodedStream<D> {
     input: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     begin: usize,
@@ -46,9 +46,9 @@ const PIECE_BYTES: usize = 1 << 18;
 /// Nothing that is a record or a line is longer.
 pub(crate) const RECORD_BYTES_MAX: usize = 1 << 17;
 
-impl<D: Decode> Streamed<D> {
-    pub(crate) fn new(input: Box<dyn Read + Send>, decoder: D, about: About) -> Streamed<D> {
-        Streamed {
+impl<D: Decode> DecodedStream<D> {
+    pub(crate) fn new(input: Box<dyn Read + Send>, decoder: D, about: About) -> DecodedStream<D> {
+        DecodedStream {
             input,
             buffer: vec![0; PIECE_BYTES + RECORD_BYTES_MAX],
             begin: 0,
@@ -83,7 +83,7 @@ impl<D: Decode> Streamed<D> {
     }
 }
 
-impl<D: Decode> Reader for Streamed<D> {
+impl<D: Decode> Reader for DecodedStream<D> {
     fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
         self.fill()?;
         let bytes = &self.buffer[self.begin..self.end];

@@ -2,11 +2,11 @@
 
 use super::about::{About, ReadError};
 use super::order::Order;
-use super::streamed::Reader;
+use super::stream::Reader;
 use crate::event::TraceEvent;
 
 /// Files of the CPUs, each in order by itself.
-pub(crate) struct Merged {
+pub(crate) struct MergedFiles {
     parts: Vec<Part>,
     about: About,
     batch: Vec<TraceEvent>,
@@ -25,8 +25,8 @@ struct Part {
     names_devices: bool,
 }
 
-impl Merged {
-    pub(crate) fn new(readers: Vec<Box<dyn Reader>>, about: About) -> Merged {
+impl MergedFiles {
+    pub(crate) fn new(readers: Vec<Box<dyn Reader>>, about: About) -> MergedFiles {
         let parts = readers.into_iter().map(|reader| Part {
             reader,
             events: Vec::new(),
@@ -35,7 +35,7 @@ impl Merged {
             ended: false,
             names_devices: false,
         });
-        Merged {
+        MergedFiles {
             parts: parts.collect(),
             about,
             batch: Vec::new(),
@@ -117,7 +117,7 @@ impl Part {
     }
 }
 
-impl Reader for Merged {
+impl Reader for MergedFiles {
     fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
         if self.finished {
             return Ok(false);
