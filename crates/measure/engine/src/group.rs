@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use base::time::Time;
 use base::usage::{Sample, Samples};
 use workload::assemble::GroupMeasured;
-use workload::job::{Job, Next, Op, OpKind};
+use workload::job::{Job, JobStep, Op, OpKind};
 use workload::measure::{Measure, Verdict, op_name};
 
 use crate::backend::{IoQueue, Serial};
@@ -111,11 +111,11 @@ impl RunningJob {
     }
 
     #[cold]
-    fn park(&mut self, next: Next) {
+    fn park(&mut self, next: JobStep) {
         match next {
-            Next::WaitUntil(time) => self.wake_at = time,
-            Next::Done => self.done = true,
-            Next::Io(_) | Next::WaitForCompletion => {}
+            JobStep::WaitUntil(time) => self.wake_at = time,
+            JobStep::Done => self.done = true,
+            JobStep::Io(_) | JobStep::WaitForCompletion => {}
         }
     }
 }
@@ -243,7 +243,7 @@ impl Group {
             for job in 0..self.jobs.len() {
                 let running = &mut self.jobs[job];
                 match running.job.next(now) {
-                    Next::Io(op) => {
+                    JobStep::Io(op) => {
                         wake_at = now;
                         if op.kind.is_write() {
                             self.contents.prepare(&op, &self.buffers, SLOT);
@@ -252,10 +252,10 @@ impl Group {
                         now = clock.now();
                         self.on_completion(job, SLOT, &op, result, now);
                     }
-                    Next::WaitUntil(time) => wake_at = wake_at.min(time),
-                    Next::WaitForCompletion => {}
-                    Next::Done if running.done => {}
-                    Next::Done => {
+                    JobStep::WaitUntil(time) => wake_at = wake_at.min(time),
+                    JobStep::WaitForCompletion => {}
+                    JobStep::Done if running.done => {}
+                    JobStep::Done => {
                         running.done = true;
                         self.state.jobs_done += 1;
                         self.shared.job_done(running.stops);
@@ -283,12 +283,12 @@ impl Group {
     fn cut<C: Clock, B: Serial>(&mut self, clock: C, backend: &mut B) {
         let mut now = clock.now();
         // What each still writes, beginning with an operation that was offered.
-        let mut rest: Vec<Next> = Vec::with_capacity(self.jobs.len());
+        let mut rest: Vec<JobStep> = Vec::with_capacity(self.jobs.len());
         for running in &mut self.jobs {
             running.job.end_early(now);
             rest.push(loop {
                 let next = running.job.next(now);
-                let Next::Io(sync) = next else { break next };
+                let JobStep::Io(sync) = next else { break next };
                 if !running.job.is_measured() {
                     break next;
                 }
@@ -312,13 +312,13 @@ impl Group {
     fn complete_files<B: Serial>(
         &mut self,
         job: usize,
-        mut next: Next,
+        mut next: JobStep,
         now: Time,
         backend: &mut B,
     ) {
         const SLOT: u32 = 0;
         let running = &mut self.jobs[job];
-        while let Next::Io(op) = next {
+        while let JobStep::Io(op) = next {
             if op.kind.is_write() {
                 self.contents.prepare(&op, &self.buffers, SLOT);
             }
@@ -410,7 +410,7 @@ impl Group {
         let running = &mut self.jobs[job];
         while let Some(&slot) = running.idle.last() {
             match running.job.next(now) {
-                Next::Io(op) => {
+                JobStep::Io(op) => {
                     running.idle.pop();
                     self.state.in_flight += 1;
                     self.slots[slot as usize].keep(&op);

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trace::event::Step;
-use trace::input::{About, ReadError, Reader};
+use trace::input::{ReadError, Reader, TraceInfo};
 use trace::study::TraceFigures;
 
 pub use rows::TraceRows;
@@ -154,7 +154,7 @@ fn decode(
     shared: &RecordingState,
     send: &SyncSender<Batch>,
     empties: &Receiver<Batch>,
-) -> Result<About, ReadError> {
+) -> Result<TraceInfo, ReadError> {
     let mut batch = Batch::new();
     loop {
         let more = reader.read(&mut batch)?;

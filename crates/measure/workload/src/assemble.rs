@@ -249,7 +249,7 @@ mod tests {
     use crate::job::{Op, OpKind};
     use crate::measure::Measure;
     use crate::phase::EngineKind;
-    use crate::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+    use crate::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
 
     const MS: Time = 1_000_000;
 
@@ -294,7 +294,7 @@ mod tests {
                 think_ns: 0,
                 think_every: 1,
             },
-            until: Until {
+            until: JobBounds {
                 ops: Some(20),
                 bytes: None,
                 duration_ns: None,

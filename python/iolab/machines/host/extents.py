@@ -47,7 +47,7 @@ def examined(
 
     Args:
         found: by the name that they are told under, their paths.
-        look: paths and bounds -> JSON of `Examined` (crates/measure/trace/src/extents/mod.rs).
+        look: paths and bounds -> JSON of `Examinations` (crates/measure/trace/src/extents/mod.rs).
 
     Raises:
         FactAbsent: there is no file, or none could be looked at.
@@ -61,8 +61,8 @@ def examined(
         "listed_max": wanted.listed,
         "method": None if wanted.method == "auto" else wanted.method,
     }
-    seen: native.Examined = json.loads(look([path for _, path in chosen], json.dumps(bounds)))
-    reasons = [cast(native.RefusedOfExamination, file)["absent"] for file in seen["files"] if "absent" in file]
+    seen: native.Examinations = json.loads(look([path for _, path in chosen], json.dumps(bounds)))
+    reasons = [cast(native.LayoutRefusalOfExamination, file)["absent"] for file in seen["files"] if "absent" in file]
     if len(reasons) == len(chosen):
         raise FactAbsent(reasons[0])
     for file, (name, _) in zip(seen["files"], chosen, strict=True):

@@ -77,7 +77,7 @@ def around(phase: Phase, probes: Mapping[str, ProbeOptions], site: Site, undo: U
         yield probed
     finally:
         if engine is not None:
-            seen: native.Observed = json.loads(engine.stop())
+            seen: native.ProbeReports = json.loads(engine.stop())
             probed.observations |= cast(dict[str, Mapping[str, object]], seen["observations"])
             probed.absent |= seen["absent"]
     for name, reader in readers.items():

@@ -227,13 +227,13 @@ def slowest(figures: native.TraceFigures) -> Table:
     return table
 
 
-def total(slow: native.Slow) -> float:
+def total(slow: native.SlowRequest) -> float:
     """The latency that made it one of the slowest, in nanoseconds."""
     _, _, device, whole = slow["stages_ns"]
     return float(whole if whole is not None else device or 0)
 
 
-def in_front(slow: native.Slow, figures: native.TraceFigures) -> str:
+def in_front(slow: native.SlowRequest, figures: native.TraceFigures) -> str:
     """`fio 12 requests, 48 KiB; kworker ...`."""
     tasks = (
         f"{task(one['pid'], figures)} {one['requests']} ({bytes_in_words(one['bytes'])})" for one in slow["ahead"][:3]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use trace::block::{Analysis, BlockReport};
 use trace::event::Device;
 use trace::format::FormatError;
-use trace::page::{Lost, RawEvent};
+use trace::page::{LostEvents, RawEvent};
 use trace::tracepoints::{BIO_COMPLETE, BlockDecoder, EVENTS};
 
 use super::instance::Instance;
@@ -82,7 +82,7 @@ impl Interpret for Block {
         Ok(())
     }
 
-    fn lost(&mut self, at_ns: u64, lost: Lost) {
+    fn lost(&mut self, at_ns: u64, lost: LostEvents) {
         self.analysis.lost(at_ns, lost);
     }
 }

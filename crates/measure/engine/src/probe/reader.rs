@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
 
 use trace::format::FormatError;
-use trace::page::{Lost, PageFormat, RawEvent};
+use trace::page::{LostEvents, PageFormat, RawEvent};
 use trace::recording::{Item, Recording as Pages};
 
 use super::Reason;
@@ -20,7 +20,7 @@ pub trait Interpret: Send + 'static {
     fn add(&mut self, cpu: u32, raw: &RawEvent<'_>) -> Result<(), FormatError>;
 
     /// Events of one CPU are missing before this time.
-    fn lost(&mut self, at_ns: u64, lost: Lost);
+    fn lost(&mut self, at_ns: u64, lost: LostEvents);
 
     /// Streams of events beside the trace's own.
     fn side_streams(&self) -> Vec<RawFd> {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use trace::decode::WantedEvent;
 use trace::format::FormatError;
-use trace::page::{Lost, RawEvent};
+use trace::page::{LostEvents, RawEvent};
 use trace::sched::{Analysis, EVENTS, SchedDecoder, SwitchReport};
 
 use super::functions::Functions;
@@ -142,7 +142,7 @@ impl Interpret for Switches {
         Ok(())
     }
 
-    fn lost(&mut self, _at_ns: u64, lost: Lost) {
+    fn lost(&mut self, _at_ns: u64, lost: LostEvents) {
         self.analysis.lost(lost);
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::about::ReadError;
+use super::trace_info::ReadError;
 
 type Input = Box<dyn Read + Send>;
 

@@ -1,14 +1,14 @@
 //! Several files of one trace as one stream, in the order of time.
 
-use super::about::{About, ReadError};
 use super::order::Order;
 use super::stream::Reader;
+use super::trace_info::{ReadError, TraceInfo};
 use crate::event::TraceEvent;
 
 /// Files of the CPUs, each in order by itself.
 pub(crate) struct MergedFiles {
     parts: Vec<Part>,
-    about: About,
+    about: TraceInfo,
     batch: Vec<TraceEvent>,
     order: Order,
     finished: bool,
@@ -26,7 +26,7 @@ struct Part {
 }
 
 impl MergedFiles {
-    pub(crate) fn new(readers: Vec<Box<dyn Reader>>, about: About) -> MergedFiles {
+    pub(crate) fn new(readers: Vec<Box<dyn Reader>>, about: TraceInfo) -> MergedFiles {
         let parts = readers.into_iter().map(|reader| Part {
             reader,
             events: Vec::new(),
@@ -80,7 +80,7 @@ impl MergedFiles {
 
 impl Part {
     /// Reads on if nothing is left; whether it did.
-    fn fill(&mut self, about: &mut About) -> Result<bool, ReadError> {
+    fn fill(&mut self, about: &mut TraceInfo) -> Result<bool, ReadError> {
         let filled = self.begin == self.events.len() && !self.ended;
         while self.begin == self.events.len() && !self.ended {
             self.events.clear();
@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// Each file numbers the devices that it names by itself: here one name has one number, whichever file names it.
-    fn number_devices(&mut self, about: &mut About) {
+    fn number_devices(&mut self, about: &mut TraceInfo) {
         let theirs = self.reader.about();
         self.names_devices |= theirs.named_devices() > 0;
         about.devices_numbered |= theirs.devices_numbered;
@@ -136,7 +136,7 @@ impl Reader for MergedFiles {
         Ok(more)
     }
 
-    fn about(&mut self) -> &mut About {
+    fn about(&mut self) -> &mut TraceInfo {
         &mut self.about
     }
 }

@@ -1,7 +1,6 @@
 //! Traces of block I/O in whichever form somebody has them: recognised by what they hold, read as a stream of events in the
 //! order of time.
 
-mod about;
 mod blkparse;
 mod blktrace;
 mod columns;
@@ -19,12 +18,13 @@ mod records;
 mod stream;
 mod tables;
 mod trace_dat;
+mod trace_info;
 mod vscsi;
 mod words;
 
-pub use about::{About, ReadError};
 pub use blkparse::Gaps;
 pub use columns::{Column, Layout, Operations};
 pub use read_at::ReadAt;
 pub use recognise::{Source, open};
 pub use stream::Reader;
+pub use trace_info::{ReadError, TraceInfo};

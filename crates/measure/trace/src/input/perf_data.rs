@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use super::about::{About, LastEventTimes, ReadError};
 use super::blktrace::u32_at;
 use super::header::Cursor;
 use super::read_at::{Range, ReadAt};
 use super::records::Records;
 use super::stream::{Decode, DecodedStream};
+use super::trace_info::{LastEventTimes, ReadError, TraceInfo};
 use crate::event::TraceEvent;
 use crate::page::RawEvent;
 
@@ -43,7 +43,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<DecodedStream<PerfData>, Re
         16,
     ));
     let (tracing_at, tracing_bytes) = (section.u64()?, section.u64()?);
-    let mut about = About::of("perf.data");
+    let mut about = TraceInfo::of("perf.data");
     let records = tracing_data(
         Cursor(Range::of(file, tracing_at, tracing_bytes)),
         &mut about,
@@ -76,7 +76,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<DecodedStream<PerfData>, Re
 }
 
 /// The same header as that of trace.dat, of an older version.
-fn tracing_data(mut cursor: Cursor<Range>, about: &mut About) -> Result<Records, ReadError> {
+fn tracing_data(mut cursor: Cursor<Range>, about: &mut TraceInfo) -> Result<Records, ReadError> {
     cursor.skip(super::trace_dat::MAGIC.len() as u64)?;
     cursor.text()?;
     if cursor.bytes(2)?[0] != 0 {
@@ -141,7 +141,7 @@ impl Decode for PerfData {
         bytes: &[u8],
         end: bool,
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<usize, ReadError> {
         let mut at = 0;
         while let (Some(kind), Some(size)) = (u32_at(bytes, at), u32_at(bytes, at + 4)) {
@@ -171,7 +171,7 @@ impl PerfData {
         kind: u32,
         record: &[u8],
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<(), ReadError> {
         match kind {
             RECORD_SAMPLE => {

@@ -10,8 +10,8 @@ mod maps;
 mod pass;
 mod reuse;
 mod seeks;
+mod slowest_requests;
 mod values;
-mod worst;
 
 pub use bursts::BurstFigures;
 pub use figures::{DeviceFigures, TraceFigures};
@@ -19,4 +19,4 @@ pub use group::{Group, GroupFigures, Quantiles};
 pub use maps::Maps;
 pub use pass::Study;
 pub use reuse::ReuseFigures;
-pub use worst::{Ahead, Slow};
+pub use slowest_requests::{SlowRequest, TaskAhead};

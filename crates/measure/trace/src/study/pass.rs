@@ -10,15 +10,15 @@ use super::keyed_values::KeyedValues;
 use super::labels::{LARGEST, OTHERS, SMALLEST, absent, by_process, shown_names, size_name};
 use super::maps::{INTERVALS, Maps};
 use super::reuse::Reuse;
-use super::worst::Worst;
+use super::slowest_requests::SlowestRequests;
 use crate::event::{Device, Marks, Op, STEP_NAMES, STEPS, Step, TraceEvent, WAIT_UNKNOWN};
-use crate::input::About;
-use crate::request::{Change, Follow, Io};
+use crate::input::TraceInfo;
+use crate::request::{Change, Io, RequestTracker};
 
 /// Takes all events of a trace in the order of time.
 #[derive(Clone, Debug)]
 pub struct Study {
-    follow: Follow,
+    follow: RequestTracker,
     began_ns: Option<u64>,
     /// The earliest time in lines of I/Os: a later line may report one that began before the first.
     earliest_ns: Option<u64>,
@@ -39,7 +39,7 @@ pub struct Study {
     waits_told: bool,
     bursts: Bursts,
     reuse: Reuse,
-    worst: Worst,
+    worst: SlowestRequests,
     maps: Maps,
     /// The hardware queue of each CPU.
     queue_of: BTreeMap<u16, usize>,
@@ -71,7 +71,7 @@ const SIZES: usize = LARGEST.ilog2() as usize + 1;
 impl Default for Study {
     fn default() -> Study {
         Study {
-            follow: Follow::default(),
+            follow: RequestTracker::default(),
             began_ns: None,
             earliest_ns: None,
             reached_ns: 0,
@@ -87,7 +87,7 @@ impl Default for Study {
             waits_told: false,
             bursts: Bursts::new(),
             reuse: Reuse::new(),
-            worst: Worst::default(),
+            worst: SlowestRequests::default(),
             maps: Maps::new(INTERVALS),
             queue_of: BTreeMap::new(),
             by_queue: Vec::new(),
@@ -245,7 +245,7 @@ impl Study {
     }
 
     /// The trace ended.
-    pub fn finish(mut self, about: &About) -> TraceFigures {
+    pub fn finish(mut self, about: &TraceInfo) -> TraceFigures {
         self.follow.finish();
         let began_ns = self.earliest_ns.or(self.began_ns).unwrap_or(0);
         let elapsed_ns = self.reached_ns.saturating_sub(began_ns);
@@ -359,7 +359,7 @@ mod tests {
         ] {
             study.add(&event, |_| {});
         }
-        let figures = study.finish(&About::of("test"));
+        let figures = study.finish(&TraceInfo::of("test"));
         assert_eq!((figures.began_ns, figures.elapsed_ns), (5_000, 2_000));
         assert_eq!(figures.losses, 1);
     }

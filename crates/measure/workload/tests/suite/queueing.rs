@@ -4,7 +4,7 @@ use crate::fixture::uniform_reads;
 use crate::simulator::{ServedOp, run};
 use workload::job::{Job, OpKind};
 use workload::spec::{
-    Arrival, BlockSize, DepthSearch, FileOrder, JobSpec, Pattern, Spacing, Until, WriteBlocks,
+    Arrival, BlockSize, DepthSearch, FileOrder, JobBounds, JobSpec, Pattern, Spacing, WriteBlocks,
 };
 
 const SERVICE_NS: u64 = 10_000;
@@ -82,7 +82,7 @@ fn the_open_rate_is_right_with_mixed_sizes() {
             spacing,
         };
         spec.queue_depth = 4096;
-        spec.until = Until {
+        spec.until = JobBounds {
             ops: None,
             bytes: None,
             duration_ns: Some(10_000_000_000),
@@ -206,7 +206,7 @@ fn the_search_finds_the_depth_that_the_servers_serve_at_once() {
         share: 0.99,
         goes_on: false,
     });
-    spec.until = Until {
+    spec.until = JobBounds {
         ops: None,
         bytes: None,
         duration_ns: Some(1_000_000_000),

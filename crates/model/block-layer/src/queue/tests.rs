@@ -134,12 +134,12 @@ fn a_request_that_found_no_tag_goes_first_when_there_is_one() {
 
 /// Gives one request, and the next only after a completion, for which it has nothing run.
 #[derive(Default)]
-struct OneByOne {
+struct SingleRequestScheduler {
     kept: VecDeque<RequestId>,
     waits: bool,
 }
 
-impl Scheduler for OneByOne {
+impl Scheduler for SingleRequestScheduler {
     fn add(&mut self, _: Time, _: &Requests, request: RequestId) {
         self.kept.push_back(request);
     }
@@ -169,7 +169,7 @@ fn with_one_of_two_at_the_device(runs: Runs) -> (RequestQueue, RequestId) {
         runs,
         ..HardwareRules::SINGLE
     };
-    let mut queue = queue(Box::new(OneByOne::default()), 64, hardware);
+    let mut queue = queue(Box::new(SingleRequestScheduler::default()), 64, hardware);
     submit_on(&mut queue, 0, 100);
     submit_on(&mut queue, 0, 200);
     let first = queue.dispatch(0).unwrap();

@@ -12,13 +12,13 @@ mod spec;
 
 use std::collections::VecDeque;
 
-use crate::inside::{CommandId, Inside};
+use crate::commands_inside::{CommandId, CommandsInside};
 use crate::server::{Link, Servers};
 use crate::{Command, Completion, Device};
 use block_layer::{Direction, SECTOR_BYTES, Sector};
 use buffer::Buffer;
 pub use coalesce::Coalesce;
-use coalesce::{Held, Interrupt};
+use coalesce::{HeldCompletions, Interrupt};
 use die::{Die, Read};
 use events::SpecError;
 use events::event_queue::EventQueue;
@@ -35,7 +35,7 @@ pub struct Flash {
     sizes: Sizes,
     unit_sectors: u64,
     events: EventQueue<Event>,
-    inside: Inside,
+    inside: CommandsInside,
     cores: Servers,
     link_in: Link,
     /// None: the same as `link_in`.
@@ -55,7 +55,7 @@ pub struct Flash {
     next_die: u32,
     written: ProgrammedUnits,
     /// Completions that the host does not know of yet.
-    held: Held<InnerCompletion>,
+    held: HeldCompletions<InnerCompletion>,
 }
 
 /// What has ended inside.
@@ -122,7 +122,7 @@ impl Flash {
             sizes,
             unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
             events: EventQueue::new(),
-            inside: Inside::default(),
+            inside: CommandsInside::default(),
             cores: Servers::new(spec.firmware.cores),
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
             link_in: link,
@@ -140,7 +140,7 @@ impl Flash {
             ],
             next_die: 0,
             written: ProgrammedUnits::default(),
-            held: Held::new(spec.interface.coalesce),
+            held: HeldCompletions::new(spec.interface.coalesce),
             spec: *spec,
         })
     }

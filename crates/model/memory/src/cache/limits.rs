@@ -20,7 +20,7 @@ pub(super) struct Limits {
     cpu: u16,
     /// Pages dirtied since the last look at the thresholds, by CPU.
     dirtied: Vec<u64>,
-    of_drives: Vec<OfDrive>,
+    of_drives: Vec<DriveLimits>,
     /// Pages that were written; None: drives have no limits of their own.
     written: Option<Proportions>,
     /// Pages that were dirtied, of all and by task, until writers are held to a rate.
@@ -31,7 +31,7 @@ pub(super) struct Limits {
 }
 
 #[derive(Clone, Debug)]
-struct OfDrive {
+struct DriveLimits {
     /// The share of all pages that were written lately.
     written: Share,
     /// More was dirty than its limit, or than that of all (of the first drive), when a writer looked last.
@@ -71,7 +71,7 @@ impl Limits {
         let of_limit = |lately| Proportions::new(lately, rules.foreground);
         let has_rate = rules.variant == CacheVariant::Linux3_2;
         let written = rules.lately.map(of_limit);
-        let of_drive = OfDrive {
+        let of_drive = DriveLimits {
             written: written.map_or(Share::default(), |all| all.equal(drives as u64)),
             exceeded: false,
             rate: has_rate.then(DirtyRate::new),

@@ -37,12 +37,12 @@ pub struct PageCache {
     pub(super) syncs: Syncs,
     pub(super) inode_locks: InodeLocks,
     pub(super) effects: Vec<Effect>,
-    under_way: Slab<UnderWay>,
+    under_way: Slab<PageIo>,
     again: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct PageIo {
     file: FileId,
     page: u64,
     pages: u64,
@@ -192,7 +192,7 @@ impl PageCache {
     pub fn split_read(&mut self, tag: u32, page: u64) -> u32 {
         let id = self.under_way.id(tag);
         let whole = &mut self.under_way[id];
-        let rest = UnderWay {
+        let rest = PageIo {
             page,
             pages: whole.page + whole.pages - page,
             ..*whole
@@ -292,7 +292,7 @@ impl PageCache {
         read_ahead: bool,
     ) {
         (page..page + pages).for_each(|page| self.pages.start_reading(file, page));
-        let tag = self.put(UnderWay {
+        let tag = self.put(PageIo {
             file,
             page,
             pages,
@@ -322,7 +322,7 @@ impl PageCache {
         self.pages.start_writing(file, page, pages);
         self.devices.start_writing(device, pages);
         let number = self.writes.start(file, device);
-        let tag = self.put(UnderWay {
+        let tag = self.put(PageIo {
             file,
             page,
             pages,
@@ -340,18 +340,18 @@ impl PageCache {
         }));
     }
 
-    fn put(&mut self, under_way: UnderWay) -> u32 {
+    fn put(&mut self, under_way: PageIo) -> u32 {
         self.under_way.put(under_way).number()
     }
 
-    fn read_done(&mut self, done: UnderWay) {
+    fn read_done(&mut self, done: PageIo) {
         self.pages.read(done.file, done.page, done.pages);
         while let Some(task) = self.readers.pop_waiting(done.file, done.page, done.pages) {
             self.effects.push(Effect::Wake(task));
         }
     }
 
-    fn write_done(&mut self, done: UnderWay, number: u64) {
+    fn write_done(&mut self, done: PageIo, number: u64) {
         let device = self.backlog.device_of(done.file);
         self.writes.end(done.file, device, number);
         self.devices.written(device, done.pages);

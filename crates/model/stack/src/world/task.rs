@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 use base::rng::{Stream, stream};
 use base::usage::{Sample, Samples, Usage};
 use workload::assemble::GroupMeasured;
-use workload::job::{Job, Next, Op};
+use workload::job::{Job, JobStep, Op};
 use workload::measure::{JobMeasurement, Measure, Verdict};
 
 use super::cpus::{Call, UsageAccounts};
@@ -42,7 +42,7 @@ pub(super) struct Task {
     /// Its call has so many pages to copy before it goes on.
     copies: Option<u64>,
     /// Whether it is about to try again to get a request.
-    again: Again,
+    again: RetryState,
     /// What the CPU is doing for it: takes effect when its cost has passed.
     action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
@@ -82,7 +82,7 @@ pub(super) enum State {
 
 /// What becomes of a task that found no request: it is woken, has a CPU in its turn, and tries again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Again {
+enum RetryState {
     #[default]
     No,
     /// There may be a request; it has not had a CPU since.
@@ -297,7 +297,7 @@ impl Task {
             naps_until: None,
             resumes: false,
             copies: None,
-            again: Again::No,
+            again: RetryState::No,
             action: None,
             completed: VecDeque::new(),
             offered: VecDeque::new(),
@@ -398,20 +398,20 @@ impl Task {
 
     /// There may be a request for it: it is to try again when it has a CPU.
     pub(super) fn is_to_retry(&mut self) {
-        self.again = Again::Woken;
+        self.again = RetryState::Woken;
     }
 
     #[inline]
     pub(super) fn retries(&self) -> bool {
-        self.again != Again::No
+        self.again != RetryState::No
     }
 
     /// Whether it is to try again now that it has a CPU; then it is about to.
     #[inline]
     pub(super) fn begins_retry(&mut self) -> bool {
-        let is = self.again == Again::Woken;
+        let is = self.again == RetryState::Woken;
         if is {
-            self.again = Again::Tries;
+            self.again = RetryState::Tries;
         }
         is
     }
@@ -419,9 +419,9 @@ impl Task {
     /// Whether it was about to try again; then it does.
     #[inline]
     pub(super) fn ends_retry(&mut self) -> bool {
-        let is = self.again == Again::Tries;
+        let is = self.again == RetryState::Tries;
         if is {
-            self.again = Again::No;
+            self.again = RetryState::No;
         }
         is
     }
@@ -527,19 +527,19 @@ impl Task {
             }
             loop {
                 match running.job.next(since_start) {
-                    Next::Io(op) => {
+                    JobStep::Io(op) => {
                         self.offered.push_back((job, op));
                         if !self.path.is_async() {
                             break;
                         }
                     }
-                    Next::Done => {
+                    JobStep::Done => {
                         running.done = true;
                         one_is_done = true;
                         stoppers_done += usize::from(running.stops);
                         break;
                     }
-                    Next::WaitUntil(_) | Next::WaitForCompletion => break,
+                    JobStep::WaitUntil(_) | JobStep::WaitForCompletion => break,
                 }
             }
         }

@@ -3,7 +3,7 @@
 use workload::job::OpKind;
 
 use super::clock::Event;
-use super::cpus::{Call, CallContext, Later, RunnerNumber, Switch, Turn, WorkItem};
+use super::cpus::{Call, CallContext, RunnerNumber, Switch, TimedReminder, Turn, WorkItem};
 use super::task::{Action, DoneJobs, State, drawn};
 use super::{HOUSEKEEPER, Path, World};
 use crate::key_reader::KeyReader;
@@ -212,7 +212,7 @@ impl World {
         self.plan_reminder(later);
     }
 
-    pub(super) fn plan_reminder(&mut self, later: Later) {
+    pub(super) fn plan_reminder(&mut self, later: TimedReminder) {
         if let Some((at, reminder)) = later {
             self.clock.put(at, Event::Reminder(reminder));
         }

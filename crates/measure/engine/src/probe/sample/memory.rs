@@ -180,7 +180,7 @@ fn columns(series: &Series<MemoryReading>) -> SampledSeries {
 
 #[cfg(test)]
 mod tests {
-    use super::super::vm::Worth;
+    use super::super::vm::CounterUnit;
     use super::*;
 
     fn reading(meminfo: &str, vmstat: &str) -> MemoryReading {
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(first.levels["dirty_bytes"].max, 12.0 * 1024.0);
         assert_eq!(
             first.counters["swap_in_bytes_per_s"],
-            30.0 * Worth::Page.bytes()
+            30.0 * CounterUnit::Page.bytes()
         );
     }
 

@@ -10,12 +10,12 @@ mod io_context;
 mod tunables;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::backwards::Backwards;
-use crate::scheduler::by_task::ByTask;
+use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::scheduler::task_map::TaskMap;
 use crate::{Bio, Direction, Request, RequestId, Requests, Sector, TaskId};
 use events::time::{Tick, Time};
-use io_context::{IoContext, Strangers};
+use io_context::{IoContext, UnknownTaskStatistics};
 pub use tunables::{AnticipatoryTunables, Version};
 
 /// The state of one queue's anticipatory scheduler.
@@ -31,7 +31,7 @@ pub struct Anticipatory {
 
     /// A FIFO for each class.
     fifos: RequestFifos,
-    of: [OfClass; 2],
+    of: [ClassState; 2],
     class: Class,
     batch_end: u64,
     /// Waiting for what the device has of the other class.
@@ -50,8 +50,8 @@ pub struct Anticipatory {
     waiting_since: u64,
     timer: Option<u64>,
 
-    io_contexts: ByTask<IoContext>,
-    strangers: Strangers,
+    io_contexts: TaskMap<IoContext>,
+    strangers: UnknownTaskStatistics,
     in_flight: u32,
     kicked: Option<Time>,
     now: Time,
@@ -65,14 +65,14 @@ enum Class {
 }
 
 #[derive(Clone, Debug, Default)]
-struct OfClass {
+struct ClassState {
     next: Option<RequestId>,
     /// Where what was dispatched last ended.
     last_sector: Sector,
     checked_at: u64,
 }
 
-const BACKWARDS: Backwards = Backwards {
+const BACKWARDS: BackwardSeekRule = BackwardSeekRule {
     sectors_max: 1024 * 1024,
     penalty: 2,
 };
@@ -123,8 +123,8 @@ impl Anticipatory {
             target_finished: false,
             waiting_since: 0,
             timer: None,
-            io_contexts: ByTask::default(),
-            strangers: Strangers::default(),
+            io_contexts: TaskMap::default(),
+            strangers: UnknownTaskStatistics::default(),
             in_flight: 0,
             kicked: None,
             now: 0,
@@ -143,7 +143,7 @@ impl Anticipatory {
         self.tick.count(self.now)
     }
 
-    fn of(&self, class: Class) -> &OfClass {
+    fn of(&self, class: Class) -> &ClassState {
         &self.of[class as usize]
     }
 

@@ -2,7 +2,7 @@
 
 use super::call::{Call, CallContext};
 use super::dma::Dma;
-use super::outcome::{Continuation, Later, Reminder, Turn};
+use super::outcome::{Continuation, Reminder, TimedReminder, Turn};
 use super::runner::{LockNumber, Origin, RunnerNumber, WorkItem};
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
 use block_layer::completion::{CompletionStep, Completions, Counters, Outcome, RequestId};
@@ -438,7 +438,7 @@ impl DetailedCpus {
     }
 
     /// Its adapter moves the request's data until the time that is returned; None: the interrupt is there.
-    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Later {
+    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> TimedReminder {
         let state = &mut self.drives[drive];
         let sent = state.sent[tag as usize];
         let interrupts = state.cpus.interrupts.for_request(sent.submitted_on);

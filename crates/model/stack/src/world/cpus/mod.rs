@@ -21,7 +21,7 @@ use events::SpecError;
 use events::smp::{CpuSet, Processors, SchedulerEvent, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
-pub(super) use outcome::{Continuation, Later, Reminder, Turn};
+pub(super) use outcome::{Continuation, Reminder, TimedReminder, Turn};
 pub(crate) use runner::{Cost, LockNumber, RUNNERS, WorkItem};
 pub use runner::{Origin, RunnerNumber};
 pub(crate) use simple_cpus::CALL_NS_MAX;
@@ -178,7 +178,7 @@ impl Cpus {
         calling: CallContext,
         used: UsageAccounts<'_>,
         mut drawn: impl FnMut(u64, f64) -> u64,
-    ) -> Later {
+    ) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(cpus) => Some(cpus.call(now, calling, used, drawn)),
             Form::Detailed(cpus) => {
@@ -274,7 +274,7 @@ impl Cpus {
     }
 
     /// The device is done with the request of that tag, and `Continuation::Completed` will say that it is completed.
-    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Later {
+    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(_) => unreachable!("simple CPUs complete no requests"),
             Form::Detailed(cpus) => cpus.arrived(now, drive, tag),
@@ -315,7 +315,7 @@ impl Cpus {
         runner: RunnerNumber,
         by: Option<u16>,
         item: WorkItem,
-    ) -> Later {
+    ) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.give_runner(now, runner, item),
             Form::Detailed(cpus) => {

@@ -5,7 +5,7 @@ use block_layer::{Bio, TaskId};
 use events::time::Time;
 
 /// They want to be told that then.
-pub(in crate::world) type Later = Option<(Time, Reminder)>;
+pub(in crate::world) type TimedReminder = Option<(Time, Reminder)>;
 
 /// For the CPUs: opaque to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

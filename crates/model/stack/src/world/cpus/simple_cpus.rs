@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 
 use super::call::{Call, CallContext, UsageAccounts};
-use super::outcome::{Continuation, Later, Reminder, Turn};
+use super::outcome::{Continuation, Reminder, TimedReminder, Turn};
 use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
 use base::usage::Usage;
 use block_layer::TaskId;
@@ -240,7 +240,12 @@ impl SimpleCpus {
         self.locks.len() as LockNumber - 1
     }
 
-    pub(super) fn give_runner(&mut self, now: Time, runner: RunnerNumber, item: WorkItem) -> Later {
+    pub(super) fn give_runner(
+        &mut self,
+        now: Time,
+        runner: RunnerNumber,
+        item: WorkItem,
+    ) -> TimedReminder {
         let state = &mut self.runners[runner as usize];
         state.items.push_back(item);
         if std::mem::replace(&mut state.is_awake, true) {

@@ -37,7 +37,7 @@ pub(super) struct IoPath {
 }
 
 /// What has become of a bio that was to be held back.
-pub(super) enum Held {
+pub(super) enum PlugOutcome {
     /// It is in the plug.
     Yes,
     /// It is, and the plug has to be flushed.
@@ -118,12 +118,12 @@ impl IoPath {
     }
 
     /// Into the plug of the running call: whoever submits flushes that in the end.
-    pub(super) fn hold(&mut self, drive: usize, bio: Bio) -> Held {
+    pub(super) fn hold(&mut self, drive: usize, bio: Bio) -> PlugOutcome {
         match &mut self.plug {
-            None => Held::No(bio),
+            None => PlugOutcome::No(bio),
             Some(plug) => match plug.hold(drive, bio) {
-                true => Held::Full,
-                false => Held::Yes,
+                true => PlugOutcome::Full,
+                false => PlugOutcome::Yes,
             },
         }
     }

@@ -24,8 +24,8 @@ pub(super) use load_journal::{JournalWrite, NextStep};
 use memory::cache::{FileId, PageCache};
 pub(super) use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
+pub(super) use syncs::SyncDemand;
 use syncs::Syncs;
-pub(super) use syncs::ToCommit;
 
 /// The owner of files and of what lies between them and the I/O path.
 ///

@@ -13,7 +13,7 @@ use crate::recent::RecentPlaces;
 
 /// Takes events in the order of time and yields the requests that ended. Its memory is what is under way.
 #[derive(Clone, Debug, Default)]
-pub struct Follow {
+pub struct RequestTracker {
     devices: Vec<(Device, Disk)>,
     /// The place in `devices`; for a partition, that of its disk.
     routes: BTreeMap<Device, usize>,
@@ -42,7 +42,7 @@ impl Disk {
     }
 }
 
-impl Follow {
+impl RequestTracker {
     /// Bios of a partition carry its own number, with the whole disk's sectors; requests carry the disk's.
     pub fn partition(&mut self, partition: Device, disk: Device) {
         let route = self.route(disk);

@@ -7,7 +7,7 @@ use events::time::Time;
 
 /// Each from its arrival to its completion, with how much it still waits for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Inside {
+pub(super) struct CommandsInside {
     commands: Slab<WaitingCommand>,
     station: Station,
 }
@@ -21,7 +21,7 @@ pub(super) struct WaitingCommand {
 
 pub(super) type CommandId = Id<WaitingCommand>;
 
-impl Inside {
+impl CommandsInside {
     #[inline]
     pub(super) fn enter(&mut self, now: Time, command: Command) -> CommandId {
         self.station.enter(now);
