@@ -275,7 +275,7 @@ def chosen_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
     if not wanted:
         return _known_keys(run, _compared_by_kind(run))
     for text in wanted:
-        if not knows(run, text):
+        if not has_key(run, text):
             if close := meant(text, run.keys):
                 raise InputError("the run has no such metric", where=text, remedy=f"did you mean {close[0]}?")
             some = ", ".join(run.keys[:METRICS_NAMED_MAX])
@@ -322,7 +322,7 @@ def _known_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(key for text in wanted for key in _keys_meant(run, text)))
 
 
-def knows(run: MeasuredRun, text: str) -> bool:
+def has_key(run: MeasuredRun, text: str) -> bool:
     """Whether the run has what `text` names. InputError for what no run has, unless the run has what it means."""
     try:
         return bool(_keys_meant(run, text))

@@ -286,4 +286,4 @@ def _blamed(refusal: machine_file.Refusal, workload: Workload, setting: Setting,
         return ("settings", setting.written_as, refusal.key)
     path = ("workloads", workload.written_as)
     of_job = (*path, "jobs", refusal.job or "", refusal.key)
-    return of_job if problems.stands(of_job) else (*path, refusal.key)
+    return of_job if problems.has(of_job) else (*path, refusal.key)
