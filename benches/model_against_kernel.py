@@ -66,9 +66,9 @@ def rows_of(name: str, place: Path, *, quick: bool) -> Rows:
     """The cells of a published file, as the run in `place` measured them."""
     from iolab.files.store import read
     from iolab.studies.reproduction import load
-    from iolab.studies.reproduction.run_values import Measured
+    from iolab.studies.reproduction.run_values import RunValues
 
-    found = Measured(read(place))
+    found = RunValues(read(place))
     rows: Rows = {}
     for table in load(name).tables:
         for cell in table.cells:

@@ -25,7 +25,7 @@ from iolab.domain.record import Record  # noqa: E402
 from iolab.domain.trial import Trial  # noqa: E402
 from iolab.machines.cluster.connection import Connection  # noqa: E402
 from iolab.machines.cluster.pool import ClusterPool  # noqa: E402
-from iolab.machines.model import RunAhead  # noqa: E402
+from iolab.machines.model import ModelExecutor  # noqa: E402
 from iolab.presentation.progress.plain import PlainDisplay  # noqa: E402
 from iolab.studies.run import cells  # noqa: E402
 from ray_nodes import RayNodes  # noqa: E402
@@ -54,12 +54,12 @@ def measure(quick: bool) -> list[Result]:
         cluster.node(1)
         with _connected(cluster, 1) as connection:
             for _ in range(rounds):
-                one.append(_trials_per_s(RunAhead(pool=ClusterPool(connection)), 1))
-                pool.append(_trials_per_s(RunAhead(cores=1, simulate=_sleep), 1))
+                one.append(_trials_per_s(ModelExecutor(pool=ClusterPool(connection)), 1))
+                pool.append(_trials_per_s(ModelExecutor(cores=1, simulate=_sleep), 1))
         for _ in range(nodes - 1):
             cluster.node(1)
         with _connected(cluster, nodes) as connection:
-            many += [_trials_per_s(RunAhead(pool=ClusterPool(connection)), nodes) for _ in range(rounds)]
+            many += [_trials_per_s(ModelExecutor(pool=ClusterPool(connection)), nodes) for _ in range(rounds)]
     command = "iolab sweep ... --on ray"
     return [
         paired(
@@ -85,18 +85,18 @@ def _connected(cluster: RayNodes, slots: int) -> Iterator[Connection]:
     try:
         while connection.slots < slots:
             time.sleep(0.1)
-        _trials_per_s(RunAhead(pool=ClusterPool(connection)), slots, per_slot=4)
+        _trials_per_s(ModelExecutor(pool=ClusterPool(connection)), slots, per_slot=4)
         yield connection
     finally:
         connection.close()
 
 
-def _trials_per_s(executor: RunAhead, slots: int, per_slot: int = PER_SLOT) -> float:
+def _trials_per_s(executor: ModelExecutor, slots: int, per_slot: int = PER_SLOT) -> float:
     directory = Path(tempfile.mkdtemp(prefix="iolab-bench-"))
     try:
         source = cells.Source(directory / "reads.toml", EXPERIMENT)
         rounds = max(1, slots * per_slot // 4)
-        asked = [cells.Asked(source, machine, rounds) for machine in MACHINES]
+        asked = [cells.CellRequest(source, machine, rounds) for machine in MACHINES]
         made = cells.create(asked, directory / "out", seed=1)
         with executor:
             started = time.monotonic()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from iolab.domain.tune.answer import Fresh
+from iolab.domain.tune.answer import ConfirmedCandidate
 from iolab.domain.tune.answer import answer as decide
 from iolab.domain.tune.search import Arm, Block, Search
 from iolab.domain.tune.space import Parameter, Point, Space
@@ -264,7 +264,7 @@ def ours(name: str, number: int, sampler: str = SAMPLER, trials: int = TRIALS) -
             course += [1 - np.exp(landscape.level(_on(found[0]) if found else DEFAULT) - best)] * len(arms)
     levels = [landscape.level(_on(point)) for point in finalists]
     fresh = {
-        name: Fresh(name, point, (judged[place],), {})
+        name: ConfirmedCandidate(name, point, (judged[place],), {})
         for place, (name, point) in enumerate(zip(("winner", "smaller"), finalists, strict=False))
     }
     chosen = [fresh[name].point for name in decide(fresh, TUNING).chosen]

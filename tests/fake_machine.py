@@ -211,10 +211,10 @@ class SilentDisplay:
 
     def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None: ...
 
-    def say(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         self.lines.append(line)
 
-    def looked(self, line: str) -> None:
+    def report_look(self, line: str) -> None:
         self.lines.append(line)
 
     def end(self) -> None: ...

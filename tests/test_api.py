@@ -12,7 +12,7 @@ import pandas
 import polars as pl
 import pytest
 from conftest import CommandLine
-from iolab.presentation.side_by_side import Compared
+from iolab.presentation.side_by_side import ComparisonResult
 from test_compare_runs import fio
 
 SHORT = """\
@@ -170,7 +170,7 @@ def test_a_notebook_shows_what_the_terminal_does_and_obeys_no_text(run: iolab.Ru
         assert "sixteen" in html
     assert "What do &lt;sixteen&gt; buy &amp; cost?" in run._repr_html_()
     hostile = ["<script>x</script>"]
-    for told in (iolab.Comparisons(Compared([], problems=hostile)), iolab.Explanations([], [], hostile)):
+    for told in (iolab.Comparisons(ComparisonResult([], problems=hostile)), iolab.Explanations([], [], hostile)):
         assert "! &lt;script&gt;" in told._repr_html_() and "<script" not in told._repr_html_()
 
 

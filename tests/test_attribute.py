@@ -13,7 +13,7 @@ from iolab.domain.attribute.judgement import Attribution, attribute
 from iolab.domain.bisect.outliers import weights_of
 from iolab.files.experiment import loads
 from iolab.presentation.table.attribution import lines
-from iolab.studies.run.attribute import Asked, Attributed, mixed
+from iolab.studies.run.attribute import AttributionAnswer, AttributionQuestion, mixed
 from iolab.studies.run.plan import trials
 from support.command_line import CommandLine
 
@@ -167,13 +167,13 @@ def test_effects_that_are_too_small_to_count_are_not_named() -> None:
     noise = np.random.default_rng(3).normal(0, 0.01, 64)
     values = [1000 - 2 * row[0] - 40 * row[1] + float(one) for row, one in zip(ROWS, noise, strict=True)]
     found = attribute(ROWS, values, BLOCKS)
-    asked = Asked("good", "bad", {"jitter": (1, 2), "real": (1, 2)}, {})
-    said = Attributed(asked, "w", "iops", 1000.0, 0.01, 8, 0.95, found)
+    asked = AttributionQuestion("good", "bad", {"jitter": (1, 2), "real": (1, 2)}, {})
+    said = AttributionAnswer(asked, "w", "iops", 1000.0, 0.01, 8, 0.95, found)
     assert found.keys == (0, 1) and said.named == ["real"]
     answer, jitter, real, *_ = lines(said)
     assert "real makes the difference" in answer and "too small to count" in jitter and "too small" not in real
     nothing = attribute(ROWS, [1000 - 2 * row[0] for row in ROWS], BLOCKS)
-    (answer, *_) = lines(Attributed(asked, "w", "iops", 1000.0, 0.01, 8, 0.95, nothing))
+    (answer, *_) = lines(AttributionAnswer(asked, "w", "iops", 1000.0, 0.01, 8, 0.95, nothing))
     assert "no key makes a difference of more than 1.0% (same_within)" in answer
 
 

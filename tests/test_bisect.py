@@ -19,7 +19,7 @@ from iolab.domain.bisect.posterior import posterior
 from iolab.domain.bisect.rounds import without_rounds
 from iolab.domain.bisect.search import Answer, Search, spread_of
 from iolab.files.experiment import loads
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.presentation.table.bisection import largest_step
 from iolab.studies.run import run
 from iolab.studies.run.question import question
@@ -195,11 +195,11 @@ def test_where_it_looked_nowhere_is_told() -> None:
     search = Search(100)
     for version in (0, 0, 0, 99, 99, 99, 40):
         search.measured(version, float(version))
-    assert search.unseen() == (40, 99)
+    assert search.longest_unmeasured() == (40, 99)
     search = Search(3)
     for version in (0, 1, 2):
         search.measured(version, 0.0)
-    assert search.unseen() is None
+    assert search.longest_unmeasured() is None
 
 
 def test_of_two_that_tell_alike_the_cheaper_one_is_measured() -> None:
@@ -235,7 +235,7 @@ def test_a_run_builds_its_search_once(tmp_path: Path, monkeypatch: pytest.Monkey
     asked = question(
         loaded, workload=None, metrics=(), good=None, bad=None, confidence=0.95, most=50, confirm=2, spread=None
     )
-    with RunAhead(cores=1) as executor:
+    with ModelExecutor(cores=1) as executor:
         done = run(loaded, tmp_path / "hunt", executor=executor, progress=SilentDisplay(), rounds=50, question=asked)
     assert done.trials > 8 and built == [4]
 

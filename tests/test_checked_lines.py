@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.base import checked_lines
-from iolab.base.checked_lines import Damaged, append, encode, read
+from iolab.base.checked_lines import DamagedLine, append, encode, read
 from iolab.base.errors import MachineError
 
 ENTRIES: list[dict[str, Any]] = [
@@ -117,7 +117,7 @@ def test_any_bytes_can_be_read(content: bytes) -> None:
 )
 def test_a_damaged_line_is_named_with_its_reason(line: bytes, reason: str) -> None:
     lines = read(encode(ENTRIES[0]) + line + b"\n" + encode(ENTRIES[1]))
-    assert lines.damaged == [Damaged(2, reason)]
+    assert lines.damaged == [DamagedLine(2, reason)]
     assert lines.entries == ENTRIES[:2]
 
 
@@ -125,7 +125,7 @@ def test_lines_without_sums_are_taken_from_earlier_formats_only() -> None:
     content = b'{"format":1}\n{"n":1}\n' + encode({"n": 2}) + encode({"n": 3}).replace(b'"n":3', b'"n":4')
     lines = read(content, is_earlier=lambda header: header["format"] == 1)
     assert lines.entries == [{"format": 1}, {"n": 1}, {"n": 2}]
-    assert lines.damaged == [Damaged(4, "damaged: its checksum does not match")]
+    assert lines.damaged == [DamagedLine(4, "damaged: its checksum does not match")]
     assert read(content).entries == [{"n": 2}]
 
 

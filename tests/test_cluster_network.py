@@ -20,7 +20,7 @@ import pytest
 from fake_machine import SilentDisplay
 from iolab.machines.cluster.connection import Connection
 from iolab.machines.cluster.pool import ClusterPool
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.studies.run import cells
 from ray_nodes import RayNodes
 from support.command_line import CommandLine, Outcome, wait_until
@@ -176,11 +176,11 @@ def test_a_node_that_comes_late_is_used_and_what_it_ran_when_it_was_cut_off_begi
 
     monkeypatch.setenv("PYTHONPATH", python_path(where))
     directory = cells.create(
-        [cells.Asked(cells.Source(Path("reads.toml"), EXPERIMENT), None, 3)], tmp_path / "out", seed=1
+        [cells.CellRequest(cells.Source(Path("reads.toml"), EXPERIMENT), None, 3)], tmp_path / "out", seed=1
     )
     with (
         closing(Connection(nodes.on, simulate="held_trial:simulate")) as connection,
-        RunAhead(pool=ClusterPool(connection)) as executor,
+        ModelExecutor(pool=ClusterPool(connection)) as executor,
         ThreadPoolExecutor(1) as beside,
     ):
         joined = beside.submit(join_and_be_cut_off)

@@ -17,8 +17,8 @@ from iolab.domain.record import Record
 from iolab.domain.trial import Trial
 from iolab.files.store import read
 from iolab.files.store.sweep_directory import SweepDirectory
-from iolab.machines.cluster import OnCluster
-from iolab.machines.model import RunAhead
+from iolab.machines.cluster import ClusterExecutor
+from iolab.machines.model import ModelExecutor
 from iolab.studies.run import cells
 from ray_nodes import RayNodes, processes_of
 from support.runs import times_finished
@@ -71,8 +71,8 @@ class Killing(SilentDisplay):
                     os.kill(process, signal.SIGKILL)
 
 
-def asked() -> list[cells.Asked]:
-    return [cells.Asked(cells.Source(Path("reads.toml"), EXPERIMENT), machine, ROUNDS) for machine in MACHINES]
+def asked() -> list[cells.CellRequest]:
+    return [cells.CellRequest(cells.Source(Path("reads.toml"), EXPERIMENT), machine, ROUNDS) for machine in MACHINES]
 
 
 def test_a_sweep_survives_its_worker_and_its_cluster(
@@ -81,13 +81,13 @@ def test_a_sweep_survives_its_worker_and_its_cluster(
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
     made = cells.create(asked(), tmp_path / "out", seed=1)
     display = Killing(nodes)
-    with OnCluster("ray", patience_s=15) as executor, pytest.raises(MachineError, match="Ray cluster") as gone:
+    with ClusterExecutor("ray", patience_s=15) as executor, pytest.raises(MachineError, match="Ray cluster") as gone:
         cells.complete(made, executor=executor, progress=display)
     assert "iolab sweep --resume" in str(gone.value)
     finished = {run: set(times_finished(run)) for _, run in made.runs}
     assert 6 <= sum(map(len, finished.values())) == display.finished < TRIALS
 
-    with RunAhead(cores=1) as here:
+    with ModelExecutor(cores=1) as here:
         cells.complete(SweepDirectory.open(made.path), executor=here, progress=SilentDisplay())
         alone = cells.create(asked(), tmp_path / "alone", seed=1)
         cells.complete(alone, executor=here, progress=SilentDisplay())

@@ -14,7 +14,7 @@ from iolab.domain import control
 from iolab.domain.control import UnsupportedSetting
 from iolab.domain.control.cell import LETTERS, Cell, resolve
 from iolab.files.experiment import loads
-from iolab.machines.host.control import Applied, Context, apply, place
+from iolab.machines.host.control import AppliedValue, Context, apply, place
 from iolab.machines.system.block import device_at
 from iolab.machines.system.undo import UndoJournal
 from support.experiments import SCRATCH, experiment
@@ -96,12 +96,12 @@ def test_it_decides_what_other_controls_would() -> None:
 
 
 @pytest.fixture
-def placed() -> dict[str, Applied]:
+def placed() -> dict[str, AppliedValue]:
     cpus = {"application": 0, "queue": 1, "completion": 1, "interrupt": 1}
-    return {"affinity": Applied(None, cpus)}
+    return {"affinity": AppliedValue(None, cpus)}
 
 
-def test_queueing_elsewhere_is_done_by_the_ring_s_thread(placed: dict[str, Applied]) -> None:
+def test_queueing_elsewhere_is_done_by_the_ring_s_thread(placed: dict[str, AppliedValue]) -> None:
     trial = io_trial(scratch_target())
     layout, main = place(trial.phases, placed)
     (group,) = main.load["groups"]  # type: ignore[union-attr]
@@ -109,7 +109,7 @@ def test_queueing_elsewhere_is_done_by_the_ring_s_thread(placed: dict[str, Appli
     assert not layout.load["groups"][0]["sqpoll"]  # type: ignore[union-attr]
 
 
-def test_another_engine_cannot_queue_elsewhere(placed: dict[str, Applied]) -> None:
+def test_another_engine_cannot_queue_elsewhere(placed: dict[str, AppliedValue]) -> None:
     with pytest.raises(UnsupportedSetting, match="io_uring") as raised:
         place(io_trial(scratch_target(), engine="libaio").phases, placed)
     assert raised.value.control == "affinity"

@@ -80,7 +80,7 @@ def test_data_is_found_and_named(tmp_path: Path, offset: int, data: bytes, what:
         image.truncate(SIZE_BYTES)
         assert blankness.first_data(image.fileno(), SIZE_BYTES, "x") is None
         os.pwrite(image.fileno(), data, offset)
-        assert blankness.first_data(image.fileno(), SIZE_BYTES, "x") == blankness.Found(offset, what)
+        assert blankness.first_data(image.fileno(), SIZE_BYTES, "x") == blankness.NonzeroByte(offset, what)
 
 
 @pytest.mark.parametrize("size_bytes", [0, 512, 5000, 1 << 20, 3 << 20])
@@ -90,7 +90,7 @@ def test_small_devices_are_read_whole(tmp_path: Path, size_bytes: int) -> None:
         assert blankness.first_data(image.fileno(), size_bytes, "x") is None
         for offset in {0, size_bytes // 2, size_bytes - 1} if 0 < size_bytes <= 1 << 20 else ():
             os.pwrite(image.fileno(), b"x", offset)
-            assert blankness.first_data(image.fileno(), size_bytes, "x") == blankness.Found(offset, None)
+            assert blankness.first_data(image.fileno(), size_bytes, "x") == blankness.NonzeroByte(offset, None)
             os.pwrite(image.fileno(), b"\0", offset)
 
 

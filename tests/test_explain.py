@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from iolab.domain.comparison import Comparison, compare_table
-from iolab.domain.explain import Explained, explain
+from iolab.domain.explain import Explanation, explain
 from iolab.domain.explain.correlation import EXACT_MAX, rank_correlations, rounds_needed
 from iolab.domain.explain.evidence import SUSPECTS, THROUGHPUT
 from iolab.domain.metric import METRICS
@@ -49,11 +49,11 @@ def results(frame: pl.DataFrame, *metrics: str) -> list[Comparison]:
     return compare_table(frame, "setting", "round", "a", metrics or ("iops",))
 
 
-def explained(frame: pl.DataFrame, *metrics: str) -> Explained:
+def explained(frame: pl.DataFrame, *metrics: str) -> Explanation:
     return explain(frame, results(frame, *metrics))[0]
 
 
-def kinds(one: Explained) -> dict[str, str]:
+def kinds(one: Explanation) -> dict[str, str]:
     return {finding.metric: finding.kind for finding in one.looked_at}
 
 

@@ -320,7 +320,7 @@ def test_a_changed_setting_whose_effect_no_probe_saw_is_named_before_what_moved(
     limited = {"iops": 500.0, "latency_ns_mean": 16e6, "context_switches_voluntary": 12_000.0, "cpu_ns_per_io": 16e3}
     bare = {name: PLAIN[name] for name in ("ops", *limited)}
     one = cause_of(frame_of(limited, bare), [Change("io_max", None, {"read_iops": 500})])
-    assert one.by_change == [] and [mechanism.name for mechanism in one.unseen] == ["above"]
+    assert one.by_change == [] and [mechanism.name for mechanism in one.unobserved] == ["above"]
     said = conclusion(one)
     assert said.startswith("io_max is read_iops = 500 in planted, not set in plain: no probe measured what it acts")
     assert "waiting above the block layer (probe block)" in said and "which may be an effect of it" in said

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.workload.fio_file import job_file, value
 from iolab.domain.workload.fio_file.ini import JobFileProblems, only
-from iolab.domain.workload.fio_file.job_file import FioJob, Runner, looks_like_one
+from iolab.domain.workload.fio_file.job_file import FioJob, Runner, is_job_file
 from iolab.domain.workload.fio_file.option import OPTIONS, known
 from iolab.machines.system import command
 
@@ -214,7 +214,7 @@ def test_whatever_the_text_it_is_read_or_told_what_is_wrong(lines: list[str], fo
 
     problems = JobFileProblems("job.fio")
     jobs = job_file.read("\n".join(lines), problems, runner="fio" if for_fio else "iolab", environment={})
-    looks_like_one("\n".join(lines))
+    is_job_file("\n".join(lines))
     if not problems.lines():
         found = plan(jobs, default_size=2**20, problems=problems, runner="iolab")
     if not problems.lines() and found.files and len(found.files) < 1000:

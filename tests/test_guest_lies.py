@@ -17,7 +17,7 @@ from iolab.domain.trial import Trial
 from iolab.files.experiment import loads
 from iolab.machines.guest import guest, kernel, plan, programs, session, symbols
 from iolab.machines.guest.modules import Modules
-from iolab.machines.guest.reader import Reader, Unsaid
+from iolab.machines.guest.reader import InvalidMessage, Reader
 from iolab.studies.run.plan import Plan
 from support.agents import answers, emulator, emulator_that_says, lines
 
@@ -208,7 +208,7 @@ def test_a_line_of_many_mistakes_is_refused_at_the_first() -> None:
     reader = Reader([{"do": "load", "phase": {"name": "main", "groups": []}}])
     reader.take(b'{"up":"x"}\n')
     many = b",".join([b'"x"'] * 100_000)
-    with pytest.raises(Unsaid, match=r"line 2: told\.record\.build_profile: Field required"):
+    with pytest.raises(InvalidMessage, match=r"line 2: told\.record\.build_profile: Field required"):
         reader.take(b'{"step":0,"told":{"record":{"groups":[' + many + b']},"ops":1}}\n')
 
 
@@ -218,7 +218,7 @@ def test_lines_may_come_in_any_pieces() -> None:
         reader = Reader([{"do": "symbols"}])
         for at in range(0, len(content), size):
             reader.take(content[at : at + size])
-        assert (reader.told.up, reader.told.symbols, reader.told.ended) == ("x", b"a\nb", True)
+        assert (reader.report.up, reader.report.symbols, reader.report.ended) == ("x", b"a\nb", True)
 
 
 def test_the_limit_of_wall_time_holds_while_symbols_are_learnt(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import MachineError
 from iolab.machines.guest import programs, qemu, reader
-from iolab.machines.guest.limit import Deadline, Ended
-from iolab.machines.guest.reader import Told
+from iolab.machines.guest.limit import Deadline, GuestEnded
+from iolab.machines.guest.reader import AgentReport
 from support.command_line import CommandLine, wait_until
 from support.leftovers import kill_processes
 from support.tiny_kernels import DEBUG_PORT, HANG, SERIAL_PORT, image, repeats, says
@@ -30,12 +30,14 @@ def board(place: Path, code: bytes, *drives: qemu.Drive) -> qemu.Board:
 
 
 def ended(place: Path, code: bytes, limit_s: float = 30) -> str:
-    with pytest.raises(Ended) as error:
+    with pytest.raises(GuestEnded) as error:
         run(board(place, code), place, limit_s)
     return error.value.what
 
 
-def run(machine: qemu.Board, place: Path, limit_s: float, should_stop: Callable[[], bool] = lambda: False) -> Told:
+def run(
+    machine: qemu.Board, place: Path, limit_s: float, should_stop: Callable[[], bool] = lambda: False
+) -> AgentReport:
     steps: list[dict[str, object]] = [{"do": "symbols", "all": True}]
     deadline = Deadline.after(limit_s)
     return qemu.run(machine, place, steps, deadline=deadline, should_stop=should_stop, on_look=lambda _: None)

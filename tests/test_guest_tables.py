@@ -14,7 +14,7 @@ from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.summary import compared_keys
 from iolab.files.experiment import loads
 from iolab.presentation.table import symbols
-from iolab.presentation.table.probe_observations import Seen
+from iolab.presentation.table.probe_observations import PlaceObservations
 from iolab.presentation.table.symbols import stepped, system_calls
 
 
@@ -110,9 +110,11 @@ def test_two_runs_are_compared_function_by_function(monkeypatch: pytest.MonkeyPa
     def run(name: str, setting: str, amount: int) -> Any:
         counts = {"symbols": ["start"], "modules": [""], "instructions": [amount], "calls": [1]}
         observed = {"operations": 1, "user": 0, "total": amount, **counts}
-        return SimpleNamespace(path=Path(name), seen=[Seen("reads", setting, "main", [observed, observed])])
+        return SimpleNamespace(
+            path=Path(name), seen=[PlaceObservations("reads", setting, "main", [observed, observed])]
+        )
 
-    monkeypatch.setattr(symbols, "seen", lambda run, probe: run.seen)
+    monkeypatch.setattr(symbols, "observations_of", lambda run, probe: run.seen)
     told = symbols.across(run("old", "v1", 37), run("new", "v2", 87)).splitlines()
     assert told[0] == "reads, main: v2 in new against v1 in old"
     assert told[2].split() == ["start", "37.0", "87.0", "+50.0", "*"]
@@ -120,5 +122,5 @@ def test_two_runs_are_compared_function_by_function(monkeypatch: pytest.MonkeyPa
     def nothing(run: object, probe: str) -> list[Any]:
         raise InputError("the probe instructions was off")
 
-    monkeypatch.setattr(symbols, "seen", nothing)
+    monkeypatch.setattr(symbols, "observations_of", nothing)
     assert symbols.across(run("old", "v1", 37), run("new", "v2", 87)) == ""

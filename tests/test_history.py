@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.domain.history.changes import FEWEST, Change, changes_in, unseen_below
+from iolab.domain.history.changes import FEWEST, Change, changes_in, detection_limit
 from iolab.presentation.cli.invoke import invoke
 from support.stored import MACHINE, stored_run
 
@@ -64,13 +64,13 @@ def test_drift_that_nobody_saw_absorbs_no_step() -> None:
 
 
 def test_what_would_not_be_seen_is_said_from_the_spread() -> None:
-    spread = [unseen_below(list(100 + noise(60, seed))) for seed in range(20)]
+    spread = [detection_limit(list(100 + noise(60, seed))) for seed in range(20)]
     assert float(np.median(spread)) == pytest.approx(1.4, abs=0.3)
-    (one,) = (unseen_below(list(100 + 10 * noise(60, seed))) for seed in range(1))
+    (one,) = (detection_limit(list(100 + 10 * noise(60, seed))) for seed in range(1))
     assert one == pytest.approx(10 * spread[0], rel=1e-6)
-    assert unseen_below(list(noise(240))) < 1.2
-    assert unseen_below([7.0] * 60) == 0
-    assert unseen_below([1.0, 2.0]) == math.inf
+    assert detection_limit(list(noise(240))) < 1.2
+    assert detection_limit([7.0] * 60) == 0
+    assert detection_limit([1.0, 2.0]) == math.inf
 
 
 def test_outliers_are_no_change_and_do_not_hide_one() -> None:

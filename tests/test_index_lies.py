@@ -159,7 +159,7 @@ def test_changes_that_lie_are_named_and_everything_is_read_anew(
     change(runs, "insert into changes values ('b', 'h', 's', ?)", given=(content or "null",))
     assert invoke(["site", str(runs), "--out", str(tmp_path / "site")]) == 0
     # A history of so few runs is not looked at.
-    again = Collection(runs, say=print)
+    again = Collection(runs, report_line=print)
     again.refresh()
     assert again._known() == {} and len(again.entries) == 1
     assert "changes" in capsys.readouterr().out

@@ -68,7 +68,7 @@ def test_what_is_worth_knowing_before_the_first_trial_is_told(monkeypatch: pytes
 
     def told(text: str, machine: str) -> str | None:
         found = loads(text, "x.toml", machine=machine).machine
-        return port_of(found).foretell(found, 7)
+        return port_of(found).announcement(found, 7)
 
     assert told(READS, "model:one_disk") == "simulating model:one_disk with seed 7"
     assert told(READS, "guest:6.1") is None

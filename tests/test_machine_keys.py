@@ -77,7 +77,7 @@ def refusals(key: Key, value: float) -> Iterator[InvalidMachine]:
             try:
                 _native.unread_keys(json.dumps(out_of_range), "[]", [])
             except ValueError as error:
-                yield InvalidMachine.told_by(error)
+                yield InvalidMachine.from_native(error)
 
 
 def outside(key: Key) -> Iterator[tuple[float, float]]:

@@ -11,7 +11,7 @@ from fake_machine import SilentDisplay
 from iolab.base.errors import InputError, MachineError
 from iolab.files.experiment import load
 from iolab.files.store import RunData, read
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.presentation.table import render
 from iolab.studies.run import plan
 from iolab.studies.run import run as run_experiment
@@ -49,7 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(text: str, out: str = "run") -> RunData:
     Path("x.toml").write_text(text)
-    with RunAhead(cores=2) as executor:
+    with ModelExecutor(cores=2) as executor:
         done = run_experiment(load(Path("x.toml")), Path(out), executor=executor, progress=SilentDisplay(), seed=7)
     return read(done.path)
 
@@ -72,7 +72,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> RunData:
     directory = tmp_path_factory.mktemp("matrix")
     write_machine(directory, DETAILED.replace("numa_nodes = 2", "numa_nodes = 4"))
     (directory / "x.toml").write_text(f"{READS}[settings.cell]\n{MATRIX}[settings.free]\nrq_affinity = [0, 1]\n")
-    with RunAhead(cores=2) as executor:
+    with ModelExecutor(cores=2) as executor:
         experiment = load(directory / "x.toml")
         run_experiment(experiment, directory / "run", executor=executor, progress=SilentDisplay(), seed=7)
     return read(directory / "run")

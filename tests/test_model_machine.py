@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.files.experiment import Experiment, load
 from iolab.files.store import read
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.presentation.table import render
 from iolab.studies.run import Run, plan, resume
 from iolab.studies.run import run as run_experiment
-from iolab.studies.run.by_machine import ByMachine
+from iolab.studies.run.machine_executor import MachineExecutor
 from support.command_line import CommandLine, wait_until
 from support.machines import MACHINE, QUICK, READS, line_of, write_machine
 
@@ -43,7 +43,7 @@ def experiment(text: str, machine: str | None = None) -> Experiment:
 
 
 def run(text: str, out: str, *, cores: int = 2, seed: int = 7, **options: Any) -> Run:
-    with RunAhead(cores=cores) as executor:
+    with ModelExecutor(cores=cores) as executor:
         return run_experiment(
             experiment(text), Path(out), executor=executor, progress=SilentDisplay(), seed=seed, **options
         )
@@ -318,7 +318,7 @@ def test_a_stopped_run_goes_on_with_the_machine_that_it_was_started_with(here: P
     run(text, "whole")
     run(text, "half", rounds=1)
     write_machine(here, MACHINE.replace("2.6.35", "2.4.20"), QUICK.replace("100000", "900000"))
-    with ByMachine() as executor:
+    with MachineExecutor() as executor:
         resume(Path("half"), executor=executor, progress=SilentDisplay(), rounds=2)
     assert metrics("half").equals(metrics("whole"))
 

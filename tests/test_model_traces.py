@@ -13,7 +13,7 @@ from iolab.base.errors import InputError
 from iolab.domain.record import packed_trace, unpacked_trace
 from iolab.files.experiment import load
 from iolab.files.store import read
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.studies import run as running
 from support.machines import READS, line_of, write_machine
 
@@ -31,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(text: str, out: str) -> Path:
     Path("x.toml").write_text(text)
-    with RunAhead(cores=1) as executor:
+    with ModelExecutor(cores=1) as executor:
         return running.run(load(Path("x.toml")), Path(out), executor=executor, progress=SilentDisplay(), seed=7).path
 
 

@@ -14,7 +14,7 @@ from iolab.domain.probe import PROBES
 from iolab.machines.host import nfs
 from iolab.machines.host.site import Site, TargetPlace
 from iolab.machines.system.beneath import Directory
-from iolab.machines.system.facts import Absent
+from iolab.machines.system.facts import FactAbsent
 from iolab.machines.system.mounts import Mount
 
 HEAD = """device tmpfs mounted on /run with fstype tmpfs
@@ -133,7 +133,7 @@ def test_a_mount_that_is_new_gone_or_another_is_absent(mounted: Path) -> None:
         mounted.write_text(whole)
         reader = nfs.Mountstats({}, site())
         mounted.write_text(after)
-        with pytest.raises(Absent, match=why):
+        with pytest.raises(FactAbsent, match=why):
             reader.stop()
 
 
@@ -148,7 +148,7 @@ def test_the_targets_mount_is_taken_alone(mounted: Path, monkeypatch: pytest.Mon
 
 def test_without_nfs_the_probe_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nfs, "mounts", list)
-    with pytest.raises(Absent, match="no NFS is mounted"):
+    with pytest.raises(FactAbsent, match="no NFS is mounted"):
         nfs.Mountstats({}, site())
 
 

@@ -160,20 +160,20 @@ def test_a_boot_that_was_cut_short_is_gone_on_with(
     machine: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from iolab.base.errors import MachineError
-    from iolab.studies.run.by_machine import ByMachine
+    from iolab.studies.run.machine_executor import MachineExecutor
 
     machine.boot("6.1.0")
-    whole, ran = ByMachine.run, []
+    whole, ran = MachineExecutor.run, []
 
-    def once(self: ByMachine, trial: Any, *more: Any) -> Any:
+    def once(self: MachineExecutor, trial: Any, *more: Any) -> Any:
         if ran:
             raise MachineError("the power went")
         ran.append(trial)
         return whole(self, trial, *more)
 
-    monkeypatch.setattr(ByMachine, "run", once)
+    monkeypatch.setattr(MachineExecutor, "run", once)
     assert run("old") == 3
-    monkeypatch.setattr(ByMachine, "run", whole)
+    monkeypatch.setattr(MachineExecutor, "run", whole)
     assert run("old") == 0
     assert "Boots:  old 1 of 2, new 0 of 2" in capsys.readouterr().out
 

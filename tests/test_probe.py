@@ -25,7 +25,7 @@ from iolab.machines.system import tracefs
 from iolab.machines.system.action import RemoveTraceInstance
 from iolab.machines.system.beneath import Directory
 from iolab.machines.system.block import BlockDevice
-from iolab.machines.system.facts import Absent
+from iolab.machines.system.facts import FactAbsent
 from iolab.machines.system.undo import UndoJournal
 from iolab.studies.run import plan
 
@@ -272,10 +272,10 @@ def test_a_reader_in_python_may_be_absent_at_either_end(
             pass
 
         def stop(self) -> dict[str, Any]:
-            raise Absent("unmounted meanwhile")
+            raise FactAbsent("unmounted meanwhile")
 
     def absent_at_start(options: dict[str, Any], site: Site) -> GoneAtStop:
-        raise Absent("not here")
+        raise FactAbsent("not here")
 
     monkeypatch.setattr(probe_readers, "READERS", {"nfs": GoneAtStop, "memory": absent_at_start})
     with (

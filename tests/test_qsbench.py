@@ -19,7 +19,7 @@ from iolab.files.experiment import loads
 from iolab.files.store import trial_file
 from iolab.machines.host import sort, sort_record
 from iolab.machines.host.sort import _killed_for_memory, _limited_group, _memory_bytes_max, _swap_bytes
-from iolab.machines.host.sort_record import Swapping
+from iolab.machines.host.sort_record import SwapReadings
 from iolab.machines.system import cgroup, swap
 from iolab.machines.system.cgroup import Cgroup, Hierarchy
 from iolab.presentation.table import render
@@ -110,7 +110,7 @@ def sorted_(elapsed_ms: int, *, late_ms: int = 0, **changes: Any) -> dict[str, A
 
 def record_of(*records: Any, swapped_in: int = 0) -> Record:
     found = phase(processes=len(records))
-    swapping = Swapping({"swap_in_bytes": 1}, None, {"swap_in_bytes": 1 + swapped_in}, None, None)
+    swapping = SwapReadings({"swap_in_bytes": 1}, None, {"swap_in_bytes": 1 + swapped_in}, None, None)
     done = sort_record.record(found, records, swapping, ["a note"])
     return Record.model_validate(
         {

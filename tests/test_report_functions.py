@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from iolab.base.errors import InputError
 from iolab.presentation.report import flames, functions
-from iolab.presentation.table.probe_observations import Seen
+from iolab.presentation.table.probe_observations import PlaceObservations
 
 RUN: Any = SimpleNamespace(experiment=SimpleNamespace(compare=SimpleNamespace(baseline="old")))
 
@@ -29,8 +29,8 @@ def observed(**amounts: int) -> dict[str, object]:
 def test_the_bars_add_up_to_the_difference_and_the_sure_ones_stand_out(monkeypatch: pytest.MonkeyPatch) -> None:
     old = [observed(submit=100, complete=50), observed(submit=101, complete=60)]
     new = [observed(submit=150, complete=55), observed(submit=151, complete=58)]
-    places = [Seen("reads", "old", "main", old), Seen("reads", "new", "main", new)]
-    monkeypatch.setattr(functions, "seen", lambda run, probe: places)
+    places = [PlaceObservations("reads", "old", "main", old), PlaceObservations("reads", "new", "main", new)]
+    monkeypatch.setattr(functions, "observations_of", lambda run, probe: places)
     (plot,) = functions.figure(RUN, ["old", "new"]).plots
     (bars,) = plot.traces
     assert bars["y"] == ["submit", "complete", "all others"]
@@ -39,10 +39,10 @@ def test_the_bars_add_up_to_the_difference_and_the_sure_ones_stand_out(monkeypat
 
 
 def test_a_run_that_counts_nothing_has_no_bars(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(run: object, probe: str) -> list[Seen[Any]]:
+    def nothing(run: object, probe: str) -> list[PlaceObservations[Any]]:
         raise InputError("the probe instructions was off")
 
-    monkeypatch.setattr(functions, "seen", nothing)
+    monkeypatch.setattr(functions, "observations_of", nothing)
     assert functions.figure(RUN, ["old", "new"]).plots == []
 
 
@@ -51,8 +51,10 @@ def test_a_frame_lies_above_its_caller_and_is_as_wide_as_what_it_called(monkeypa
         chains = {"functions": ["[user mode]", "entry", "helper"], "callers": [0, 0, 1]}
         return {**observed(entry=30, helper=helper), "chains": {**chains, "instructions": [10, 30, helper]}}
 
-    places = [Seen("reads", name, "main", [followed(helper)]) for name, helper in (("old", 60), ("new", 70))]
-    monkeypatch.setattr(flames, "seen", lambda run, probe: places)
+    places = [
+        PlaceObservations("reads", name, "main", [followed(helper)]) for name, helper in (("old", 60), ("new", 70))
+    ]
+    monkeypatch.setattr(flames, "observations_of", lambda run, probe: places)
     plain, compared = flames.figure(RUN, ["old", "new"]).plots
     (frames,) = plain.traces
     assert (frames["base"], frames["x"], frames["y"]) == ([0.0, 10.0, 10.0], [10, 90, 60], [1, 1, 2])

@@ -24,9 +24,9 @@ from iolab.presentation.cli.invoke import invoke
 from iolab.studies.reproduction import compare, load, names, null, objects
 from iolab.studies.reproduction.options import AimOptions
 from iolab.studies.reproduction.part import Part
-from iolab.studies.reproduction.publication import Published
-from iolab.studies.reproduction.reproduction import Reproduced
-from iolab.studies.reproduction.score import FACTOR_MAX, Compared, claims, mean_error, within_factor
+from iolab.studies.reproduction.publication import Publication
+from iolab.studies.reproduction.reproduction import Reproduction
+from iolab.studies.reproduction.score import FACTOR_MAX, ComparedCell, claims, mean_error, within_factor
 from iolab.studies.reproduction.scorecard import (
     RESULTS,
     markdown,
@@ -37,7 +37,7 @@ from iolab.studies.reproduction.scorecard import (
 )
 from iolab.studies.reproduction.tables import Cell
 from iolab.studies.run import run
-from iolab.studies.run.by_machine import ByMachine
+from iolab.studies.run.machine_executor import MachineExecutor
 from support.figures import expect_problem, figures
 from support.stored import stored_run
 
@@ -139,11 +139,11 @@ verdict = ["faster"]
 
 
 @pytest.fixture(scope="module")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     return compare(figures(FIGURES), stored_run(tmp_path_factory.mktemp("reproduce") / "run", EXPERIMENT))
 
 
-def test_a_cell_is_found_by_its_row_and_column(reproduced: Reproduced) -> None:
+def test_a_cell_is_found_by_its_row_and_column(reproduced: Reproduction) -> None:
     rate, others = reproduced.tables
     assert [(one.cell.name, one.cell.role) for one in rate.compared] == [
         ("1/plain", "fit"),
@@ -162,13 +162,13 @@ def test_a_cell_is_found_by_its_row_and_column(reproduced: Reproduced) -> None:
     assert rate.compared[1].error == pytest.approx(-0.2, abs=0.01)
 
 
-def test_a_sum_of_runs_is_compared_with_as_many(reproduced: Reproduced, tmp_path: Path) -> None:
+def test_a_sum_of_runs_is_compared_with_as_many(reproduced: Reproduction, tmp_path: Path) -> None:
     summed = FIGURES.replace('job = "job.0" }', 'job = "job.0", runs = 3 }')
     found = compare(figures(summed), stored_run(tmp_path / "run", EXPERIMENT)).tables[1].compared[0]
     assert found.simulated == pytest.approx(3 * reproduced.tables[1].compared[0].simulated)
 
 
-def test_factors_are_told_apart_by_role(reproduced: Reproduced) -> None:
+def test_factors_are_told_apart_by_role(reproduced: Reproduction) -> None:
     rate = reproduced.tables[0]
     factors = {one.cell.name: one.factor for one in rate.compared}
     found = rate.typical_factor
@@ -177,7 +177,7 @@ def test_factors_are_told_apart_by_role(reproduced: Reproduced) -> None:
     assert reproduced.tables[1].typical_factor["fit"] is None
 
 
-def test_what_says_nothing_of_the_model_is_left_out_with_the_reason(reproduced: Reproduced) -> None:
+def test_what_says_nothing_of_the_model_is_left_out_with_the_reason(reproduced: Reproduction) -> None:
     left_out = {one.cell.row: (one.reason, one.simulated is None) for one in reproduced.tables[1].not_compared}
     assert left_out == {
         "none": ("the run has no rate_bytes_per_s of job.7: its jobs are job.0, job.1", True),
@@ -226,7 +226,7 @@ def test_one_round_meets_no_statement(tmp_path: Path) -> None:
     assert not alike.met and alike.absent == "1 of the rounds has both settings, a verdict needs at least 2"
 
 
-def test_the_json_is_a_list_of_tables_and_a_function_of_the_run(reproduced: Reproduced) -> None:
+def test_the_json_is_a_list_of_tables_and_a_function_of_the_run(reproduced: Reproduction) -> None:
     *tables, said = json.loads(json.dumps(list(objects(reproduced))))
     assert [table["name"] for table in tables] == ["figures/rate", "figures/others"]
     assert [(one["name"], one["met"]) for one in said["statements"]] == [("alike", True), ("first", False)]
@@ -244,7 +244,7 @@ def test_the_json_is_a_list_of_tables_and_a_function_of_the_run(reproduced: Repr
 
 
 @pytest.mark.parametrize("columns", [60, 100])
-def test_the_tables_are_golden_and_fit(columns: int, reproduced: Reproduced, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tables_are_golden_and_fit(columns: int, reproduced: Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
     from iolab.presentation.table.reproduction import reproductions
     from iolab.presentation.terminal import text_of
 
@@ -254,7 +254,7 @@ def test_the_tables_are_golden_and_fit(columns: int, reproduced: Reproduced, mon
     assert max(map(len, shown.splitlines())) <= columns
 
 
-def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: Reproduced) -> None:
+def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: Reproduction) -> None:
     parts = list(objects(reproduced))
     counts = [(one.name, one.cells, one.fitted, one.chosen, one.independent) for one in scores(parts)]
     assert counts == [("figures/rate", 4, 1, 1, 2), ("figures/others", 5, 0, 0, 1)]
@@ -280,7 +280,7 @@ def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: 
     assert statements_markdown(parts).count("\n| ") == 2
 
 
-def test_the_summary_has_a_row_for_each_thing_that_the_model_is_compared_with(reproduced: Reproduced) -> None:
+def test_the_summary_has_a_row_for_each_thing_that_the_model_is_compared_with(reproduced: Reproduction) -> None:
     parts = list(objects(reproduced))
     blind: list[Part] = [copy.deepcopy(part) for part in parts]
     for part in blind:
@@ -397,7 +397,7 @@ def cell(published: float, row: str = "1") -> Cell:
 
 @given(st.floats(1e-6, 1e9), st.floats(0, 100))
 def test_an_error_is_relative_to_what_was_published(published: float, ratio: float) -> None:
-    one = Compared(cell(published), published * ratio)
+    one = ComparedCell(cell(published), published * ratio)
     assert one.error == pytest.approx(ratio - 1, rel=1e-9, abs=1e-9)
     assert mean_error([one]) == abs(one.error)
     assert one.factor == pytest.approx(FACTOR_MAX if not ratio else min(max(ratio, 1 / ratio), FACTOR_MAX))
@@ -405,7 +405,12 @@ def test_an_error_is_relative_to_what_was_published(published: float, ratio: flo
 
 
 def test_an_aim_says_what_came_out() -> None:
-    cells = [Compared(cell(10), 11), Compared(cell(20), 10), Compared(cell(21), 30), Compared(cell(5, "2"), 20)]
+    cells = [
+        ComparedCell(cell(10), 11),
+        ComparedCell(cell(20), 10),
+        ComparedCell(cell(21), 30),
+        ComparedCell(cell(5, "2"), 20),
+    ]
     aim = AimOptions(date="2026-11-22", mean_error=0.1, cell_error=0.2, factor=2, factor_share=0.75, order_beyond=1.5)
     assert [(claim.text, claim.met) for claim in claims(aim, cells, unanswered=0)] == [
         ("mean error 101 %, aim at most 10 %", False),
@@ -428,7 +433,7 @@ def test_no_answer_meets_no_aim() -> None:
 def test_the_null_predictor_that_is_closest_beside_the_model_counts() -> None:
     text = FIGURES.replace("[tables.others]", '[tables.rate.null]\nbaseline_column = "plain"\n\n[tables.others]')
     table = figures(text).tables[0]
-    cells = [Compared(one, 1.1 * one.published) for one in table.cells if one.column == "pinned"]
+    cells = [ComparedCell(one, 1.1 * one.published) for one in table.cells if one.column == "pinned"]
     found = null.best(table, cells)
     assert found is not None and (found.words, found.cells) == ("as in column plain", 2)
     assert found.factor == pytest.approx(math.sqrt(50 / 40 * 80 / 70))
@@ -440,13 +445,13 @@ def test_a_model_that_a_null_predictor_equals_shows_no_skill() -> None:
     table = figures(FIGURES.replace("[tables.others]", split)).tables[0]
     plain = [one for one in table.cells if one.column == "plain"]
     said = [50000 * 2 / 3, 70000 * 2 / 3]
-    found = null.best(table, [Compared(one, value) for one, value in zip(plain, said, strict=True)])
+    found = null.best(table, [ComparedCell(one, value) for one, value in zip(plain, said, strict=True)])
     assert found is not None and found.words == "weight x pinned" and found.as_good
 
 
 def test_one_constant_needs_three_cells() -> None:
     table = figures(FIGURES).tables[0]
-    cells = [Compared(one, one.published) for one in table.cells]
+    cells = [ComparedCell(one, one.published) for one in table.cells]
     assert null.best(table, cells[:2]) is None
     found = null.best(table, cells)
     assert found is not None and found.words == "one constant" and found.model_factor == 1
@@ -495,11 +500,11 @@ def test_a_cell_may_be_a_ratio_to_another_setting(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module", params=names())
-def published(request: pytest.FixtureRequest) -> Published:
+def published(request: pytest.FixtureRequest) -> Publication:
     return load(request.param)
 
 
-def test_published_figures_say_where_they_are_from(published: Published) -> None:
+def test_published_figures_say_where_they_are_from(published: Publication) -> None:
     assert re.fullmatch("00[0-4]|none|blind", published.case_study) and published.source and published.setup
     for table in published.tables:
         roles = [cell.role for cell in table.cells]
@@ -507,7 +512,7 @@ def test_published_figures_say_where_they_are_from(published: Published) -> None
         assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", aim.date) for aim in table.aims.values())
 
 
-def test_fitted_and_chosen_values_are_those_of_the_machine(published: Published) -> None:
+def test_fitted_and_chosen_values_are_those_of_the_machine(published: Publication) -> None:
     chosen = [one for one in published.chosen.values() if one.parameter is not None]
     for fitted in (*published.fitted.values(), *chosen):
         assert fitted.parameter is not None
@@ -584,7 +589,7 @@ def test_stored_results_are_those_of_this_model(name: str, tmp_path: Path, state
         workloads={workload: whole.workloads[workload]},
         settings={setting: whole.settings[setting] for setting in settings},
     )
-    with ByMachine() as executor:
+    with MachineExecutor() as executor:
         done = run(part, tmp_path / "run", executor=executor, progress=SilentDisplay())
     simulated = {
         (table.table.name, one.cell.row, one.cell.column): one.simulated

@@ -11,7 +11,7 @@ from iolab.base.errors import InputError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import DrivesTarget, Trial
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 
 
 def trial(number: int) -> Trial:
@@ -58,7 +58,7 @@ def ignore(_: Progress) -> None: ...
 @pytest.mark.parametrize("cores", [1, 3])
 def test_records_come_in_the_order_asked_for_and_each_is_simulated_once(cores: int) -> None:
     simulate = Recording()
-    with RunAhead(cores=cores, simulate=simulate) as executor:
+    with ModelExecutor(cores=cores, simulate=simulate) as executor:
         executor.expect(TRIALS[:10])
         found = [executor.run(one, ignore, lambda: False).spec.trial for one in TRIALS[:10]]
     assert found == list(range(10))
@@ -73,21 +73,21 @@ def test_what_is_expected_is_taken_as_cores_become_free() -> None:
             taken.append(one.trial)
             yield one
 
-    with RunAhead(cores=2, simulate=Recording()) as executor:
+    with ModelExecutor(cores=2, simulate=Recording()) as executor:
         executor.expect(planned())
         executor.run(TRIALS[0], ignore, lambda: False)
         assert 2 <= len(taken) <= 6
 
 
 def test_trials_that_nobody_expected_run_and_those_left_out_are_skipped() -> None:
-    with RunAhead(cores=2, simulate=Recording()) as executor:
+    with ModelExecutor(cores=2, simulate=Recording()) as executor:
         executor.expect([TRIALS[1], TRIALS[2], TRIALS[5]])
         assert executor.run(TRIALS[7], ignore, lambda: False).spec.trial == 7
         assert executor.run(TRIALS[5], ignore, lambda: False).spec.trial == 5
 
 
 def test_an_error_is_that_of_the_trial_asked_for() -> None:
-    with RunAhead(cores=4, simulate=Recording()) as executor:
+    with ModelExecutor(cores=4, simulate=Recording()) as executor:
         executor.expect(TRIALS[12:15])
         assert executor.run(TRIALS[12], ignore, lambda: False).status == "ok"
         with pytest.raises(InputError, match="no such machine"):
@@ -99,7 +99,7 @@ def test_a_stop_reaches_everything_that_was_begun() -> None:
     simulate = Recording()
     simulate.go_on.clear()
     seen: list[Progress] = []
-    with RunAhead(cores=(cores := 2), simulate=simulate) as executor:
+    with ModelExecutor(cores=(cores := 2), simulate=simulate) as executor:
         executor.expect(TRIALS)
         record = executor.run(TRIALS[0], seen.append, lambda: bool(seen))
     assert record.status == "interrupted"

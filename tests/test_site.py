@@ -23,7 +23,7 @@ from iolab.base.quantity import scale_for
 from iolab.domain.verdict.judgement import judge
 from iolab.files.collection import labels
 from iolab.files.collection.collection import Collection
-from iolab.presentation.side_by_side import Wanted, compare_paths
+from iolab.presentation.side_by_side import ComparisonRequest, compare_paths
 from iolab.presentation.site import files
 from iolab.presentation.site import run as run_page
 from iolab.presentation.site.app import make_app
@@ -189,7 +189,9 @@ def test_comparisons_are_those_of_iolab_compare(client: httpx.Client, collection
     names = ("night-0", "night-1")
     ours, theirs = (id_of(collection, name) for name in names)
     page = client.get(f"/api/compare/{ours}/{theirs}.json").json()
-    told = compare_paths([collection.directory / name for name in names], Wanted(), group_by="(night-.)", from_=None)
+    told = compare_paths(
+        [collection.directory / name for name in names], ComparisonRequest(), group_by="(night-.)", from_=None
+    )
     assert page["unlike"] == [] and [one["what"] for one in page["differs"]] == ["kernel"]
     assert [one["ratio"] for one in page["judged"]] == [one.judgement.ratio for one in told.comparisons]
     assert {one["setting"] for one in page["judged"]} == {"plain", "fast"}

@@ -259,7 +259,7 @@ def test_a_small_file_that_claims_much_is_not_decoded(run: Path, place: str, mon
         (run / "trials" / "000009.parquet").write_bytes(content)
         (problem,) = read(run).problems
     else:
-        stored = trial_file.Stored.of(content)
+        stored = trial_file.TrialFileDigest.of(content)
         (run / "trials" / "000000.parquet").write_bytes(content)
         path = run / "journal.jsonl"
         entries = checked_lines.read(path.read_bytes()).entries

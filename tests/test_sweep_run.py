@@ -17,10 +17,10 @@ from iolab.domain.trial import Trial
 from iolab.files.store import read, trial_file
 from iolab.files.store.journal import Journal
 from iolab.files.store.sweep_directory import SweepDirectory
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.studies.run import cells, origin
-from iolab.studies.run.by_machine import ByMachine
-from iolab.studies.run.cells import Asked, Source, Swept
+from iolab.studies.run.cells import CellRequest, Source, SweepResult
+from iolab.studies.run.machine_executor import MachineExecutor
 from support.runs import events, times_finished
 from test_run_ahead import Recording
 
@@ -46,11 +46,11 @@ class Killed(BaseException):
 
 def made(out: Path, *machines: str) -> SweepDirectory:
     source = Source(Path("reads.toml"), EXPERIMENT)
-    return cells.create([Asked(source, machine) for machine in machines or MACHINES], out, seed=7)
+    return cells.create([CellRequest(source, machine) for machine in machines or MACHINES], out, seed=7)
 
 
-def complete(out: Path, simulate: Callable[[Trial, OnProgress, ShouldStop], Record] | None = None) -> Swept:
-    with RunAhead(cores=3, simulate=simulate or Recording()) as executor:
+def complete(out: Path, simulate: Callable[[Trial, OnProgress, ShouldStop], Record] | None = None) -> SweepResult:
+    with ModelExecutor(cores=3, simulate=simulate or Recording()) as executor:
         return cells.complete(SweepDirectory.open(out), executor=executor, progress=SilentDisplay())
 
 
@@ -160,9 +160,9 @@ def test_trials_of_this_machine_come_first_and_one_at_a_time(tmp_path: Path) -> 
     """Whatever ran beside them would show in their numbers."""
     source = Source(Path("reads.toml"), ON_THIS_MACHINE.format(place=tmp_path))
     machines = ("model:one_disk", "host", "model:nvme")
-    directory = cells.create([Asked(source, machine) for machine in machines], tmp_path / "out", seed=7)
-    with ByMachine() as executor:
-        executor._model = RunAhead(cores=2, simulate=Recording())
+    directory = cells.create([CellRequest(source, machine) for machine in machines], tmp_path / "out", seed=7)
+    with MachineExecutor() as executor:
+        executor._model = ModelExecutor(cores=2, simulate=Recording())
         done = cells.complete(directory, executor=executor, progress=SilentDisplay())
     assert done.trials_by_status == {"ok": 3 * 4}
     ends = {cell.run: [one["monotonic_ns"] for one in events(run, "trial_finished")] for cell, run in directory.runs}
@@ -173,21 +173,21 @@ def test_trials_of_this_machine_come_first_and_one_at_a_time(tmp_path: Path) -> 
 
 
 def test_a_cluster_takes_no_trials_of_this_machine(tmp_path: Path) -> None:
-    class Cluster(RunAhead):
+    class Cluster(ModelExecutor):
         def pin(self, host_of: Mapping[int, str]) -> None: ...
 
     source = Source(Path("reads.toml"), ON_THIS_MACHINE.format(place=tmp_path))
-    directory = cells.create([Asked(source, "host")], tmp_path / "out", seed=7)
+    directory = cells.create([CellRequest(source, "host")], tmp_path / "out", seed=7)
     with Cluster(cores=1) as executor, pytest.raises(InputError, match="a cluster's hosts are other ones"):
         cells.complete(directory, executor=executor, progress=SilentDisplay())
 
 
 def test_what_somebody_else_made_is_not_run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source(Path("reads.toml"), ON_THIS_MACHINE.format(place=tmp_path))
-    directory = cells.create([Asked(source, "host")], tmp_path / "out", seed=7)
+    directory = cells.create([CellRequest(source, "host")], tmp_path / "out", seed=7)
     monkeypatch.setattr(origin, "is_ours", lambda experiment, state: False)
     refused = pytest.raises(InputError, match="has something run here, and was made by somebody else")
-    with ByMachine() as executor, refused:
+    with MachineExecutor() as executor, refused:
         cells.complete(directory, executor=executor, progress=SilentDisplay())
 
 

@@ -13,7 +13,7 @@ from fake_machine import FakeExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.presentation.table import render
-from iolab.presentation.table.layout import FirstThatFits, text_lines
+from iolab.presentation.table.layout import Alternatives, text_lines
 from iolab.presentation.table.plain import empty_table, indented
 from support.stored import TWO_SETTINGS, stored_run
 
@@ -60,7 +60,7 @@ def test_a_console_gets_the_first_drawing_that_it_has_room_for() -> None:
         drawings = [str(number) * width for number, width in enumerate(widths)]
         console = Console(width=columns)
         with console.capture() as captured:
-            console.print(FirstThatFits(*drawings))
+            console.print(Alternatives(*drawings))
         fitting = [number for number, width in enumerate(widths) if width <= columns]
         assert captured.get()[0] == str(fitting[0] if fitting else len(widths) - 1)
 

@@ -93,7 +93,7 @@ def test_a_living_owner_is_left_alone(tmp_path: Path, state_dir: Path) -> None:
     knob.write_text("first")
     with UndoJournal.open() as journal:
         change(journal, knob, "second")
-        assert undo.abandoned() == []
+        assert undo.journals().dead == []
         assert restore_abandoned() == []
         assert knob.read_text() == "second"
 
@@ -104,7 +104,7 @@ def test_a_dead_owner_s_changes_are_undone_once(tmp_path: Path, state_dir: Path)
     journal = UndoJournal.open()
     change(journal, knob, "second")
     die(journal)
-    assert undo.abandoned() == [journal.path]
+    assert undo.journals().dead == [journal.path]
     assert restore_abandoned() == [f"set {knob} back to first"]
     knob.write_text("somebody else's")
     assert restore_abandoned() == []

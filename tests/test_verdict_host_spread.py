@@ -10,7 +10,7 @@ from fake_machine import SilentDisplay, experiment, record_of
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.domain.executor import OnProgress, ShouldStop
-from iolab.domain.hosts import on_hosts
+from iolab.domain.hosts import host_comparisons
 from iolab.domain.record import Record
 from iolab.domain.summary import summarise
 from iolab.domain.trial import Trial
@@ -100,7 +100,7 @@ class TwoHosts:
 def test_a_run_on_two_hosts_says_on_which_it_is_faster(tmp_path: Path, state_dir: Path) -> None:
     run(experiment(), tmp_path / "run", executor=TwoHosts(), progress=SilentDisplay(), rounds=10)  # type: ignore[arg-type]
     data = read(tmp_path / "run")
-    found = {(one.overall.workload, one.overall.metric): one for one in on_hosts(data, summarise(data))}
+    found = {(one.overall.workload, one.overall.metric): one for one in host_comparisons(data, summarise(data))}
     rate = found["reads", "rate_bytes_per_s"]
     assert {host: one.judgement.n for host, one in rate.by_host.items()} == {"a": 5, "b": 5}
     assert rate.by_host["a"].judgement.verdict == "faster"

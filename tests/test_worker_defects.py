@@ -86,7 +86,7 @@ def test_a_panic_that_is_no_exception_fails_the_trial_too(broken: object) -> Non
 
 def test_a_worker_ends_after_an_exception_outside_of_trials_with_its_message(broken: object) -> None:
     """It still has a thread that reads standard input, which the interpreter's own exit would abort on."""
-    broken("worker._say = None; return 3")  # type: ignore[operator]
+    broken("worker._send = None; return 3")  # type: ignore[operator]
     child = WorkerProcess()
     record = child.run(first_trial(), lambda progress: None, lambda: False)
     child.end()

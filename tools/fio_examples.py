@@ -49,7 +49,7 @@ class Example:
 
 def survey() -> list[Example]:
     return [
-        Example(path.name, job_file.looks_like_one(path.read_text()), _problems(path, "iolab"), _problems(path, "fio"))
+        Example(path.name, job_file.is_job_file(path.read_text()), _problems(path, "iolab"), _problems(path, "fio"))
         for path in sorted(EXAMPLES.glob("*.fio"))
     ]
 

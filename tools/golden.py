@@ -28,7 +28,7 @@ import native_types
 from iolab.base import data
 from iolab.files import experiment
 from iolab.files.store import read
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.presentation import reference
 from iolab.presentation.progress.plain import PlainDisplay
 from iolab.presentation.table import render
@@ -151,7 +151,7 @@ def simulated(name: str, form: str, shorter: dict[str, str]) -> str:
     for before, after in shorter.items():
         assert before in text, f"{path} no longer has {before}"
         text = text.replace(before, after)
-    with tempfile.TemporaryDirectory() as out, RunAhead() as executor:
+    with tempfile.TemporaryDirectory() as out, ModelExecutor() as executor:
         progress = PlainDisplay(StringIO())
         done = run(experiment.loads(text, str(path)), Path(out) / "run", executor=executor, progress=progress, rounds=1)
         return render(read(done.path), form)

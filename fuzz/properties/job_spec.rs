@@ -1,6 +1,6 @@
 //! Any bytes are a job's specification or an error; a job that is accepted keeps inside its range.
 
-use workload::job::{Job, Next};
+use workload::job::{Job, JobStep};
 use workload::spec::JobSpec;
 
 /// Sizes of the phase's files: nothing, a usual one, the largest there can be.
@@ -29,23 +29,23 @@ fn run(mut job: Job, spec: &JobSpec) {
     let mut now = 0;
     for _ in 0..STEPS {
         match job.next(now) {
-            Next::Io(op) => {
+            JobStep::Io(op) => {
                 let end = op.offset + u64::from(op.bytes);
                 assert!(op.kind.is_sync() || op.offset >= spec.offset_bytes);
                 assert!(op.kind.is_sync() || end <= spec.offset_bytes + spec.length_bytes);
                 assert!(op.offset.is_multiple_of(spec.align_bytes));
                 in_flight.push_back(op);
             }
-            Next::WaitUntil(time) => {
+            JobStep::WaitUntil(time) => {
                 assert!(time > now);
                 now = time;
             }
-            Next::WaitForCompletion => {
+            JobStep::WaitForCompletion => {
                 let op = in_flight.pop_front().expect("something is in flight");
                 now = now.saturating_add(1_000);
                 job.completed(now, &op, Ok(op.bytes));
             }
-            Next::Done => return assert!(in_flight.is_empty()),
+            JobStep::Done => return assert!(in_flight.is_empty()),
         }
         assert!(in_flight.len() <= spec.queue_depth as usize);
     }

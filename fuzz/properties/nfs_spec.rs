@@ -1,7 +1,7 @@
 //! Any JSON is an NFS client or an error that names what is wrong; one that is accepted completes every call, and its
 //! invariants hold.
 
-use nfs::{Call, Completed, Mount, NfsSpec, Operation};
+use nfs::{Call, CompletedCall, Mount, NfsSpec, Operation};
 
 const CALLS: u64 = 100;
 const SECOND_CROWD_NS: u64 = 1_000_000;
@@ -54,6 +54,6 @@ fn submit(mount: &mut Mount, now: u64, tags: std::ops::Range<u64>) {
     }
 }
 
-fn tag(done: &Completed) -> u64 {
+fn tag(done: &CompletedCall) -> u64 {
     done.call.tag
 }

@@ -1,6 +1,6 @@
 //! Any bytes are rows or an error that names the start of a line; cut between lines anywhere, they come to the same.
 
-use rows::Unread;
+use rows::UnreadLine;
 use rows::groups::{Groups, Layout, Role};
 use rows::io_log::IoLog;
 
@@ -68,8 +68,8 @@ fn check_log(bytes: &[u8], cut: usize) {
     }
 }
 
-fn check_outcome(bytes: &[u8], outcome: Result<(), Unread>) {
-    if let Err(Unread { offset }) = outcome {
+fn check_outcome(bytes: &[u8], outcome: Result<(), UnreadLine>) {
+    if let Err(UnreadLine { offset }) = outcome {
         let offset = offset as usize;
         assert!(offset < bytes.len() && (offset == 0 || bytes[offset - 1] == b'\n'));
     }

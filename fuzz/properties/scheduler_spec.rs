@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use block_layer::scheduler::spec::{BadScheduler, SchedulerSpec, Surroundings};
-use block_layer::{Bio, Direction, Priority, RequestQueue, Submitted};
+use block_layer::{Bio, Direction, Priority, RequestQueue, SubmitOutcome};
 use events::time::MILLISECOND;
-use kernels::hardware_queue::TagWaking;
+use kernels::hardware_queue::TagWakeRule;
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 
 const BIOS: u32 = 48;
@@ -60,7 +60,7 @@ fn serve(spec: &SchedulerSpec, rotational: bool) {
         request_sectors_max: 64,
         request_segments_max: 128,
         merges: Merges::All,
-        pool: PoolRules::tags(2 * BIOS, TagWaking::Batch),
+        pool: PoolRules::tags(2 * BIOS, TagWakeRule::Batch),
         pool_by_sync: true,
         plug: PlugRules::NONE,
     };
@@ -71,7 +71,7 @@ fn serve(spec: &SchedulerSpec, rotational: bool) {
         let offered = submitted..BIOS.min(submitted + 3);
         submitted = offered.end;
         for number in offered {
-            accepted += usize::from(queue.submit(now, bio(number, now)) != Submitted::MustWait);
+            accepted += usize::from(queue.submit(now, bio(number, now)) != SubmitOutcome::MustWait);
         }
         while at_device.len() < AT_DEVICE_MAX
             && let Some(id) = queue.dispatch(now)

@@ -1,7 +1,7 @@
 //! Any JSON is an XFS filesystem or an error that names a key; in one that is accepted files are made until all are or it is
 //! full, whoever runs the allocator, and blocks, inodes and locks add up.
 
-use filesystems::xfs::{Allocation, Below, Xfs, XfsSpec};
+use filesystems::xfs::{Allocation, Platform, Xfs, XfsSpec};
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::PhaseSpec;
@@ -31,7 +31,7 @@ pub fn check(bytes: &[u8]) {
 
 fn make_files(spec: &XfsSpec, allocation: Allocation) {
     let machine = MachineSpec::from_json(machine()).expect("a good machine");
-    let below = Below {
+    let below = Platform {
         cpus: 2,
         clock_hz: 2_000_000_000,
         drive: "sda",

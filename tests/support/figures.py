@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import InputError
-from iolab.studies.reproduction.publication import Published, loads
+from iolab.studies.reproduction.publication import Publication, loads
 
 
-def figures(text: str) -> Published:
+def figures(text: str) -> Publication:
     return loads(text, Path("figures.toml"))
 
 

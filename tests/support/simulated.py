@@ -7,7 +7,7 @@ from pathlib import Path
 from fake_machine import SilentDisplay
 from iolab.files.experiment import Experiment, load
 from iolab.files.store import RunData, read
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 from iolab.studies.run import run as run_experiment
 
 
@@ -17,6 +17,6 @@ def experiment(text: str) -> Experiment:
 
 
 def run(text: str, out: str = "out", *, cores: int = 1, seed: int = 7) -> RunData:
-    with RunAhead(cores=cores) as executor:
+    with ModelExecutor(cores=cores) as executor:
         run_experiment(experiment(text), Path(out), executor=executor, progress=SilentDisplay(), seed=seed)
     return read(Path(out))

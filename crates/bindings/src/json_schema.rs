@@ -31,13 +31,13 @@ pub fn schema() -> PyResult<String> {
     add::<workload::metadata::MetadataRecord>(&mut outputs);
     add::<engine::sorter::SortRecord>(&mut outputs);
     add::<engine::Features>(&mut outputs);
-    add::<engine::probe::Observed>(&mut outputs);
+    add::<engine::probe::ProbeReports>(&mut outputs);
     #[cfg(feature = "model")]
     add::<stack::model::Record>(&mut outputs);
     add::<trace::block::BlockReport>(&mut outputs);
     add::<trace::sched::SwitchReport>(&mut outputs);
     add::<trace::profile::ProfileReport>(&mut outputs);
-    add::<trace::extents::Examined>(&mut outputs);
+    add::<trace::extents::Examinations>(&mut outputs);
     add::<trace::study::TraceFigures>(&mut outputs);
     add::<workload::traced::ScheduleSummary>(&mut outputs);
     let mut defs: Map<String, Value> = inputs.take_definitions(true);

@@ -17,7 +17,7 @@ use workload::record::Snapshot;
 /// A machine, switched on. Its phases run one after the other.
 pub struct Simulation {
     state: Mutex<State>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedProgress>,
 }
 
 enum State {
@@ -31,7 +31,7 @@ enum State {
 type Done = Result<(Box<Model>, Record), String>;
 
 #[derive(Default)]
-struct Shared {
+struct SharedProgress {
     stop: AtomicBool,
     snapshot: Mutex<Option<Snapshot>>,
 }

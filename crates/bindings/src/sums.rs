@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rows::Unread;
+use rows::UnreadLine;
 use rows::groups::{BETWEEN, Groups, Layout, Role};
 use rows::io_log;
 
@@ -155,6 +155,6 @@ fn part(text: &[u8], begin: usize, end: usize) -> PyResult<&[u8]> {
         .ok_or_else(|| PyValueError::new_err(format!("{begin} to {end} is not in the text")))
 }
 
-fn unread(error: Unread) -> PyErr {
+fn unread(error: UnreadLine) -> PyErr {
     PyValueError::new_err(error.offset)
 }

@@ -162,9 +162,9 @@ def move(path: Path, name: str, within: Path | None = None) -> None:
         os.rename(old, name, src_dir_fd=parent, dst_dir_fd=parent)
 
 
-def remove_file(path: Path, within: Path | None = None) -> None:
+def remove_file(path: Path) -> None:
     """Nothing if it is gone. Raises OSError."""
-    with entered(path, within) as (parent, name), suppress(FileNotFoundError):
+    with entered(path) as (parent, name), suppress(FileNotFoundError):
         os.unlink(name, dir_fd=parent)
 
 

@@ -30,7 +30,7 @@ _SUM = re.compile(rb',?"sum":"([0-9a-f]{16})"\}')
 _SUM_BYTES_MAX = len(b',"sum":"0123456789abcdef"}')
 
 
-class Damaged(NamedTuple):
+class DamagedLine(NamedTuple):
     """A line that is left out for its damage, and the reason."""
 
     number: int
@@ -46,7 +46,7 @@ class Lines:
     """In order, without their sums."""
     numbers: list[int] = field(default_factory=list)
     """The line that each entry stands on, from 1."""
-    damaged: list[Damaged] = field(default_factory=list)
+    damaged: list[DamagedLine] = field(default_factory=list)
     torn_end: bool = False
     """The last line was not written to its end: a kill, a power cut or a full disk came between."""
     torn_bytes: int = 0
@@ -109,7 +109,7 @@ def read(content: bytes, *, is_earlier: Callable[[Entry], bool] = lambda header:
             if not has_sum and not sums_optional:
                 raise ValueError("not a journal entry: it has no checksum")
         except ValueError as error:
-            lines.damaged.append(Damaged(number, str(error)))
+            lines.damaged.append(DamagedLine(number, str(error)))
         else:
             lines.entries.append(entry)
             lines.numbers.append(number)

@@ -45,7 +45,7 @@ class Problems:
         """The file's name as errors give it."""
         return self._document.name
 
-    def stands(self, path: Sequence[str | int]) -> bool:
+    def has(self, path: Sequence[str | int]) -> bool:
         """Whether the file has a key at `path`."""
         return tuple(map(str, path)) in self._document.lines
 

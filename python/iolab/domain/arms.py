@@ -11,7 +11,7 @@ from iolab.base.errors import InputError
 from iolab.domain.comparison import UNPAIRED, Numbers, Pair, Pairing, compare_pairs
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.machine import kind_of
-from iolab.domain.summary import ByPlace, Jobs, chosen_keys, knows, values_by_place
+from iolab.domain.summary import ByPlace, Jobs, chosen_keys, has_key, values_by_place
 from iolab.domain.verdict.interval import typical
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:
     """InputError for a metric that no run has. What one has and another lacks is compared where it is."""
     runs = [run for arm in arms for run in arm.runs]
     for text in metrics:
-        if not any(knows(run, text) for run in runs):
+        if not any(has_key(run, text) for run in runs):
             chosen_keys(runs[0], [text])
 
 
@@ -183,7 +183,7 @@ def _all_spans(run: MeasuredRun) -> list[Span]:
 
 
 def _values(run: MeasuredRun, wanted: Sequence[str], jobs: Jobs) -> ByPlace:
-    known = [text for text in wanted if knows(run, text)]
+    known = [text for text in wanted if has_key(run, text)]
     keys = (chosen_keys(run, known) if known else []) if wanted else None
     return values_by_place(run, keys, jobs)
 

@@ -143,11 +143,11 @@ def _compared(named: dict[str, dict[str, str]], lacking: list[str]) -> Condition
     names = {one.what for one in differs}
     differs = [one for one in differs if FOLLOWS.get(one.what) not in names]
     of_all = [one for one in differs if UNDER not in one.what]
-    differs = of_all + [one for one in differs if UNDER in one.what and not _says_again(one, of_all)]
+    differs = of_all + [one for one in differs if UNDER in one.what and not _is_of_workload(one, of_all)]
     return Conditions(differs[:DIFFERENCES_MAX], [*unknown, *lacking])
 
 
-def _says_again(one: Difference, of_all: Sequence[Difference]) -> bool:
+def _is_of_workload(one: Difference, of_all: Sequence[Difference]) -> bool:
     """Whether the workload itself differs likewise, whatever the setting."""
     workload, _, option = one.what.partition(UNDER)
     return Difference(f"{workload}:{option.rpartition(':')[2]}", one.values) in of_all

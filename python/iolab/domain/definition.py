@@ -47,7 +47,7 @@ def better_of(nature: Nature) -> Better | None:
 
 
 @dataclass(frozen=True)
-class Described:
+class MetricDescription:
     """What is known of a metric, whoever measures it."""
 
     name: str
@@ -64,7 +64,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Metric(Described):
+class Metric(MetricDescription):
     """One that is computed from a record."""
 
     scope: Scope
@@ -94,7 +94,7 @@ SCORE, COST = "score_", "cost_"
 """What names a benchmark's own statistic in an unknown unit: more of a score is better, less of a cost."""
 
 
-def describe_by_name(key: str) -> Described:
+def describe_by_name(key: str) -> MetricDescription:
     """A name that is registered nowhere, such as a CSV column's: unit and direction as far as its words say them.
 
     Rates are better high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better
@@ -105,9 +105,9 @@ def describe_by_name(key: str) -> Described:
     for prefix, nature in family.items():
         if name.startswith(prefix):
             what = name.removeprefix(prefix).replace("_", " ")
-            return Described(name, "", nature, f"The benchmark's own {what}, in its own unit.")
+            return MetricDescription(name, "", nature, f"The benchmark's own {what}, in its own unit.")
     unit = next((unit for pattern, unit in _UNITS if pattern.search(key)), "")
-    return Described(key, unit, _nature(key.lower()), "As the file names it.")
+    return MetricDescription(key, unit, _nature(key.lower()), "As the file names it.")
 
 
 def _nature(name: str) -> Nature:
@@ -143,7 +143,7 @@ _UNITS = [
 ]
 
 
-def _all() -> Iterator[Described]:
+def _all() -> Iterator[MetricDescription]:
     yield from _times()
     yield from _rates()
     yield from _operations()
@@ -152,58 +152,70 @@ def _all() -> Iterator[Described]:
     yield from _processes()
 
 
-def _times() -> Iterator[Described]:
+def _times() -> Iterator[MetricDescription]:
     for name, what in (*SUMMARIES.items(), ("stddev", "Standard deviation of the")):
         nature: Nature = "cost" if name == "stddev" else "time"
-        yield Described(f"elapsed_s_{name}", "s", nature, f"{what} wall time over the tool's own repetitions.")
-    yield Described("elapsed_s_median", "s", "time", "Median wall time over the tool's own repetitions.")
-    yield Described("cpu_s", "s", "cost", "CPU time, user and system.")
+        yield MetricDescription(f"elapsed_s_{name}", "s", nature, f"{what} wall time over the tool's own repetitions.")
+    yield MetricDescription("elapsed_s_median", "s", "time", "Median wall time over the tool's own repetitions.")
+    yield MetricDescription("cpu_s", "s", "cost", "CPU time, user and system.")
     for name in ("user", "system"):
-        yield Described(f"cpu_{name}_s_mean", "s", "cost", f"Mean {name} CPU time over the tool's own repetitions.")
+        yield MetricDescription(
+            f"cpu_{name}_s_mean", "s", "cost", f"Mean {name} CPU time over the tool's own repetitions."
+        )
 
 
-def _rates() -> Iterator[Described]:
+def _rates() -> Iterator[MetricDescription]:
     for name, what in SUMMARIES.items():
         help_ = f"{what} rate of a thread or process."
-        yield Described(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "rate", help_)
-    yield Described(
+        yield MetricDescription(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "rate", help_)
+    yield MetricDescription(
         "transfer_bytes_min", "bytes", "neutral", "Bytes transferred by the process with the smallest transfer."
     )
 
 
-def _operations() -> Iterator[Described]:
-    yield Described("operations_per_s", "1/s", "rate", "What the benchmark does again and again, such as creates.")
+def _operations() -> Iterator[MetricDescription]:
+    yield MetricDescription(
+        "operations_per_s", "1/s", "rate", "What the benchmark does again and again, such as creates."
+    )
     for name, what in SUMMARIES.items():
         help_ = f"{what} rate of operations over the tool's own repetitions."
-        yield Described(f"operations_per_s_{name}", "1/s", "rate", help_)
+        yield MetricDescription(f"operations_per_s_{name}", "1/s", "rate", help_)
     help_ = "Standard deviation of the rate of operations over the tool's own repetitions."
-    yield Described("operations_per_s_stddev", "1/s", "cost", help_)
+    yield MetricDescription("operations_per_s_stddev", "1/s", "cost", help_)
 
 
-def _transactions() -> Iterator[Described]:
-    yield Described("transactions_per_s", "1/s", "rate", "Transactions of a database benchmark.")
-    yield Described("queries_per_s", "1/s", "rate", "Statements of a database benchmark.")
-    yield Described("events_per_s", "1/s", "rate", "sysbench's events: what its test repeats.")
-    yield Described("fsyncs_per_s", "1/s", "rate", "fsync calls.")
-    yield Described("latency_ns_p95", "ns", "time", "95th percentile of the latency, as the tool prints it.")
-    yield Described("transactions_per_min", "1/min", "rate", "HammerDB's transactions, of its database's own kind.")
-    yield Described("new_orders_per_min", "1/min", "rate", "HammerDB's new orders, which compare across databases.")
-    yield Described("transactions_failed", "count", "cost", "Transactions that the database refused.")
-    yield Described(
+def _transactions() -> Iterator[MetricDescription]:
+    yield MetricDescription("transactions_per_s", "1/s", "rate", "Transactions of a database benchmark.")
+    yield MetricDescription("queries_per_s", "1/s", "rate", "Statements of a database benchmark.")
+    yield MetricDescription("events_per_s", "1/s", "rate", "sysbench's events: what its test repeats.")
+    yield MetricDescription("fsyncs_per_s", "1/s", "rate", "fsync calls.")
+    yield MetricDescription("latency_ns_p95", "ns", "time", "95th percentile of the latency, as the tool prints it.")
+    yield MetricDescription(
+        "transactions_per_min", "1/min", "rate", "HammerDB's transactions, of its database's own kind."
+    )
+    yield MetricDescription(
+        "new_orders_per_min", "1/min", "rate", "HammerDB's new orders, which compare across databases."
+    )
+    yield MetricDescription("transactions_failed", "count", "cost", "Transactions that the database refused.")
+    yield MetricDescription(
         "transactions_skipped", "count", "cost", "Transactions that were too late to be begun (pgbench -L)."
     )
 
 
-def _requests() -> Iterator[Described]:
-    yield Described("device_busy_percent", "percent", "neutral", "Time with requests outstanding at the device.")
-    yield Described("device_service_ns_mean", "ns", "time", "iostat's svctm; its authors advise against using it.")
-    yield Described("block_input_bytes", "bytes", "neutral", "Read from devices on behalf of the process.")
-    yield Described("block_output_bytes", "bytes", "neutral", "Written to devices on behalf of the process.")
+def _requests() -> Iterator[MetricDescription]:
+    yield MetricDescription(
+        "device_busy_percent", "percent", "neutral", "Time with requests outstanding at the device."
+    )
+    yield MetricDescription(
+        "device_service_ns_mean", "ns", "time", "iostat's svctm; its authors advise against using it."
+    )
+    yield MetricDescription("block_input_bytes", "bytes", "neutral", "Read from devices on behalf of the process.")
+    yield MetricDescription("block_output_bytes", "bytes", "neutral", "Written to devices on behalf of the process.")
 
 
-def _processes() -> Iterator[Described]:
-    yield Described("resident_bytes_max", "bytes", "cost", "Highest resident memory.")
-    yield Described("swaps", "count", "cost", "Times that the process was swapped out.")
+def _processes() -> Iterator[MetricDescription]:
+    yield MetricDescription("resident_bytes_max", "bytes", "cost", "Highest resident memory.")
+    yield MetricDescription("swaps", "count", "cost", "Times that the process was swapped out.")
 
 
-TOOL_METRICS: dict[str, Described] = {metric.name: metric for metric in _all()}
+TOOL_METRICS: dict[str, MetricDescription] = {metric.name: metric for metric in _all()}

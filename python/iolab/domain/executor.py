@@ -66,14 +66,14 @@ class Executor(Protocol):
 
         Raises:
             InputError, MachineError: the trial cannot run as it is, or here.
-            Stalled: it got nowhere for too long.
+            TrialStalled: it got nowhere for too long.
             LeftBehind: it was stopped, and what it changed is not restored yet.
         """
         ...
 
 
 @runtime_checkable
-class RunsAhead(Executor, Protocol):
+class ConcurrentExecutor(Executor, Protocol):
     """An executor that runs several trials at once, which end in any order."""
 
     def soonest(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Trial:
@@ -103,7 +103,7 @@ class LeftBehind(InterruptedRun):
     """Stopped, and not everything is restored: what, and who will."""
 
 
-class Stalled(MachineError):
+class TrialStalled(MachineError):
     """A trial got nowhere for too long. What its target is, no other trial would fare better on it."""
 
     PREFIX = "a trial was given up: "
@@ -177,10 +177,10 @@ class Display(Protocol):
     def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None:
         """The trial ended, with any status, `duration_ns` after it began."""
 
-    def say(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         """Something worth knowing beside the trials: what was restored, what is still undecided."""
 
-    def looked(self, line: str) -> None:
+    def report_look(self, line: str) -> None:
         """What a look at the verdicts so far found, in place of what the one before it found."""
 
     def end(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OnHosts:
+class HostComparison:
     """One comparison of the run, host by host."""
 
     overall: Comparison
@@ -26,7 +26,7 @@ class OnHosts:
     """None if fewer than two hosts have two rounds."""
 
 
-def on_hosts(run: MeasuredRun, summary: Summary) -> list[OnHosts]:
+def host_comparisons(run: MeasuredRun, summary: Summary) -> list[HostComparison]:
     """Every comparison of the summary that is paired by rounds, host by host, the false-discovery rate controlled over
     all of them; empty for a run that was not measured on several hosts."""
     host_of = run.host_of_round
@@ -52,7 +52,7 @@ def on_hosts(run: MeasuredRun, summary: Summary) -> list[OnHosts]:
     found: dict[int, dict[str, Comparison]] = {}
     for (one, host), judged in zip(places, compare_pairs(pairs, same_within=summary.same_within), strict=True):
         found.setdefault(id(one), {})[host] = judged
-    return [OnHosts(one, found[id(one)], spreads[id(one)]) for one in compared if id(one) in found]
+    return [HostComparison(one, found[id(one)], spreads[id(one)]) for one in compared if id(one) in found]
 
 
 def _on(values: Numbers, where: list[str | None], host: str) -> Numbers:

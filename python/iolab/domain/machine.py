@@ -40,7 +40,7 @@ def unknown_machine(name: str) -> str:
     return unknown("machine", name, [HOST, f"{MODEL_PREFIX}NAME", f"{GUEST_PREFIX}KERNEL"])
 
 
-class OfTrial(TypedDict, total=False):
+class TrialMachine(TypedDict, total=False):
     """What a trial says of its machine beside the name."""
 
     model: native.MachineFile
@@ -48,7 +48,7 @@ class OfTrial(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class _Named:
+class _NamedMachine:
     """What an experiment knows of its machine, of whichever kind."""
 
     name: str
@@ -76,7 +76,7 @@ class _Named:
         """What is done on this machine to have it, a line each."""
         return []
 
-    def of_trial(self, setting: str) -> OfTrial:
+    def of_trial(self, setting: str) -> TrialMachine:
         """What a trial under the setting says of it beside its name."""
         return {}
 
@@ -90,7 +90,7 @@ class _Named:
 
 
 @dataclass(frozen=True)
-class Host(_Named):
+class Host(_NamedMachine):
     """This machine itself, or other hosts in its place."""
 
     name: str = HOST
@@ -102,7 +102,7 @@ class Host(_Named):
 
 
 @dataclass(frozen=True)
-class Guest(_Named):
+class Guest(_NamedMachine):
     """An emulated machine that boots a kernel of the user's choice."""
 
     under: Mapping[str, GuestMachine]
@@ -126,12 +126,12 @@ class Guest(_Named):
         return list(dict.fromkeys(found))
 
     @override
-    def of_trial(self, setting: str) -> OfTrial:
+    def of_trial(self, setting: str) -> TrialMachine:
         return {"guest": self.under[setting]}
 
 
 @dataclass(frozen=True)
-class Model(_Named):
+class Model(_NamedMachine):
     """A simulated machine: tables as docs/reference/machines.md describes them, devices in place of their names."""
 
     as_filed: native.MachineFile
@@ -154,7 +154,7 @@ class Model(_Named):
         return self.files
 
     @override
-    def of_trial(self, setting: str) -> OfTrial:
+    def of_trial(self, setting: str) -> TrialMachine:
         return {"model": self.under[setting]}
 
     @override
@@ -177,8 +177,8 @@ class Port(Protocol[M_contra]):
     def describe(self, machine: M_contra, target: Target) -> JsonObject:
         """What machine.json says of it. MachineError if there can be none here."""
 
-    def preflight(self, target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
+    def preflight(self, target: Target, probes: Iterable[str], report_line: Callable[[str], None]) -> None:
         """Sees that trials can run: what a killed run left is put back, what is needed answers. MachineError if not."""
 
-    def foretell(self, machine: M_contra, seed: int) -> str | None:
+    def announcement(self, machine: M_contra, seed: int) -> str | None:
         """What is worth knowing before the first trial."""

@@ -70,14 +70,6 @@ class AffinityKeys(TypedDict):
     queue: NotRequired[AffinityPart | None]
 
 
-class Ahead(TypedDict):
-    """What one task had in front of a request."""
-
-    bytes: int
-    pid: int
-    requests: int
-
-
 Allocation = Literal["direct", "workqueue", "data_only", "mapping"]
 """Where `xfs_alloc_vextent` runs; calls for a directory's or an inode's blocks are metadata, a file's blocks are
 data."""
@@ -96,7 +88,7 @@ class Window(TypedDict):
     start_ns: int
 
 
-class Searched(TypedDict):
+class DepthSearchResult(TypedDict):
     """What a search came to."""
 
     missed: bool
@@ -178,22 +170,22 @@ class ReplayRecord(TypedDict):
     replayed_rate_per_s: float | None
 
 
-SteadyBy = Literal["deviation", "slope"]
+SteadyCriterion = Literal["deviation", "slope"]
 """When a window is steady."""
 
 
-RateOf = Literal["operations", "bytes"]
+RateKind = Literal["operations", "bytes"]
 """The rate that is looked at."""
 
 
 class SteadyState(TypedDict):
     """A rate that has to be steady. It is looked at in each interval's end, over a window of the last intervals."""
 
-    by: SteadyBy
+    by: SteadyCriterion
     in_percent: bool
     interval_ns: int
     limit: float
-    of: RateOf
+    of: RateKind
     ramp_ns: int
     window_ns: int
 
@@ -210,7 +202,7 @@ class Steadiness(TypedDict):
 class JobRecord(TypedDict):
     """The record of one job of a load."""
 
-    depth_search: NotRequired[Searched | None]
+    depth_search: NotRequired[DepthSearchResult | None]
     discard: NotRequired[OpRecord | None]
     errors: list[ErrorRecord]
     finished_ns: int
@@ -618,7 +610,7 @@ class ModelEventSum(TypedDict):
     value: float
 
 
-class Shared(TypedDict):
+class SharingFigures(TypedDict):
     """What CPUs took from one another of the objects of a kind, and of their locks."""
 
     locked: int
@@ -635,7 +627,7 @@ class CounterObservation(TypedDict):
     elapsed_ns: int
     events: dict[str, ModelEventSum]
     notes: list[str]
-    sharing: dict[str, Shared]
+    sharing: dict[str, SharingFigures]
 
 
 class CounterOptions(TypedDict):
@@ -734,7 +726,7 @@ class InterruptSpec(TypedDict):
     send_cycles: int
 
 
-class Offline(TypedDict):
+class OfflineCpu(TypedDict):
     """A CPU that is taken out for a while, or for good."""
 
     cpu: int
@@ -771,7 +763,7 @@ class DetailedCpusTable(TypedDict):
     idle_states: NotRequired[list[IdleState]]
     interrupts: InterruptSpec
     jitter: float
-    offline: NotRequired[list[Offline]]
+    offline: NotRequired[list[OfflineCpu]]
     page_copy_cycles: int
     poll_cycles: NotRequired[int]
     reap_cycles: int
@@ -1243,20 +1235,20 @@ class LayoutOfExamination(Layout):
     path: str
 
 
-class Refused(TypedDict):
+class LayoutRefusal(TypedDict):
     """Why a file's extents are not known."""
 
     absent: str
     errno: int
 
 
-class RefusedOfExamination(Refused):
+class LayoutRefusalOfExamination(LayoutRefusal):
     """What is known of one file."""
 
     path: str
 
 
-Examination = LayoutOfExamination | RefusedOfExamination
+Examination = LayoutOfExamination | LayoutRefusalOfExamination
 """What is known of one file."""
 
 
@@ -1273,7 +1265,7 @@ class Interleaving(TypedDict):
     switches: int
 
 
-class Examined(TypedDict):
+class Examinations(TypedDict):
     """Where several files lie."""
 
     files: list[Examination]
@@ -1445,7 +1437,7 @@ class Sync(TypedDict):
     kind: SyncKind
 
 
-class Until(TypedDict):
+class JobBounds(TypedDict):
     """The job is done at the first bound it reaches; at least one is given."""
 
     bytes: NotRequired[int | None]
@@ -1481,7 +1473,7 @@ class JobSpec(TypedDict):
     steady_state: NotRequired[SteadyState | None]
     sync: NotRequired[Sync | None]
     sync_at_end: bool
-    until: Until
+    until: JobBounds
     writes: NotRequired[WriteBlocks | None]
 
 
@@ -1616,7 +1608,7 @@ class SwitchesObservation(TypedDict):
 
 
 class HostObservations(TypedDict):
-    """What [`Observed::observations`] holds, for the schema: each probe's report."""
+    """What [`ProbeReports::observations`] holds, for the schema: each probe's report."""
 
     block: BlockObservation | None
     counters: CountersObservation | None
@@ -1956,13 +1948,6 @@ ModelRecord = (
 """A phase's record, with what its probes observed: docs/reference/probes.md."""
 
 
-class Observed(TypedDict):
-    """What the probes yielded."""
-
-    absent: dict[str, str]
-    observations: HostObservations
-
-
 class OutputSpec(TypedDict):
     """Another form of the trace."""
 
@@ -1986,7 +1971,7 @@ class VerifyPattern(TypedDict):
     bytes: list[int]
 
 
-class StopsWith(TypedDict):
+class StopCondition(TypedDict):
     """When jobs of a phase are stopped before an end of their own: they offer nothing more, and what is under way is
     measured."""
 
@@ -2006,9 +1991,16 @@ class Phase(TypedDict):
     name: str
     pattern: NotRequired[VerifyPattern | None]
     seed: int
-    stops_with: NotRequired[StopsWith | None]
+    stops_with: NotRequired[StopCondition | None]
     verify: bool
     warm_up_ns: int
+
+
+class ProbeReports(TypedDict):
+    """What the probes yielded."""
+
+    absent: dict[str, str]
+    observations: HostObservations
 
 
 class SampleSpec(TypedDict):
@@ -2099,10 +2091,18 @@ class ScheduleSummary(TypedDict):
     regions: list[int]
 
 
-class Slow(TypedDict):
+class TaskAhead(TypedDict):
+    """What one task had in front of a request."""
+
+    bytes: int
+    pid: int
+    requests: int
+
+
+class SlowRequest(TypedDict):
     """A slow request, step by step."""
 
-    ahead: list[Ahead]
+    ahead: list[TaskAhead]
     arrived_ns: int
     bytes: int
     device: str
@@ -2213,7 +2213,7 @@ class TraceFigures(TypedDict):
     records_skipped: int
     restarts: int
     reuse: ReuseFigures
-    slowest: list[Slow]
+    slowest: list[SlowRequest]
     unended: int
     unknown_alike: int
     unknown_lost: int

@@ -12,7 +12,7 @@ from iolab.base.histogram import Bucket, known_quantile, merged, share_over
 from iolab.domain import native_types as native
 from iolab.domain import phase_record
 from iolab.domain.phase_record import JobRecord, Observations, PhaseRecord
-from iolab.domain.replay_fidelity import Replayed
+from iolab.domain.replay_fidelity import ReplayFidelity
 from iolab.domain.trial import Phase, WeightedGroup
 
 NS_PER_S = 1e9
@@ -108,9 +108,9 @@ class Observation:
         return max(known) if known and len(known) == len(reached) else None
 
     @property
-    def replayed(self) -> Replayed:
+    def replayed(self) -> ReplayFidelity:
         """How faithful the replay of a trace was, of this job or of all."""
-        return Replayed([job["replay"] for job in self.jobs.values() if "replay" in job])
+        return ReplayFidelity([job["replay"] for job in self.jobs.values() if "replay" in job])
 
     @property
     def errors(self) -> int:

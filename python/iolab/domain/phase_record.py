@@ -32,7 +32,7 @@ class JobRecord(TypedDict):
     sync: NotRequired[native.OpRecord]
     discard: NotRequired[native.OpRecord]
     null: NotRequired[native.OpRecord]
-    depth_search: NotRequired[native.Searched]
+    depth_search: NotRequired[native.DepthSearchResult]
     steady_state: NotRequired[native.Steadiness]
     replay: NotRequired[native.ReplayRecord]
     ops: NotRequired[dict[str, native.OpRecord]]
@@ -67,7 +67,7 @@ class Failure(TypedDict):
     what: str
 
 
-class ExtentsObservation(native.Examined):
+class ExtentsObservation(native.Examinations):
     """What the probe `extents` saw: of how many files, and how many were not looked at."""
 
     files_found: int
@@ -77,7 +77,7 @@ class ExtentsObservation(native.Examined):
 class HostCounters(native.CountersObservation):
     """What the probe `counters` saw; `sharing` on a simulated machine only."""
 
-    sharing: NotRequired[dict[str, native.Shared]]
+    sharing: NotRequired[dict[str, native.SharingFigures]]
 
 
 class Chains(TypedDict):
@@ -241,7 +241,7 @@ def probes_absent_of(phase: PhaseRecord) -> dict[str, str]:
     return dict(phase.get("probes_absent", {}))
 
 
-def seen_with(phase: str, probes: Iterable[str]) -> RecordedProbes:
+def observed_with(phase: str, probes: Iterable[str]) -> RecordedProbes:
     """What the record of a phase says of probes that saw it together with others, under the name of one of them."""
     why = f"it saw all that ran at once, and stands with the phase {phase}"
     absent = dict.fromkeys(probes, why)

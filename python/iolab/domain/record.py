@@ -40,7 +40,7 @@ class ObservedTarget(TypedDict, total=False):
     device: JsonObject
 
 
-class Verified(TypedDict):
+class Verification(TypedDict):
     """What was read and checked."""
 
     blocks: int
@@ -49,7 +49,7 @@ class Verified(TypedDict):
     """Blocks that were not as written."""
 
 
-class Observed(ObservedTarget, total=False):
+class TargetObservation(ObservedTarget, total=False):
     """The target as it was before the phases, and what was verified."""
 
     further: list[ObservedTarget]
@@ -60,7 +60,7 @@ class Observed(ObservedTarget, total=False):
     """The same of a guest machine."""
     host: JsonObject
     """The name, kernel, cpu and boot_id of one of several hosts."""
-    verified: Verified
+    verified: Verification
 
 
 class Record(BaseModel):
@@ -82,7 +82,7 @@ class Record(BaseModel):
     """Control name -> why it could not be set here."""
     phases: list[Annotated[PhaseRecord, DOCUMENT]]
     """The engine's phase records (crates/measure/workload/src/record.rs), measured phases only."""
-    observed: Annotated[Observed, DOCUMENT]
+    observed: Annotated[TargetObservation, DOCUMENT]
     """The target as it was before the phases: filesystem, device. What probes saw stands in the phases."""
     faults: list[Fault]
     notes: list[str]

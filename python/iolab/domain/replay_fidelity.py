@@ -9,7 +9,7 @@ from iolab.domain import native_types as native
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayFidelity:
     """The records of the threads that replayed (crates/measure/workload/src/replay/fidelity.rs)."""
 
     jobs: Sequence[native.ReplayRecord]

@@ -75,7 +75,7 @@ class InvalidMachine(Exception):
         super().__init__(f"{key}: {what}" if key else what)
 
     @classmethod
-    def told_by(cls, error: ValueError) -> InvalidMachine:
+    def from_native(cls, error: ValueError) -> InvalidMachine:
         """The error that the model reports as (key, what)."""
         key, what = error.args if len(error.args) == 2 else ("", str(error))
         return cls(str(key), in_plain_words(str(what)))
@@ -101,7 +101,7 @@ def _wrong_in(table: native.MachineFile) -> InvalidMachine | None:
     try:
         native_model.switched_on(table)
     except ValueError as error:
-        return InvalidMachine.told_by(error)
+        return InvalidMachine.from_native(error)
     return None
 
 

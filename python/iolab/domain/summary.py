@@ -201,10 +201,10 @@ def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, ba
         by_job = of_jobs.get(workload, {})
         for job in _slowest_first(by_job, baseline):
             of_job = by_job[job]
-            for key in _told(of_job, wanted, shape, named=keys is not None, beside_others=True):
+            for key in _shown_keys(of_job, wanted, shape, named=keys is not None, beside_others=True):
                 found[workload, job, key] = of_job[key]
         if jobs.only is None:
-            for key in _told(own, wanted, shape, named=keys is not None, beside_jobs=bool(by_job)):
+            for key in _shown_keys(own, wanted, shape, named=keys is not None, beside_jobs=bool(by_job)):
                 if is_of_one_job(key, by_job):
                     continue
                 found[workload, None, key] = own[key]
@@ -217,7 +217,7 @@ def is_of_one_job(key: str, by_job: dict[str, dict[str, dict[str, Numbers]]]) ->
     return of_one_op and sum(_is_measured(values, key) for values in by_job.values()) == 1
 
 
-def _told(
+def _shown_keys(
     values: dict[str, dict[str, Numbers]],
     wanted: Sequence[str],
     shape: Shape,
@@ -275,7 +275,7 @@ def chosen_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
     if not wanted:
         return _known_keys(run, _compared_by_kind(run))
     for text in wanted:
-        if not knows(run, text):
+        if not has_key(run, text):
             if close := meant(text, run.keys):
                 raise InputError("the run has no such metric", where=text, remedy=f"did you mean {close[0]}?")
             some = ", ".join(run.keys[:METRICS_NAMED_MAX])
@@ -322,7 +322,7 @@ def _known_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(key for text in wanted for key in _keys_meant(run, text)))
 
 
-def knows(run: MeasuredRun, text: str) -> bool:
+def has_key(run: MeasuredRun, text: str) -> bool:
     """Whether the run has what `text` names. InputError for what no run has, unless the run has what it means."""
     try:
         return bool(_keys_meant(run, text))

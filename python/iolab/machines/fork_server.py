@@ -29,7 +29,7 @@ STATUS_LOST = 256
 """The status of a worker whose server died before it: its exit status is unknown, and no exit status is this large."""
 
 
-class Forked:
+class ForkedWorker:
     """A worker that the server forked: what `WorkerProcess` uses of a `subprocess.Popen`."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -89,7 +89,7 @@ class ForkServer:
         """Whether it may be asked for workers."""
         return self._process.poll() is None
 
-    def fork(self, stdin: int, stdout: int, stderr: int, held: Sequence[int]) -> Forked:
+    def fork(self, stdin: int, stdout: int, stderr: int, held: Sequence[int]) -> ForkedWorker:
         """A worker with these standard streams, which holds the descriptors `held` open as long as it lives.
 
         Raises:
@@ -99,7 +99,7 @@ class ForkServer:
         try:
             with theirs, self._lock:
                 socket.send_fds(self._channel, [b"fork"], [theirs.fileno(), stdin, stdout, stderr, *held])
-            return Forked(ours)
+            return ForkedWorker(ours)
         except (OSError, ValueError, struct.error) as error:  # it ended before it answered
             ours.close()
             self._process.kill()
@@ -121,7 +121,7 @@ def living(server: ForkServer | None, module: str, arguments: Sequence[str]) -> 
     return ForkServer(module, arguments)
 
 
-def forked(server: Callable[[], ForkServer], stdin: int, stdout: int, stderr: int, held: Sequence[int]) -> Forked:
+def forked(server: Callable[[], ForkServer], stdin: int, stdout: int, stderr: int, held: Sequence[int]) -> ForkedWorker:
     """A worker of the living server that `server` gives, which is asked again if that one was killed meanwhile.
 
     Raises:
@@ -170,10 +170,10 @@ def serve(number: int) -> None:
         running[pid] = connection
         for fd in fds[1:]:
             os.close(fd)
-        _say_started(connection, pid)
+        _report_start(connection, pid)
 
 
-def _say_started(connection: socket.socket, pid: int) -> None:
+def _report_start(connection: socket.socket, pid: int) -> None:
     pidfd = os.pidfd_open(pid)  # not yet waited for, so the number is still this worker's
     with suppress(OSError):
         socket.send_fds(connection, [STATUS.pack(pid)], [pidfd])

@@ -59,7 +59,7 @@ def main() -> int:
     status = 0
     while line := trials.get():
         answer = _answer(line, stop)
-        _say(answer, stop)
+        _send(answer, stop)
         if answer.get("stuck"):
             return 1
         status = 0 if answer.keys() & {"record", "admitted"} else 1
@@ -68,7 +68,7 @@ def main() -> int:
 
 def _answer(line: bytes, stop: threading.Event) -> Answer:
     def on_progress(progress: Progress) -> None:
-        _say({"progress": asdict(progress)}, stop)
+        _send({"progress": asdict(progress)}, stop)
 
     try:
         if line.startswith(ADMIT):
@@ -86,10 +86,10 @@ def _answer(line: bytes, stop: threading.Event) -> Answer:
         raise
     except BaseException as defect:  # a panic of the engine is no Exception
         traceback.print_exception(defect)
-        return {"defect": _told(defect)}
+        return {"defect": _description(defect)}
 
 
-def _told(defect: BaseException) -> str:
+def _description(defect: BaseException) -> str:
     """What was raised, and where, in a line."""
     frames = traceback.extract_tb(defect.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
@@ -143,7 +143,7 @@ def _has_something_to_restore() -> bool:
     return any((state.state_directory() / "undo").glob(f"{os.getpid()}-*.jsonl"))
 
 
-def _say(message: Answer, stop: threading.Event) -> None:
+def _send(message: Answer, stop: threading.Event) -> None:
     """A parent that is gone is no reason to die before everything is restored."""
     try:
         sys.stdout.write(json.dumps(message) + "\n")

@@ -18,10 +18,10 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from iolab.base import child_process
 from iolab.base.errors import InterruptedRun, MachineError
 from iolab.base.gc_pause import gc_paused
-from iolab.domain.executor import Answer, LeftBehind, OnProgress, Progress, ShouldStop, Stalled, error_from_json
+from iolab.domain.executor import Answer, LeftBehind, OnProgress, Progress, ShouldStop, TrialStalled, error_from_json
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import DeviceIdentity
-from iolab.machines.fork_server import STATUS_LOST, Forked, ForkServer, forked
+from iolab.machines.fork_server import STATUS_LOST, ForkedWorker, ForkServer, forked
 from iolab.machines.system import life, stall
 from iolab.machines.system.undo import restore_abandoned, what_stays
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from iolab.domain.trial import DeviceIdentity, Trial
 
 WORKER = "iolab.machines.worker"
-Process = subprocess.Popen[bytes] | Forked
+Process = subprocess.Popen[bytes] | ForkedWorker
 
 POLL_S = 0.1
 STOP_PATIENCE_S = 2.5
@@ -101,7 +101,7 @@ class WorkerProcess:
 
         Raises:
             InputError, MachineError: the error that the worker reports.
-            Stalled: the trial got nowhere for too long; has its record, with status `failed`.
+            TrialStalled: the trial got nowhere for too long; has its record, with status `failed`.
             LeftBehind: it was stopped, and what it changed is not restored.
         """
         started_unix_ns = time.time_ns()
@@ -247,14 +247,14 @@ class WorkerProcess:
         self._restored += restore_abandoned()
 
     def _what_is_left(self, stuck: list[tuple[life.Task, float]]) -> str:
-        who = life.told(stuck)
+        who = life.description(stuck)
         stays = ", ".join(what_stays(self._process.pid)) or "nothing"
         return (
             f"process {self._process.pid} does not end yet: {who or 'it is still restoring'}; left to undo: {stays}; "
             "it goes on by itself as soon as it can, and iolab restore reports whether it has"
         )
 
-    def _stall(self, trial: Trial, started_unix_ns: int, answer: Answer | None) -> Stalled:
+    def _stall(self, trial: Trial, started_unix_ns: int, answer: Answer | None) -> TrialStalled:
         given_up = self._record_of_death(trial, started_unix_ns)
         told = error_from_json(answer["error"]).what if answer is not None and "error" in answer else None
         noted = Record.model_validate(answer["record"]).notes if answer is not None and "record" in answer else []
@@ -264,7 +264,7 @@ class WorkerProcess:
             update={"status": "failed", "faults": [Fault(what=self._stalled)], "notes": list(dict.fromkeys(notes))}
         )
         why = "; ".join(filter(None, [self._stalled, told, self._left]))
-        return Stalled(record, why, where=stall.label(trial.target))
+        return TrialStalled(record, why, where=stall.label(trial.target))
 
     def _record_of_death(self, trial: Trial, started_unix_ns: int) -> Record:
         return self._failed(trial, started_unix_ns, self._death())

@@ -31,13 +31,13 @@ from iolab.presentation.progress.plain import PlainDisplay
 from iolab.presentation.report import write
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.plot import literal
-from iolab.presentation.side_by_side import Compared, Wanted, compare_paths, compare_runs
+from iolab.presentation.side_by_side import ComparisonRequest, ComparisonResult, compare_paths, compare_runs
 from iolab.presentation.table import cause
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.plain import tables
 from iolab.presentation.table.verdicts import condition_lines, verdicts
 from iolab.studies.run import run as start
-from iolab.studies.run.by_machine import ByMachine
+from iolab.studies.run.machine_executor import MachineExecutor
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Better
     from iolab.domain.experiment import Experiment
-    from iolab.domain.explain import Cause, Explained
+    from iolab.domain.explain import Cause, Explanation
     from iolab.files.store import RunData
 
 Source = str | PathLike[str]
@@ -225,7 +225,7 @@ class Run:
 class Comparisons(Sequence["Comparison"]):
     """Verdicts, a `Comparison` each: metric, workload, setting, against, judgement."""
 
-    def __init__(self, compared: Compared) -> None:
+    def __init__(self, compared: ComparisonResult) -> None:
         """Users call `iolab.compare`."""
         self._comparisons = list(compared.comparisons)
         self.problems = list(compared.problems)
@@ -260,10 +260,10 @@ class Comparisons(Sequence["Comparison"]):
         return html(*_lines(self.conditions), verdicts(self._comparisons), *_remarks([*self.problems, *self.doubts]))
 
 
-class Explanations(Sequence["Explained"]):
-    """What moved together with each result, an `Explained` each: result, why_not, looked_at, findings, ..."""
+class Explanations(Sequence["Explanation"]):
+    """What moved together with each result, an `Explanation` each: result, why_not, looked_at, findings, ..."""
 
-    def __init__(self, explained: Sequence[Explained], causes: Sequence[Cause], problems: Sequence[str]) -> None:
+    def __init__(self, explained: Sequence[Explanation], causes: Sequence[Cause], problems: Sequence[str]) -> None:
         """Users call `iolab.explain`."""
         self._explained = list(explained)
         self.causes = list(causes)
@@ -291,10 +291,10 @@ class Explanations(Sequence["Explained"]):
         return _frame(rows)
 
     @overload
-    def __getitem__(self, index: int) -> Explained: ...
+    def __getitem__(self, index: int) -> Explanation: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Explained]: ...
-    def __getitem__(self, index: int | slice) -> Explained | list[Explained]:
+    def __getitem__(self, index: slice) -> list[Explanation]: ...
+    def __getitem__(self, index: int | slice) -> Explanation | list[Explanation]:
         return self._explained[index]
 
     def __len__(self) -> int:
@@ -340,7 +340,7 @@ def run(
     for name in probes:
         if name not in PROBES:
             raise InputError(f"{name}: {unknown('probe', name, PROBES)}", where="probes")
-    with _own_errors(), ByMachine() as executor:
+    with _own_errors(), MachineExecutor() as executor:
         done = start(
             _experiment(experiment, machine, probes),
             None if out is None else Path(out),
@@ -441,11 +441,11 @@ def compare(
                 better=better,
                 name="frame",
             )
-        return Comparisons(Compared(found))
+        return Comparisons(ComparisonResult(found))
     for name, given in columns.items():
         if given is not None:
             raise InputError("is for frames", where=name, remedy="load(PATH).wide() is one")
-    wanted = Wanted(metrics, baseline, same_within, by_job, job, on_command_line=False)
+    wanted = ComparisonRequest(metrics, baseline, same_within, by_job, job, on_command_line=False)
     with _own_errors():
         if not any(isinstance(one, Run) for one in (data, *others)):
             paths = [Path(_source(one)) for one in (data, *others)]

@@ -18,7 +18,7 @@ from iolab.files.store import RunData
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonResult:
     """What is shown of a comparison."""
 
     comparisons: Sequence[Comparison]
@@ -40,7 +40,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ComparisonRequest:
     """What is compared, of whatever is given."""
 
     metrics: Sequence[str] = ()
@@ -65,7 +65,9 @@ class Wanted:
         return f"--{name}" if self.on_command_line else name.replace("-", "_")
 
 
-def compare_paths(paths: Sequence[Path], wanted: Wanted, *, group_by: str | None, from_: str | None) -> Compared:
+def compare_paths(
+    paths: Sequence[Path], wanted: ComparisonRequest, *, group_by: str | None, from_: str | None
+) -> ComparisonResult:
     """Run directories, files of other tools, and directories of both, grouped by `groups_of`. InputError for what
     can't be read or compared."""
     groups = groups_of(paths, group_by)
@@ -75,12 +77,12 @@ def compare_paths(paths: Sequence[Path], wanted: Wanted, *, group_by: str | None
     return replace(found, read_as=groups.read_as, problems=[*groups.problems, *found.problems])
 
 
-def compare_runs(runs: Sequence[RunData], wanted: Wanted) -> Compared:
+def compare_runs(runs: Sequence[RunData], wanted: ComparisonRequest) -> ComparisonResult:
     """Runs that are open already, the first the baseline. InputError as `compare_paths`."""
     return compare_several([Arm(name, [run]) for name, run in zip(arm_names(runs), runs, strict=True)], wanted)
 
 
-def compare_several(arms: list[Arm], wanted: Wanted) -> Compared:
+def compare_several(arms: list[Arm], wanted: ComparisonRequest) -> ComparisonResult:
     """The other arms with the first, or, of a single run, its settings with each other."""
     jobs = Jobs("each" if wanted.by_job else "kinds", wanted.job)
     if len(arms) == 1 and len(arms[0].runs) == 1:
@@ -88,13 +90,13 @@ def compare_several(arms: list[Arm], wanted: Wanted) -> Compared:
     return _across(_baseline_first(arms, wanted), wanted, jobs)
 
 
-def _within(arm: Arm, wanted: Wanted, jobs: Jobs) -> Compared:
+def _within(arm: Arm, wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult:
     """The settings of one run with each other."""
     (run,) = arm.runs
     summary = summarise(
         run, metrics=wanted.metrics, baseline=wanted.baseline, same_within=wanted.same_within, jobs=jobs
     )
-    return Compared(
+    return ComparisonResult(
         summary.comparisons,
         conditions_within(run),
         title=summary.title,
@@ -104,10 +106,10 @@ def _within(arm: Arm, wanted: Wanted, jobs: Jobs) -> Compared:
     )
 
 
-def _across(arms: list[Arm], wanted: Wanted, jobs: Jobs) -> Compared:
+def _across(arms: list[Arm], wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult:
     """The other arms with the first."""
     runs = [run for arm in arms for run in arm.runs]
-    return Compared(
+    return ComparisonResult(
         compare_arms(arms, metrics=wanted.metrics, same_within=wanted.same_within, jobs=jobs),
         conditions_of(arms),
         title=f"{', '.join(arm.name for arm in arms[1:])} against {arms[0].name}",
@@ -127,7 +129,7 @@ def _opened(group: Group, from_: str | None, *, is_setting: bool) -> list[RunDat
     return [open_files(files, from_, group.name if is_setting else None)]
 
 
-def _baseline_first(arms: list[Arm], wanted: Wanted) -> list[Arm]:
+def _baseline_first(arms: list[Arm], wanted: ComparisonRequest) -> list[Arm]:
     """InputError if there is no arm of that name, if two have the same, or if there is only one."""
     names = [arm.name for arm in arms]
     if repeated := [name for name in names if names.count(name) > 1]:

@@ -22,21 +22,21 @@ _WIDTH_WITHOUT_TERMINAL = 120
 """Columns for a pipe or a file: what a mail, a log or a page shows without breaking lines."""
 
 
-class Drawn(str):
+class StyledText(str):
     """Text whose control sequences are iolab's own: its colours."""
 
     __slots__ = ()
 
 
-class Guarded:
-    """A text stream that nothing but `Drawn` makes a terminal do anything."""
+class GuardedStream:
+    """A text stream that nothing but `StyledText` makes a terminal do anything."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unguarded = stream
 
     def write(self, text: str) -> int:
         """Writes the text with what a terminal would obey made visible; what rich has drawn stays as it is."""
-        self.unguarded.write(text if isinstance(text, Drawn) else visible(text))
+        self.unguarded.write(text if isinstance(text, StyledText) else visible(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -50,7 +50,7 @@ class Guarded:
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Standard output and error as `Guarded`; one that is closed takes what is written and drops it."""
+    """Standard output and error as `GuardedStream`; one that is closed takes what is written and drops it."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (_guarded(stream) for stream in before)
     try:
@@ -64,7 +64,7 @@ def _guarded(stream: TextIO | None) -> Any:
         stream = open(os.devnull, "w")  # noqa: SIM115, PTH123 (as long as the process)
     if hasattr(stream, "reconfigure"):  # a character that the language's encoding lacks is no reason to end
         stream.reconfigure(errors="backslashreplace")
-    return Guarded(stream)
+    return GuardedStream(stream)
 
 
 def console(stream: IO[str] | None = None, **options: Any) -> Console:
@@ -94,7 +94,7 @@ def _console_class() -> Any:
     return PlainlyShown
 
 
-def text_of(*parts: RenderableType) -> Drawn:
+def text_of(*parts: RenderableType) -> StyledText:
     """The parts as text for stdout, one below the other; no colour where NO_COLOR is set or stdout is no terminal."""
     is_terminal = sys.stdout.isatty()
     width = None if is_terminal or "COLUMNS" in os.environ else _WIDTH_WITHOUT_TERMINAL
@@ -103,8 +103,8 @@ def text_of(*parts: RenderableType) -> Drawn:
         for part in parts:
             drawing.print(part)
     if is_terminal:
-        return Drawn(captured.get())
-    return Drawn("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+        return StyledText(captured.get())
+    return StyledText("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def show(*parts: RenderableType) -> None:

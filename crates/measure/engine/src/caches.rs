@@ -4,10 +4,10 @@ use std::io;
 
 use crate::error::StartError;
 use crate::files::OpenFile;
-use crate::setup::Prepared;
+use crate::setup::PreparedGroup;
 
 /// Drops all caches where that is permitted, otherwise the files' own pages. What could not be done is noted.
-pub fn drop_caches(groups: &[Prepared]) -> Result<Vec<String>, StartError> {
+pub fn drop_caches(groups: &[PreparedGroup]) -> Result<Vec<String>, StartError> {
     let files = || groups.iter().flat_map(|group| group.files.iter().flatten());
     for file in files() {
         sync(file).map_err(|error| {

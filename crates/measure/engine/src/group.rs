@@ -8,16 +8,16 @@ use std::sync::atomic::Ordering;
 use base::time::Time;
 use base::usage::{Sample, Samples};
 use workload::assemble::GroupMeasured;
-use workload::job::{Job, Next, Op, OpKind};
+use workload::job::{Job, JobStep, Op, OpKind};
 use workload::measure::{Measure, Verdict, op_name};
 
-use crate::backend::{Queued, Serial};
+use crate::backend::{IoQueue, Serial};
 use crate::batch::Batcher;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::contents::Contents;
 use crate::io_log::IoLog;
-use crate::progress::{Counts, Shared};
+use crate::progress::{Counts, PhaseState};
 use crate::sleep::Sleeper;
 use crate::usage::sample;
 
@@ -32,7 +32,7 @@ pub struct Group {
     pub paths: Vec<String>,
     pub batch: Option<u32>,
     pub samples: Samples,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<PhaseState>,
     /// The phase's first job that is done ends the measured part.
     pub ends_with_first: bool,
     /// The end of some of the phase's jobs stops the others.
@@ -111,11 +111,11 @@ impl RunningJob {
     }
 
     #[cold]
-    fn park(&mut self, next: Next) {
+    fn park(&mut self, next: JobStep) {
         match next {
-            Next::WaitUntil(time) => self.wake_at = time,
-            Next::Done => self.done = true,
-            Next::Io(_) | Next::WaitForCompletion => {}
+            JobStep::WaitUntil(time) => self.wake_at = time,
+            JobStep::Done => self.done = true,
+            JobStep::Io(_) | JobStep::WaitForCompletion => {}
         }
     }
 }
@@ -167,7 +167,11 @@ impl Slot {
 
 impl Group {
     /// Until every job is done, or a stop has been waited out: then operations may still be in flight.
-    pub fn run_queued<C: Clock, B: Queued>(&mut self, clock: C, backend: &mut B) -> io::Result<()> {
+    pub fn run_queued<C: Clock, B: IoQueue>(
+        &mut self,
+        clock: C,
+        backend: &mut B,
+    ) -> io::Result<()> {
         let mut batcher = Batcher::new(self.batch);
         let mut sleeper = Sleeper::default();
         let mut now = clock.now();
@@ -239,7 +243,7 @@ impl Group {
             for job in 0..self.jobs.len() {
                 let running = &mut self.jobs[job];
                 match running.job.next(now) {
-                    Next::Io(op) => {
+                    JobStep::Io(op) => {
                         wake_at = now;
                         if op.kind.is_write() {
                             self.contents.prepare(&op, &self.buffers, SLOT);
@@ -248,10 +252,10 @@ impl Group {
                         now = clock.now();
                         self.on_completion(job, SLOT, &op, result, now);
                     }
-                    Next::WaitUntil(time) => wake_at = wake_at.min(time),
-                    Next::WaitForCompletion => {}
-                    Next::Done if running.done => {}
-                    Next::Done => {
+                    JobStep::WaitUntil(time) => wake_at = wake_at.min(time),
+                    JobStep::WaitForCompletion => {}
+                    JobStep::Done if running.done => {}
+                    JobStep::Done => {
                         running.done = true;
                         self.state.jobs_done += 1;
                         self.shared.job_done(running.stops);
@@ -279,12 +283,12 @@ impl Group {
     fn cut<C: Clock, B: Serial>(&mut self, clock: C, backend: &mut B) {
         let mut now = clock.now();
         // What each still writes, beginning with an operation that was offered.
-        let mut rest: Vec<Next> = Vec::with_capacity(self.jobs.len());
+        let mut rest: Vec<JobStep> = Vec::with_capacity(self.jobs.len());
         for running in &mut self.jobs {
             running.job.end_early(now);
             rest.push(loop {
                 let next = running.job.next(now);
-                let Next::Io(sync) = next else { break next };
+                let JobStep::Io(sync) = next else { break next };
                 if !running.job.is_measured() {
                     break next;
                 }
@@ -308,13 +312,13 @@ impl Group {
     fn complete_files<B: Serial>(
         &mut self,
         job: usize,
-        mut next: Next,
+        mut next: JobStep,
         now: Time,
         backend: &mut B,
     ) {
         const SLOT: u32 = 0;
         let running = &mut self.jobs[job];
-        while let Next::Io(op) = next {
+        while let JobStep::Io(op) = next {
             if op.kind.is_write() {
                 self.contents.prepare(&op, &self.buffers, SLOT);
             }
@@ -346,7 +350,7 @@ impl Group {
 
     /// After the results are handed over: waits, for ever if need be, for what a hung device still owes, because the
     /// kernel writes into buffers that must not be freed before.
-    pub fn drain<B: Queued>(&mut self, backend: &mut B) {
+    pub fn drain<B: IoQueue>(&mut self, backend: &mut B) {
         while self.state.in_flight > 0 {
             if backend.submit(1, WAIT_MAX_NS).is_err() {
                 std::mem::forget(Rc::clone(&self.buffers));
@@ -383,7 +387,7 @@ impl Group {
     }
 
     #[cold]
-    fn offer_all<B: Queued>(&mut self, now: Time, backend: &mut B) {
+    fn offer_all<B: IoQueue>(&mut self, now: Time, backend: &mut B) {
         for job in 0..self.jobs.len() {
             self.offer(job, now, backend);
         }
@@ -391,7 +395,7 @@ impl Group {
 
     /// Asks the jobs whose time has come.
     #[cold]
-    fn wake<B: Queued>(&mut self, now: Time, backend: &mut B) {
+    fn wake<B: IoQueue>(&mut self, now: Time, backend: &mut B) {
         for job in 0..self.jobs.len() {
             if now >= self.jobs[job].wake_at {
                 self.jobs[job].wake_at = NEVER;
@@ -402,11 +406,11 @@ impl Group {
 
     /// Fills the job's idle slots with what it has to offer.
     #[inline(always)]
-    fn offer<B: Queued>(&mut self, job: usize, now: Time, backend: &mut B) {
+    fn offer<B: IoQueue>(&mut self, job: usize, now: Time, backend: &mut B) {
         let running = &mut self.jobs[job];
         while let Some(&slot) = running.idle.last() {
             match running.job.next(now) {
-                Next::Io(op) => {
+                JobStep::Io(op) => {
                     running.idle.pop();
                     self.state.in_flight += 1;
                     self.slots[slot as usize].keep(&op);

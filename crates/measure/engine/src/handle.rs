@@ -16,7 +16,7 @@ use crate::error::{RunError, StartError};
 use crate::memory::Memory;
 use crate::outcome::{Outcome, Start};
 use crate::panics;
-use crate::progress::Shared;
+use crate::progress::PhaseState;
 use crate::schedule_file;
 use crate::setup::prepare;
 use crate::worker::{Decision, Gate, Message, run};
@@ -24,7 +24,7 @@ use crate::worker::{Decision, Gate, Message, run};
 /// A phase whose threads run. Dropping it stops them.
 #[derive(Debug)]
 pub struct Handle<W: Work = Phase> {
-    shared: Arc<Shared>,
+    shared: Arc<PhaseState>,
     start: Start,
     warm_up_ns: u64,
     stop_asked: OnceLock<Instant>,
@@ -34,18 +34,18 @@ pub struct Handle<W: Work = Phase> {
 /// What runs under a handle: what each of its threads yields, and the record that is made of it.
 pub trait Work: Send + Debug + 'static {
     /// What one thread yields.
-    type Measured: Send + Debug + 'static;
+    type Measurement: Send + Debug + 'static;
     /// What a caller gets when all threads are done.
     type Record: Clone + Send + Debug;
     /// Makes the record of what the threads yielded.
-    fn record(&self, outcome: Outcome<Self::Measured>) -> Self::Record;
+    fn record(&self, outcome: Outcome<Self::Measurement>) -> Self::Record;
 }
 
 #[derive(Debug)]
 struct Inbox<W: Work> {
     work: W,
-    receiver: Receiver<Message<W::Measured>>,
-    results: Vec<Option<W::Measured>>,
+    receiver: Receiver<Message<W::Measurement>>,
+    results: Vec<Option<W::Measurement>>,
     over: usize,
     start_notes: Vec<String>,
     finished: Option<Result<W::Record, RunError>>,
@@ -70,12 +70,12 @@ pub fn start(mut phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError
         .stops_with
         .as_ref()
         .map_or(usize::MAX, |stops| stops.count());
-    let shared = Shared::new(prepared.len(), to_stop);
+    let shared = PhaseState::new(prepared.len(), to_stop);
     begin(phase, prepared, run, shared, (warm_up_ns, start_notes))
 }
 
 impl Work for Phase {
-    type Measured = GroupMeasured;
+    type Measurement = GroupMeasured;
     type Record = PhaseRecord;
 
     fn record(&self, outcome: Outcome<GroupMeasured>) -> PhaseRecord {
@@ -88,14 +88,14 @@ impl Work for Phase {
 }
 
 /// What a thread does with its share of the work: it gets ready, waits at the gate, and reports what it measured.
-pub(crate) type ThreadMain<P, M> = fn(P, Arc<Shared>, &Gate, Sender<Message<M>>);
+pub(crate) type ThreadMain<P, M> = fn(P, Arc<PhaseState>, &Gate, Sender<Message<M>>);
 
 /// Runs each of `prepared` on a thread of its own, all from one instant on.
 pub(crate) fn begin<W: Work, P: Send + 'static>(
     work: W,
     prepared: Vec<P>,
-    run: ThreadMain<P, W::Measured>,
-    shared: Shared,
+    run: ThreadMain<P, W::Measurement>,
+    shared: PhaseState,
     (warm_up_ns, start_notes): (u64, Vec<String>),
 ) -> Result<Handle<W>, StartError> {
     let shared = Arc::new(shared);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::marker::Window;
 
 #[derive(Debug)]
-pub struct Shared {
+pub struct PhaseState {
     pub stop: AtomicBool,
     /// Some job is done: where a phase that ends with its first job ends.
     pub first_done: AtomicBool,
@@ -34,10 +34,10 @@ pub struct Counts {
     pub fraction: Option<f64>,
 }
 
-impl Shared {
+impl PhaseState {
     /// `to_stop`: after how many ends of jobs that stop the others they are stopped.
-    pub fn new(groups: usize, to_stop: usize) -> Shared {
-        Shared {
+    pub fn new(groups: usize, to_stop: usize) -> PhaseState {
+        PhaseState {
             stop: AtomicBool::new(false),
             first_done: AtomicBool::new(false),
             to_stop: AtomicUsize::new(to_stop),
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_whole_is_the_sum_and_as_far_as_the_last_group() {
-        let shared = Shared::new(2, usize::MAX);
+        let shared = PhaseState::new(2, usize::MAX);
         shared.groups[0].store(Counts {
             ops: 1,
             bytes: 10,
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_others_stop_when_as_many_are_done_as_it_takes() {
-        let shared = Shared::new(1, 2);
+        let shared = PhaseState::new(1, 2);
         shared.job_done(true);
         shared.job_done(false);
         assert!(!shared.others_are_done());

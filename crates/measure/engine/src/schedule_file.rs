@@ -12,11 +12,11 @@ use workload::traced::{Schedule, TraceChoice};
 use crate::trace_file::reader;
 
 /// What was read last.
-static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<CachedSchedule>> = Mutex::new(Vec::new());
 /// As many traces as are replayed in turns, within reason: each takes 48 bytes an I/O.
 const KEPT_MAX: usize = 2;
 
-struct Kept {
+struct CachedSchedule {
     choice: TraceChoice,
     stamps: Vec<Stamp>,
     schedule: Arc<Schedule>,
@@ -43,7 +43,7 @@ pub fn schedule(choice: &TraceChoice) -> Result<Arc<Schedule>, ReadError> {
     kept.truncate(KEPT_MAX - 1);
     kept.insert(
         0,
-        Kept {
+        CachedSchedule {
             choice: choice.clone(),
             stamps,
             schedule: Arc::clone(&schedule),

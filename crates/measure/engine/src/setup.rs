@@ -20,10 +20,10 @@ use crate::files::{OpenFile, open_all, queue_attribute, reads, writes};
 use crate::group::{Group, RunningJob, Slot, State};
 use crate::io_log::IoLog;
 use crate::memory::Memory;
-use crate::progress::Shared;
+use crate::progress::PhaseState;
 
 /// Everything of a group but its thread's own things: buffers and rings are made on the thread that uses them.
-pub struct Prepared {
+pub struct PreparedGroup {
     pub index: usize,
     pub spec: GroupSpec,
     pub files: Vec<Option<OpenFile>>,
@@ -41,7 +41,7 @@ pub struct Prepared {
     ends_with_first: bool,
 }
 
-pub fn prepare(phase: &Phase, memory: &Memory) -> Result<Vec<Prepared>, StartError> {
+pub fn prepare(phase: &Phase, memory: &Memory) -> Result<Vec<PreparedGroup>, StartError> {
     check_here(phase)?;
     (0..phase.groups.len())
         .map(|index| prepare_group(phase, index, memory))
@@ -72,7 +72,11 @@ fn check_here(phase: &Phase) -> Result<(), StartError> {
     }
 }
 
-fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepared, StartError> {
+fn prepare_group(
+    phase: &Phase,
+    index: usize,
+    memory: &Memory,
+) -> Result<PreparedGroup, StartError> {
     let mut spec = phase.groups[index].clone();
     let mut notes = Vec::new();
     if spec.engine.is_serial() {
@@ -106,7 +110,7 @@ fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepare
     } else {
         Contents::Same
     };
-    Ok(Prepared {
+    Ok(PreparedGroup {
         index,
         files,
         poll,
@@ -126,11 +130,11 @@ fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepare
     })
 }
 
-impl Prepared {
+impl PreparedGroup {
     /// To be called on the group's own thread, so that its buffers are near it.
     pub fn into_group(
         self,
-        shared: Arc<Shared>,
+        shared: Arc<PhaseState>,
     ) -> io::Result<(Group, GroupSpec, Vec<Option<OpenFile>>)> {
         let largest = self
             .spec

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trace::event::Step;
-use trace::input::{About, ReadError, Reader};
+use trace::input::{ReadError, Reader, TraceInfo};
 use trace::study::TraceFigures;
 
 pub use rows::TraceRows;
@@ -23,12 +23,12 @@ use writer::writer;
 
 /// A trace that is being read.
 pub struct TraceJob {
-    shared: Arc<Shared>,
+    shared: Arc<RecordingState>,
     thread: Mutex<Option<JoinHandle<Result<TraceFigures, ReadError>>>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct RecordingState {
     stop: AtomicBool,
     events: AtomicU64,
     done: AtomicBool,
@@ -41,7 +41,7 @@ impl TraceJob {
     /// Opens the files and begins; an error names what can't be read.
     pub fn start(spec: TraceSpec) -> Result<TraceJob, ReadError> {
         let reader = reader(&spec.paths, spec.table.as_ref(), spec.gaps())?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(RecordingState::default());
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("iolab-trace".into());
         let spawned = thread.spawn(move || {
@@ -93,7 +93,7 @@ impl Drop for TraceJob {
 fn study(
     spec: &TraceSpec,
     reader: Box<dyn Reader>,
-    shared: &Arc<Shared>,
+    shared: &Arc<RecordingState>,
 ) -> Result<TraceFigures, ReadError> {
     let mut study = prepared(spec)?;
     let mut writer = writer(spec)?;
@@ -151,10 +151,10 @@ fn study(
 /// Reads until the end, or until it is stopped.
 fn decode(
     mut reader: Box<dyn Reader>,
-    shared: &Shared,
+    shared: &RecordingState,
     send: &SyncSender<Batch>,
     empties: &Receiver<Batch>,
-) -> Result<About, ReadError> {
+) -> Result<TraceInfo, ReadError> {
     let mut batch = Batch::new();
     loop {
         let more = reader.read(&mut batch)?;

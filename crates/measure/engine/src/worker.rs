@@ -15,13 +15,13 @@ use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
 use crate::backend::serial::{Psync, Pvsync};
 use crate::backend::uring::Uring;
-use crate::backend::{Queued, Serial, Target};
+use crate::backend::{IoQueue, Serial, Target};
 use crate::clock::{Clock, Origin, Tsc};
 use crate::error::{RunError, StartError};
 use crate::files::OpenFile;
 use crate::group::Group;
-use crate::progress::Shared;
-use crate::setup::Prepared;
+use crate::progress::PhaseState;
+use crate::setup::PreparedGroup;
 
 pub enum Message<M> {
     Ready(Result<(), StartError>),
@@ -69,8 +69,8 @@ fn join(directory: &str) -> io::Result<()> {
 }
 
 pub fn run(
-    mut prepared: Prepared,
-    shared: Arc<Shared>,
+    mut prepared: PreparedGroup,
+    shared: Arc<PhaseState>,
     gate: &Gate,
     outbox: Sender<Message<GroupMeasured>>,
 ) {
@@ -143,7 +143,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn run_queued<B: Queued>(self, mut group: Group, backend: io::Result<B>, engine: &str) {
+    fn run_queued<B: IoQueue>(self, mut group: Group, backend: io::Result<B>, engine: &str) {
         let Some((mut backend, origin)) = self.ready(backend, engine) else {
             return;
         };

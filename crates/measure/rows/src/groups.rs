@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::Unread;
+use crate::UnreadLine;
 use crate::entry::Style;
 
 /// Stands between the texts of a key; no UTF-8 has it.
@@ -92,11 +92,13 @@ impl Groups {
 
     /// Adds whole lines, the first of which starts at `offset` of the file. After an error, what the lines before it
     /// came to is still there.
-    pub fn add(&mut self, lines: &[u8], offset: u64) -> Result<(), Unread> {
+    pub fn add(&mut self, lines: &[u8], offset: u64) -> Result<(), UnreadLine> {
         let mut at = 0;
         while at < lines.len() {
             let here = offset + at as u64;
-            at = self.line(lines, at, here).ok_or(Unread { offset: here })?;
+            at = self
+                .line(lines, at, here)
+                .ok_or(UnreadLine { offset: here })?;
         }
         Ok(())
     }
@@ -276,7 +278,7 @@ mod tests {
             let text = format!("a,1\n{bad}c,3\n");
             assert_eq!(
                 groups.add(text.as_bytes(), 10),
-                Err(Unread { offset: 14 }),
+                Err(UnreadLine { offset: 14 }),
                 "{bad}"
             );
         }

@@ -2,7 +2,7 @@
 
 use base::histogram::LatencyHistogram;
 
-use crate::Unread;
+use crate::UnreadLine;
 use crate::entry::digits;
 
 /// Reads, writes, trims, syncs: what a log's third column counts from 0.
@@ -52,10 +52,10 @@ impl IoLog {
     }
 
     /// Adds whole lines, the first of which starts at `offset` of the file. Columns after the fourth are not read.
-    pub fn add(&mut self, lines: &[u8], offset: u64) -> Result<(), Unread> {
+    pub fn add(&mut self, lines: &[u8], offset: u64) -> Result<(), UnreadLine> {
         let mut at = 0;
         while at < lines.len() {
-            let unread = Unread {
+            let unread = UnreadLine {
                 offset: offset + at as u64,
             };
             at = self.line(lines, at).ok_or(unread)?;
@@ -214,7 +214,7 @@ mod tests {
             let text = format!("1,2,0,4\n{bad}\n");
             assert_eq!(
                 log.add(text.as_bytes(), 5),
-                Err(Unread { offset: 13 }),
+                Err(UnreadLine { offset: 13 }),
                 "{bad}"
             );
         }

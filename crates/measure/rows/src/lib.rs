@@ -14,7 +14,7 @@ pub use entry::digits;
 
 /// A line that is not as the others: `offset` is where it starts in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadLine {
     /// In bytes from the start of the file.
     pub offset: u64,
 }

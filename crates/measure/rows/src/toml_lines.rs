@@ -33,7 +33,7 @@ pub struct Node {
 pub fn nodes(text: &str) -> Result<Vec<Node>, String> {
     let document = DeTable::parse(text).map_err(|error| error.message().to_owned())?;
     let newlines = text.match_indices('\n').map(|(at, _)| at).collect();
-    let mut found = Found {
+    let mut found = TomlScan {
         newlines,
         nodes: Vec::new(),
     };
@@ -41,12 +41,12 @@ pub fn nodes(text: &str) -> Result<Vec<Node>, String> {
     Ok(found.nodes)
 }
 
-struct Found {
+struct TomlScan {
     newlines: Vec<usize>,
     nodes: Vec<Node>,
 }
 
-impl Found {
+impl TomlScan {
     /// No deeper than the parser lets a file nest.
     fn table(&mut self, parent: Option<usize>, table: &DeTable<'_>) {
         let mut entries: Vec<_> = table.iter().collect();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use trace::block;
-use trace::decode::Wanted;
+use trace::decode::WantedEvent;
 use trace::format::EventFormat;
 use trace::page::{PageFormat, RawEvent};
 use trace::recording::{Item, Recording};
@@ -100,8 +100,8 @@ impl Input {
         }
     }
 
-    fn formats(&self, wanted: &[Wanted]) -> Vec<EventFormat> {
-        let text = |wanted: &Wanted| format_text(&self.directory, wanted.name);
+    fn formats(&self, wanted: &[WantedEvent]) -> Vec<EventFormat> {
+        let text = |wanted: &WantedEvent| format_text(&self.directory, wanted.name);
         wanted
             .iter()
             .map(|wanted| EventFormat::parse(&text(wanted)).expect("a format"))

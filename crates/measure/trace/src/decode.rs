@@ -5,7 +5,7 @@ use crate::page::RawEvent;
 
 /// An event to record: tracefs `events/SYSTEM/NAME`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedEvent {
     /// The subsystem, such as `block`.
     pub system: &'static str,
     /// The event, such as `block_rq_issue`.
@@ -29,11 +29,11 @@ const NONE: u8 = u8::MAX;
 impl<L> Layouts<L> {
     /// `layout` makes what is kept of each format; None of a format that is not wanted.
     pub(crate) fn new(
-        wanted: &[Wanted],
+        wanted: &[WantedEvent],
         formats: &[EventFormat],
         layout: impl Fn(&EventFormat) -> Result<Option<L>, FormatError>,
     ) -> Result<Layouts<L>, FormatError> {
-        let missing = |wanted: &&Wanted| {
+        let missing = |wanted: &&WantedEvent| {
             wanted.required && !formats.iter().any(|format| format.name == wanted.name)
         };
         if let Some(missing) = wanted.iter().find(missing) {

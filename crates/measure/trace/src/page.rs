@@ -22,13 +22,13 @@ pub struct Page<'a> {
     /// Time of the sub-buffer, from which its events count.
     pub started_ns: u64,
     /// What this CPU lost right before this sub-buffer: the buffer was full.
-    pub lost: Option<Lost>,
+    pub lost: Option<LostEvents>,
     data: &'a [u8],
 }
 
 /// How many events are missing before a sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum LostEvents {
     /// As many events.
     Events(u64),
     /// The sub-buffer had no room for their number.
@@ -131,14 +131,18 @@ impl<'a> Page<'a> {
         })?;
         let lost = match (commit & MISSED_EVENTS != 0, commit & MISSED_STORED != 0) {
             (false, _) => None,
-            (true, false) => Some(Lost::Uncounted),
+            (true, false) => Some(LostEvents::Uncounted),
             (true, true) => {
                 // The number follows the data, as a word of the same size as the commit word, and is not counted in it.
                 let stored = Field {
                     offset: committed,
                     ..format.commit
                 };
-                Some(stored.unsigned(room).map_or(Lost::Uncounted, Lost::Events))
+                Some(
+                    stored
+                        .unsigned(room)
+                        .map_or(LostEvents::Uncounted, LostEvents::Events),
+                )
             }
         };
         Ok(Page {

@@ -11,12 +11,12 @@ use crate::intervals::{Absorb, Intervals};
 pub struct Profile {
     started_ns: u64,
     samples_lost: u64,
-    intervals: Intervals<Sampled>,
+    intervals: Intervals<StackCounts>,
 }
 
 /// Samples by stack.
 #[derive(Clone, Debug, Default)]
-struct Sampled(BTreeMap<u32, u64>);
+struct StackCounts(BTreeMap<u32, u64>);
 
 /// A whole recording. docs/reference/probes.md explains each field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
@@ -210,8 +210,8 @@ impl Counts {
     }
 }
 
-impl Absorb for Sampled {
-    fn absorb(&mut self, later: Sampled) {
+impl Absorb for StackCounts {
+    fn absorb(&mut self, later: StackCounts) {
         for (stack_id, count) in later.0 {
             *self.0.entry(stack_id).or_default() += count;
         }

@@ -2,18 +2,18 @@
 
 /// Places by key; a key may displace another.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Recent([(u32, u32); SLOTS]);
+pub(crate) struct RecentPlaces([(u32, u32); SLOTS]);
 
 const SLOTS: usize = 64;
 const NOWHERE: u32 = u32::MAX;
 
-impl Default for Recent {
-    fn default() -> Recent {
-        Recent([(0, NOWHERE); SLOTS])
+impl Default for RecentPlaces {
+    fn default() -> RecentPlaces {
+        RecentPlaces([(0, NOWHERE); SLOTS])
     }
 }
 
-impl Recent {
+impl RecentPlaces {
     /// Where the value of that key is, if that is remembered.
     #[inline]
     pub(crate) fn place(&self, key: u32) -> Option<usize> {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_key_is_found_until_another_takes_its_slot() {
-        let mut recent = Recent::default();
+        let mut recent = RecentPlaces::default();
         assert_eq!(recent.place(0), None);
         recent.remember(0, 7);
         recent.remember(1, 8);

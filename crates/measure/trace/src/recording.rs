@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::page::{Lost, Page, PageError, PageFormat, RawEvent, Walk};
+use crate::page::{LostEvents, Page, PageError, PageFormat, RawEvent, Walk};
 
 /// The sub-buffers of all CPUs, merged by time.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub enum Item<'a> {
     /// A record, still in its sub-buffer.
     Record(RawEvent<'a>),
     /// Events of this CPU are missing before this time.
-    Lost(u64, Lost),
+    Lost(u64, LostEvents),
     /// A sub-buffer, or its rest, that could not be understood.
     Garbled(PageError),
 }
@@ -33,17 +33,17 @@ struct Stream {
     /// The place of the events in `bytes`.
     data: Range<usize>,
     walk: Walk,
-    next: Option<Next>,
+    next: Option<RecordingPart>,
     /// The latest time until now. An event that goes back in time gets the time of the event before it: a stream's
     /// order is the order of recording.
     reached_ns: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Next {
+enum RecordingPart {
     /// Where it lies in the data.
     Record(Range<usize>),
-    Lost(Lost),
+    Lost(LostEvents),
     Garbled(PageError),
 }
 
@@ -131,9 +131,9 @@ impl Stream {
                 self.next = Some(match event {
                     Ok((at_ns, record)) => {
                         self.reached_ns = self.reached_ns.max(at_ns);
-                        Next::Record(record)
+                        RecordingPart::Record(record)
                     }
-                    Err(error) => Next::Garbled(error),
+                    Err(error) => RecordingPart::Garbled(error),
                 });
                 break;
             }
@@ -158,9 +158,9 @@ impl Stream {
                 self.reached_ns = self.reached_ns.max(page.started_ns);
                 self.data = format.events_of(&page);
                 self.walk = Walk::from(page.started_ns);
-                self.next = page.lost.map(Next::Lost);
+                self.next = page.lost.map(RecordingPart::Lost);
             }
-            Err(error) => self.next = Some(Next::Garbled(error)),
+            Err(error) => self.next = Some(RecordingPart::Garbled(error)),
         }
         true
     }
@@ -168,12 +168,12 @@ impl Stream {
     #[inline]
     fn take(&mut self, at_ns: u64) -> Option<Item<'_>> {
         Some(match self.next.take()? {
-            Next::Record(record) => Item::Record(RawEvent {
+            RecordingPart::Record(record) => Item::Record(RawEvent {
                 at_ns,
                 record: &self.bytes[self.data.clone()][record],
             }),
-            Next::Lost(lost) => Item::Lost(at_ns, lost),
-            Next::Garbled(error) => Item::Garbled(error),
+            RecordingPart::Lost(lost) => Item::Lost(at_ns, lost),
+            RecordingPart::Garbled(error) => Item::Garbled(error),
         })
     }
 }

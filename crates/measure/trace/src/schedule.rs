@@ -7,8 +7,8 @@ use workload::job::OpKind;
 use workload::traced::{Process, Schedule, ScheduledIo, Side, TraceChoice, TracedDevice};
 
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
-use crate::input::{About, ReadError};
-use crate::request::{Change, Follow, Io};
+use crate::input::{ReadError, TraceInfo};
+use crate::request::{Change, Io, RequestTracker};
 
 /// More take more memory than a replay should: 400 MB.
 const IOS_MAX: usize = 8_000_000;
@@ -25,8 +25,8 @@ pub struct Arrivals {
     from_ns: u64,
     length_ns: Option<u64>,
     began_ns: Option<u64>,
-    follow: Follow,
-    found: Vec<Found>,
+    follow: RequestTracker,
+    found: Vec<TracedIo>,
     bios: Bios,
     /// Whether the trace reports what the driver got.
     issues: bool,
@@ -37,7 +37,7 @@ pub struct Arrivals {
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct TracedIo {
     at_ns: u64,
     took_ns: u64,
     sector: u64,
@@ -63,7 +63,7 @@ impl Arrivals {
             from_ns: choice.from_ns,
             length_ns: choice.length_ns,
             began_ns: None,
-            follow: Follow::default(),
+            follow: RequestTracker::default(),
             found: Vec::new(),
             bios: Bios::default(),
             issues: false,
@@ -174,7 +174,7 @@ impl Arrivals {
             return None;
         }
         let is_sync = kind.is_sync();
-        self.found.push(Found {
+        self.found.push(TracedIo {
             at_ns,
             took_ns,
             sector: if is_sync { 0 } else { event.sector },
@@ -187,7 +187,11 @@ impl Arrivals {
     }
 
     /// The trace ended.
-    pub fn finish(mut self, choice: &TraceChoice, about: &About) -> Result<Schedule, ReadError> {
+    pub fn finish(
+        mut self,
+        choice: &TraceChoice,
+        about: &TraceInfo,
+    ) -> Result<Schedule, ReadError> {
         if !self.bios.seen {
             for io in self.follow.all_issued() {
                 self.requested(&io);
@@ -238,7 +242,7 @@ fn kind(op: Op, marks: Marks, sectors: u32) -> Option<OpKind> {
     }
 }
 
-fn processes(found: &[Found], about: &About) -> (BTreeMap<u32, u32>, Vec<Process>) {
+fn processes(found: &[TracedIo], about: &TraceInfo) -> (BTreeMap<u32, u32>, Vec<Process>) {
     let mut by_pid: BTreeMap<u32, Process> = BTreeMap::new();
     for io in found {
         let process = by_pid.entry(io.pid).or_insert_with(|| Process {
@@ -266,7 +270,7 @@ fn processes(found: &[Found], about: &About) -> (BTreeMap<u32, u32>, Vec<Process
 }
 
 fn devices(
-    found: &[Found],
+    found: &[TracedIo],
     name: impl Fn(Device) -> String,
 ) -> (BTreeMap<Device, u16>, Vec<TracedDevice>) {
     let mut by_device: Vec<(Device, TracedDevice)> = Vec::new();
@@ -309,7 +313,7 @@ impl Bios {
     }
 
     /// A request ended: so did what of the bios it covers, and a bio with its last part.
-    fn ended(&mut self, io: &Io, found: &mut [Found]) {
+    fn ended(&mut self, io: &Io, found: &mut [TracedIo]) {
         let Some(ended_ns) = io.completed_ns else {
             return;
         };

@@ -1,13 +1,13 @@
 //! Records of block tracepoints (include/trace/events/block.h) as the kernel's buffers hold them, by the kernel's own
 //! formats.
 
-use crate::decode::{Layouts, Wanted};
+use crate::decode::{Layouts, WantedEvent};
 use crate::event::{Device, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
 use crate::format::{EventFormat, Field, FormatError, Number};
 use crate::page::RawEvent;
 
 /// What to record. With only those that are required, merges and the time in the scheduler are not seen.
-pub const EVENTS: &[Wanted] = &[
+pub const EVENTS: &[WantedEvent] = &[
     wanted("block_bio_queue", true),
     wanted("block_split", false),
     wanted("block_bio_backmerge", false),
@@ -20,11 +20,11 @@ pub const EVENTS: &[Wanted] = &[
 ];
 
 /// That a bio became a request. It can be decoded, but need not be recorded: later events imply it.
-pub const GET_REQUEST: Wanted = wanted("block_getrq", false);
+pub const GET_REQUEST: WantedEvent = wanted("block_getrq", false);
 
 /// Recorded in addition for devices without requests. For others it only repeats what is known, at the cost of an
 /// event.
-pub const BIO_COMPLETE: Wanted = wanted("block_bio_complete", false);
+pub const BIO_COMPLETE: WantedEvent = wanted("block_bio_complete", false);
 
 /// Makes events of such records.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct BlockDecoder {
 }
 
 /// An event, and what its task is called.
-type Named<'a> = (TraceEvent, Option<&'a [u8]>);
+type NamedEvent<'a> = (TraceEvent, Option<&'a [u8]>);
 
 #[derive(Clone, Debug)]
 struct Layout {
@@ -70,7 +70,10 @@ const STEPS: &[(&str, Step)] = &[
 impl BlockDecoder {
     /// `required`: without these events there is nothing to decode. `formats` may hold those of other events; an error
     /// names what is missing.
-    pub fn new(required: &[Wanted], formats: &[EventFormat]) -> Result<BlockDecoder, FormatError> {
+    pub fn new(
+        required: &[WantedEvent],
+        formats: &[EventFormat],
+    ) -> Result<BlockDecoder, FormatError> {
         let block: Vec<EventFormat> = formats
             .iter()
             .filter(|format| STEPS.iter().any(|(name, _)| *name == format.name))
@@ -99,7 +102,7 @@ impl BlockDecoder {
         &self,
         cpu: u16,
         raw: &RawEvent<'a>,
-    ) -> Result<Option<Named<'a>>, FormatError> {
+    ) -> Result<Option<NamedEvent<'a>>, FormatError> {
         self.layouts.read(raw, |layout, record| {
             let event = layout.read(cpu, raw.at_ns, record)?;
             Some((event, layout.comm.and_then(|comm| comm.text(record))))
@@ -168,8 +171,8 @@ impl Layout {
     }
 }
 
-const fn wanted(name: &'static str, required: bool) -> Wanted {
-    Wanted {
+const fn wanted(name: &'static str, required: bool) -> WantedEvent {
+    WantedEvent {
         system: "block",
         name,
         required,

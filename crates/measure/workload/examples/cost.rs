@@ -9,7 +9,7 @@ mod fixture;
 use std::hint::black_box;
 use std::time::Instant;
 
-use workload::job::{Job, Next, Op};
+use workload::job::{Job, JobStep, Op};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind};
 use workload::timeline::Timeline;
 
@@ -142,12 +142,12 @@ fn run(spec: &JobSpec, with_timeline: bool) -> f64 {
     loop {
         now += 50;
         match job.next(now) {
-            Next::Io(op) => {
+            JobStep::Io(op) => {
                 in_flight.push(op);
                 continue;
             }
-            Next::Done => break,
-            Next::WaitUntil(_) | Next::WaitForCompletion => {}
+            JobStep::Done => break,
+            JobStep::WaitUntil(_) | JobStep::WaitForCompletion => {}
         }
         black_box(&mut in_flight);
         for op in in_flight.drain(..) {

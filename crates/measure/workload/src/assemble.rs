@@ -1,6 +1,6 @@
 //! From what the groups measured to the phase's record: the common cut, and all figures over the same window.
 
-use crate::measure::Measured;
+use crate::measure::JobMeasurement;
 use crate::phase::{GroupSpec, Phase};
 use crate::record::{
     ClockKind, GroupRecord, IntervalRecord, JobRecord, OpRecord, PhaseRecord, Transient,
@@ -15,7 +15,7 @@ use base::usage::{Sample, Samples, Usage};
 #[derive(Debug)]
 pub struct GroupMeasured {
     /// In the order of the group's specification.
-    pub jobs: Vec<Measured>,
+    pub jobs: Vec<JobMeasurement>,
     /// One line each: what was asked for and not done, which jobs gave up and why.
     pub notes: Vec<String>,
     /// What thread and process had used at the interval boundaries.
@@ -81,7 +81,7 @@ pub fn assemble(
     }
 }
 
-fn jobs(results: &[Option<GroupMeasured>]) -> impl Iterator<Item = &Measured> {
+fn jobs(results: &[Option<GroupMeasured>]) -> impl Iterator<Item = &JobMeasurement> {
     results.iter().flatten().flat_map(|group| &group.jobs)
 }
 
@@ -170,7 +170,7 @@ fn lost_group(spec: &GroupSpec) -> GroupRecord {
     GroupRecord::new(spec.name.clone(), vec![note], Usage::default(), Vec::new())
 }
 
-fn job_record(name: &str, job: Measured, from: Time) -> JobRecord {
+fn job_record(name: &str, job: JobMeasurement, from: Time) -> JobRecord {
     let measured = totals(&job.intervals, from);
     JobRecord {
         name: name.to_owned(),
@@ -249,7 +249,7 @@ mod tests {
     use crate::job::{Op, OpKind};
     use crate::measure::Measure;
     use crate::phase::EngineKind;
-    use crate::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+    use crate::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
 
     const MS: Time = 1_000_000;
 
@@ -294,7 +294,7 @@ mod tests {
                 think_ns: 0,
                 think_every: 1,
             },
-            until: Until {
+            until: JobBounds {
                 ops: Some(20),
                 bytes: None,
                 duration_ns: None,

@@ -54,7 +54,7 @@ pub struct Window {
 
 /// What a search came to.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
-pub struct Searched {
+pub struct DepthSearchResult {
     /// The latency that was looked for, in nanoseconds.
     pub target_ns: u64,
     /// The share of operations that had to have it, 0 to 1.
@@ -105,9 +105,9 @@ impl Search {
         std::mem::take(&mut self.measures_anew)
     }
 
-    pub fn searched(&self) -> Searched {
+    pub fn searched(&self) -> DepthSearchResult {
         let found = matches!(self.stage, Stage::Over);
-        Searched {
+        DepthSearchResult {
             target_ns: self.spec.target_ns,
             share: self.spec.share,
             queue_depth: found.then_some(self.depth),
@@ -178,7 +178,7 @@ impl Search {
     }
 }
 
-impl Searched {
+impl DepthSearchResult {
     /// The outcome in a line, for the notes of the job's group.
     pub fn note(&self, job: &str) -> String {
         let tried: Vec<String> = self
@@ -243,7 +243,7 @@ mod tests {
     }
 
     /// Each depth's operations have the latency of `latency_ns`; one in ten is of the depth's own.
-    fn run(search: &mut Search, latency_ns: impl Fn(u32, u64) -> u64) -> Searched {
+    fn run(search: &mut Search, latency_ns: impl Fn(u32, u64) -> u64) -> DepthSearchResult {
         let mut now = 0;
         for number in 0..1_000_000 {
             if search.is_over() {

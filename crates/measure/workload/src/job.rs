@@ -7,15 +7,15 @@
 
 use crate::check::check;
 use crate::course::Course;
-use crate::depth_search::{Search, Searched};
+use crate::depth_search::{DepthSearchResult, Search};
 use crate::early_end::EarlyEnd;
 use crate::exclusion::Exclusion;
 pub use crate::job_error::JobError;
 use crate::mix::Direction;
-pub use crate::op::{Next, Op, OpKind};
+pub use crate::op::{JobStep, Op, OpKind};
 use crate::pacing::Pacing;
 use crate::replay::{Replay, ReplayRecord};
-use crate::spec::{JobSpec, Until};
+use crate::spec::{JobBounds, JobSpec};
 use crate::syncs::Syncs;
 use crate::until_steady::{Steadiness, UntilSteady};
 use base::rng::stream;
@@ -58,7 +58,7 @@ pub struct Job {
     /// The measured part has ended before the job.
     early_end: Option<Box<EarlyEnd>>,
     writes: bool,
-    until: Until,
+    until: JobBounds,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Job {
 
     /// The job's next step at `now`. An operation that is returned counts as in flight.
     #[inline]
-    pub fn next(&mut self, now: Time) -> Next {
+    pub fn next(&mut self, now: Time) -> JobStep {
         if self.early_end.is_some() {
             return self.next_of_early_end(now);
         }
@@ -157,7 +157,7 @@ impl Job {
     }
 
     #[inline]
-    fn next_of_its_own(&mut self, now: Time) -> Next {
+    fn next_of_its_own(&mut self, now: Time) -> JobStep {
         if self.stage != Stage::Offering {
             if let Some(replay) = &mut self.replay {
                 return replay.next(now);
@@ -168,13 +168,13 @@ impl Job {
             }
         }
         if self.in_flight >= self.queue_depth {
-            return Next::WaitForCompletion;
+            return JobStep::WaitForCompletion;
         }
         if now >= self.ends_at || self.ops_left == 0 {
             return self.finish(now);
         }
         if now < self.pacing.opens_at() {
-            return Next::WaitUntil(self.pacing.opens_at().min(self.ends_at));
+            return JobStep::WaitUntil(self.pacing.opens_at().min(self.ends_at));
         }
         let held = self.exclusion.as_mut().and_then(Exclusion::take_held);
         let op = match held {
@@ -190,7 +190,7 @@ impl Job {
         if let Some(exclusion) = &mut self.exclusion
             && !exclusion.admit(op)
         {
-            return Next::WaitForCompletion;
+            return JobStep::WaitForCompletion;
         }
         self.pacing.started();
         self.ops_left -= 1;
@@ -199,7 +199,7 @@ impl Job {
         if self.syncs.concern(op.kind) && self.syncs.write_started() {
             self.stage = Stage::Draining;
         }
-        Next::Io(op)
+        JobStep::Io(op)
     }
 
     /// Each operation that `next` gave out is to be reported once, also when it failed.
@@ -262,7 +262,7 @@ impl Job {
     }
 
     /// What the search for a queue depth has come to; None if the job has none.
-    pub fn searched(&self) -> Option<Searched> {
+    pub fn searched(&self) -> Option<DepthSearchResult> {
         self.search.as_ref().map(|search| search.searched())
     }
 
@@ -328,10 +328,10 @@ impl Job {
     }
 
     #[cold]
-    fn next_of_early_end(&mut self, now: Time) -> Next {
+    fn next_of_early_end(&mut self, now: Time) -> JobStep {
         let end = self.early_end.as_mut().expect("the caller has looked");
         match end.next() {
-            Some(sync) => return Next::Io(Op { due: now, ..sync }),
+            Some(sync) => return JobStep::Io(Op { due: now, ..sync }),
             None if end.begins_rest() && !self.writes => self.stop(),
             None => {}
         }
@@ -401,18 +401,18 @@ impl Job {
     }
 
     #[inline]
-    fn finish(&mut self, now: Time) -> Next {
+    fn finish(&mut self, now: Time) -> JobStep {
         self.stage = Stage::Finishing;
         let step = self.advance();
         self.take(step, now)
     }
 
     #[inline]
-    fn take(&mut self, step: Step, now: Time) -> Next {
+    fn take(&mut self, step: Step, now: Time) -> JobStep {
         match step {
             Step::Sync(file) => {
                 self.in_flight += 1;
-                Next::Io(Op {
+                JobStep::Io(Op {
                     kind: self.syncs.kind(),
                     file,
                     offset: 0,
@@ -420,8 +420,8 @@ impl Job {
                     due: now,
                 })
             }
-            Step::Done => Next::Done,
-            Step::Offer | Step::Wait => Next::WaitForCompletion,
+            Step::Done => JobStep::Done,
+            Step::Offer | Step::Wait => JobStep::WaitForCompletion,
         }
     }
 

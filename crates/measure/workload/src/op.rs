@@ -69,7 +69,7 @@ impl Op {
 
 /// What a job wants from the thread that drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum JobStep {
     /// Start this operation; it is in flight from now on.
     Io(Op),
     /// Nothing before this time. A completion may change that: ask again after each.

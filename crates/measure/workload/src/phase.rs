@@ -32,7 +32,7 @@ pub struct Phase {
     /// unmeasured, so that files are whole; what is still to be read is left. For engines of one operation at a time.
     pub ends_with_first: bool,
     /// Jobs whose end stops the others; absent: each job goes on to its own end.
-    pub stops_with: Option<StopsWith>,
+    pub stops_with: Option<StopCondition>,
     /// Seeds what is written and, on a simulated machine, its jitter; jobs have seeds of their own.
     pub seed: u64,
 }
@@ -41,14 +41,14 @@ pub struct Phase {
 /// measured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StopsWith {
+pub struct StopCondition {
     /// Names of jobs.
     pub jobs: Vec<String>,
     /// The first of them that is done stops the others; else the last.
     pub any: bool,
 }
 
-impl StopsWith {
+impl StopCondition {
     /// How many of them have to be done.
     pub fn count(&self) -> usize {
         if self.any { 1 } else { self.jobs.len() }

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::depth_search::Searched;
+use crate::depth_search::DepthSearchResult;
 use crate::replay::ReplayRecord;
 use crate::until_steady::Steadiness;
 use base::histogram::LatencyHistogram;
@@ -131,7 +131,7 @@ pub struct JobRecord {
     pub null: Option<OpRecord>,
     /// What the search for a queue depth came to; absent if the job had none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth_search: Option<Searched>,
+    pub depth_search: Option<DepthSearchResult>,
     /// Whether the steady state that the job ran for was reached; absent if it ran for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<Steadiness>,

@@ -44,7 +44,7 @@ pub struct JobSpec {
     /// Nothing is offered before this time, and a rate's operations are due from it on; absent: 0.
     pub start_ns: Option<Time>,
     /// When the job is done.
-    pub until: Until,
+    pub until: JobBounds,
     /// The job looks for the queue depth that keeps a latency, up to `queue_depth`; absent: `queue_depth` is its depth.
     pub depth_search: Option<DepthSearch>,
     /// The job ends when its rate is steady, or at its bounds; absent: at its bounds alone.
@@ -157,9 +157,9 @@ pub struct DepthSearch {
 #[serde(deny_unknown_fields)]
 pub struct SteadyState {
     /// Which rate.
-    pub of: RateOf,
+    pub of: RateKind,
     /// By which criterion.
-    pub by: SteadyBy,
+    pub by: SteadyCriterion,
     /// The criterion has to be below this: operations or bytes per second, or percent of the window's mean.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
@@ -178,7 +178,7 @@ pub struct SteadyState {
 /// The rate that is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum RateOf {
+pub enum RateKind {
     /// Reads and writes per second.
     Operations,
     /// Their bytes per second.
@@ -188,7 +188,7 @@ pub enum RateOf {
 /// When a window is steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum SteadyBy {
+pub enum SteadyCriterion {
     /// By the largest distance of a value from the mean.
     Deviation,
     /// By the change from one interval to the next, of the line through the values by least squares.
@@ -230,7 +230,7 @@ pub enum Spacing {
 /// The job is done at the first bound it reaches; at least one is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Until {
+pub struct JobBounds {
     /// Operations, syncs not counted.
     #[schemars(range(min = 1))]
     pub ops: Option<u64>,

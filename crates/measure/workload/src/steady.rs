@@ -7,7 +7,7 @@
 
 /// How many leading intervals to leave out, and whether what remains is steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct TransientCut {
     /// Intervals to leave out, from the start.
     pub intervals: usize,
     /// False when the series still changes at its end.
@@ -21,8 +21,8 @@ pub const INTERVALS_MIN: usize = 10;
 ///
 /// Not steady, and then nothing is cut: fewer than `INTERVALS_MIN` values; the best truncation point lies in the second
 /// half, and not by chance; or what remains still has a trend.
-pub fn transient(rates: &[f64]) -> Cut {
-    const UNSTEADY: Cut = Cut {
+pub fn transient(rates: &[f64]) -> TransientCut {
+    const UNSTEADY: TransientCut = TransientCut {
         intervals: 0,
         steady: false,
     };
@@ -42,7 +42,7 @@ pub fn transient(rates: &[f64]) -> Cut {
     if late_is_better || has_trend(&means[cut..]) {
         return UNSTEADY;
     }
-    Cut {
+    TransientCut {
         intervals: cut * batch,
         steady: true,
     }
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_level_series_is_steady_and_keeps_most_of_itself() {
         for len in [20, 50, 150] {
-            let cuts: Vec<Cut> = (0..200)
+            let cuts: Vec<TransientCut> = (0..200)
                 .map(|seed| transient(&series(len, seed, |_| 1e9, 0.1)))
                 .collect();
             let steady = cuts.iter().filter(|cut| cut.steady).count() as f64 / 200.0;
@@ -159,7 +159,7 @@ mod tests {
                 ))
             };
             let found = share_of_seeds(|seed| {
-                let Cut { intervals, steady } = cut(seed);
+                let TransientCut { intervals, steady } = cut(seed);
                 steady && intervals * 5 >= len && intervals * 2 <= len + 10
             });
             assert!(found > 0.9, "{len} intervals: found in {found}");
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn too_short_or_broken_a_series_is_not_steady() {
-        let unsteady = Cut {
+        let unsteady = TransientCut {
             intervals: 0,
             steady: false,
         };
@@ -205,14 +205,14 @@ mod tests {
     fn a_constant_series_is_steady_and_whole() {
         assert_eq!(
             transient(&[5.0; 40]),
-            Cut {
+            TransientCut {
                 intervals: 0,
                 steady: true
             }
         );
         assert_eq!(
             transient(&[0.0; 40]),
-            Cut {
+            TransientCut {
                 intervals: 0,
                 steady: true
             }

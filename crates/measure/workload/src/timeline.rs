@@ -285,20 +285,6 @@ pub fn merge(series: &[Vec<Interval>]) -> Vec<Interval> {
     together.into_values().collect()
 }
 
-/// Bytes per second read and written, per interval: what `steady::transient` looks at. The last interval is left out
-/// when it is shorter than the others.
-pub fn rates_bytes_per_s(intervals: &[Interval]) -> Vec<f64> {
-    let width_ns = intervals.first().map_or(0, |first| first.length_ns);
-    let whole = intervals
-        .iter()
-        .filter(|interval| interval.length_ns >= width_ns && width_ns > 0);
-    whole
-        .map(|interval| {
-            (interval.read.bytes + interval.write.bytes) as f64 * 1e9 / interval.length_ns as f64
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -408,12 +394,6 @@ mod tests {
         assert_eq!(
             intervals.iter().map(Interval::ops).collect::<Vec<_>>(),
             [1, 0, 0, 2, 1]
-        );
-        assert_eq!(rates_bytes_per_s(&intervals)[..4], [1e10, 0.0, 0.0, 2e10]);
-        assert_eq!(
-            rates_bytes_per_s(&intervals).len(),
-            4,
-            "the last one is not whole"
         );
     }
 }

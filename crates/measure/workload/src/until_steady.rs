@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::spec::{RateOf, SteadyBy, SteadyState};
+use crate::spec::{RateKind, SteadyCriterion, SteadyState};
 use base::time::{SECOND, Time};
 use base::units::format_duration_ns;
 
@@ -61,8 +61,8 @@ impl UntilSteady {
         }
         if now >= self.opened {
             self.amount += match self.spec.of {
-                RateOf::Operations => 1,
-                RateOf::Bytes => u64::from(bytes),
+                RateKind::Operations => 1,
+                RateKind::Bytes => u64::from(bytes),
             };
         }
     }
@@ -95,12 +95,12 @@ impl UntilSteady {
     fn judge(&self) -> Option<f64> {
         let mean = self.mean();
         let found = match self.spec.by {
-            SteadyBy::Deviation => self
+            SteadyCriterion::Deviation => self
                 .window
                 .iter()
                 .map(|rate| (rate - mean).abs())
                 .fold(0.0, f64::max),
-            SteadyBy::Slope => self.slope(mean).abs(),
+            SteadyCriterion::Slope => self.slope(mean).abs(),
         };
         match self.spec.in_percent {
             true if mean == 0.0 => None,
@@ -153,12 +153,12 @@ impl Steadiness {
             );
         };
         let (rate, unit) = match wanted.of {
-            RateOf::Operations => ("IOPS", "IOPS"),
-            RateOf::Bytes => ("rate", "bytes/s"),
+            RateKind::Operations => ("IOPS", "IOPS"),
+            RateKind::Bytes => ("rate", "bytes/s"),
         };
         let what = match wanted.by {
-            SteadyBy::Deviation => format!("largest distance of the {rate} from the mean"),
-            SteadyBy::Slope => format!("slope of the {rate} per interval"),
+            SteadyCriterion::Deviation => format!("largest distance of the {rate} from the mean"),
+            SteadyCriterion::Slope => format!("slope of the {rate} per interval"),
         };
         let unit = if wanted.in_percent { "%" } else { unit };
         let figures = format!("{what} {found:.3} {unit} over {window}");
@@ -181,9 +181,9 @@ mod tests {
 
     const INTERVAL: Time = SECOND;
 
-    fn spec(by: SteadyBy, limit: f64, in_percent: bool) -> SteadyState {
+    fn spec(by: SteadyCriterion, limit: f64, in_percent: bool) -> SteadyState {
         SteadyState {
-            of: RateOf::Operations,
+            of: RateKind::Operations,
             by,
             limit,
             in_percent,
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_window_without_outliers_is_steady() {
-        let spec = spec(SteadyBy::Deviation, 10.0, true);
+        let spec = spec(SteadyCriterion::Deviation, 10.0, true);
         let found = after(spec, &[10, 100, 100, 104, 96]);
         assert_eq!(found.reached_ns, Some(5 * INTERVAL));
         assert_eq!(
@@ -223,21 +223,21 @@ mod tests {
     #[test]
     fn a_slope_is_the_change_per_interval_whichever_its_sign() {
         for rates in [[100, 110, 120, 130], [130, 120, 110, 100]] {
-            let found = after(spec(SteadyBy::Slope, 10.0, false), &rates);
+            let found = after(spec(SteadyCriterion::Slope, 10.0, false), &rates);
             assert_eq!((found.criterion, found.reached_ns), (Some(10.0), None));
             assert!(
                 found
                     .note("a")
                     .contains("not reached: slope of the IOPS per interval 10.000 IOPS")
             );
-            let found = after(spec(SteadyBy::Slope, 10.1, false), &rates);
+            let found = after(spec(SteadyCriterion::Slope, 10.1, false), &rates);
             assert_eq!(found.reached_ns, Some(4 * INTERVAL));
         }
     }
 
     #[test]
     fn less_than_a_window_and_a_window_of_nothing_show_nothing() {
-        let percent = spec(SteadyBy::Deviation, 1.0, true);
+        let percent = spec(SteadyCriterion::Deviation, 1.0, true);
         for rates in [&[100, 100, 100][..], &[0, 0, 0, 0]] {
             let found = after(percent, rates);
             assert_eq!((found.criterion, found.reached_ns), (None, None));
@@ -247,9 +247,9 @@ mod tests {
     #[test]
     fn the_ramp_is_left_out_and_bytes_are_counted_as_bytes() {
         let of_bytes = SteadyState {
-            of: RateOf::Bytes,
+            of: RateKind::Bytes,
             ramp_ns: INTERVAL,
-            ..spec(SteadyBy::Deviation, 1.0, true)
+            ..spec(SteadyCriterion::Deviation, 1.0, true)
         };
         let found = after(of_bytes, &[7, 100, 100, 100, 100]);
         assert_eq!(found.reached_ns, Some(5 * INTERVAL));

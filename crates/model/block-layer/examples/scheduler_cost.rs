@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use block_layer::scheduler::spec::{SchedulerSpec, Surroundings};
-use block_layer::{Bio, Direction, Priority, QueueMap, RequestQueue, Submitted};
-use kernels::hardware_queue::TagWaking;
+use block_layer::{Bio, Direction, Priority, QueueMap, RequestQueue, SubmitOutcome};
+use kernels::hardware_queue::TagWakeRule;
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 
 const REQUESTS: u32 = 1_000_000;
@@ -66,7 +66,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
         request_sectors_max: 1024,
         request_segments_max: 128,
         merges: Merges::All,
-        pool: PoolRules::tags(tasks, TagWaking::Batch),
+        pool: PoolRules::tags(tasks, TagWakeRule::Batch),
         pool_by_sync: true,
         plug: PlugRules::NONE,
     };
@@ -101,7 +101,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
             tag: 0,
             next: None,
         };
-        assert_ne!(queue.submit(now, bio), Submitted::MustWait);
+        assert_ne!(queue.submit(now, bio), SubmitOutcome::MustWait);
     };
     for task in 0..tasks {
         submit(&mut queue, task, 0);

@@ -72,7 +72,7 @@ pub(super) struct Tap {
     drive: u16,
     events: Vec<QueueEvent>,
     /// Bios that came and found no request: they will come again.
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingBio>,
     messages: Vec<SchedulerMessage>,
     /// As it was emitted last.
     plugged: bool,
@@ -80,7 +80,7 @@ pub(super) struct Tap {
     cpu: u16,
 }
 
-type Waiting = (TaskId, Direction, Sector, u32);
+type WaitingBio = (TaskId, Direction, Sector, u32);
 
 impl Tap {
     pub(super) fn open(&mut self, drive: u16, plugged: bool) {
@@ -219,7 +219,7 @@ impl Tap {
     }
 }
 
-fn waiting(bio: &Bio) -> Waiting {
+fn waiting(bio: &Bio) -> WaitingBio {
     (bio.task, bio.direction, bio.start, bio.sectors)
 }
 

@@ -20,7 +20,7 @@ mod wbt;
 pub use base::SECTOR_BYTES;
 pub use event::{EventKind, QueueEvent};
 pub use hardware::HardwareRules;
-pub use queue::{Counts, RequestQueue, Submitted};
+pub use queue::{Counts, RequestQueue, SubmitOutcome};
 pub use queue_map::QueueMap;
 
 pub use request::{

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::TaskId;
 use crate::tag_waiters::TagWaiters;
 use events::time::Time;
-use kernels::queue::{PoolRules, Waking};
+use kernels::queue::{PoolRules, WakeRule};
 
 /// The requests of one class: of a direction, or of sync or async I/O.
 #[derive(Clone, Debug)]
@@ -60,7 +60,9 @@ impl Pool {
             congested: false,
             full: false,
             waiters: match rules.waking {
-                Waking::Tags(waking) => Waiters::OfTags(Box::new(TagWaiters::new(waking, fewest))),
+                WakeRule::Tags(waking) => {
+                    Waiters::OfTags(Box::new(TagWaiters::new(waking, fewest)))
+                }
                 _ => Waiters::Line(VecDeque::new()),
             },
             batchers: Vec::new(),
@@ -93,9 +95,11 @@ impl Pool {
         workers: u16,
     ) -> bool {
         let may = match self.rules.waking {
-            Waking::WhenFree(_) => self.allocated < self.rules.requests,
-            Waking::Tags(_) => self.allocated < most.min(self.rules.requests),
-            Waking::Batching { requests, time_ns } => self.may_batch(now, task, requests, time_ns),
+            WakeRule::WhenFree(_) => self.allocated < self.rules.requests,
+            WakeRule::Tags(_) => self.allocated < most.min(self.rules.requests),
+            WakeRule::Batching { requests, time_ns } => {
+                self.may_batch(now, task, requests, time_ns)
+            }
         };
         if !may {
             self.wait(task, workers);
@@ -141,7 +145,7 @@ impl Pool {
         self.give_back();
         match (self.rules.waking, &mut self.waiters) {
             (_, Waiters::OfTags(waiters)) => waiters.freed(woken),
-            (Waking::Batching { requests, time_ns }, Waiters::Line(line)) => {
+            (WakeRule::Batching { requests, time_ns }, Waiters::Line(line)) => {
                 if self.allocated >= self.rules.requests {
                     return;
                 }
@@ -151,12 +155,12 @@ impl Pool {
                     woken.push(task);
                 }
             }
-            (Waking::WhenFree(free), Waiters::Line(line)) => {
+            (WakeRule::WhenFree(free), Waiters::Line(line)) => {
                 if self.rules.requests - self.allocated >= free {
                     woken.extend(line.pop_front());
                 }
             }
-            (Waking::Tags(_), Waiters::Line(_)) => unreachable!("tags have waiters of their own"),
+            (WakeRule::Tags(_), Waiters::Line(_)) => unreachable!("tags have waiters of their own"),
         }
     }
 
@@ -214,7 +218,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use events::time::MILLISECOND;
-    use kernels::hardware_queue::TagWaking;
+    use kernels::hardware_queue::TagWakeRule;
 
     use super::*;
 
@@ -232,7 +236,7 @@ mod tests {
     }
 
     fn tags(count: u32) -> Pool {
-        Pool::new(PoolRules::tags(count, TagWaking::Batch), count)
+        Pool::new(PoolRules::tags(count, TagWakeRule::Batch), count)
     }
 
     #[test]

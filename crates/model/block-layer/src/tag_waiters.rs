@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::TaskId;
-use kernels::hardware_queue::TagWaking;
+use kernels::hardware_queue::TagWakeRule;
 
 /// `SBQ_WAIT_QUEUES`.
 const QUEUES: usize = 8;
@@ -17,7 +17,7 @@ const BATCH_MAX: u32 = 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct TagWaiters {
-    waking: TagWaking,
+    waking: TagWakeRule,
     /// So many tags have to be freed before anybody is woken.
     batch: u32,
     /// Freed since the last batch, while somebody waited. Kernels until 6.1 count for each wait queue by itself; the one
@@ -32,9 +32,9 @@ pub(super) struct TagWaiters {
 
 impl TagWaiters {
     /// Nobody waits. `fewest`: of the tags, as many as those may have who may have the fewest (`min_shallow_depth`).
-    pub(super) fn new(waking: TagWaking, fewest: u32) -> TagWaiters {
+    pub(super) fn new(waking: TagWakeRule, fewest: u32) -> TagWaiters {
         let batch = match waking {
-            TagWaking::All => 1,
+            TagWakeRule::All => 1,
             _ => (fewest / QUEUES as u32).clamp(1, BATCH_MAX),
         };
         TagWaiters {
@@ -56,7 +56,7 @@ impl TagWaiters {
     /// The task sleeps until it is woken. One that was woken in vain has lost its place.
     pub(super) fn sleeps(&mut self, task: TaskId) {
         self.queues[self.sleeps_on].push_back(task);
-        if self.waking != TagWaking::All {
+        if self.waking != TagWakeRule::All {
             self.sleeps_on = (self.sleeps_on + 1) % QUEUES;
         }
     }
@@ -79,11 +79,13 @@ impl TagWaiters {
                 continue;
             }
             match self.waking {
-                TagWaking::All | TagWaking::AllOfOne => return woken.extend(queue.drain(..).rev()),
-                TagWaking::BatchOfOne => {
+                TagWakeRule::All | TagWakeRule::AllOfOne => {
+                    return woken.extend(queue.drain(..).rev());
+                }
+                TagWakeRule::BatchOfOne => {
                     return woken.extend(queue.drain(..left.min(queue.len())));
                 }
-                TagWaking::Batch => {
+                TagWakeRule::Batch => {
                     let count = left.min(queue.len());
                     woken.extend(queue.drain(..count));
                     left -= count;
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     /// Tasks 1 to 20 wait for one of 16 tags; who is woken for each of the first tags that are freed.
-    fn woken_of_twenty(waking: TagWaking, fewest: u32, freed: usize) -> Vec<Vec<TaskId>> {
+    fn woken_of_twenty(waking: TagWakeRule, fewest: u32, freed: usize) -> Vec<Vec<TaskId>> {
         let mut waiters = TagWaiters::new(waking, fewest);
         (1..=20).for_each(|task| waiters.sleeps(task));
         let mut one = || {
@@ -125,14 +127,14 @@ mod tests {
         let woken = |waking| woken_of_twenty(waking, 16, 4);
         let none = Vec::new();
         assert_eq!(
-            woken(TagWaking::AllOfOne),
+            woken(TagWakeRule::AllOfOne),
             [none.clone(), vec![17, 9, 1], none.clone(), vec![18, 10, 2]]
         );
         assert_eq!(
-            woken(TagWaking::BatchOfOne),
+            woken(TagWakeRule::BatchOfOne),
             [none.clone(), vec![1, 9], none.clone(), vec![2, 10]]
         );
-        let all = woken(TagWaking::All);
+        let all = woken(TagWakeRule::All);
         assert_eq!(all[0], (1..=20).rev().collect::<Vec<TaskId>>());
     }
 
@@ -145,14 +147,14 @@ mod tests {
             (0..8).for_each(|_| waiters.freed(&mut woken));
             woken
         };
-        assert_eq!(wakes(TagWaking::BatchOfOne), [1, 9]);
-        assert_eq!(wakes(TagWaking::Batch), [1, 9, 2, 10, 3, 4, 5, 6]);
+        assert_eq!(wakes(TagWakeRule::BatchOfOne), [1, 9]);
+        assert_eq!(wakes(TagWakeRule::Batch), [1, 9, 2, 10, 3, 4, 5, 6]);
     }
 
     #[test]
     fn a_batch_is_an_eighth_of_the_tags_and_eight_at_most() {
         let first_woken = |fewest| {
-            let woken = woken_of_twenty(TagWaking::Batch, fewest, 20);
+            let woken = woken_of_twenty(TagWakeRule::Batch, fewest, 20);
             woken.iter().position(|woken| !woken.is_empty())
         };
         let tags = [1, 8, 16, 32, 64, 1024];
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn who_was_woken_in_vain_sleeps_on_the_next_wait_queue_behind_others() {
-        let mut waiters = TagWaiters::new(TagWaking::Batch, 8);
+        let mut waiters = TagWaiters::new(TagWakeRule::Batch, 8);
         (1..=9).for_each(|task| waiters.sleeps(task));
         let mut woken = Vec::new();
         waiters.freed(&mut woken);
@@ -172,7 +174,7 @@ mod tests {
 
     #[test]
     fn tags_that_are_freed_while_nobody_waits_do_not_count() {
-        let mut waiters = TagWaiters::new(TagWaking::Batch, 16);
+        let mut waiters = TagWaiters::new(TagWakeRule::Batch, 16);
         let mut woken = Vec::new();
         waiters.freed(&mut woken);
         waiters.sleeps(1);

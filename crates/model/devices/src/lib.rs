@@ -4,17 +4,17 @@
 
 pub mod array;
 mod chain;
+mod commands_inside;
 mod completion_times;
 pub mod disk;
+mod event_tree;
 pub mod flash;
 mod index;
-mod inside;
 mod limits;
 mod line_cache;
 pub mod lun;
 pub mod null;
 mod server;
-mod soonest;
 mod spec;
 #[cfg(test)]
 mod trial;

@@ -79,17 +79,6 @@ impl Station {
         self.failed
     }
 
-    /// Mean number inside from time 0 to `now`.
-    pub fn inside_mean(&self, now: Time) -> f64 {
-        let integral =
-            self.inside_ns + u128::from(self.inside()) * u128::from(now - self.changed_at);
-        if now == 0 {
-            0.0
-        } else {
-            integral as f64 / now as f64
-        }
-    }
-
     /// Little's law, exact for a finite run: the integral of the number inside is the sum of the stays, those of the
     /// items still inside counted up to `now`. `still_since`: when each of these entered.
     pub fn check(
@@ -141,7 +130,6 @@ mod tests {
         station.enter(20);
         station.leave(50, 10);
         assert_eq!(station.check("queue", 100, [20].into_iter()), Ok(()));
-        assert_eq!(station.inside_mean(100), (40.0 + 80.0) / 100.0);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl CacheVariant {
 /// How a kernel shares the limit of dirty pages out among drives (`bdi_writeout_fraction`), in parts that follow what each has
 /// written lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-pub enum Lately {
+pub enum WriteoutPeriod {
     /// In periods of so many pages that it lasts one or two limits until half is forgotten (`lib/proportions.c` of 2.6.24).
     #[serde(rename = "pages")]
     Pages,
@@ -98,11 +98,11 @@ impl Kernel {
     }
 
     /// How drives share the limit of dirty pages, if they do: from 2.6.24 on (`bdi_writeout_fraction`).
-    pub fn drives_share_limits(&self) -> Option<Lately> {
+    pub fn drives_share_limits(&self) -> Option<WriteoutPeriod> {
         match self.version {
             version if version < [2, 6, 24] => None,
-            version if version < [3, 6, 0] => Some(Lately::Pages),
-            _ => Some(Lately::Time),
+            version if version < [3, 6, 0] => Some(WriteoutPeriod::Pages),
+            _ => Some(WriteoutPeriod::Time),
         }
     }
 
@@ -180,7 +180,7 @@ mod tests {
     fn drives_share_the_limit_of_dirty_pages_from_2_6_24_on() {
         let lately = |name| kernel(name).drives_share_limits();
         let found = ["2.6.23", "2.6.24", "3.5", "3.6", "6.1"].map(lately);
-        let [pages, time] = [Some(Lately::Pages), Some(Lately::Time)];
+        let [pages, time] = [Some(WriteoutPeriod::Pages), Some(WriteoutPeriod::Time)];
         assert_eq!(found, [None, pages, pages, time, time]);
     }
 

@@ -8,7 +8,7 @@ use crate::release::Kernel;
 
 /// Which tasks a kernel wakes when tags are freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TagWaking {
+pub enum TagWakeRule {
     /// 3.13 to 3.15: all, for each tag; who came last first.
     All,
     /// 3.16 to 4.17: all of one wait queue for each batch of tags; who came last first.
@@ -45,12 +45,12 @@ pub struct Runs {
 
 impl Kernel {
     /// Which tasks that wait for a tag of blk-mq are woken.
-    pub fn tag_waking(&self) -> TagWaking {
+    pub fn tag_waking(&self) -> TagWakeRule {
         match self.version {
-            version if version < [3, 16, 0] => TagWaking::All,
-            version if version < [4, 18, 0] => TagWaking::AllOfOne,
-            version if version < [6, 2, 0] => TagWaking::BatchOfOne,
-            _ => TagWaking::Batch,
+            version if version < [3, 16, 0] => TagWakeRule::All,
+            version if version < [4, 18, 0] => TagWakeRule::AllOfOne,
+            version if version < [6, 2, 0] => TagWakeRule::BatchOfOne,
+            _ => TagWakeRule::Batch,
         }
     }
 

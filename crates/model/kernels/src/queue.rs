@@ -4,7 +4,7 @@
 
 use base::time::{MILLISECOND, Time};
 
-use crate::hardware_queue::TagWaking;
+use crate::hardware_queue::TagWakeRule;
 use crate::release::Kernel;
 
 /// What a kernel and a device allow.
@@ -45,7 +45,7 @@ pub struct PoolRules {
     /// Congestion ends with fewer allocated requests than this.
     pub uncongested_below: u32,
     /// When a task that waits for a request is woken.
-    pub waking: Waking,
+    pub waking: WakeRule,
     /// Whoever has waited looks again whether another request takes its bio, before it tries to get one (`again` in
     /// `__make_request`, until 2.6.12).
     pub merges_after_waiting: bool,
@@ -53,7 +53,7 @@ pub struct PoolRules {
 
 /// How a kernel wakes tasks that found no free request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waking {
+pub enum WakeRule {
     /// One waiter is woken when this many of its class are free, so that it can take a run of them.
     WhenFree(u32),
     /// Who finds the class empty, or is woken, may go on for so many requests or so long, beyond the class up to half
@@ -65,7 +65,7 @@ pub enum Waking {
         time_ns: Time,
     },
     /// Tags of blk-mq: all I/O shares them.
-    Tags(TagWaking),
+    Tags(TagWakeRule),
 }
 
 impl PoolRules {
@@ -74,7 +74,7 @@ impl PoolRules {
         requests: 64,
         congested_from: 64,
         uncongested_below: 64,
-        waking: Waking::WhenFree(32),
+        waking: WakeRule::WhenFree(32),
         merges_after_waiting: true,
     };
 
@@ -83,19 +83,19 @@ impl PoolRules {
         requests: 128,
         congested_from: 128 - 14,
         uncongested_below: 128 - 17,
-        waking: Waking::WhenFree(8),
+        waking: WakeRule::WhenFree(8),
         merges_after_waiting: true,
     };
 
     /// `nr_requests` of blk-mq. With a scheduler that is twice the depth of a hardware queue, at most 256, for each;
     /// without, its depth.
-    pub const fn tags(requests: u32, waking: TagWaking) -> PoolRules {
+    pub const fn tags(requests: u32, waking: TagWakeRule) -> PoolRules {
         PoolRules {
             requests,
             // blk-mq knows no congestion.
             congested_from: u32::MAX,
             uncongested_below: u32::MAX,
-            waking: Waking::Tags(waking),
+            waking: WakeRule::Tags(waking),
             merges_after_waiting: false,
         }
     }
@@ -115,7 +115,7 @@ impl PoolRules {
         requests: 128,
         congested_from: 113,
         uncongested_below: 103,
-        waking: Waking::Batching {
+        waking: WakeRule::Batching {
             requests: 32,
             time_ns: 20 * MILLISECOND,
         },

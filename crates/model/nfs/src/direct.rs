@@ -8,7 +8,7 @@ use super::call::{Call, DATA_BYTES_MAX};
 use super::cpu::{Context, CpuTimes};
 use super::draw::Draw;
 use super::fifo::Fifo;
-use super::mount::{Completed, Mount};
+use super::mount::{CompletedCall, Mount};
 use super::operation::Operation;
 use super::spec::{CostSpec, NfsSpec, ProcessSpec};
 use events::event_queue::EventQueue;
@@ -27,13 +27,13 @@ pub struct DirectIo {
     nfsiod_wakeup: Draw,
     /// By thread.
     draws: Vec<Draw>,
-    requests: Slab<UnderWay>,
+    requests: Slab<PendingRequest>,
     events: EventQueue<Event>,
     waiting: Station,
     /// The work items that end direct I/Os.
     completions: Fifo<RequestId>,
     cpu: CpuTimes,
-    released: Vec<Completed>,
+    released: Vec<CompletedCall>,
     done: Vec<u32>,
 }
 
@@ -51,14 +51,14 @@ pub struct Request {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct PendingRequest {
     request: Request,
     /// While it waits.
     waits_since: Option<Time>,
     calls_left: u32,
 }
 
-type RequestId = Id<UnderWay>;
+type RequestId = Id<PendingRequest>;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -164,7 +164,7 @@ impl DirectIo {
         let mean_ns = self.process.wait_ns.of(request.operation);
         let wait_ns = self.draw(request.thread).around(mean_ns);
         self.waiting.enter(now);
-        let id = self.requests.put(UnderWay {
+        let id = self.requests.put(PendingRequest {
             request,
             waits_since: Some(now),
             calls_left: request.bytes.div_ceil(DATA_BYTES_MAX),
@@ -197,7 +197,7 @@ impl DirectIo {
     }
 
     fn call(&mut self, now: Time, id: RequestId) {
-        let UnderWay {
+        let PendingRequest {
             request,
             waits_since,
             ..
@@ -217,7 +217,7 @@ impl DirectIo {
         }
     }
 
-    fn released(&mut self, now: Time, call: &Completed) {
+    fn released(&mut self, now: Time, call: &CompletedCall) {
         let id = self.requests.id(call.call.tag as u32);
         let request = &mut self.requests[id];
         request.calls_left -= 1;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::call::{Call, DATA_BYTES_MAX};
 use super::closed_system::{ClosedSystem, Load};
 use super::direct::{DirectIo, Request};
-use super::mount::{Completed, Mount};
+use super::mount::{CompletedCall, Mount};
 use super::operation::Operation;
 use super::spec::{IommuMode, NfsSpec};
 use super::task::Stage;
@@ -147,7 +147,7 @@ proptest! {
         spec in clients(), calls in calls(), seed in any::<u64>(),
     ) {
         let mut mount = Mount::new(&spec, seed).unwrap();
-        let mut completed: Vec<Completed> = Vec::new();
+        let mut completed: Vec<CompletedCall> = Vec::new();
         let mut waiting = calls.iter().peekable();
         loop {
             let call_at = waiting.peek().map(|(at, _)| *at);

@@ -34,8 +34,8 @@ pub use call::{Call, DATA_BYTES_MAX, Placement};
 pub use counters::{Counters, OperationCounters};
 pub use cpu::{Context, CpuTimes};
 pub use direct::{DirectIo, Request};
-pub use mount::{Completed, Mount};
-pub use mountstats::Mounted;
+pub use mount::{CompletedCall, Mount};
+pub use mountstats::MountPoint;
 pub use operation::Operation;
 pub use spec::{
     CostSpec, IommuMode, IommuSpec, NfsSpec, PerOperation, ProcessSpec, ServerSpec, TransportSpec,

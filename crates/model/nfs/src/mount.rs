@@ -46,7 +46,7 @@ pub struct Mount {
 
 /// A call that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completed {
+pub struct CompletedCall {
     /// What was called.
     pub call: Call,
     /// When its task started.
@@ -138,7 +138,7 @@ impl Mount {
     }
 
     /// Does what is due up to `now`, and appends what has completed, in order of completion.
-    pub fn advance(&mut self, now: Time, completed: &mut Vec<Completed>) {
+    pub fn advance(&mut self, now: Time, completed: &mut Vec<CompletedCall>) {
         while self.events.next_at().is_some_and(|at| at <= now) {
             let (at, event) = self.events.take().expect("one is due");
             match event {
@@ -261,7 +261,7 @@ impl Mount {
     }
 
     /// Slot and credit come back, and the caller hears of it.
-    fn released(&mut self, now: Time, task: TaskId) -> Completed {
+    fn released(&mut self, now: Time, task: TaskId) -> CompletedCall {
         let task = self.tasks.finish(now, task);
         self.counters.completed(
             &task.call,
@@ -275,7 +275,7 @@ impl Mount {
         }
         self.credits.give_back();
         self.transmit_next(now);
-        Completed {
+        CompletedCall {
             call: task.call,
             submitted_at: task.started_at,
             at: now,

@@ -10,7 +10,7 @@ use events::time::{MILLISECOND, SECOND, Time};
 
 /// Where it is mounted.
 #[derive(Clone, Copy, Debug)]
-pub struct Mounted<'a> {
+pub struct MountPoint<'a> {
     /// `server:/export`.
     pub device: &'a str,
     /// The directory it is mounted on.
@@ -47,14 +47,14 @@ const WRITE: &str = "WRITE";
 
 impl Mount {
     /// All counters since the mount at time 0.
-    pub fn mountstats(&self, now: Time, mounted: &Mounted) -> String {
+    pub fn mountstats(&self, now: Time, mounted: &MountPoint) -> String {
         let mut text = String::new();
         self.write_to(&mut text, now, mounted)
             .expect("a string takes all");
         text
     }
 
-    fn write_to(&self, text: &mut String, now: Time, mounted: &Mounted) -> std::fmt::Result {
+    fn write_to(&self, text: &mut String, now: Time, mounted: &MountPoint) -> std::fmt::Result {
         let counters = self.counters();
         let [read, write] = [Operation::Read, Operation::Write].map(|which| *counters.of(which));
         writeln!(

@@ -4,8 +4,8 @@ use super::call::{Call, Placement};
 use super::closed_system::{ClosedSystem, Load};
 use super::cpu::Context;
 use super::direct::{DirectIo, Request};
-use super::mount::{Completed, Mount};
-use super::mountstats::Mounted;
+use super::mount::{CompletedCall, Mount};
+use super::mountstats::MountPoint;
 use super::operation::Operation;
 use super::spec::{IommuMode, IommuSpec, NfsSpec, PerOperation, TransportSpec};
 use super::task::Stage;
@@ -75,7 +75,7 @@ fn write(data_bytes: u32) -> Call {
     call(0, Operation::Write, data_bytes)
 }
 
-pub(super) fn run_to_end(mount: &mut Mount) -> Vec<Completed> {
+pub(super) fn run_to_end(mount: &mut Mount) -> Vec<CompletedCall> {
     let mut completed = Vec::new();
     while let Some(at) = mount.next_event() {
         mount.advance(at, &mut completed);
@@ -385,7 +385,7 @@ fn mountstats_are_in_the_kernels_format() {
             records_per_thread: 1000,
         });
     }
-    let mounted = Mounted {
+    let mounted = MountPoint {
         device: "server:/export",
         mount_point: "/mnt",
     };

@@ -11,7 +11,7 @@ use events::time::{SECOND, Time};
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, World};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
 use workload::timeline::totals;
 
 fn main() {
@@ -172,7 +172,7 @@ impl Load {
                 think_ns: 0,
                 think_every: 1,
             },
-            until: Until {
+            until: JobBounds {
                 ops: None,
                 bytes: None,
                 duration_ns: Some(self.simulated_ns),

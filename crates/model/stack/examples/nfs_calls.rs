@@ -12,7 +12,7 @@ use events::time::SECOND;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
 
 const THREADS: u32 = 12;
 const CALLS: u64 = 1_000_000;
@@ -109,7 +109,7 @@ fn writes(file: u32, ops: u64) -> JobSpec {
             think_ns: 0,
             think_every: 1,
         },
-        until: Until {
+        until: JobBounds {
             ops: Some(ops),
             bytes: None,
             duration_ns: None,

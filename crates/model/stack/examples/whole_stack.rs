@@ -12,7 +12,7 @@ use events::time::SECOND;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
 use workload::timeline::totals;
 
 fn main() {
@@ -189,7 +189,7 @@ fn job(load: &Load, file: u32, device_bytes: u64, seed: u64) -> JobSpec {
             think_ns: 0,
             think_every: 1,
         },
-        until: Until {
+        until: JobBounds {
             ops: None,
             bytes: None,
             duration_ns: Some(load.simulated_s * SECOND),

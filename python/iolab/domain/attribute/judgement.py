@@ -78,12 +78,12 @@ def attribute(sides: Sequence[Sequence[bool]], values: Sequence[float], blocks: 
 
 
 @dataclass(frozen=True)
-class _Weighed:
+class _WeighedFit:
     attribution: Attribution
     fitted: Array
 
 
-def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _Weighed:
+def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _WeighedFit:
     import numpy as np
     from scipy.special import stdtrit
 
@@ -127,7 +127,7 @@ def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _Wei
             for name, size, error, share in zip(names, sizes.tolist(), errors.tolist(), shares, strict=True)
         ]
     fitted = y - left / root[:, 0]
-    return _Weighed(Attribution(likeliest, of_set[likeliest], tuple(effects), inclusion, len(y)), fitted)
+    return _WeighedFit(Attribution(likeliest, of_set[likeliest], tuple(effects), inclusion, len(y)), fitted)
 
 
 def _columns(chosen: tuple[int, ...], place_of: dict[tuple[int, int], int], *, with_pairs: bool) -> list[int]:

@@ -210,7 +210,7 @@ class Search:
         """The largest difference that is no change, in the metric's unit, at the level of the good end."""
         return self._margin(float(self.posterior.levels[0, 0]))
 
-    def unseen(self) -> tuple[int, int] | None:
+    def longest_unmeasured(self) -> tuple[int, int] | None:
         """The measured versions around the longest stretch that has none and could have one: a change that is reversed
         within it is not seen. None if every version was measured."""
         found = [ends for ends in pairwise(self.posterior.points) if len(self._inside(*ends))]
@@ -280,13 +280,13 @@ class Search:
     def _in_the_widest(self, parts: int) -> int | None:
         """A version that halves the longest stretch without a measured one, if it is longer than one of so many parts:
         its middle, or beside it, so that as few versions as possible make such parts."""
-        if not parts or (unseen := self.unseen()) is None:
+        if not parts or (unmeasured := self.longest_unmeasured()) is None:
             return None
-        pieces = math.ceil((unseen[1] - unseen[0]) / math.ceil((self.versions - 1) / parts))
+        pieces = math.ceil((unmeasured[1] - unmeasured[0]) / math.ceil((self.versions - 1) / parts))
         if pieces < 2:
             return None
-        middle = unseen[0] + (unseen[1] - unseen[0]) * (pieces // 2) / pieces
-        return int(min(self._inside(*unseen), key=lambda version: abs(int(version) - middle)))
+        middle = unmeasured[0] + (unmeasured[1] - unmeasured[0]) * (pieces // 2) / pieces
+        return int(min(self._inside(*unmeasured), key=lambda version: abs(int(version) - middle)))
 
     def _before_it_is_named(self) -> int | None:
         """A version to measure before the likeliest changes are said."""

@@ -12,10 +12,9 @@ from pydantic import BaseModel, ConfigDict
 from iolab.domain.collection.entry import Entry, Nanoseconds
 from iolab.domain.collection.extract import Extract
 from iolab.domain.definition import Verdict
-from iolab.domain.history.history import Found, History, Moment, Series, found_in
+from iolab.domain.history.history import History, HistoryFinding, Moment, Series, found_in
 
 ID_LENGTH = 10
-SERIES_ID_LENGTH = 8
 FALSE_ALARMS = 0.05
 """The share of histories without a change that may show one, as in `iolab history`."""
 _MEMBER = re.compile(r"\[[^\[\]]*\]$")
@@ -53,11 +52,6 @@ def benchmarks(entries: Sequence[Entry]) -> list[Benchmark]:
         for (benchmark, hardware), members in found.items()
     ]
     return sorted(made, key=lambda one: -(one.entries[-1].started_unix_ns or 0))
-
-
-def series_id(workload: str, setting: str, metric: str) -> str:
-    """Short enough for an address."""
-    return blake2b(repr((workload, setting, metric)).encode(), digest_size=SERIES_ID_LENGTH // 2).hexdigest()
 
 
 class Differs(BaseModel):
@@ -115,7 +109,7 @@ def _history(runs: Sequence[tuple[Entry, Extract]], metrics: Sequence[str]) -> H
     return History(moments, [Series(*where, values) for where, values in columns.items()], "time", [])
 
 
-def _changed(one: Found, entries: Sequence[Entry]) -> Changed:
+def _changed(one: HistoryFinding, entries: Sequence[Entry]) -> Changed:
     it = one.change
     return Changed(
         workload=one.series.workload,

@@ -6,8 +6,8 @@ moved in the order in which one follows from the other. docs/why.md explains wha
 """
 
 from iolab.domain.explain.cause import Cause, causes
-from iolab.domain.explain.ranking import Explained, Finding, explain
+from iolab.domain.explain.ranking import Explanation, Finding, explain
 
-__all__ = ["Cause", "Explained", "Finding", "causes", "explain"]
+__all__ = ["Cause", "Explanation", "Finding", "causes", "explain"]
 """`causes(frame, comparisons, changes)`: the mechanism that moved first; `explain(frame, comparisons)`: what moved
 together with each result."""

@@ -11,7 +11,7 @@ import numpy as np
 from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.budget import NEEDED, Budget, budget, stages_of
 from iolab.domain.explain.change import Change, Changes
-from iolab.domain.explain.evidence import WithSetting, judge_setting, name_of, strength, with_setting
+from iolab.domain.explain.evidence import SettingEvidence, judge_setting, name_of, strength, with_setting
 from iolab.domain.explain.mechanism import (
     CPU_WAIT,
     FLOORS,
@@ -46,11 +46,11 @@ CPU_SHRINKAGE_S = 0.05
 
 
 @dataclass(frozen=True)
-class Moved:
+class LeadingMetric:
     """A leading metric that moved with the setting."""
 
     metric: str
-    with_setting: WithSetting
+    with_setting: SettingEvidence
     strength: float
 
     def as_dict(self) -> JsonObject:
@@ -63,7 +63,7 @@ class Group:
     """A mechanism that moved."""
 
     mechanism: Mechanism
-    moved: list[Moved]
+    moved: list[LeadingMetric]
     """The strongest first."""
 
     @property
@@ -124,7 +124,7 @@ class Cause:
         return [one for one in self.others if one not in self.independent]
 
     @property
-    def unseen(self) -> list[Mechanism]:
+    def unobserved(self) -> list[Mechanism]:
         """What a change acts on, where no probe looked: then what moved first among the rest may well be an effect."""
         acted_on = {name for change in self.changes for name in mechanisms_of(change.setting)}
         every = len(acted_on) == len(MECHANISMS)
@@ -255,7 +255,7 @@ def _cause(
     place: Name,
     results: list[Comparison],
     arms: dict[str, Arms],
-    evidence: dict[str, WithSetting],
+    evidence: dict[str, SettingEvidence],
     changes: list[Change],
 ) -> Cause:
     groups: dict[str, Group] = {}
@@ -266,7 +266,7 @@ def _cause(
         names = mechanism.leading + (mechanism.leading_if_set if set_ & {*mechanism.settings} else ())
         measured = [key for name in names for key in evidence if name_of(key) == name]
         moved = [
-            Moved(key, evidence[key], size)
+            LeadingMetric(key, evidence[key], size)
             for key in measured
             if evidence[key].moved and (size := strength(arms[key], _floor(key, arms))) >= SCORE_MIN
         ]

@@ -51,7 +51,7 @@ Movement = Literal["higher", "lower", "same", "undecided"]
 
 
 @dataclass(frozen=True)
-class WithSetting:
+class SettingEvidence:
     """What the candidate setting does to a metric, compared within rounds like any result."""
 
     movement: Movement
@@ -74,7 +74,7 @@ class WithSetting:
 
 
 @dataclass(frozen=True)
-class WithResult:
+class ResultEvidence:
     """How a metric's movement goes with the result's, over rounds: in each both are candidate against baseline, so that
     what the setting does in all rounds alike has no part in it."""
 
@@ -130,17 +130,17 @@ def judge_setting(arms: Arms, same_within: float) -> Judgement:
     return judgement
 
 
-def with_setting(looked_at: Sequence[tuple[Arms, Judgement]]) -> list[WithSetting]:
+def with_setting(looked_at: Sequence[tuple[Arms, Judgement]]) -> list[SettingEvidence]:
     """For each, whether the setting moved it. Without the results themselves: that they moved is known, and would make
     it easier for noise to seem to."""
     adjusted = control_false_discovery([judgement for _, judgement in looked_at])
     return [
-        WithSetting(_movement(one, arms), one, strength(arms))
+        SettingEvidence(_movement(one, arms), one, strength(arms))
         for one, (arms, _) in zip(adjusted, looked_at, strict=True)
     ]
 
 
-def with_result(pairs: Sequence[tuple[Arms, Mapping[str, Arms]]]) -> list[dict[str, WithResult]]:
+def with_result(pairs: Sequence[tuple[Arms, Mapping[str, Arms]]]) -> list[dict[str, ResultEvidence]]:
     """For each result, how each of its metrics goes with it."""
     found = [{key: _with_result(result, arms) for key, arms in metrics.items()} for result, metrics in pairs]
     flat = [(at, key, one.p_value) for at, of_result in enumerate(found) for key, one in of_result.items()]
@@ -150,17 +150,17 @@ def with_result(pairs: Sequence[tuple[Arms, Mapping[str, Arms]]]) -> list[dict[s
     return found
 
 
-def _with_result(result: Arms, metric: Arms) -> WithResult:
+def _with_result(result: Arms, metric: Arms) -> ResultEvidence:
     common = result.present & metric.present
     n = int(common.sum())
     if n < FEWEST_ROUNDS:
-        return WithResult(n, None, None, None, f"{n} rounds have both, it takes at least {FEWEST_ROUNDS}")
+        return ResultEvidence(n, None, None, None, f"{n} rounds have both, it takes at least {FEWEST_ROUNDS}")
     moves = Arms(metric.baseline[common], metric.candidate[common]).movements()
     of_result = Arms(result.baseline[common], result.candidate[common]).movements()
     rho, p = rank_correlations(of_result, moves[None, :])
     if np.isnan(rho[0]):
-        return WithResult(n, None, None, None, "it is the same in all rounds")
-    return WithResult(n, float(rho[0]), float(p[0]), None, None)
+        return ResultEvidence(n, None, None, None, "it is the same in all rounds")
+    return ResultEvidence(n, float(rho[0]), float(p[0]), None, None)
 
 
 def _movement(judgement: Judgement, arms: Arms) -> Movement:

@@ -11,8 +11,8 @@ from iolab.domain.explain.correlation import rounds_needed
 from iolab.domain.explain.evidence import (
     SUSPECTS,
     THROUGHPUT,
-    WithResult,
-    WithSetting,
+    ResultEvidence,
+    SettingEvidence,
     judge_setting,
     name_of,
     with_result,
@@ -42,8 +42,8 @@ class Finding:
     metric: str
     likewise: list[str]
     """Metrics that are functions of it: they have the same evidence."""
-    with_setting: WithSetting
-    with_result: WithResult
+    with_setting: SettingEvidence
+    with_result: ResultEvidence
     kind: Kind
 
     @property
@@ -64,7 +64,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """One result, with what moved together with it and what did not."""
 
     result: Comparison
@@ -108,7 +108,7 @@ class Explained:
         }
 
 
-def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explained]:
+def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explanation]:
     """What moved together with each of the results.
 
     Args:
@@ -206,13 +206,17 @@ def _candidates(place: _Measures, result: str) -> tuple[Arms, dict[str, Arms]]:
     return place.arms[result], {first: place.arms[first] for first in place.groups if first not in same}
 
 
-def _explained(result: Comparison, place: _Measures, evidence: dict[str, tuple[WithSetting, WithResult]]) -> Explained:
+def _explained(
+    result: Comparison, place: _Measures, evidence: dict[str, tuple[SettingEvidence, ResultEvidence]]
+) -> Explanation:
     looked_at = [_finding(result, place.groups[first], *found) for first, found in evidence.items()]
     same = [key for first in place.same_as(result.metric) for key in place.groups[first] if key != result.metric]
-    return Explained(result, None, sorted(looked_at, key=lambda one: one.strength), same, place.constant, place.absent)
+    return Explanation(
+        result, None, sorted(looked_at, key=lambda one: one.strength), same, place.constant, place.absent
+    )
 
 
-def _finding(result: Comparison, group: list[str], setting: WithSetting, found: WithResult) -> Finding:
+def _finding(result: Comparison, group: list[str], setting: SettingEvidence, found: ResultEvidence) -> Finding:
     kind: Kind = "neither"
     if setting.moved and found.moves:
         kind = "both" if _is_consistent(result, setting, found) else "contrary"
@@ -223,11 +227,11 @@ def _finding(result: Comparison, group: list[str], setting: WithSetting, found: 
     return Finding(group[0], group[1:], setting, found, kind)
 
 
-def _is_consistent(result: Comparison, setting: WithSetting, found: WithResult) -> bool:
+def _is_consistent(result: Comparison, setting: SettingEvidence, found: ResultEvidence) -> bool:
     """Whether the metric goes with the result, within settings, in the direction in which the setting moved both."""
     together = ((result.judgement.ratio or 1) > 1) == (setting.movement == "higher")
     return together == ((found.rank_correlation or 0) > 0)
 
 
-def _nothing(result: Comparison, why_not: str) -> Explained:
-    return Explained(result, why_not, [], [], [], [])
+def _nothing(result: Comparison, why_not: str) -> Explanation:
+    return Explanation(result, why_not, [], [], [], [])

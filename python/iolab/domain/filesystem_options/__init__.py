@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.filesystem_options import btrfs, ext, form, xfs
-from iolab.domain.filesystem_options.form import ALONE, Fault, Form, Refused, Value, check_keys, check_value
+from iolab.domain.filesystem_options.form import ALONE, Fault, Form, RefusedForm, Value, check_keys, check_value
 
 __all__ = [
     "DEFAULT",
@@ -71,7 +71,7 @@ def _arguments(words: list[str], forms: dict[str, Form]) -> Iterator[str]:
         form = forms.get(option)
         if form is None:
             raise Fault(unknown(f"option {option!r}", option, forms) if option.startswith("-") else _positional(word))
-        if isinstance(form, Refused):
+        if isinstance(form, RefusedForm):
             raise Fault(f"{option!r} is refused: {form.why}")
         if form is ALONE:
             if value is not None:

@@ -12,13 +12,13 @@ from iolab.domain.filesystem_options.form import (
     WORDS,
     Form,
     Keys,
-    Refused,
+    RefusedForm,
     Value,
     flags,
     one_of,
 )
 
-ANOTHER_DEVICE = Refused("it names a device; a scratch filesystem has one")
+ANOTHER_DEVICE = RefusedForm("it names a device; a scratch filesystem has one")
 _PROFILE = one_of("single", "dup", "SINGLE", "DUP")
 """Those of one device."""
 _COMPRESS = Value(
@@ -65,8 +65,8 @@ MKFS: dict[str, Form] = {
     "--uuid": OWN_UUID,
     "-v": ALONE,
     "--verbose": ALONE,
-    "-V": Refused("no filesystem would be made"),
-    "--version": Refused("no filesystem would be made"),
+    "-V": RefusedForm("no filesystem would be made"),
+    "--version": RefusedForm("no filesystem would be made"),
 }
 
 MOUNT: Keys = {

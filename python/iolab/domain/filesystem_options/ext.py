@@ -15,13 +15,13 @@ from iolab.domain.filesystem_options.form import (
     WORDS,
     Form,
     Keys,
-    Refused,
+    RefusedForm,
     Value,
     flags,
     one_of,
 )
 
-EXTERNAL_JOURNAL = Refused("it names a device; for a journal on a device of its own set log_size in [target]")
+EXTERNAL_JOURNAL = RefusedForm("it names a device; for a journal on a device of its own set log_size in [target]")
 ERRORS = one_of("continue", "remount-ro")
 """Not `panic`: it would take the machine down."""
 
@@ -37,7 +37,7 @@ _EXTENDED: Keys = {
     "no_copy_xattrs": ALONE,
     "nodiscard": ALONE,
     "num_backup_sb": one_of("0", "1", "2"),
-    "offset": Refused("the filesystem would not begin where it is mounted"),
+    "offset": RefusedForm("the filesystem would not begin where it is mounted"),
     "orphan_file_size": SIZE,
     "packed_meta_blocks": SWITCH.or_nothing,
     "quotatype": Value(r"(usr|grp|prj)quota(:(usr|grp|prj)quota)*", "usrquota, grpquota, prjquota, with colons"),
@@ -52,7 +52,7 @@ _EXTENDED: Keys = {
 
 MKFS: dict[str, Form] = {
     "-b": SIZE,
-    "-c": Refused("iolab looks for no bad blocks"),
+    "-c": RefusedForm("iolab looks for no bad blocks"),
     "-C": SIZE,
     "-d": NAMES_A_PATH,
     "-D": ALONE,
@@ -75,18 +75,18 @@ MKFS: dict[str, Form] = {
     "-L": LABEL,
     "-m": REAL,
     "-M": NAMES_A_PATH,
-    "-n": Refused("no filesystem would be made"),
+    "-n": RefusedForm("no filesystem would be made"),
     "-N": NUMBER,
     "-o": one_of("linux", "hurd", "masix", "freebsd", "lites"),
     "-O": WORDS,
     "-q": ALONE,
     "-r": SWITCH,
-    "-S": Refused("no whole filesystem would be made"),
-    "-t": Refused("set filesystem instead"),
+    "-S": RefusedForm("no whole filesystem would be made"),
+    "-t": RefusedForm("set filesystem instead"),
     "-T": WORDS,
     "-U": OWN_UUID,
     "-v": ALONE,
-    "-V": Refused("no filesystem would be made"),
+    "-V": RefusedForm("no filesystem would be made"),
     "-z": NAMES_A_PATH,
 }
 

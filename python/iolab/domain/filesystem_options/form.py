@@ -30,7 +30,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedForm:
     """A form that the tool knows and that iolab does not hand on."""
 
     why: str
@@ -45,8 +45,8 @@ LABEL = Value(r"[\w.+:][\w.+: -]*", 'a label of letters, digits, spaces and "_",
 WORDS = Value(r"\^?[A-Za-z]\w*([,-]\^?\w+)*", "names of features, separated by commas")
 OWNER = Value(r"\d{1,10}:\d{1,10}", "two numbers such as 0:0")
 CONTEXT = Value(r"[A-Za-z]\w*(:[\w.-]+)+", "a security context such as system_u:object_r:tmp_t:s0")
-NAMES_A_PATH = Refused("it names a file")
-OWN_UUID = Refused("iolab gives each filesystem a UUID of its own")
+NAMES_A_PATH = RefusedForm("it names a file")
+OWN_UUID = RefusedForm("iolab gives each filesystem a UUID of its own")
 
 
 def one_of(*words: str) -> Value:
@@ -59,9 +59,9 @@ def flags(words: str) -> dict[str, Value]:
     return dict.fromkeys(words.split(), ALONE)
 
 
-Keys = Mapping[str, Value | Refused]
+Keys = Mapping[str, Value | RefusedForm]
 """What stands between commas: key, or key=value."""
-Form = Value | Refused | Keys
+Form = Value | RefusedForm | Keys
 """What an option of mkfs takes."""
 
 
@@ -77,7 +77,7 @@ def check_keys(option: str, text: str, keys: Keys) -> None:
         named = f"{option} {key}".strip()
         if form is None:
             raise Fault(f"{named!r} is not among what iolab hands on: {_listed(keys)}")
-        if isinstance(form, Refused):
+        if isinstance(form, RefusedForm):
             raise Fault(f"{named!r} is refused: {form.why}")
         if given or not form.may_be_left_out:
             check_value(named, value, form)

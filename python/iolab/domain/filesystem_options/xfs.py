@@ -12,14 +12,14 @@ from iolab.domain.filesystem_options.form import (
     SWITCH,
     Form,
     Keys,
-    Refused,
+    RefusedForm,
     flags,
     one_of,
 )
 
-OWN_DEVICE = Refused("the device is iolab's to name")
-EXTERNAL_LOG = Refused("it names a device; for a log on a device of its own set log_size in [target]")
-REALTIME = Refused("it names a device; for a realtime section set realtime_size in [target]")
+OWN_DEVICE = RefusedForm("the device is iolab's to name")
+EXTERNAL_LOG = RefusedForm("it names a device; for a log on a device of its own set log_size in [target]")
+REALTIME = RefusedForm("it names a device; for a realtime section set realtime_size in [target]")
 
 _BLOCK: Keys = {"log": NUMBER, "size": SIZE}
 _SECTOR: Keys = {"log": NUMBER, "sectlog": NUMBER, "sectsize": SIZE, "size": SIZE}
@@ -92,7 +92,7 @@ MKFS: dict[str, Form] = {
         "size": SIZE,
         "version": one_of("2", "ci"),
     },
-    "-N": Refused("no filesystem would be made"),
+    "-N": RefusedForm("no filesystem would be made"),
     "-p": NAMES_A_PATH,
     "-q": ALONE,
     "-r": {
@@ -109,7 +109,7 @@ MKFS: dict[str, Form] = {
         "zoned": SWITCH.or_nothing,
     },
     "-s": _SECTOR,
-    "-V": Refused("no filesystem would be made"),
+    "-V": RefusedForm("no filesystem would be made"),
 }
 
 MOUNT: Keys = {

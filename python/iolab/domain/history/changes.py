@@ -109,10 +109,10 @@ def changes_in(values: Sequence[float], *, series: int = 1, looks: int = 1, fals
         if p > false_alarms:
             break
         found = sorted({*found, *places})
-    return _told(y, tests, _settled(y, tests, found), skipped)
+    return _located_changes(y, tests, _settled(y, tests, found), skipped)
 
 
-def unseen_below(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> float:
+def detection_limit(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> float:
     """The step, in the values' unit, that nine of ten times would have been found in the middle of a series in which
     none was: smaller ones may well hide there. Infinite for too few values."""
     import numpy as np
@@ -176,7 +176,7 @@ def _noises(count: int) -> tuple[_Noise, ...]:
 
 
 @dataclass(frozen=True)
-class _Looked:
+class _CandidateTests:
     """What every candidate has to say beside the steps that are known: `gain`, its log likelihood ratio; `p`."""
 
     gain: Array
@@ -285,7 +285,7 @@ class _Tests:
 
     def look(
         self, scores: Array, known: Sequence[int], begin: Places, end: Places, noises: int | None = None
-    ) -> _Looked:
+    ) -> _CandidateTests:
         """Each candidate beside the known steps, with the first `noises` of `DRIFTS` (None: all)."""
         import numpy as np
         from scipy.special import gammaln, stdtr
@@ -314,9 +314,9 @@ class _Tests:
         t = np.sqrt((freedom - 1) * np.expm1(np.minimum(2 * gain / freedom, 600.0)))
         fewer = np.minimum(end - begin, self.count - (end - begin))
         orders = gammaln(self.count + 1) - gammaln(fewer + 1) - gammaln(self.count - fewer + 1)
-        return _Looked(gain, np.maximum(2 * stdtr(freedom - 1, -t), 2 * np.exp(-orders)))
+        return _CandidateTests(gain, np.maximum(2 * stdtr(freedom - 1, -t), 2 * np.exp(-orders)))
 
-    def again(self, y: Array, others: Sequence[int], place: int) -> tuple[Places, _Looked]:
+    def again(self, y: Array, others: Sequence[int], place: int) -> tuple[Places, _CandidateTests]:
         """The step at `place` looked for beside the others: the places between its neighbours."""
         import numpy as np
 
@@ -394,7 +394,7 @@ def _settled(y: Array, tests: _Tests, found: list[int]) -> list[int]:
     return found
 
 
-def _told(y: Array, tests: _Tests, found: list[int], skipped: int) -> list[Change]:
+def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int) -> list[Change]:
     """The steps with their sizes, and how sure their places are."""
     import numpy as np
     from scipy.special import stdtrit

@@ -10,7 +10,7 @@ from statistics import median
 from iolab.base.strict_json import JsonObject
 from iolab.domain.conditions import differences
 from iolab.domain.definition import DIFFERENCES, LOSSES, Verdict
-from iolab.domain.history.changes import FEWEST, Change, changes_in, unseen_below
+from iolab.domain.history.changes import FEWEST, Change, changes_in, detection_limit
 from iolab.domain.metric import describe
 
 MADE_UP_FOR = 0.5
@@ -54,7 +54,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class Found:
+class HistoryFinding:
     """A change in a series. Places are moments. `differs`: what else changed between the moment before its earliest
     place and its latest; `stands`: later changes have not made up for half of it."""
 
@@ -92,7 +92,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Unseen:
+class UnchangedSeries:
     """A series without a change. `below`: a smaller step in its middle would not be seen, in the metric's unit; `runs`:
     its values; `level`: their median."""
 
@@ -113,7 +113,9 @@ class Unseen:
         }
 
 
-def unseen_in(history: History, found: Sequence[Found], *, false_alarms: float, looks: int) -> list[Unseen]:
+def unchanged_series(
+    history: History, found: Sequence[HistoryFinding], *, false_alarms: float, looks: int
+) -> list[UnchangedSeries]:
     """Every series in which no change was found, and how small a step could hide there; what hides most comes first."""
     varying = _varying(history)
     changed = [one.series for one in found]
@@ -122,8 +124,8 @@ def unseen_in(history: History, found: Sequence[Found], *, false_alarms: float, 
         values = [value for value in series.values if value is not None]
         if len(values) < FEWEST or any(series is one for one in changed):
             continue
-        below = unseen_below(values, series=len(varying), looks=looks, false_alarms=false_alarms)
-        hidden.append(Unseen(series, below, len(values), median(values)))
+        below = detection_limit(values, series=len(varying), looks=looks, false_alarms=false_alarms)
+        hidden.append(UnchangedSeries(series, below, len(values), median(values)))
     return sorted(hidden, key=lambda one: -one.below / (abs(one.level) or 1.0))
 
 
@@ -131,7 +133,7 @@ def _varying(history: History) -> list[Series]:
     return [one for one in history.series if len({value for value in one.values if value is not None}) > 1]
 
 
-def found_in(history: History, *, false_alarms: float, looks: int, same_within: float) -> list[Found]:
+def found_in(history: History, *, false_alarms: float, looks: int, same_within: float) -> list[HistoryFinding]:
     """Every change in the history that is larger than `same_within`, a share of the level; the newest first.
 
     `false_alarms`: the probability that a history without a change shows one in any of `looks` looks."""
@@ -145,7 +147,7 @@ def found_in(history: History, *, false_alarms: float, looks: int, same_within: 
     return sorted(found, key=lambda one: -one.change.at)
 
 
-def _changes(history: History, series: Series, count: int, looks: int, false_alarms: float) -> list[Found]:
+def _changes(history: History, series: Series, count: int, looks: int, false_alarms: float) -> list[HistoryFinding]:
     places = [place for place, value in enumerate(series.values) if value is not None]
     values = [value for value in series.values if value is not None]
     changes = [
@@ -155,7 +157,7 @@ def _changes(history: History, series: Series, count: int, looks: int, false_ala
     higher, lower = DIFFERENCES[describe(series.metric).nature]
     facts = [moment.facts for moment in history.moments]
     return [
-        Found(
+        HistoryFinding(
             series,
             one,
             higher if one.after > one.before else lower,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.definition import TOOL_METRICS, Described, Metric, describe_by_name
+from iolab.domain.definition import TOOL_METRICS, Metric, MetricDescription, describe_by_name
 from iolab.domain.metric import latency, measure, phase, rate, usage
 from iolab.domain.metric.aliases import unknown_metric
 from iolab.domain.probe import PROBES
@@ -43,7 +43,7 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def describe(key: str) -> Described:
+def describe(key: str) -> MetricDescription:
     """What is known of the metric that `key` names: one of iolab's, of another tool's, or by the words of its name."""
     name = key.rpartition("/")[2].rpartition(".")[2]
     return METRICS.get(name) or TOOL_METRICS.get(name) or describe_by_name(key)

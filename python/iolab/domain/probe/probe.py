@@ -103,14 +103,14 @@ Span = tuple[float, float]
 """From and to, in ns since the probe's start."""
 
 
-class Sampled(TypedDict):
+class SampledObservation(TypedDict):
     """What observations of probes that sample have alike."""
 
     series: dict[str, native.SampledSeries]
     times: native.Times
 
 
-def mean(observation: Sampled, column: str, span: Span | None = None) -> float | None:
+def mean(observation: SampledObservation, column: str, span: Span | None = None) -> float | None:
     """The mean of a column of the probe's time series, weighted by time, in the column's unit.
 
     Of the machine as a whole, over the span (default: all of it); None if nothing was seen.
@@ -120,18 +120,18 @@ def mean(observation: Sampled, column: str, span: Span | None = None) -> float |
     return sum(weight * value for weight, value in weighted) / total_ns if total_ns else None
 
 
-def highest(observation: Sampled, column: str) -> float | None:
+def highest(observation: SampledObservation, column: str) -> float | None:
     """The highest value of a column, of the machine as a whole; None if nothing was seen."""
     return max((value for _, value in _weighted(observation, column, None)), default=None)
 
 
-def measured_span(seen: Observation, observation: Sampled) -> Span:
+def measured_span(seen: Observation, observation: SampledObservation) -> Span:
     """When the phase was measured, warm-up and transient left out. Two wall clocks are compared: on one machine."""
     offset_ns = max(0, seen.record["started_unix_ns"] - observation["times"]["started_unix_ns"])
     return offset_ns + seen.record["measured_from_ns"], offset_ns + seen.record["measured_to_ns"]
 
 
-def _weighted(observation: Sampled, column: str, span: Span | None) -> Iterator[tuple[float, float]]:
+def _weighted(observation: SampledObservation, column: str, span: Span | None) -> Iterator[tuple[float, float]]:
     """The share of each interval that lies in the span, in ns, and its value."""
     series = observation.get("series", {}).get("all", {"at_ns": [], "columns": {}})
     columns = series["columns"]

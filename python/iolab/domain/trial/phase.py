@@ -13,7 +13,7 @@ from iolab.domain import native_types as native
 from iolab.domain.trial.target import DOCUMENT, Reach, Spec
 
 
-class Beside(Spec):
+class PhaseOverlap(Spec):
     """What a phase is to others that run at the same time."""
 
     follows: bool
@@ -28,7 +28,7 @@ class PhaseSpec(Spec):
     name: str
     measured: bool
     """False for laying out files: run, but no metrics."""
-    beside: Beside | None = Field(default=None, exclude_if=lambda beside: beside is None)
+    beside: PhaseOverlap | None = Field(default=None, exclude_if=lambda beside: beside is None)
     """None: it runs alone."""
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Fresh:
+class ConfirmedCandidate:
     """A candidate on fresh rounds: the verdicts of its objectives, and of what is limited."""
 
     name: str
@@ -45,10 +45,10 @@ class Answer:
     fresh rounds; none: no candidate looked better than the default, or the search is not over."""
 
     chosen: tuple[str, ...]
-    fresh: Mapping[str, Fresh]
+    fresh: Mapping[str, ConfirmedCandidate]
 
 
-def answer(fresh: Mapping[str, Fresh], tuning: Tuning) -> Answer:
+def answer(fresh: Mapping[str, ConfirmedCandidate], tuning: Tuning) -> Answer:
     """With one objective, the smaller setting, if it is the same as the winner within the margin, and then the winner;
     of several every one that gains."""
     chosen = [one for one in fresh.values() if one.gains(tuning)]

@@ -41,7 +41,7 @@ LEAST = 1e-7
 """No variance gets smaller than this share of the values', so that equations can be solved."""
 
 
-class Encoded:
+class EncodedPoints:
     """Points as places in [0, 1] and whether each key is in force, for the kernels of all keys."""
 
     def __init__(self, space: Space, points: Sequence[Point]) -> None:
@@ -55,7 +55,7 @@ class Encoded:
                 # A key out of force is a value of its own, like no other.
                 self.places[row, column] = point[parameter.key] / largest if parameter.key in point else np.inf
 
-    def alike(self, other: Encoded) -> Array:
+    def alike(self, other: EncodedPoints) -> Array:
         """By key, how alike the effects of its values are: shape (keys, points of one, points of the other)."""
         found = np.empty((self.places.shape[1], len(self.places), len(other.places)))
         for column, parameter in enumerate(self.space.parameters):
@@ -87,7 +87,7 @@ class Variances:
 
 
 @dataclass(frozen=True)
-class _Solved:
+class _Solution:
     """The model's equations for some variances: the inverse covariance of the values, and what is left of it without
     the fixed effects; the values with outliers drawn in, and both applied to each other."""
 
@@ -109,7 +109,7 @@ class Estimate:
         start: Variances | None = None,
     ) -> None:
         """`start`: of fewer trials, to go on from."""
-        self._encoded = Encoded(space, points)
+        self._encoded = EncodedPoints(space, points)
         blocks, of, values = (np.asarray(column) for column in zip(*trials, strict=True))
         self._candidate = of.astype(np.intp)
         self._values = values.astype(np.float64) - values.mean()  # the level is a fixed effect, and takes digits
@@ -141,27 +141,27 @@ class Estimate:
         # The fixed effects are the level of all and what the default has beyond it: a candidate minus the default.
         contrast = np.column_stack([np.zeros(len(points)), -np.ones(len(points))])
         before = float(variances.keys.sum()) + variances.pairs * (len(variances.keys) > 1) + variances.own
-        return self._told(covariance, contrast, np.full(len(points), before))
+        return self._effects(covariance, contrast, np.full(len(points), before))
 
     def differences(self, points: Sequence[Point], other: Point) -> tuple[Array, Array]:
         """By point, the logarithm of its ratio to another one, and that estimate's standard deviation, without what is
         each one's own."""
         variances = self.variances
-        alike = Encoded(self._encoded.space, points).alike(Encoded(self._encoded.space, [other]))
+        alike = EncodedPoints(self._encoded.space, points).alike(EncodedPoints(self._encoded.space, [other]))
         near = np.tensordot(variances.keys, alike, axes=1) + variances.pairs * _pairs(alike, variances.keys)
         itself = float(variances.keys.sum()) + variances.pairs * (len(variances.keys) > 1)
         covariance = self._covariance(points) - self._covariance([other])
-        return self._told(covariance, np.zeros((len(points), 2)), 2 * (itself - near[:, 0]))
+        return self._effects(covariance, np.zeros((len(points), 2)), 2 * (itself - near[:, 0]))
 
     def _covariance(self, points: Sequence[Point]) -> Array:
         """The covariance of the points' effects of keys and pairs with the values of all trials: shape (points,
         trials)."""
         variances = self.variances
-        between = Encoded(self._encoded.space, points).alike(self._encoded)[:, :, self._row] * self._there
+        between = EncodedPoints(self._encoded.space, points).alike(self._encoded)[:, :, self._row] * self._there
         pairs = variances.pairs * _pairs(between, variances.keys)
         return np.asarray(np.tensordot(variances.keys, between, axes=1) + pairs)
 
-    def _told(self, covariance: Array, contrast: Array, before: Array) -> tuple[Array, Array]:
+    def _effects(self, covariance: Array, contrast: Array, before: Array) -> tuple[Array, Array]:
         """What the trials show of effects: of each its covariance with the values, what it holds of the fixed effects,
         and its variance before any trial."""
         now = self._now
@@ -203,7 +203,7 @@ class Estimate:
         keys = len(self._parts) - 4
         self._parts[keys] = _pairs(self._parts[:keys], weights[:keys])
 
-    def _solved(self, weights: Array) -> _Solved:
+    def _solved(self, weights: Array) -> _Solution:
         inverse = np.linalg.inv(np.tensordot(weights, self._parts, axes=1))
         half = inverse @ self._fixed
         free = inverse - half @ np.linalg.pinv(self._fixed.T @ half) @ half.T
@@ -214,7 +214,7 @@ class Estimate:
         told = room > TAKEN_UP * np.maximum(room.max(), np.diag(inverse))
         strays = np.where(told, alpha / np.sqrt(np.where(told, room, 1.0)), 0.0)
         drawn_in = self._values - (strays - np.clip(strays, -OUTLIER_SD, OUTLIER_SD)) * np.sqrt(weights[-1])
-        return _Solved(inverse, free, drawn_in, free @ drawn_in)
+        return _Solution(inverse, free, drawn_in, free @ drawn_in)
 
 
 def _pairs(keys: Array, weights: Array | None = None) -> Array:

@@ -16,6 +16,9 @@ from iolab.base.errors import InputError
 from iolab.domain.definition import NO_DIFFERENCE, Nature, Verdict
 from iolab.domain.verdict.judgement import decide, q_values, rounds_needed
 
+ALPHA = 0.05
+"""The probability of a difference between identical arms, and one less the intervals' confidence."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -52,14 +55,12 @@ class Contrast:
     """The same for a difference, if the ratio is the true one."""
 
 
-def contrasts(
-    pairs: Sequence[tuple[Arm, Arm]], *, nature: Nature, same_within: float = 0.02, alpha: float = 0.05
-) -> list[Contrast]:
+def contrasts(pairs: Sequence[tuple[Arm, Arm]], *, nature: Nature, same_within: float = 0.02) -> list[Contrast]:
     """Each pair's candidate, the second, against its baseline, with the share of false discoveries among all pairs
     controlled as in `control_false_discovery`. InputError for summaries without a ratio."""
-    found = [_contrast(*pair, alpha) for pair in pairs]
+    found = [_contrast(*pair) for pair in pairs]
     return [
-        one.judged(q, nature=nature, same_within=same_within, alpha=alpha)
+        one.judged(q, nature=nature, same_within=same_within)
         for one, q in zip(found, q_values([one.p_value for one in found]), strict=True)
     ]
 
@@ -76,11 +77,11 @@ class _Contrast:
     p_value: float
     spread: float
 
-    def judged(self, q: float, *, nature: Nature, same_within: float, alpha: float) -> Contrast:
+    def judged(self, q: float, *, nature: Nature, same_within: float) -> Contrast:
         verdict = decide(self.ci_low, self.ci_high, nature, same_within)
-        level = alpha
-        if verdict not in NO_DIFFERENCE and q > alpha:
-            verdict, level = "undecided", alpha * self.p_value / q
+        level = ALPHA
+        if verdict not in NO_DIFFERENCE and q > ALPHA:
+            verdict, level = "undecided", ALPHA * self.p_value / q
         return Contrast(
             difference=self.difference,
             difference_low=self.difference - self.half,
@@ -91,19 +92,19 @@ class _Contrast:
             p_value=self.p_value,
             q_value=q,
             verdict=verdict,
-            n_to_decide=rounds_needed(self.ratio, self.spread, same_within, alpha, level),
-            n_to_see=rounds_needed(self.ratio, self.spread, 0.0, alpha, level),
+            n_to_decide=rounds_needed(self.ratio, self.spread, same_within, ALPHA, level),
+            n_to_see=rounds_needed(self.ratio, self.spread, 0.0, ALPHA, level),
         )
 
 
-def _contrast(baseline: Arm, candidate: Arm, alpha: float) -> _Contrast:
+def _contrast(baseline: Arm, candidate: Arm) -> _Contrast:
     from scipy.special import stdtr, stdtrit
 
     x, y = _mean(baseline), _mean(candidate)
     of_x, of_y = _variance_of_mean(baseline), _variance_of_mean(candidate)
     error = math.sqrt(of_x + of_y)
     freedom = _freedom([*_parts(baseline), *_parts(candidate)])
-    t = float(stdtrit(freedom, 1 - alpha / 2))
+    t = float(stdtrit(freedom, 1 - ALPHA / 2))
     low, high = _fieller(x, y, t * t * of_x, t * t * of_y)
     n = min(one.n for one in (*baseline, *candidate))
     return _Contrast(

@@ -127,7 +127,7 @@ def phase_json(
     pattern: native.VerifyPattern | None = None,
     drop_caches: bool = False,
     ends_with_first: bool = False,
-    stops_with: native.StopsWith | None = None,
+    stops_with: native.StopCondition | None = None,
 ) -> native.Phase:
     """A phase's specification; what is left out has the value of a plain run by amount."""
     plain: native.Phase = {
@@ -204,7 +204,7 @@ def job_json(
     steady_state: native.SteadyState | None = None,
     start_ns: int | None = None,
     arrival: native.Arrival | None = None,
-    until: native.Until | None = None,
+    until: native.JobBounds | None = None,
     sync: native.Sync | None = None,
     sync_at_end: bool = False,
 ) -> native.JobSpec:
@@ -248,7 +248,9 @@ def plain_pattern(kind: PlainPattern) -> native.Pattern:
     return _PLAIN_PATTERNS[kind]
 
 
-def until_json(*, ops: int | None = None, bytes_: int | None = None, duration_ns: int | None = None) -> native.Until:
+def until_json(
+    *, ops: int | None = None, bytes_: int | None = None, duration_ns: int | None = None
+) -> native.JobBounds:
     """A job's bounds; the first that is reached ends it."""
     return {"ops": ops, "bytes": bytes_, "duration_ns": duration_ns}
 

@@ -12,7 +12,7 @@ from iolab.base.errors import unknown
 from iolab.base.option import Options, explain, option, shown
 from iolab.base.toml import TomlTable
 from iolab.domain.trial import Phase
-from iolab.domain.trial.phase import Beside
+from iolab.domain.trial.phase import PhaseOverlap
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload import fs_mark, io, mix, qsbench
 from iolab.domain.workload.job import JobOptions
@@ -99,7 +99,7 @@ def _phases(options: TogetherOptions, seed: int, devices: int = 1) -> list[Phase
             if not phase.measured:
                 before.append(phase.of_part(name, f"{name} {phase.name}"))
                 continue
-            beside = Beside(follows=bool(at_once), stops_others=name == options.ends_with)
+            beside = PhaseOverlap(follows=bool(at_once), stops_others=name == options.ends_with)
             at_once.append(phase.of_part(name, name).model_copy(update={"beside": beside}))
     return [*before, *at_once]
 

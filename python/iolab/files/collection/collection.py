@@ -27,15 +27,15 @@ HISTORY_MAX = 730
 class Collection(Listing):
     """A listing whose runs can be looked into."""
 
-    def __init__(self, directory: Path, say: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(self, directory: Path, report_line: Callable[[str], None] = lambda line: None) -> None:
         """As of `Listing`."""
-        super().__init__(directory, read_runs, say)
+        super().__init__(directory, read_runs, report_line)
         self._changes: dict[tuple[str, str], tuple[str, list[Changed]]] | None = None
         self._parsed = lru_cache(EXTRACTS_KEPT)(self._parse)
 
     def extracts(self, entries: Sequence[Entry]) -> list[tuple[Entry, Extract]]:
         """Each run with what is kept of it; without those that could not be read."""
-        return self._asked(lambda: self._extracts(entries))
+        return self._answer(lambda: self._extracts(entries))
 
     def _extracts(self, entries: Sequence[Entry]) -> list[tuple[Entry, Extract]]:
         texts = self._index.extracts([one.name for one in entries])
@@ -64,7 +64,7 @@ class Collection(Listing):
         entries = _looked_at(of)
         found = changes_of(self.extracts(entries))
         state = self._state_of(entries)
-        self._asked(lambda: self._index.put_changes(of.id, of.hardware, state, [one.model_dump() for one in found]))
+        self._answer(lambda: self._index.put_changes(of.id, of.hardware, state, [one.model_dump() for one in found]))
         self._known()[of.id, of.hardware] = (state, found)
         return found
 
@@ -79,7 +79,7 @@ class Collection(Listing):
     def _known(self) -> dict[tuple[str, str], tuple[str, list[Changed]]]:
         """By benchmark and hardware, what was found, and of what state of its runs."""
         if self._changes is None:
-            self._changes = self._asked(self._kept_changes)
+            self._changes = self._answer(self._kept_changes)
         return self._changes
 
     def _kept_changes(self) -> dict[tuple[str, str], tuple[str, list[Changed]]]:

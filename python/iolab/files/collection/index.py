@@ -74,11 +74,11 @@ class DamagedIndex(MachineError):
 class Index:
     """The file, opened for the time of each question."""
 
-    def __init__(self, directory: Path, say: Callable[[str], None]) -> None:
-        """The index of the runs below the directory. `say`: is called with the reason if the index is made anew.
-        MachineError if there is no place to keep it."""
+    def __init__(self, directory: Path, report_line: Callable[[str], None]) -> None:
+        """The index of the runs below the directory. `report_line`: is called with the reason if the index is made
+        anew. MachineError if there is no place to keep it."""
         self.path = _place(directory)
-        self._say = say
+        self._report_line = report_line
 
     def keys(self) -> dict[str, str]:
         """By name, the key of the run as it was read."""
@@ -224,7 +224,7 @@ class Index:
             except OSError as error:
                 what = f"the index can't be made anew: {error.strerror}"
                 raise MachineError(what, where=str(self._file(suffix)), remedy="remove it: it is derived") from None
-        self._say(one_line(f"{self.path}: {why}; the index is made anew"))
+        self._report_line(one_line(f"{self.path}: {why}; the index is made anew"))
 
     def _file(self, suffix: str) -> Path:
         return self.path.with_name(f"{self.path.name}{suffix}")

@@ -28,15 +28,15 @@ class Listing:
     """Runs below a directory, a line of each. `refresh` looks at all of them and reads what is new; the rest answers
     from what was seen then. Loads no more than a list takes: what reads runs is handed in."""
 
-    def __init__(self, directory: Path, read: Reader, say: Callable[[str], None] = lambda line: None) -> None:
-        """`read`: `run_reader.read_runs`; `say`: gets a line about what was wrong with the index, and about directories
-        that are left out. InputError if it is no directory that can be read; MachineError if there is no place for the
-        index."""
+    def __init__(self, directory: Path, read: Reader, report_line: Callable[[str], None] = lambda line: None) -> None:
+        """`read`: `run_reader.read_runs`; `report_line`: gets a line about what was wrong with the index, and about
+        directories that are left out. InputError if it is no directory that can be read; MachineError if there is no
+        place for the index."""
         self.directory = directory
         self._read_runs = read
-        self._say = say
+        self._report_line = report_line
         check(directory)
-        self._index = Index(directory, say)
+        self._index = Index(directory, report_line)
         self._entries: list[Entry] = []
         self._keys: dict[str, str] = {}
         self._running: set[str] = set()
@@ -88,11 +88,11 @@ class Listing:
             if name not in self._left_out:
                 self._left_out.add(name)
                 where = one_line(f"{self.directory}/{name}")
-                self._say(f"{where}: left out: its name is not UTF-8; rename it, and it is listed")
+                self._report_line(f"{where}: left out: its name is not UTF-8; rename it, and it is listed")
             return False
         return True
 
-    def _asked(self, question: Callable[[], T]) -> T:
+    def _answer(self, question: Callable[[], T]) -> T:
         """The answer of an index that is whole: where something in it was wrong, all is read again."""
         try:
             return question()

@@ -56,7 +56,7 @@ def check_sides_given(options: ScratchOptions, problems: Problems) -> None:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _GivenText:
     text: str
     path: Path
     """Where in the file."""
@@ -64,8 +64,8 @@ class _Given:
 
 @dataclass(frozen=True)
 class _Filesystem:
-    name: _Given
-    options: tuple[tuple[str, _Given], ...]
+    name: _GivenText
+    options: tuple[tuple[str, _GivenText], ...]
 
 
 def _filesystems(
@@ -80,13 +80,13 @@ def _filesystems(
             makes_its_own = "mkfs_options" in type(options).model_fields
             given = {key: found for key in FIELDS if (found := _given(key, target, workload, options, setting))}
             if "filesystem" not in given and makes_its_own:
-                given["filesystem"] = _Given(DEFAULT, ("workloads", workload.written_as))
+                given["filesystem"] = _GivenText(DEFAULT, ("workloads", workload.written_as))
             if "filesystem" in given and (makes_its_own or target.kind == "scratch"):
                 chosen = tuple((key, given[key]) for key in OPTIONS if key in given)
                 yield _Filesystem(given["filesystem"], chosen)
 
 
-def _given(key: str, target: Target, workload: Workload, options: object, setting: Setting) -> _Given | None:
+def _given(key: str, target: Target, workload: Workload, options: object, setting: Setting) -> _GivenText | None:
     """A setting's control precedes the workload's value, and that precedes the target's."""
     path: Path
     if key in setting.controls:
@@ -95,7 +95,7 @@ def _given(key: str, target: Target, workload: Workload, options: object, settin
         path = setting.change_paths.get(key, ("workloads", workload.written_as, key))
     else:
         value, path = getattr(target, key, None), ("target", key)
-    return None if value in (None, "none") else _Given(value, path)
+    return None if value in (None, "none") else _GivenText(value, path)
 
 
 def _check_options(filesystem: _Filesystem, problems: Problems) -> None:

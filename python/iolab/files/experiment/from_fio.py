@@ -25,7 +25,7 @@ def is_job_file(path: Path, text: str) -> bool:
     """By the name, else by what is in it."""
     if path.suffix in (".fio", ".toml"):
         return path.suffix == ".fio"
-    return job_file.looks_like_one(text)
+    return job_file.is_job_file(text)
 
 
 def text_of(

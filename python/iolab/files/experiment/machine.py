@@ -21,7 +21,7 @@ from iolab.files.experiment.workloads import Workload
 
 
 @dataclass(frozen=True)
-class Written:
+class ExperimentText:
     """The file, and the machine that it is read for."""
 
     machine: str
@@ -37,7 +37,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExperimentPlan:
     """What is to be measured."""
 
     settings: list[Setting]
@@ -53,7 +53,7 @@ class Asked:
 class Reader(Protocol):
     """Reads an experiment for a kind of machine; what is wrong is noted."""
 
-    def __init__(self, written: Written) -> None: ...
+    def __init__(self, written: ExperimentText) -> None: ...
 
     @property
     def target(self) -> Target | None:
@@ -62,19 +62,19 @@ class Reader(Protocol):
     def probes(self, given: Mapping[str, Probes], settings: Sequence[Setting]) -> Mapping[str, Probes]:
         """The probes that are on, by setting: those that the file or the command line gives, and the machine's own."""
 
-    def machine(self, asked: Asked) -> Machine | None:
+    def machine(self, asked: ExperimentPlan) -> Machine | None:
         """The machine under each setting; None with what is wrong noted."""
 
 
 class _HostReader:
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: ExperimentText) -> None:
         self._written = written
         self.target = read_target(written.table("target"), default_target_kind(), written.problems)
 
     def probes(self, given: Mapping[str, Probes], settings: Sequence[Setting]) -> Mapping[str, Probes]:
         return given
 
-    def machine(self, asked: Asked) -> Host:
+    def machine(self, asked: ExperimentPlan) -> Host:
         problems = self._written.problems
         guest.check_none(asked.probes, asked.settings, problems)
         model.check_no_traces(asked.probes, asked.settings, problems)
@@ -83,14 +83,14 @@ class _HostReader:
 
 
 class _GuestReader:
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: ExperimentText) -> None:
         self._written = written
         self.target = read_target(written.table("target"), "scratch", written.problems)
 
     def probes(self, given: Mapping[str, Probes], settings: Sequence[Setting]) -> Mapping[str, Probes]:
         return guest.counting(given, self._written.table("probes"), self._written.table("guest"), settings)
 
-    def machine(self, asked: Asked) -> Guest:
+    def machine(self, asked: ExperimentPlan) -> Guest:
         written, problems = self._written, self._written.problems
         guest.check_probes(asked.probes, asked.settings, problems)
         guests = guest.machines_under(written.machine, written.table("guest"), asked.settings, problems)
@@ -103,7 +103,7 @@ class _GuestReader:
 
 
 class _ModelReader:
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: ExperimentText) -> None:
         self._written, problems = written, written.problems
         if "target" in written.values and kind_of(written.values.get("machine")) == "model":
             problems.add(("target",), "a simulated machine takes no [target]: files lie on its drives")
@@ -113,7 +113,7 @@ class _ModelReader:
     def probes(self, given: Mapping[str, Probes], settings: Sequence[Setting]) -> Mapping[str, Probes]:
         return given
 
-    def machine(self, asked: Asked) -> Model | None:
+    def machine(self, asked: ExperimentPlan) -> Model | None:
         if self._file is None:
             return None
         problems = self._written.problems
@@ -125,7 +125,7 @@ class _ModelReader:
         return Model(self._written.machine, self._file.table, under, self._file.copies)
 
 
-def _check_filesystems(target: Target | None, asked: Asked, problems: Problems) -> None:
+def _check_filesystems(target: Target | None, asked: ExperimentPlan, problems: Problems) -> None:
     if target is not None:
         filesystems.check(target, asked.workloads, asked.settings, asked.under, problems)
 

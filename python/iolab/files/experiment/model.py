@@ -24,7 +24,7 @@ from iolab.domain.workload import KINDS
 from iolab.files import machine_file
 from iolab.files.experiment.setting import Setting
 from iolab.files.experiment.workloads import Workload
-from iolab.files.machine_file import Change, Changed, InvalidChange, MachineFile
+from iolab.files.machine_file import Change, ChangedMachine, InvalidChange, MachineFile
 from iolab.files.machine_file.machine_file import RENAMED_KEYS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _UNREAD_OPTION = (
     "nothing in this machine reads it: engines of one sort cost the same, as registered buffers and files do; caches "
     "are dropped for buffered I/O alone, and polling takes queue.io_poll = 1; leave it out"
 )
-Machines = dict[str, Changed]
+Machines = dict[str, ChangedMachine]
 """By setting."""
 
 
@@ -132,7 +132,7 @@ def check(
 
 def _check_read(
     table: native.MachineFile,
-    changed: Changed,
+    changed: ChangedMachine,
     workload: Workload,
     phases: Sequence[Phase],
     problems: Problems,
@@ -250,7 +250,7 @@ def _given_at(setting: Setting, control: str, key: tuple[str, ...]) -> tuple[str
 
 def _is_possible(
     table: native.MachineFile,
-    changed: Changed,
+    changed: ChangedMachine,
     setting: Setting,
     workload: Workload,
     machine: MachineFile,
@@ -286,4 +286,4 @@ def _blamed(refusal: machine_file.Refusal, workload: Workload, setting: Setting,
         return ("settings", setting.written_as, refusal.key)
     path = ("workloads", workload.written_as)
     of_job = (*path, "jobs", refusal.job or "", refusal.key)
-    return of_job if problems.stands(of_job) else (*path, refusal.key)
+    return of_job if problems.has(of_job) else (*path, refusal.key)

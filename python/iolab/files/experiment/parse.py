@@ -21,7 +21,7 @@ from iolab.domain.metric import parse_key
 from iolab.domain.trial import LoadPhase, ScratchTarget
 from iolab.domain.trial.trial import Kind
 from iolab.files.experiment import metric_keys
-from iolab.files.experiment.machine import READERS, Asked, Written
+from iolab.files.experiment.machine import READERS, ExperimentPlan, ExperimentText
 from iolab.files.experiment.options import METRICS_MAX, CompareOptions, ExperimentOptions
 from iolab.files.experiment.setting import Setting, and_also, read_probes, read_settings
 from iolab.files.experiment.tune import read_tuning
@@ -93,7 +93,7 @@ def loads(
     chosen = document.values.get("machine", HOST) if machine is None else machine
     kind = _kind(chosen, problems)
     given_by = None if machine is None else "--machine"
-    reader = READERS[kind](Written(str(chosen), given_by, document.values, problems))
+    reader = READERS[kind](ExperimentText(str(chosen), given_by, document.values, problems))
     target = reader.target
     if not document.values.get("workloads"):
         example = 'such as [workloads.reads] with duration = "2s"'
@@ -108,7 +108,7 @@ def loads(
         setting.name: and_also(of_all if setting.probes is None else setting.probes, probes) for setting in settings
     }
     of_settings = reader.probes(given, settings)
-    found = reader.machine(Asked(settings, workloads, under, of_settings, already_run))
+    found = reader.machine(ExperimentPlan(settings, workloads, under, of_settings, already_run))
     tuning = None
     if "tune" in document.values:
         keys = None if compare is None else compare.metrics

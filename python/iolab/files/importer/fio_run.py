@@ -51,7 +51,7 @@ class FioRun:
 def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
     """Adds the runs of one file."""
     with_jobs = [(run, jobs) for run in runs if (jobs := _jobs(run.content))]
-    said = [dict(_said(run.content, jobs)) for run, jobs in with_jobs]
+    said = [dict(_facts(run.content, jobs)) for run, jobs in with_jobs]
     names = [_workload(jobs) for _, jobs in with_jobs]
     count = Counter(names)
     for place, (run, jobs) in enumerate(with_jobs):
@@ -60,7 +60,7 @@ def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
             alike = [other for other, name in zip(said, names, strict=True) if name == names[place]]
             setting = run.heading or " ".join((setting, *_differences(said[place], alike)))
         _add_run(results, run, jobs, setting, names[place])
-        results.setting_says(setting, said[place])
+        results.add_setting_facts(setting, said[place])
 
 
 def _differences(facts: dict[str, str], others: Sequence[dict[str, str]]) -> list[str]:
@@ -85,7 +85,7 @@ def _add_run(results: Results, run: FioRun, jobs: list[Job], setting: str, workl
         _add_group(row, members)
 
 
-def _said(content: JsonObject, jobs: list[Job]) -> Iterator[tuple[str, str]]:
+def _facts(content: JsonObject, jobs: list[Job]) -> Iterator[tuple[str, str]]:
     """What it was measured with: version, the jobs' options, the disks that were busy."""
     version = content.get("fio version")
     if isinstance(version, str):

@@ -67,7 +67,7 @@ class Member:
         return f"{self.raw.get('hostname', '')}:{self.raw['jobname']}"
 
 
-class Found(NamedTuple):
+class FoundRun(NamedTuple):
     """A run in a text."""
 
     line: int
@@ -125,12 +125,12 @@ class Sequence:
             self._open = True
         self._runs[-1].members.append(member)
 
-    def finished(self, results: Results) -> list[Found]:
+    def finished(self, results: Results) -> list[FoundRun]:
         """The runs, of the snapshots of one the last."""
         if self._snapshots:
             results.problem(f"{self._snapshots} snapshots of runs that went on are left out")
         return [
-            Found(
+            FoundRun(
                 run.members[0].line,
                 {"jobs": [one.raw for one in run.members], "disk_util": [{"name": name} for name in run.disks]},
                 run.heading,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.text import Captions, is_rule, looks_like_rest_of_row
+from iolab.files.importer.text import Captions, is_rest_of_row, is_rule
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TableReader(ABC):
                 if is_rule(line) or self.row(line, self.table):
                     self.captions.read(line, in_table=True)
                     continue
-                if looks_like_rest_of_row(line, len(self.columns)):
+                if is_rest_of_row(line, len(self.columns)):
                     cut = line
                 self.table = None
             self.captions.read(line)

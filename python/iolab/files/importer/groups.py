@@ -64,13 +64,13 @@ def groups_of(paths: Sequence[Path], pattern: str | None = None) -> Groups:
     every = [path for _, of_path in of_paths for path in of_path]
     if pattern is not None:
         groups = _by_pattern(every, pattern)
-        return Groups(groups, f"names read by --group-by: {_told(groups)}", problems)
+        return Groups(groups, f"names read by --group-by: {_groups_in_words(groups)}", problems)
     if len(of_paths) > 1 and all(is_directory_of_files(path) for path in paths):
         groups = [Group(name, of_path, True) for name, (_, of_path) in zip(_names(paths), of_paths, strict=True)]
-        return Groups(groups, f"directories read as settings: {_told(groups)}", problems)
+        return Groups(groups, f"directories read as settings: {_groups_in_words(groups)}", problems)
     if found := _natural(every):
         hint = "; --group-by REGEX reads them otherwise"
-        return Groups(found, f"names read as setting and round: {_told(found)}{hint}", problems)
+        return Groups(found, f"names read as setting and round: {_groups_in_words(found)}{hint}", problems)
     return Groups([Group(name, [path], False) for name, path in zip(_names(every), every, strict=True)], None, problems)
 
 
@@ -172,6 +172,6 @@ def _natural_order(path: Path) -> tuple[tuple[int, int | str], ...]:
     return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in _DIGITS.split(path.name) if part)
 
 
-def _told(groups: Sequence[Group]) -> str:
+def _groups_in_words(groups: Sequence[Group]) -> str:
     shown = ", ".join(f"{group.name} ({len(group.paths)})" for group in groups[:NAMED_MAX])
     return shown + (f", and {len(groups) - NAMED_MAX} more" if len(groups) > NAMED_MAX else "")

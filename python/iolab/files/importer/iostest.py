@@ -69,13 +69,13 @@ class _Reader(TableReader):
             return False
         job_set = "" if words[1] == "1" else f",set={words[1]}"
         workload = f"{words[0]}[jobs_per_group={words[2]}{job_set}]"
-        self._know(workload, words[0], jobs_per_group)
+        self._add_workload(workload, words[0], jobs_per_group)
         row = table.row(self.source.stem_without_round, workload)
         for column, value in zip(self.columns[_FIXED:], cells, strict=True):
             _add(row, column, None if value is None else value * self.unit)
         return True
 
-    def _know(self, workload: str, job: str, jobs_per_group: int) -> None:
+    def _add_workload(self, workload: str, job: str, jobs_per_group: int) -> None:
         groups = sum(column.lower() != "total" for column in self.columns[_FIXED:])
         sizes = {"file_size": _size(self.facts.get("Filesz", "")), "block_size": _size(self.facts.get("bs", ""))}
         options = {"kind": "iostest", "job": job, "groups": groups, "jobs_per_group": jobs_per_group}

@@ -113,7 +113,7 @@ class _Reader(TableReader):
             self.results.problem("the row's numbers can't be parted into columns, left out", line.number)
             return True
         workload = f"iozone[file_kib={file_kib},record_kib={record_kib}]"
-        self._know(workload, file_kib * KIB, record_kib * KIB)
+        self._add_workload(workload, file_kib * KIB, record_kib * KIB)
         for place, value in cells.items():
             table.row(self.setting, workload, COLUMNS[place]).add(self.metric, value * self.scale)
         return True
@@ -211,10 +211,10 @@ class _Reader(TableReader):
         }
         said = ",".join(f"{key}={value}" for key, value in parts.items() if value)
         workload = f"iozone[{said}]" if said else "iozone"
-        self._know(workload, self.facts.get("file"), self.facts.get("record"))
+        self._add_workload(workload, self.facts.get("file"), self.facts.get("record"))
         return workload
 
-    def _know(self, workload: str, file_bytes: int | None, record_bytes: int | None) -> None:
+    def _add_workload(self, workload: str, file_bytes: int | None, record_bytes: int | None) -> None:
         known = {"file_size": file_bytes, "record_size": record_bytes, "threads": int(self.threads or 1)}
         options = {key: value for key, value in known.items() if value}
         self.results.workloads.setdefault(workload, {"kind": "iozone", **options})

@@ -31,7 +31,7 @@ ResultKey = tuple[str, str, str, str | None]
 """Setting, workload, phase, first metric."""
 
 
-class Room:
+class FigureBudget:
     """How many more figures there is memory for."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Row:
     setting: str
     workload: str
     phase: str
-    room: Room = field(default_factory=Room)
+    room: FigureBudget = field(default_factory=FigureBudget)
     rows: list[TableRow] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """What went wrong according to the source."""
@@ -117,7 +117,7 @@ class Table:
     line: int
     caption: str | None
     repeats: Literal["rounds", "variants"]
-    room: Room
+    room: FigureBudget
     rows: list[Row] = field(default_factory=list)
 
     def row(self, setting: str, workload: str, phase: str = MAIN) -> Row:
@@ -169,7 +169,7 @@ class Results:
         self._variants: dict[ResultKey, tuple[str, int]] = {}
         self._contents: dict[tuple[Any, ...], int] = {}
         self._left_out = 0
-        self._room = Room()
+        self._room = FigureBudget()
         self._settings: set[str] = set()
         self._workloads: set[str] = set()
 
@@ -188,7 +188,7 @@ class Results:
         self._tables.append(table)
         return table
 
-    def setting_says(self, setting: str, facts: dict[str, str]) -> None:
+    def add_setting_facts(self, setting: str, facts: dict[str, str]) -> None:
         """What a source states about a setting; a contradiction to another source is a problem."""
         known = self.settings.setdefault(setting, {})
         for name, value in facts.items():

@@ -26,7 +26,7 @@ from iolab.files.store.examine import Examination
 from iolab.files.store.journal import FORMAT, Journal
 from iolab.files.store.read import RunData
 from iolab.files.store.state import RunState, describe_finished
-from iolab.files.store.trial_file import Stored, table_schema
+from iolab.files.store.trial_file import TrialFileDigest, table_schema
 
 if TYPE_CHECKING:
     import polars
@@ -84,7 +84,7 @@ def in_memory(path: Path, results: Results, sources: Sequence[tuple[str, str]]) 
     """The results as a run that behaves as one read from a directory."""
     text = experiment_text(results, path.name, sources)
     started = _started(results)
-    finished = {trial.trial: _finished(trial, path, Stored(0, "")) for trial in results.trials}
+    finished = {trial.trial: _finished(trial, path, TrialFileDigest(0, "")) for trial in results.trials}
     return ImportedRun(
         directory=RunDirectory(path),
         state=RunState(sessions=[started], rounds=started["rounds"], finished=finished, ended=True),
@@ -135,7 +135,7 @@ def _machine(results: Results, sources: Sequence[tuple[str, str]]) -> JsonObject
     return {IMPORTED: [f"{path} ({format_name})" for path, format_name in sources], **results.machine}
 
 
-def _finished(trial: ImportedTrial, origin: Path, stored: Stored) -> TrialFinished:
+def _finished(trial: ImportedTrial, origin: Path, stored: TrialFileDigest) -> TrialFinished:
     event = describe_finished(_record(trial, origin), stored, attempt=1, duration_ns=None)
     return {**event, "source": trial.source}
 

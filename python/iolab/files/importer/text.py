@@ -69,7 +69,7 @@ def is_rule(line: Line) -> bool:
     return bool(line.text.strip()) and bool(_RULE.match(line.text.strip()))
 
 
-def looks_like_rest_of_row(line: Line, columns: int) -> bool:
+def is_rest_of_row(line: Line, columns: int) -> bool:
     """Whether the line starts as a row of so many columns, and is cut off."""
     cells = [word for word in line.words if number(word) is not None]
     return 0 < len(line.words) <= columns and len(cells) >= 1 and len(cells) >= len(line.words) - 2

@@ -103,9 +103,9 @@ class _Reader(TableReader):
     def read(self) -> None:
         super().read()
         if self.first_line is not None:
-            self._say_runs(self.first_line)
+            self._report_runs(self.first_line)
 
-    def _say_runs(self, line: int) -> None:
+    def _report_runs(self, line: int) -> None:
         """What was assumed of sums, and which rows contradict it: a thread makes its calls one after the other."""
         too_long = [one for one in self.least_runs if one[2] > (self.runs or 1) * ROUNDED]
         if self.runs:

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 
-class Unread(NamedTuple):
+class UnreadFormat(NamedTuple):
     """A format: a line that only it has, and the way out."""
 
     name: str
@@ -15,7 +15,7 @@ class Unread(NamedTuple):
 
 
 UNREAD = tuple(
-    Unread(name, re.compile(pattern), remedy)
+    UnreadFormat(name, re.compile(pattern), remedy)
     for name, pattern, remedy in (
         ("stress-ng's YAML", r"^\s*bogo-ops-per-second-real-time:", "use what --metrics prints"),
         ("the report of perf stat", r"Performance counter stats for", "run perf stat -x, and add a header"),

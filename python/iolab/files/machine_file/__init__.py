@@ -4,7 +4,7 @@ settings."""
 from __future__ import annotations
 
 from iolab.files.machine_file.catalogue import names
-from iolab.files.machine_file.change import Change, Changed, InvalidChange, changed
+from iolab.files.machine_file.change import Change, ChangedMachine, InvalidChange, changed
 from iolab.files.machine_file.machine_file import MachineFile, as_filed, read
 from iolab.files.machine_file.mechanism import (
     Refusal,
@@ -19,7 +19,7 @@ from iolab.files.machine_file.mechanism import (
 
 __all__ = [
     "Change",
-    "Changed",
+    "ChangedMachine",
     "InvalidChange",
     "MachineFile",
     "Refusal",

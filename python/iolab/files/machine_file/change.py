@@ -42,7 +42,7 @@ class InvalidChange(InvalidMachine):
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedMachine:
     """A machine's table after all changes of a setting, checked."""
 
     table: native.MachineFile
@@ -56,7 +56,7 @@ class Changed:
         return self.changes[0] if len(self.changes) == 1 else None
 
 
-def changed(machine: MachineFile, changes: Sequence[Change]) -> Changed:
+def changed(machine: MachineFile, changes: Sequence[Change]) -> ChangedMachine:
     """The machine with all changes, one after the other.
 
     Raises:
@@ -68,7 +68,7 @@ def changed(machine: MachineFile, changes: Sequence[Change]) -> Changed:
             _set(cast(Table, table), change.key, _value(machine, change))
         except InvalidMachine as error:
             raise InvalidChange(error, change) from None
-    return Changed(table, tuple(changes))
+    return ChangedMachine(table, tuple(changes))
 
 
 def _value(machine: MachineFile, change: Change) -> Any:

@@ -14,7 +14,7 @@ from iolab.files.store import index, trial_file
 from iolab.files.store.directory import RunDirectory, trial_file_name
 from iolab.files.store.event import TrialFinished
 from iolab.files.store.state import RunState, describe_finished
-from iolab.files.store.trial_file import Stored
+from iolab.files.store.trial_file import TrialFileDigest
 
 READ_BUT_NOT_IN_JOURNAL = "is not in the journal (read all the same; a resumed run takes it over)"
 
@@ -87,7 +87,7 @@ def problem_of_content(path: Path, event: TrialFinished, within: Path) -> str | 
     `within`."""
     try:
         content = trial_file.read_content(path, within)
-        if Stored.of(content).sha256 != event["sha256"]:
+        if TrialFileDigest.of(content).sha256 != event["sha256"]:
             return "corrupt: not the bytes that were written"
         trial_file.check(content)
     except InputError as error:
@@ -102,7 +102,7 @@ def _adopt(directory: RunDirectory, name: str, found: Examination) -> None:
     path = directory.trials / name
     try:
         record = trial_file.read_record(path, directory.root)
-        stored = Stored.of(trial_file.read_content(path, directory.root))
+        stored = TrialFileDigest.of(trial_file.read_content(path, directory.root))
         event = describe_finished(record, stored, attempt=1, duration_ns=None)
         events.check({**event})
     except InputError as error:

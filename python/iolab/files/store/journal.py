@@ -131,7 +131,7 @@ def read_journal(path: Path, within: Path | None = None) -> Contents:
         try:
             events.check(event)
         except ValueError as error:
-            damaged.append(checked_lines.Damaged(number, str(error)))
+            damaged.append(checked_lines.DamagedLine(number, str(error)))
         else:
             contents.events.append(event)
     contents.problems += [f"{path.name}:{number}: {reason}, left out" for number, reason in sorted(damaged)]

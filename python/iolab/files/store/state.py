@@ -20,7 +20,7 @@ from iolab.files.store.event import (
     TrialFinished,
     TrialStarted,
 )
-from iolab.files.store.trial_file import Stored
+from iolab.files.store.trial_file import TrialFileDigest
 
 SESSION_EVENTS = ("run_started", "run_resumed")
 CLOCK_SHIFT_TOLERATED_NS = 1_000_000_000
@@ -87,7 +87,9 @@ def fold(events: Iterable[Event]) -> RunState:
     return state
 
 
-def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_ns: int | None) -> TrialFinished:
+def describe_finished(
+    record: Record, stored: TrialFileDigest, *, attempt: int, duration_ns: int | None
+) -> TrialFinished:
     """The content of a `trial_finished` event: enough to list the trial and to recognise its file.
     ValueError if it was interrupted: then it is not finished."""
     spec = record.spec

@@ -29,19 +29,19 @@ OF_TRIAL = ("trial", "round", "workload", "setting")
 
 
 @dataclass(frozen=True)
-class Stored:
+class TrialFileDigest:
     """What identifies a trial's file: the journal's entry for it."""
 
     size_bytes: int
     sha256: str
 
     @staticmethod
-    def of(content: bytes) -> Stored:
+    def of(content: bytes) -> TrialFileDigest:
         """What the content of a trial's file is known by: size and SHA-256."""
-        return Stored(len(content), hashlib.sha256(content).hexdigest())
+        return TrialFileDigest(len(content), hashlib.sha256(content).hexdigest())
 
 
-def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> Stored:
+def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> TrialFileDigest:
     """Writes the record's file, whole and durable on return. MachineError if the disk refuses.
 
     `rows`: the table of a record that comes from elsewhere; without them it is computed from the record.
@@ -49,7 +49,7 @@ def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> Sto
     with gc_paused():
         content = encode(record, rows)
     write_atomically(path, content, path.parent.parent)
-    return Stored.of(content)
+    return TrialFileDigest.of(content)
 
 
 def encode(record: Record, rows: list[TableRow] | None = None) -> bytes:

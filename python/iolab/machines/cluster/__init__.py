@@ -7,6 +7,6 @@
 from __future__ import annotations
 
 from iolab.machines.cluster.agent import serve
-from iolab.machines.cluster.executor import OnCluster
+from iolab.machines.cluster.executor import ClusterExecutor
 
-__all__ = ["OnCluster", "serve"]
+__all__ = ["ClusterExecutor", "serve"]

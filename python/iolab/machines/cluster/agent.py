@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from iolab.base import child_process
 from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.base.strict_json import JsonObject
-from iolab.domain.executor import Stalled, error_to_json
+from iolab.domain.executor import TrialStalled, error_to_json
 from iolab.domain.trial import Trial
 from iolab.machines.cluster import address as addresses
 from iolab.machines.cluster.environment import environment
@@ -44,10 +44,10 @@ POLL_S = 0.1
 END_S = 15.0
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")
 
-Say = Callable[[str], None]
+ReportLine = Callable[[str], None]
 
 
-def serve(join: str, name: str | None, say: Say, stop: threading.Event) -> None:
+def serve(join: str, name: str | None, report_line: ReportLine, stop: threading.Event) -> None:
     """Offers this host to the cluster at `join` (HOST or HOST:PORT) until `stop` is set.
 
     `name`: None: that of this machine. InputError for what is no address or name. MachineError if Ray is not installed,
@@ -62,14 +62,14 @@ def serve(join: str, name: str | None, say: Say, stop: threading.Event) -> None:
     with lock.of_slot() as slot, tempfile.TemporaryDirectory(prefix="iolab-host-") as directory:
         restored = restore_dead()
         for line in restored.lines:
-            say(f"after an iolab that was killed: {line}")
+            report_line(f"after an iolab that was killed: {line}")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
             path = str(Path(directory) / "agent")
             listening.bind(path)
             listening.listen()
             with _node(f"{host}:{port}", name, path, stop) as node:
-                say(f"{name} offers itself to {host}:{port}; Ctrl-C ends it")
-                Agent(name, slot, say, lambda: stop.is_set() or node.poll() is not None).serve(listening)
+                report_line(f"{name} offers itself to {host}:{port}; Ctrl-C ends it")
+                Agent(name, slot, report_line, lambda: stop.is_set() or node.poll() is not None).serve(listening)
                 if not stop.is_set():
                     raise MachineError(f"the Ray cluster is lost: {_last_word(node)}", where=f"{host}:{port}")
 
@@ -77,11 +77,11 @@ def serve(join: str, name: str | None, say: Say, stop: threading.Event) -> None:
 class Agent:
     """Runs trials for one run at a time, one after the other."""
 
-    def __init__(self, name: str, slot: lock.Lock, say: Say, should_end: Callable[[], bool]) -> None:
+    def __init__(self, name: str, slot: lock.Lock, report_line: ReportLine, should_end: Callable[[], bool]) -> None:
         """`slot`: the lock on this host, which the trials' processes hold too until they have restored everything."""
         self._name = name
         self._slot = slot
-        self._say = say
+        self._report_line = report_line
         self._should_end = should_end
         self._facts: JsonObject = {"name": name, "boot_id": session.boot_id(), **session.fingerprint()}
 
@@ -102,7 +102,7 @@ class Agent:
             if request is None or "trial" not in request:
                 continue
             trial = Trial.model_validate_json(json.dumps(request["trial"]))
-            self._say(f"trial {trial.trial}: {trial.workload} under {trial.setting}")
+            self._report_line(f"trial {trial.trial}: {trial.workload} under {trial.setting}")
             answer = self._answer(trial, executor, admitted, lambda: peer.asks_to_stop() or self._should_end())
             peer.send(answer)
 
@@ -116,20 +116,20 @@ class Agent:
         try:
             restored = restore_dead()
             for line in restored.lines:
-                self._say(f"after an iolab that was killed: {line}")
+                self._report_line(f"after an iolab that was killed: {line}")
             if trial.target.kind == "device" and trial.writes:
                 key = trial.target.model_dump_json(exclude={"admitted"})
                 if key not in admitted:
                     admitted[key] = executor.admit(trial, should_stop)
                 trial = trial.on_devices(admitted[key])
             record = executor.run(trial, lambda _: None, should_stop)
-        except Stalled as error:
-            return {"error": error_to_json(error), "record": self._told(error.record)}
+        except TrialStalled as error:
+            return {"error": error_to_json(error), "record": self._with_host_facts(error.record)}
         except IolabError as error:
             return {"error": error_to_json(error)}
-        return {"record": self._told(record)}
+        return {"record": self._with_host_facts(record)}
 
-    def _told(self, record: Record) -> JsonObject:
+    def _with_host_facts(self, record: Record) -> JsonObject:
         """The record, with what is known of this host."""
         told = record.model_dump(mode="json")
         return {**told, "observed": {**told["observed"], "host": self._facts}}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base import child_process
 from iolab.base.errors import IolabError, MachineError
-from iolab.domain.executor import LeftBehind, ShouldStop, Stalled, error_from_json
+from iolab.domain.executor import LeftBehind, ShouldStop, TrialStalled, error_from_json
 from iolab.domain.record import Record, interrupted
 from iolab.machines.cluster import address as addresses
 from iolab.machines.cluster.environment import environment
@@ -46,7 +46,7 @@ class HostLost(Exception):
 
 
 @dataclass
-class _Pending:
+class _PendingTrial:
     trial: Trial
     host: str | None
     answer: Future[Record]
@@ -79,7 +79,7 @@ class Connection:
         self.hosts: list[str] = []
         """Those that offer themselves, as the driver said last."""
         self._silence_s = silence_s
-        self._pending: dict[int, _Pending] = {}
+        self._pending: dict[int, _PendingTrial] = {}
         self._lock = threading.Lock()
         self._failed: IolabError | None = None
         self._ready = threading.Event()
@@ -113,7 +113,7 @@ class Connection:
                 answer.set_exception(self._failed)
                 return answer
             self._number += 1
-            self._pending[self._number] = _Pending(trial, host, answer, should_stop)
+            self._pending[self._number] = _PendingTrial(trial, host, answer, should_stop)
             number = self._number
         request: Request = {"do": "begin", "id": number, "trial": trial.model_dump_json()}
         if host is not None:
@@ -232,7 +232,7 @@ def _result(trial: Trial, text: str) -> Record | BaseException:
     error = error_from_json(answer["error"])
     if record is None:
         return error
-    return Stalled(record, error.what.removeprefix(Stalled.PREFIX), where=error.where or trial.machine)
+    return TrialStalled(record, error.what.removeprefix(TrialStalled.PREFIX), where=error.where or trial.machine)
 
 
 def _resolve(answer: Future[Record], result: Record | BaseException) -> None:

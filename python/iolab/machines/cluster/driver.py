@@ -58,7 +58,7 @@ def main() -> int:
         driver.run(_requests())
         driver.leave()
     except IolabError as error:
-        _say({"error": error_to_json(error)})
+        _send({"error": error_to_json(error)})
         return error.exit_status
     except BrokenPipeError:
         return 0
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 @dataclass
-class Begun:
+class SubmittedTrial:
     """A trial that Ray has."""
 
     id: int
@@ -83,7 +83,7 @@ class Driver:
         self._simulate = ray.remote(num_cpus=1, max_retries=RETRIES_MAX)(_named(simulate))
         self._slots: dict[str, Any] = {}
         """By host: the actor that holds its slot."""
-        self._begun: dict[Any, Begun] = {}
+        self._begun: dict[Any, SubmittedTrial] = {}
         """By the reference that Ray gave."""
 
     def run(self, requests: SimpleQueue[Request | None]) -> None:
@@ -115,7 +115,7 @@ class Driver:
             reference = self._simulate.remote(request["trial"], VERSION)
         else:
             reference = self._slot(host).run.remote(request["trial"])
-        self._begun[reference] = Begun(request["id"], host)
+        self._begun[reference] = SubmittedTrial(request["id"], host)
 
     def _slot(self, host: str) -> Any:
         """The actor that passes trials to the host's agent; it waits while another run has the host's slot."""
@@ -134,7 +134,7 @@ class Driver:
         for reference in more:
             begun = self._begun.pop(reference)
             try:
-                _say({"id": begun.id, "answer": self._ray.get(reference)})
+                _send({"id": begun.id, "answer": self._ray.get(reference)})
             except self._ray.exceptions.RayTaskError as error:
                 if begun.host is None:
                     raise _unfit(error) from None
@@ -142,18 +142,18 @@ class Driver:
             except self._ray.exceptions.RayError as error:
                 if begun.host is None:
                     raise MachineError(
-                        f"a trial was begun {RETRIES_MAX} times, and its node died each time: {_told(error)}"
+                        f"a trial was begun {RETRIES_MAX} times, and its node died each time: {_description(error)}"
                     ) from None
                 self._give_up(begun, error)
 
-    def _give_up(self, begun: Begun, error: BaseException) -> None:
+    def _give_up(self, begun: SubmittedTrial, error: BaseException) -> None:
         """A host's trial is not begun elsewhere: both settings of a pair belong on one host."""
         assert begun.host is not None
         slot = self._slots.pop(begun.host, None)
         if slot is not None:
             with suppress(Exception):
                 self._ray.kill(slot)
-        _say({"id": begun.id, "lost": _told(error)})
+        _send({"id": begun.id, "lost": _description(error)})
 
     def _report(self) -> None:
         alive = [node for node in self._ray.nodes() if node["Alive"]]
@@ -161,7 +161,7 @@ class Driver:
         hosts = [
             name.removeprefix(HOST_RESOURCE) for one in resources for name in one if name.startswith(HOST_RESOURCE)
         ]
-        _say({"slots": int(sum(one.get("CPU", 0) for one in resources)), "hosts": sorted(hosts)})
+        _send({"slots": int(sum(one.get("CPU", 0) for one in resources)), "hosts": sorted(hosts)})
 
 
 def connect(address: str) -> None:
@@ -189,7 +189,7 @@ def _unreachable(address: str, error: Exception) -> MachineError:
             remedy="start one (ray start --head), or name another: --on ray://HOST:10001",
         )
     return MachineError(
-        f"no Ray cluster can be reached: {_told(error)}",
+        f"no Ray cluster can be reached: {_description(error)}",
         where=address,
         remedy="see that it runs, with the same versions of Ray and Python",
     )
@@ -197,12 +197,12 @@ def _unreachable(address: str, error: Exception) -> MachineError:
 
 def _unfit(error: Exception) -> MachineError:
     return MachineError(
-        f"a node can't run iolab's trials: {_told(getattr(error, 'cause', None) or error)}",
+        f"a node can't run iolab's trials: {_description(getattr(error, 'cause', None) or error)}",
         remedy="install the same iolab on every node",
     )
 
 
-def _told(error: BaseException) -> str:
+def _description(error: BaseException) -> str:
     """Ray's message in a line: the last of a traceback, the first of anything else."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     told = lines[-1] if "Traceback" in str(error) else lines[0]
@@ -222,7 +222,7 @@ def _requests() -> SimpleQueue[Request | None]:
     return queue
 
 
-def _say(report: Report) -> None:
+def _send(report: Report) -> None:
     _reports.write(json.dumps(report) + "\n")
     _reports.flush()
 
@@ -231,7 +231,7 @@ if __name__ == "__main__":
     try:
         status = main()
     except Exception as error:  # whatever Ray raises when its cluster is gone
-        print(_told(error), file=sys.stderr)
+        print(_description(error), file=sys.stderr)
         status = 1
     sys.stderr.flush()
     # Not through the interpreter's own exit, where Ray may wait for a cluster that is gone.

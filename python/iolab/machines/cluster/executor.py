@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from iolab.machines.cluster.connection import SILENCE_S, Connection
 from iolab.machines.cluster.hosts import PATIENCE_S, HostRounds
 from iolab.machines.cluster.pool import ClusterPool
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 
 if TYPE_CHECKING:
     from iolab.domain.executor import OnProgress, ShouldStop
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from iolab.domain.trial import DeviceIdentity, Trial
 
 
-class OnCluster:
-    """An `iolab.domain.executor.RunsAhead`. Use as a context."""
+class ClusterExecutor:
+    """An `iolab.domain.executor.ConcurrentExecutor`. Use as a context."""
 
     def __init__(self, on: str, patience_s: float | None = None) -> None:
         """
@@ -31,7 +31,7 @@ class OnCluster:
             InputError, MachineError: as `Connection`.
         """
         self._connection = Connection(on, silence_s=patience_s or SILENCE_S)
-        self._anywhere = RunAhead(pool=ClusterPool(self._connection))
+        self._anywhere = ModelExecutor(pool=ClusterPool(self._connection))
         self._hosts = HostRounds(self._connection, patience_s or PATIENCE_S)
 
     def pin(self, host_of: Mapping[int, str]) -> None:

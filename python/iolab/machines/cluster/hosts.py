@@ -32,13 +32,14 @@ AGAIN_S = 2.0
 
 
 @dataclass
-class _Ended:
+class _TrialResult:
     trial: Trial
     result: Future[Record]
 
 
 class HostRounds:
-    """An `iolab.domain.executor.RunsAhead` for hosts' trials, without `admit`: each agent looks at its own devices."""
+    """An `iolab.domain.executor.ConcurrentExecutor` for hosts' trials, without `admit`: each agent looks at its own
+    devices."""
 
     def __init__(self, connection: Connection, patience_s: float = PATIENCE_S) -> None:
         """`patience_s`: how long a host that is needed may be gone."""
@@ -51,9 +52,9 @@ class HostRounds:
         self._host_of: dict[int, str] = {}
         self._ended_of: Counter[int] = Counter()
         """By round, how many of its trials have a record."""
-        self._running: dict[str, _Ended] = {}
+        self._running: dict[str, _TrialResult] = {}
         """By host."""
-        self._done: dict[int, _Ended] = {}
+        self._done: dict[int, _TrialResult] = {}
         """By trial, until it is asked for."""
         self._lost: dict[str, tuple[float, str]] = {}
         """By host: when it was lost last, and why."""
@@ -115,9 +116,9 @@ class HostRounds:
         for host in self._free():
             trial = self._next_for(host)
             if trial is not None:
-                self._running[host] = _Ended(trial, self._connection.begin(trial, should_stop, host))
+                self._running[host] = _TrialResult(trial, self._connection.begin(trial, should_stop, host))
 
-    def _end(self, host: str, one: _Ended) -> None:
+    def _end(self, host: str, one: _TrialResult) -> None:
         error = one.result.exception()
         if not isinstance(error, HostLost):
             self._ended_of[one.trial.round] += 1

@@ -62,33 +62,33 @@ Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
 A = TypeVar("A")
 
 
-class Said(BaseModel):
+class AgentMessage(BaseModel):
     """No key beside those named, no number that is a text or a truth, no infinity."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
-class Up(Said):
+class BootMessage(AgentMessage):
     """It runs."""
 
     up: Text
     """The kernel's release."""
 
 
-class Bytes(Said):
+class BytesMessage(AgentMessage):
     """What comes next is no line."""
 
     bytes: Annotated[int, Field(ge=0, le=SYMBOLS_BYTES_MAX)]
     """So many follow, of symbols."""
 
 
-class End(Said):
+class EndMessage(AgentMessage):
     """All is done."""
 
     end: Literal[True]
 
 
-class Failure(Said):
+class Failure(AgentMessage):
     """Why the plan ended early."""
 
     what: str
@@ -98,90 +98,90 @@ class Failure(Said):
     """Whether the plan asks for something impossible, as opposed to a kernel that refuses."""
 
 
-class Failed(Said):
+class FailureMessage(AgentMessage):
     """The plan ended early."""
 
     failed: Failure
 
 
-class Done(Said, Generic[A]):
+class StepMessage(AgentMessage, Generic[A]):
     """The message that a step is done."""
 
     step: Count
     told: A
 
 
-class Written(Said):
+class WriteAnswer(AgentMessage):
     """The message that a kernel's file was written."""
 
     before: str
     after: str
 
 
-class Absent(Said):
+class AbsentFileAnswer(AgentMessage):
     """The message that a kernel's file does not exist, or refused the value."""
 
     absent: str
     """Why the file cannot be written."""
 
 
-class Exited(Said):
+class ExitAnswer(AgentMessage):
     """The message that a program on the console has ended."""
 
     status: Annotated[int, Field(ge=0, le=255)] | None
     """None: a signal ended it."""
 
 
-class Loaded(Said):
+class LoadAnswer(AgentMessage):
     """The message that a load of I/O has ended."""
 
     record: Annotated[native.PhaseRecordOfJobRecord, AfterValidator(_checked_numbers)]
     ops: Count
 
 
-class Made(Said):
+class MetadataAnswer(AgentMessage):
     """The message that files were made."""
 
     record: Annotated[native.MetadataRecord, AfterValidator(_checked_numbers)]
     ops: Count
 
 
-Swapped = dict[Literal["swap_in_bytes", "swap_out_bytes"], Count]
+SwapCounts = dict[Literal["swap_in_bytes", "swap_out_bytes"], Count]
 
 
-class Sorts(Said):
+class SortRecords(AgentMessage):
     """What processes that sorted came to, and what was swapped meanwhile."""
 
     records: Annotated[list[native.SortRecord], AfterValidator(_checked_numbers)]
-    before: Swapped
-    first: Swapped | None
-    after: Swapped
+    before: SwapCounts
+    first: SwapCounts | None
+    after: SwapCounts
     swap_bytes_max: Count | None
     memory_bytes_max: Count | None
 
 
-class Sorted(Said):
+class SortAnswer(AgentMessage):
     """The message that memory was sorted."""
 
-    record: Sorts
+    record: SortRecords
     ops: Count
 
 
-Answer = Written | Absent | Exited | Loaded | Made | Sorted | None
+Answer = WriteAnswer | AbsentFileAnswer | ExitAnswer | LoadAnswer | MetadataAnswer | SortAnswer | None
 _ANSWERS: dict[str, Any] = {
-    "write": Written | Absent,
-    "console": Exited,
-    "load": Loaded,
-    "metadata": Made,
-    "sort": Sorted,
+    "write": WriteAnswer | AbsentFileAnswer,
+    "console": ExitAnswer,
+    "load": LoadAnswer,
+    "metadata": MetadataAnswer,
+    "sort": SortAnswer,
 }
 """By what a step does; the others report nothing."""
 
 
 @cache
-def done(does: str) -> Any:
+def step_message(does: str) -> Any:
     """The message that such a step is done."""
-    return Done[_ANSWERS.get(does, type(None))]  # type: ignore[misc]
+    return StepMessage[_ANSWERS.get(does, type(None))]  # type: ignore[misc]
 
 
 def read(model: Any, line: bytes) -> Any:
@@ -211,12 +211,12 @@ def _of_json(schema: Any) -> Any:
 
 def check_sense(step: Mapping[str, Any], told: Answer) -> None:
     """ValueError: the answer is of the right shape, and is none to this step."""
-    if isinstance(told, Loaded):
+    if isinstance(told, LoadAnswer):
         jobs = {job["name"] for group in step["phase"]["groups"] for job in group["jobs"]}
         _check_phase(step["phase"]["name"], jobs, told.record)
-    elif isinstance(told, Made):
+    elif isinstance(told, MetadataAnswer):
         _check_phase(step["phase"]["name"], {thread["job"]["name"] for thread in step["phase"]["threads"]}, told.record)
-    elif isinstance(told, Sorted):
+    elif isinstance(told, SortAnswer):
         if len(told.record.records) != len(step["processes"]):
             raise ValueError("a record for each process was due")
         for later in (told.record.first, told.record.after):
@@ -225,7 +225,7 @@ def check_sense(step: Mapping[str, Any], told: Answer) -> None:
                 or any(later[name] < value for name, value in told.record.before.items())
             ):
                 raise ValueError("swapped less than before")
-    elif isinstance(told, Absent) and not step["optional"]:
+    elif isinstance(told, AbsentFileAnswer) and not step["optional"]:
         raise ValueError("the file is not optional")
 
 

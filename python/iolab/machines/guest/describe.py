@@ -10,7 +10,7 @@ from iolab import _native
 from iolab.base import child_process
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.base.version import VERSION
-from iolab.domain.record import Observed
+from iolab.domain.record import TargetObservation
 from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
 from iolab.domain.trial.guest import is_commit
 from iolab.machines.guest import configuration, kernel, plan, programs, qemu
@@ -56,7 +56,7 @@ def made(found: kernel.Kernel) -> JsonObject:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> Observed:
+def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> TargetObservation:
     """The description of the machine in the trial's record.
 
     Args:
@@ -80,7 +80,7 @@ def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> 
 
 
 def _version() -> str:
-    found = re.search(r"version (\S+)", _said("--version"))
+    found = re.search(r"version (\S+)", _qemu_output("--version"))
     return found[1] if found else "unknown"
 
 
@@ -88,7 +88,7 @@ def flags() -> list[str]:
     """The flags of the processor that QEMU emulates, as QEMU expands the model's name; none if it does not report
     them."""
     asked = {"type": "full", "model": {"name": qemu.PROCESSOR}}
-    told = _said(
+    told = _qemu_output(
         *("-machine", "none", "-accel", "tcg", "-nodefaults", "-display", "none", "-qmp", "stdio"),
         given=[
             {"execute": "qmp_capabilities"},
@@ -104,7 +104,7 @@ def flags() -> list[str]:
     return []
 
 
-def _said(*options: str, given: Sequence[JsonObject] = ()) -> str:
+def _qemu_output(*options: str, given: Sequence[JsonObject] = ()) -> str:
     """What QEMU prints; empty if it does not answer."""
     try:
         return subprocess.run(

@@ -20,15 +20,15 @@ from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.record import Fault, Record, impossible, interrupted
 from iolab.domain.trial import GuestMachine, ScratchTarget, SortPhase, Trial
 from iolab.machines.guest import counter_output, debug_files, kernel, kvm, plan, qemu, sorts, symbols
-from iolab.machines.guest.agent_message import Absent, Failure, Written
+from iolab.machines.guest.agent_message import AbsentFileAnswer, Failure, WriteAnswer
 from iolab.machines.guest.below import path_of
 from iolab.machines.guest.describe import observed
 from iolab.machines.guest.directory import made_directory
-from iolab.machines.guest.limit import Deadline, Ended
+from iolab.machines.guest.limit import Deadline, GuestEnded
 from iolab.machines.guest.modules import Modules
-from iolab.machines.guest.reader import Told
+from iolab.machines.guest.reader import AgentReport
 from iolab.machines.guest.steps import Plan
-from iolab.machines.guest.tree import DoesNotBuild
+from iolab.machines.guest.tree import BuildFailed
 from iolab.machines.host import outcome
 
 LEARNING_LIMIT_S = 300.0
@@ -47,18 +47,18 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
     assert trial.guest is not None
     try:
         found = kernel.find(trial.guest.kernel, trial.guest.modules, trial.guest.config)
-    except DoesNotBuild as error:
+    except BuildFailed as error:
         return impossible(trial, {"kernel": error.what})
     try:
         return _in_time(trial, found, Deadline.after(trial.guest.time_limit_ns / 1e9), on_progress, should_stop)
-    except Ended as error:
+    except GuestEnded as error:
         return _failed(trial, started_unix_ns, Fault(what=str(error)))
 
 
 def _in_time(
     trial: Trial, found: kernel.Kernel, deadline: Deadline, on_progress: OnProgress, should_stop: ShouldStop
 ) -> Record:
-    """Ended if the guest is not what it should be, or not done by then."""
+    """GuestEnded if the guest is not what it should be, or not done by then."""
     assert trial.guest is not None
     started_unix_ns = time.time_ns()
     if trial.guest.accelerator == "kvm":
@@ -97,7 +97,7 @@ class _Machine:
         assert self.trial.guest is not None
         return self.trial.guest
 
-    def run(self) -> Told:
+    def run(self) -> AgentReport:
         initramfs = self.directory / "initramfs"
         initramfs.write_bytes(self.plan.packed())
         board = qemu.Board(
@@ -121,7 +121,7 @@ class _Machine:
             on_look=self._show_progress,
         )
 
-    def record(self, trial: Trial, told: Told, started_unix_ns: int) -> Record:
+    def record(self, trial: Trial, told: AgentReport, started_unix_ns: int) -> Record:
         if told.failed is not None:
             return self._failed(trial, told.failed, started_unix_ns)
         if absent := self._absent(told):
@@ -148,7 +148,7 @@ class _Machine:
         several = "with several virtual CPUs, times are those of this machine, and counts vary more"
         return [several] if self.guest.cpus > 1 and self.guest.accelerator == "tcg" else []
 
-    def _phases(self, told: Told) -> list[PhaseRecord]:
+    def _phases(self, told: AgentReport) -> list[PhaseRecord]:
         """All, laying out too, with what was counted of them."""
         found: list[PhaseRecord] = []
         seen = self._observations(told)
@@ -162,7 +162,7 @@ class _Machine:
             found.append(done)
         return found
 
-    def _observations(self, told: Told) -> Callable[[int, int], Any]:
+    def _observations(self, told: AgentReport) -> Callable[[int, int], Any]:
         if self.functions is None:
             return lambda number, operations: {}
         try:
@@ -173,7 +173,10 @@ class _Machine:
         table = symbols.parse(self.functions + (told.symbols or b""))
 
         def observe(number: int, operations: int) -> Any:
-            memory, cache = bool(self._asked.get("memory")), self._asked.get("cache_bytes") is not None
+            memory, cache = (
+                bool(self._counter_options.get("memory")),
+                self._counter_options.get("cache_bytes") is not None,
+            )
             one = counter_output.observation(
                 windows[number],
                 table,
@@ -192,7 +195,7 @@ class _Machine:
         return self.directory / "counts"
 
     @property
-    def _asked(self) -> Mapping[str, Any]:
+    def _counter_options(self) -> Mapping[str, Any]:
         """The probe's options."""
         return self.trial.probes.get(INSTRUCTIONS, {})
 
@@ -200,29 +203,31 @@ class _Machine:
         """Its arguments; None: nothing is counted."""
         if self.functions is None:
             return None
-        chains = bool(self._asked.get("chains"))
+        chains = bool(self._counter_options.get("chains"))
         path = self.directory / "functions"
         path.write_text(symbols.parse(self.functions).watched(chains=chains))
         told = {"out": str(self._counts), "functions": str(path)}
-        told |= {"memory": "on"} if self._asked.get("memory") or self._asked.get("cache_bytes") else {}
-        told |= {"cache": str(self._asked["cache_bytes"])} if self._asked.get("cache_bytes") else {}
+        told |= (
+            {"memory": "on"} if self._counter_options.get("memory") or self._counter_options.get("cache_bytes") else {}
+        )
+        told |= {"cache": str(self._counter_options["cache_bytes"])} if self._counter_options.get("cache_bytes") else {}
         return told | ({"chains": "on"} if chains else {})
 
-    def _applied(self, told: Told) -> dict[str, JsonObject]:
+    def _applied(self, told: AgentReport) -> dict[str, JsonObject]:
         found: dict[str, JsonObject] = {}
         for step, name in self.plan.controls.items():
             answer = told.answer(step)
             path = str(self.plan.steps[step]["path"])
             one = found.setdefault(name, {"before": {}, "applied": {}})
-            written = answer if isinstance(answer, Written) else None
+            written = answer if isinstance(answer, WriteAnswer) else None
             cast(Any, one["before"])[path] = None if written is None else written.before
             cast(Any, one["applied"])[path] = None if written is None else written.after
         return found
 
-    def _absent(self, told: Told) -> dict[str, str]:
+    def _absent(self, told: AgentReport) -> dict[str, str]:
         """The controls that this kernel or drive does not have, and why."""
         answers = ((name, told.answer(step)) for step, name in self.plan.controls.items())
-        return {name: answer.absent for name, answer in answers if isinstance(answer, Absent)}
+        return {name: answer.absent for name, answer in answers if isinstance(answer, AbsentFileAnswer)}
 
     def _failed(self, trial: Trial, failed: Failure, started_unix_ns: int) -> Record:
         what = one_line(failed.what)
@@ -232,7 +237,7 @@ class _Machine:
         name = None if phase is None else phase.name
         return _failed(trial, started_unix_ns, Fault(what=what, errno=failed.errno, phase=name))
 
-    def _show_progress(self, told: Told) -> None:
+    def _show_progress(self, told: AgentReport) -> None:
         """Which phase: the guest is not disturbed while it works."""
         elapsed_ns = int((time.monotonic() - self._began) * 1e9)
         done = len(told.steps) - 1
@@ -250,7 +255,7 @@ def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bo
     if it was stopped.
 
     Raises:
-        Ended: it did not get to its end.
+        GuestEnded: it did not get to its end.
         MachineError: it does not report them.
     """
     identity = found.identity()

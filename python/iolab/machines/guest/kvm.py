@@ -7,7 +7,7 @@ from pathlib import Path
 from iolab.base.errors import MachineError
 from iolab.machines.guest import qemu
 from iolab.machines.guest.directory import made_directory
-from iolab.machines.guest.limit import Deadline, Ended
+from iolab.machines.guest.limit import Deadline, GuestEnded
 from iolab.machines.guest.steps import Plan
 
 LIMIT_S = 20.0
@@ -30,7 +30,7 @@ def check(image: Path, deadline: Deadline) -> None:
         until = deadline.within(LIMIT_S)
         try:
             qemu.run(board, directory, (), deadline=until, should_stop=lambda: False, on_look=lambda _: None)
-        except Ended as error:
+        except GuestEnded as error:
             what = f"KVM runs no guest here: {error.what}"
             raise MachineError(what, where="guest.accelerator", remedy='leave it at "tcg"') from None
     works.add(image)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from iolab.base.errors import MachineError
 
 
-class Ended(MachineError):
+class GuestEnded(MachineError):
     """The guest ended before its plan did, and why: its trial fails, and reports it."""
 
 
@@ -40,6 +40,6 @@ class Deadline:
         return None if self.left_s else f"the guest did not end within {self.limit_s:g} s"
 
     def check(self, doing: str, where: str) -> None:
-        """Ended if the time is over."""
+        """GuestEnded if the time is over."""
         if self.passed:
-            raise Ended(f"{self.passed}, {doing} included", where=where, remedy="raise guest.time_limit")
+            raise GuestEnded(f"{self.passed}, {doing} included", where=where, remedy="raise guest.time_limit")

@@ -16,11 +16,11 @@ def describe(machine: Guest, target: Target) -> JsonObject:
     return description.describe(machine.name, machine.under)
 
 
-def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
+def preflight(target: Target, probes: Iterable[str], report_line: Callable[[str], None]) -> None:
     """Nothing of this machine is needed."""
-    recovery.put_back(say, needed=False)
+    recovery.put_back(report_line, needed=False)
 
 
-def foretell(machine: Guest, seed: int) -> str | None:
+def announcement(machine: Guest, seed: int) -> str | None:
     """Nothing."""
     return None

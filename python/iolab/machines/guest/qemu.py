@@ -15,8 +15,8 @@ from typing import Any
 from iolab.base import child_process
 from iolab.domain.trial.guest import Accelerator
 from iolab.machines.guest import programs
-from iolab.machines.guest.limit import Deadline, Ended
-from iolab.machines.guest.reader import Reader, Told, Unsaid
+from iolab.machines.guest.limit import Deadline, GuestEnded
+from iolab.machines.guest.reader import AgentReport, InvalidMessage, Reader
 from iolab.machines.system import command
 
 POLL_S = 0.1
@@ -128,8 +128,8 @@ def run(
     *,
     deadline: Deadline,
     should_stop: Callable[[], bool],
-    on_look: Callable[[Told], None],
-) -> Told:
+    on_look: Callable[[AgentReport], None],
+) -> AgentReport:
     """Runs the machine to its end; what its agent reported. Stopped, it has not `ended`.
 
     Args:
@@ -138,7 +138,7 @@ def run(
         on_look: called some times per second.
 
     Raises:
-        Ended: it panicked, hung, ended early, or sent what no agent sends.
+        GuestEnded: it panicked, hung, ended early, or sent what no agent sends.
         MachineError: QEMU does not start.
     """
     console, errors = directory / "console", directory / "qemu"
@@ -155,7 +155,7 @@ def run(
         )
     assert process.stdout is not None
     reader = Reader(steps)
-    told = reader.told
+    told = reader.report
     try:
         for chunk in chunks(process.stdout.fileno()):
             reader.take(chunk)
@@ -163,12 +163,12 @@ def run(
             if should_stop():
                 return told
             if deadline.passed:
-                raise Ended(_why(deadline.passed, console), where=board.name)
+                raise GuestEnded(_why(deadline.passed, console), where=board.name)
             if console.exists() and console.stat().st_size > CONSOLE_MAX_BYTES:
                 what = f"the guest wrote more than {CONSOLE_MAX_BYTES >> 20} MiB to its console"
-                raise Ended(_why(what, console), where=board.name)
-    except Unsaid as error:
-        raise Ended(f"the guest {error}", where=board.name) from None
+                raise GuestEnded(_why(what, console), where=board.name)
+    except InvalidMessage as error:
+        raise GuestEnded(f"the guest {error}", where=board.name) from None
     finally:
         process.kill()
         process.wait()
@@ -176,7 +176,7 @@ def run(
     if not told.is_over:
         said = last_bytes(errors).decode(errors="replace").strip().splitlines()
         what = said[-1] if said and not console.stat().st_size else "the guest's kernel ended before its load"
-        raise Ended(_why(what, console), where=board.name)
+        raise GuestEnded(_why(what, console), where=board.name)
     return told
 
 

@@ -14,7 +14,17 @@ from typing import Any, Never
 from pydantic import ValidationError
 
 from iolab.base.plain_text import one_line
-from iolab.machines.guest.agent_message import Answer, Bytes, End, Failed, Failure, Up, check_sense, done, read
+from iolab.machines.guest.agent_message import (
+    Answer,
+    BootMessage,
+    BytesMessage,
+    EndMessage,
+    Failure,
+    FailureMessage,
+    check_sense,
+    read,
+    step_message,
+)
 
 LINE_BYTES_MAX = 64 << 10
 RECORD_BYTES_MAX = 32 << 20
@@ -29,12 +39,12 @@ SYMBOLS = "symbols"
 _KEY = re.compile(rb'\s*\{\s*"([a-z]+)"\s*:')
 
 
-class Unsaid(ValueError):
+class InvalidMessage(ValueError):
     """No agent sends that; the text states what, and where."""
 
 
 @dataclass
-class Told:
+class AgentReport:
     """What the agent reported, in its order."""
 
     up: str | None = None
@@ -59,7 +69,7 @@ class Reader:
 
     def __init__(self, steps: Sequence[Mapping[str, Any]]) -> None:
         """`steps`: of the plan, each of which is answered once, in its order."""
-        self.told = Told()
+        self.report = AgentReport()
         self._steps = steps
         self._buffer = bytearray()
         self._looked = 0
@@ -68,7 +78,7 @@ class Reader:
         self._line = 0
 
     def take(self, chunk: bytes) -> None:
-        """Unsaid if no agent sends it."""
+        """InvalidMessage if no agent sends it."""
         self._buffer += chunk
         at = 0
         while (end := self._end(at)) is not None:
@@ -76,9 +86,9 @@ class Reader:
             at = end
             if self._bytes_due is None:
                 self._line += 1
-                self._say(part)
+                self._take_message(part)
             else:
-                self.told.symbols, self._bytes_due = part, None
+                self.report.symbols, self._bytes_due = part, None
         del self._buffer[:at]
 
     def _end(self, at: int) -> int | None:
@@ -86,7 +96,7 @@ class Reader:
         if self._bytes_due is not None:
             end = at + self._bytes_due
             return end if end <= len(self._buffer) else None
-        most = RECORD_BYTES_MAX if self._does in RECORDS else LINE_BYTES_MAX
+        most = RECORD_BYTES_MAX if self._next_step_kind in RECORDS else LINE_BYTES_MAX
         found = self._buffer.find(b"\n", max(at, self._looked), at + most)
         if found < 0:
             if len(self._buffer) - at >= most:
@@ -98,12 +108,12 @@ class Reader:
         return found + 1
 
     @property
-    def _does(self) -> str:
+    def _next_step_kind(self) -> str:
         """What the step does that is to be answered next; nothing after the last."""
-        number = len(self.told.steps)
+        number = len(self.report.steps)
         return str(self._steps[number]["do"]) if number < len(self._steps) else ""
 
-    def _say(self, line: bytes) -> None:
+    def _take_message(self, line: bytes) -> None:
         takes = {
             b"up": self._take_up,
             b"step": self._take_step,
@@ -118,47 +128,47 @@ class Reader:
                 raise ValueError(f"expected {', '.join(map(bytes.decode, takes))}")
             if line.count(b",") > VALUES_MAX:
                 raise ValueError(f"more than {VALUES_MAX:,} values")
-            if self.told.is_over:
+            if self.report.is_over:
                 raise ValueError("nothing comes after the end")
             take(line)
         except ValueError as error:
             self._refuse(_reason(error), line)
 
     def _take_up(self, line: bytes) -> None:
-        if self.told.up is not None:
+        if self.report.up is not None:
             raise ValueError("it is up already")
-        self.told.up = read(Up, line).up
+        self.report.up = read(BootMessage, line).up
 
     def _take_bytes(self, line: bytes) -> None:
-        if self._does != SYMBOLS or self.told.symbols is not None:
+        if self._next_step_kind != SYMBOLS or self.report.symbols is not None:
             raise ValueError("no symbols were asked for")
-        self._bytes_due = read(Bytes, line).bytes
+        self._bytes_due = read(BytesMessage, line).bytes
 
     def _take_step(self, line: bytes) -> None:
-        number = len(self.told.steps)
-        if self.told.up is None or not self._does:
+        number = len(self.report.steps)
+        if self.report.up is None or not self._next_step_kind:
             raise ValueError("no step is to be answered")
-        answered = read(done(self._does), line)
+        answered = read(step_message(self._next_step_kind), line)
         if answered.step != number:
             raise ValueError(f"step {number} was to be answered")
         check_sense(self._steps[number], answered.told)
-        self.told.steps.append(answered.told)
+        self.report.steps.append(answered.told)
 
     def _take_failed(self, line: bytes) -> None:
-        failure = read(Failed, line).failed
-        if failure.step is not None and failure.step != len(self.told.steps):
+        failure = read(FailureMessage, line).failed
+        if failure.step is not None and failure.step != len(self.report.steps):
             raise ValueError("another step was under way")
-        self.told.failed = failure
+        self.report.failed = failure
 
     def _take_end(self, line: bytes) -> None:
-        read(End, line)
-        if self.told.up is None or self._does:
+        read(EndMessage, line)
+        if self.report.up is None or self._next_step_kind:
             raise ValueError("not all steps were answered")
-        self.told.ended = True
+        self.report.ended = True
 
     def _refuse(self, why: str, line: bytes) -> Never:
         shown = one_line(line[: 4 * QUOTED_MAX].decode(errors="backslashreplace"), QUOTED_MAX)
-        raise Unsaid(f"sent what iolab's agent never sends, in line {self._line}: {why}: {shown}")
+        raise InvalidMessage(f"sent what iolab's agent never sends, in line {self._line}: {why}: {shown}")
 
 
 def _reason(error: ValueError) -> str:

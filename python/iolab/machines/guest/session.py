@@ -11,12 +11,12 @@ from pathlib import Path
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
 from iolab.machines.guest import kernel, programs
-from iolab.machines.guest.agent_message import Exited
+from iolab.machines.guest.agent_message import ExitAnswer
 from iolab.machines.guest.directory import made_directory
-from iolab.machines.guest.limit import Ended
+from iolab.machines.guest.limit import GuestEnded
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.qemu import CONSOLE, chunks, emulator
-from iolab.machines.guest.reader import Reader, Told, Unsaid
+from iolab.machines.guest.reader import AgentReport, InvalidMessage, Reader
 from iolab.machines.guest.steps import Plan
 from iolab.machines.system import command
 
@@ -63,15 +63,15 @@ def run(
     if told.failed is not None:
         raise MachineError(told.failed.what, where=found.label)
     answer = told.answer(step)
-    if not isinstance(answer, Exited):
+    if not isinstance(answer, ExitAnswer):
         raise MachineError(f"it ended before its command did (QEMU's exit status {status})", where=found.label)
     return 1 if answer.status is None else answer.status
 
 
 def _listened(
     arguments: Sequence[str], directory: Path, plan: Plan, label: str, *, to_stderr: bool
-) -> tuple[Told, int]:
-    """What the agent reported, what its console showed, and QEMU's exit status. Ended if no agent reports it."""
+) -> tuple[AgentReport, int]:
+    """What the agent reported, what its console showed, and QEMU's exit status. GuestEnded if no agent reports it."""
     ours, its = os.pipe()
     chardev = f"file,id=agent,path=/dev/fd/{its}"
     reader = Reader(plan.steps)
@@ -89,9 +89,9 @@ def _listened(
         its = -1
         for chunk in chunks(ours):
             reader.take(chunk)
-        return reader.told, process.wait()
-    except Unsaid as error:
-        raise Ended(f"the guest {error}", where=label) from None
+        return reader.report, process.wait()
+    except InvalidMessage as error:
+        raise GuestEnded(f"the guest {error}", where=label) from None
     finally:
         if process is not None:
             _end(process)

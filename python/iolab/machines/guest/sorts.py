@@ -11,10 +11,10 @@ from iolab.domain.phase_record import PhaseRecord
 from iolab.domain.trial import GuestMachine, SortPhase
 from iolab.domain.trial.trial import derive_seed
 from iolab.machines.guest import programs
-from iolab.machines.guest.agent_message import Sorts
+from iolab.machines.guest.agent_message import SortRecords
 from iolab.machines.guest.steps import CGROUPS, Plan
 from iolab.machines.host import sort_record
-from iolab.machines.host.sort_record import Swapping
+from iolab.machines.host.sort_record import SwapReadings
 
 _GROUP = f"{CGROUPS}/sort"
 _IN_MEMORY = ("null_blk", "scsi_debug")
@@ -53,9 +53,9 @@ def add(plan: Plan, phase: SortPhase, machine: GuestMachine, drives: Sequence[tu
     plan.phases[step] = phase
 
 
-def record(phase: SortPhase, told: Sorts) -> PhaseRecord:
+def record(phase: SortPhase, told: SortRecords) -> PhaseRecord:
     """The record of what the agent reported (crates/measure/guest-agent/src/sorts.rs)."""
-    swapping = Swapping(told.before, told.first, told.after, told.swap_bytes_max, told.memory_bytes_max)  # type: ignore[arg-type]
+    swapping = SwapReadings(told.before, told.first, told.after, told.swap_bytes_max, told.memory_bytes_max)  # type: ignore[arg-type]
     return sort_record.record(phase, told.records, swapping, ())
 
 

@@ -27,12 +27,12 @@ _SHORT_REVISION = 12
 _TOOLS = {"git": "git", "make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc"}
 
 
-class DoesNotBuild(InputError):
+class BuildFailed(InputError):
     """The commit's kernel could not be compiled; another one of the tree may."""
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltKernel:
     """A kernel of a tree."""
 
     image: Path
@@ -55,7 +55,7 @@ class Built:
         return self.image.with_name(f"{self.image.name}.map")
 
 
-def build(name: str, config: str | None = None) -> Built:
+def build(name: str, config: str | None = None) -> BuiltKernel:
     """The kernel of the commit, built if it was not before. The first build of a tree takes minutes; one after a small
     change, seconds.
 
@@ -63,7 +63,7 @@ def build(name: str, config: str | None = None) -> Built:
         config: its configuration (`configuration.find`).
 
     Raises:
-        InputError: no such tree, commit or configuration; `DoesNotBuild` if it does not build.
+        InputError: no such tree, commit or configuration; `BuildFailed` if it does not build.
         MachineError: what it takes to build is not installed.
     """
     path, _, commit = name.rpartition("@")
@@ -74,7 +74,7 @@ def build(name: str, config: str | None = None) -> Built:
     wanted = configuration.find(config, tree)
     digest = blake2b(f"{wanted.digest} {_compiler(name)}".encode(), digest_size=4).hexdigest()
     place = cache.directory(FOLDER, blake2b(bytes(tree), digest_size=8).hexdigest())
-    built = Built(place / f"{revision}-{digest}", wanted.name)
+    built = BuiltKernel(place / f"{revision}-{digest}", wanted.name)
     with _locked(place):
         if not built.image.exists():
             _build(repository, revision, wanted, place, built, name)
@@ -104,7 +104,7 @@ def _tree_of(place: Path) -> Path | None:
     return tree if tree is not None and (tree / ".git").exists() else None
 
 
-def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, built: Built, name: str) -> None:
+def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, built: BuiltKernel, name: str) -> None:
     """Each configuration has objects of its own, so that settings may take turns."""
     source, objects = place / "source", place / f"build-{built.image.name.rpartition('-')[2]}"
     clone = Repository(source) if source.exists() else tree.clone(source)
@@ -116,7 +116,7 @@ def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, 
     try:
         _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
     except InputError as error:
-        raise DoesNotBuild(error.what, where=name) from None
+        raise BuildFailed(error.what, where=name) from None
     config = objects / ".config"
     if "CONFIG_DEBUG_INFO=y" in config.read_text().splitlines():
         shutil.copyfile(objects / "vmlinux", built.debug)

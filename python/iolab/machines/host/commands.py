@@ -78,7 +78,7 @@ class _Device:
         assert self.place.device is not None
         return Path("/dev") / self.place.device.name
 
-    def run(self, should_stop: Callable[[], bool]) -> shell.Ended | None:
+    def run(self, should_stop: Callable[[], bool]) -> shell.ShellResult | None:
         """The phase on this device; how its command ended, if there is one."""
         if self.phase.cpus is not None:
             os.sched_setaffinity(0, self.phase.cpus)  # this thread's, which the processes that it starts inherit
@@ -109,10 +109,10 @@ class _Device:
 
 
 @dataclass(frozen=True)
-class _Done:
+class _FinishedCommand:
     device: _Device
     elapsed_ns: int
-    ended: shell.Ended | None
+    ended: shell.ShellResult | None
 
     @property
     def name(self) -> str:
@@ -128,11 +128,11 @@ class _Done:
         return self.ended.failure(f"{self.device.place.label}: {self.device.phase.command}")
 
 
-def _all_at_once(devices: Sequence[_Device], around: Surroundings, phase_name: str) -> list[_Done]:
+def _all_at_once(devices: Sequence[_Device], around: Surroundings, phase_name: str) -> list[_FinishedCommand]:
     start = threading.Barrier(len(devices))
     gave_up = threading.Event()
 
-    def run_one(device: _Device) -> _Done:
+    def run_one(device: _Device) -> _FinishedCommand:
         start.wait()
         started_ns = time.monotonic_ns()
         try:
@@ -140,12 +140,12 @@ def _all_at_once(devices: Sequence[_Device], around: Surroundings, phase_name: s
         except BaseException:
             gave_up.set()
             raise
-        return _Done(device, time.monotonic_ns() - started_ns, ended)
+        return _FinishedCommand(device, time.monotonic_ns() - started_ns, ended)
 
     started_ns = time.monotonic_ns()
     with ThreadPoolExecutor(len(devices)) as threads:
         futures = [threads.submit(run_one, device) for device in devices]
-        pending: set[Future[_Done]] = {*futures}
+        pending: set[Future[_FinishedCommand]] = {*futures}
         while pending:
             _, pending = wait(pending, POLL_S)
             share = 1 - len(pending) / len(devices)

@@ -23,7 +23,7 @@ from iolab.machines.system.mounts import mount_of
 from iolab.machines.system.state import nearest_existing, state_directory
 
 if TYPE_CHECKING:
-    from iolab.domain.record import Observed, ObservedTarget
+    from iolab.domain.record import ObservedTarget, TargetObservation
     from iolab.domain.trial import Target
 
 CPU = Path("/sys/devices/system/cpu")
@@ -52,13 +52,13 @@ def describe(target: Target | None = None) -> JsonObject:
     return description
 
 
-def site(places: Sequence[tuple[Path, BlockDevice | None]]) -> Observed:
+def site(places: Sequence[tuple[Path, BlockDevice | None]]) -> TargetObservation:
     """The filesystem at a path and the device below it, as they are now; of several, the others under `further`."""
     targets: list[ObservedTarget] = [
         {"filesystem": _filesystem(path), "device": block_device(device) if device else _no_device(path)}
         for path, device in places
     ]
-    observed: Observed = {"filesystem": targets[0]["filesystem"], "device": targets[0]["device"]}
+    observed: TargetObservation = {"filesystem": targets[0]["filesystem"], "device": targets[0]["device"]}
     if len(targets) > 1:
         observed["further"] = targets[1:]
     return observed
@@ -271,7 +271,7 @@ def _detect_virt(kind: str) -> Fact:
     tool = command.find("systemd-detect-virt")
     if tool is None:
         return absent("systemd-detect-virt is not installed")
-    done = _asked(tool, kind)
+    done = _tool_output(tool, kind)
     return done.stdout.strip() or absent(f"systemd-detect-virt {kind} prints nothing")
 
 
@@ -279,12 +279,12 @@ def _tool_version(tool: str, option: str = "-V") -> Fact:
     path = command.find(tool)
     if path is None:
         return absent(f"{tool} is not installed")
-    done = _asked(path, option)
+    done = _tool_output(path, option)
     lines = (done.stdout + done.stderr).strip().splitlines()
     return lines[0] if lines else absent(f"{tool} {option} prints nothing")
 
 
-def _asked(tool: str, option: str) -> subprocess.CompletedProcess[str]:
+def _tool_output(tool: str, option: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [tool, option],
         stdin=subprocess.DEVNULL,

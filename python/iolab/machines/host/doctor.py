@@ -136,7 +136,7 @@ def _filesystems() -> Iterator[Finding]:
         if command.find(filesystem.tool) is None:
             remedy = f"sudo apt-get install {filesystem.package}"
             yield Finding("filesystems", name, "missing", f"{filesystem.tool} is not installed", remedy)
-        elif not _kernel_knows(name):
+        elif not _is_registered(name):
             yield Finding("filesystems", name, "limited", "not in /proc/filesystems now", f"sudo modprobe {name}")
         else:
             yield _ok("filesystems", name, f"{filesystem.tool}, kernel support")
@@ -265,7 +265,7 @@ def _writable(what: str, path: Path) -> Finding:
     return Finding("controls", what, "limited", f"{path} is not writable", AS_ROOT)
 
 
-def _kernel_knows(filesystem: str) -> bool:
+def _is_registered(filesystem: str) -> bool:
     return filesystem in Path("/proc/filesystems").read_text().split()
 
 

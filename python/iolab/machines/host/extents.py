@@ -18,7 +18,7 @@ from iolab.domain.probe.extents import ExtentsOptions
 from iolab.domain.probe.probe import ProbeOptions
 from iolab.machines.host.site import Site, TargetPlace
 from iolab.machines.system.beneath import itself
-from iolab.machines.system.facts import Absent
+from iolab.machines.system.facts import FactAbsent
 
 T = TypeVar("T")
 
@@ -47,13 +47,13 @@ def examined(
 
     Args:
         found: by the name that they are told under, their paths.
-        look: paths and bounds -> JSON of `Examined` (crates/measure/trace/src/extents/mod.rs).
+        look: paths and bounds -> JSON of `Examinations` (crates/measure/trace/src/extents/mod.rs).
 
     Raises:
-        Absent: there is no file, or none could be looked at.
+        FactAbsent: there is no file, or none could be looked at.
     """
     if not found:
-        raise Absent("the phase left no files on a filesystem")
+        raise FactAbsent("the phase left no files on a filesystem")
     wanted = ExtentsOptions.model_validate(options)
     chosen = evenly(found, wanted.files_max)
     bounds: native.Bounds = {
@@ -61,10 +61,10 @@ def examined(
         "listed_max": wanted.listed,
         "method": None if wanted.method == "auto" else wanted.method,
     }
-    seen: native.Examined = json.loads(look([path for _, path in chosen], json.dumps(bounds)))
-    reasons = [cast(native.RefusedOfExamination, file)["absent"] for file in seen["files"] if "absent" in file]
+    seen: native.Examinations = json.loads(look([path for _, path in chosen], json.dumps(bounds)))
+    reasons = [cast(native.LayoutRefusalOfExamination, file)["absent"] for file in seen["files"] if "absent" in file]
     if len(reasons) == len(chosen):
-        raise Absent(reasons[0])
+        raise FactAbsent(reasons[0])
     for file, (name, _) in zip(seen["files"], chosen, strict=True):
         file["path"] = name
     return {**seen, "files_found": len(found), "files_left_out": len(found) - len(chosen)}

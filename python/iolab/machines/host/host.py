@@ -18,8 +18,8 @@ from iolab import _native
 from iolab.base.errors import IolabError, MachineError
 from iolab.domain.control import UnsupportedSetting, amend, reach
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
-from iolab.domain.phase_record import PhaseRecord, failures_of, ops_of, seen_with
-from iolab.domain.record import NOT_RESTORED, Fault, Observed, Record
+from iolab.domain.phase_record import PhaseRecord, failures_of, observed_with, ops_of
+from iolab.domain.record import NOT_RESTORED, Fault, Record, TargetObservation
 from iolab.domain.trial import FioPhase, Phase, Trial
 from iolab.domain.trial.phase import at_once
 from iolab.machines.host import (
@@ -38,7 +38,7 @@ from iolab.machines.host import (
     together,
     weighted_load,
 )
-from iolab.machines.host.control import Applied, Context
+from iolab.machines.host.control import AppliedValue, Context
 from iolab.machines.host.site import Site, TargetPlace
 from iolab.machines.host.surroundings import Surroundings
 from iolab.machines.system import cgroup, lock
@@ -85,9 +85,9 @@ class _Run:
     on_progress: OnProgress
     should_stop: ShouldStop
     started_unix_ns: int
-    applied: dict[str, Applied] = field(default_factory=dict)
+    applied: dict[str, AppliedValue] = field(default_factory=dict)
     phases: list[PhaseRecord] = field(default_factory=list)
-    observed: Observed = field(default_factory=lambda: Observed())
+    observed: TargetObservation = field(default_factory=lambda: TargetObservation())
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     groups: dict[str, Cgroup] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class _Run:
             for number, (phase, done) in enumerate(zip(group, records, strict=True)):
                 _refuse_failed_pin(done)
                 done["conditions"] = seen
-                own = probed.in_record() if number == 0 else seen_with(first.name, self.trial.probes)
+                own = probed.in_record() if number == 0 else observed_with(first.name, self.trial.probes)
                 self._take(phase, {**done, **own})
             if not first.measured:
                 for place in where.places:

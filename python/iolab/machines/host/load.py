@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 POLL_S = 0.1
 
 
-class UnderWay(Protocol):
+class EngineHandle(Protocol):
     """What the engine runs, or the model: `iolab._native`'s handles."""
 
     def snapshot(self) -> str:
@@ -62,7 +62,7 @@ class Watcher(Protocol):
         """Whether the phase is to end early."""
 
 
-def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> PhaseRecord:
+def follow(phase: PhaseSpec, start: Callable[[], EngineHandle], around: Watcher) -> PhaseRecord:
     """The record of what `start` begins; shows its progress, stops it when asked. Raises as `run` does."""
     try:
         load = start()

@@ -12,28 +12,15 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Protocol
+from typing import Any
 
 from iolab import _native
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import error_to_json
-from iolab.machines.host.load import POLL_S, refused
+from iolab.machines.host.load import POLL_S, EngineHandle, refused
 
 NS_PER_S = 1e9
-
-
-class UnderWay(Protocol):
-    """What the engine hands out for a load and for a sort alike."""
-
-    def snapshot(self) -> str:
-        """JSON of the progress until now."""
-
-    def stop(self) -> None:
-        """Asks it to end early; `wait` then has its record."""
-
-    def wait(self, timeout_s: float) -> str | None:
-        """JSON of the record, None while running. OSError when the engine broke down."""
 
 
 def main() -> int:
@@ -42,7 +29,7 @@ def main() -> int:
     # Loaded before the process is moved: its memory must not count towards the group's.
 
     memory = _native.Memory()
-    _say({"ready": True})
+    _send({"ready": True})
     line = sys.stdin.readline()
     if not line:
         return 0
@@ -51,30 +38,30 @@ def main() -> int:
         started = _start(task, memory)
         threading.Thread(target=_stop_when_input_closes, args=(started,), daemon=True).start()
         while (record := started.wait(POLL_S)) is None:
-            _say({"progress": json.loads(started.snapshot())})
+            _send({"progress": json.loads(started.snapshot())})
     except ValueError as error:
-        _say({"error": error_to_json(InputError(str(error), where=task["name"]))})
+        _send({"error": error_to_json(InputError(str(error), where=task["name"]))})
         return 1
     except OSError as error:
-        _say({"error": error_to_json(refused(error, task["name"]))})
+        _send({"error": error_to_json(refused(error, task["name"]))})
         return 1
-    _say({"record": json.loads(record)})
+    _send({"record": json.loads(record)})
     return 0
 
 
-def _start(task: JsonObject, memory: Any) -> UnderWay:
+def _start(task: JsonObject, memory: Any) -> EngineHandle:
     spec = json.dumps(task["spec"])
     return _native.Sort.start(spec) if task["work"] == "sort" else _native.Load.start(spec, memory)
 
 
-def _stop_when_input_closes(started: UnderWay) -> None:
+def _stop_when_input_closes(started: EngineHandle) -> None:
     # Not through the buffered reader: the main thread's last read may hold its lock.
     while os.read(sys.stdin.fileno(), 4096):
         pass
     started.stop()
 
 
-def _say(message: JsonObject) -> None:
+def _send(message: JsonObject) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 

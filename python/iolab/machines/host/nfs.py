@@ -10,7 +10,7 @@ from iolab.base.mountstats import COUNTERS, Snapshot, snapshots
 from iolab.domain import native_types as native
 from iolab.domain.probe.probe import ProbeOptions
 from iolab.machines.host.site import Site
-from iolab.machines.system.facts import Absent
+from iolab.machines.system.facts import FactAbsent
 from iolab.machines.system.mounts import Mount, mount_of, mounts, unescape
 
 MOUNTSTATS = Path("/proc/self/mountstats")
@@ -24,7 +24,9 @@ class Mountstats:
         own = [mount for place in site.places if (mount := mount_of(place.path)) in self._mounts]
         self._mounts = _one_per_filesystem([mount for mount in own if mount is not None] or self._mounts)
         if not self._mounts:
-            raise Absent("no NFS is mounted here; sudo mount -t nfs SERVER:/PATH DIRECTORY, and name it in [target]")
+            raise FactAbsent(
+                "no NFS is mounted here; sudo mount -t nfs SERVER:/PATH DIRECTORY, and name it in [target]"
+            )
         self._before = self._read()
         self._started_ns = time.monotonic_ns()
 
@@ -37,7 +39,7 @@ class Mountstats:
         try:
             text = MOUNTSTATS.read_text()
         except OSError as error:
-            raise Absent(f"cannot read {MOUNTSTATS}: {error.strerror}; a kernel with CONFIG_PROC_FS") from error
+            raise FactAbsent(f"cannot read {MOUNTSTATS}: {error.strerror}; a kernel with CONFIG_PROC_FS") from error
         return {unescape(one.mount): one for one in snapshots(text)}
 
 
@@ -45,15 +47,15 @@ def differences(
     chosen: list[Mount], before: dict[str, Snapshot], after: dict[str, Snapshot]
 ) -> dict[str, native.MountObserved]:
     """By mount point: the server's `source`, and under `operations`, by their names in small letters, the counters of
-    those that were called. Absent when a mount is new or gone."""
+    those that were called. FactAbsent when a mount is new or gone."""
     found: dict[str, native.MountObserved] = {}
     for mount in chosen:
         point = mount.mount_point
         if point not in before or point not in after:
-            raise Absent(f"{point} was mounted or unmounted while it was observed")
+            raise FactAbsent(f"{point} was mounted or unmounted while it was observed")
         difference = after[point].since(before[point])
         if difference.went_backwards:
-            raise Absent(f"{point} was mounted anew while it was observed")
+            raise FactAbsent(f"{point} was mounted anew while it was observed")
         operations = {
             name.lower(): cast(native.OperationObserved, dict(zip(COUNTERS, counters, strict=True)))
             for name, counters in difference.operations.items()

@@ -20,16 +20,16 @@ def describe(machine: Host, target: Target) -> JsonObject:
     return description.describe(target)
 
 
-def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
+def preflight(target: Target, probes: Iterable[str], report_line: Callable[[str], None]) -> None:
     """The target answers. What probes lack is said before it takes long; each trial's record has the reason too."""
-    recovery.put_back(say, needed=True)
+    recovery.put_back(report_line, needed=True)
     reach.check_answer(target)
     for name in probes:
         for supply in probe_needs.lacking(PROBES[name]):
-            say(f"probe {name}: {supply.detail}; {supply.remedy}")
+            report_line(f"probe {name}: {supply.detail}; {supply.remedy}")
 
 
-def foretell(machine: Host, seed: int) -> str | None:
+def announcement(machine: Host, seed: int) -> str | None:
     """Where files go that nobody said a place for."""
     if not machine.target_by_default or os.geteuid() == 0:
         return None

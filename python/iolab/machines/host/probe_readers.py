@@ -21,7 +21,7 @@ from iolab.domain.probe.probe import ProbeOptions
 from iolab.machines.host import extents, nfs
 from iolab.machines.system import tracefs
 from iolab.machines.system.action import RemoveTraceInstance
-from iolab.machines.system.facts import Absent
+from iolab.machines.system.facts import FactAbsent
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -34,11 +34,11 @@ TRACE_INSTANCES = {"block": "", "switches": "-switches"}
 
 
 class Reader(Protocol):
-    """A probe that was started in Python. Whoever makes one may raise `Absent`."""
+    """A probe that was started in Python. Whoever makes one may raise `FactAbsent`."""
 
     def stop(self) -> Mapping[str, object]:
         """What was observed since it was made, in the shape that docs/reference/probes.md describes. May raise
-        `Absent`."""
+        `FactAbsent`."""
         ...
 
 
@@ -47,7 +47,7 @@ READERS: dict[str, Callable[[ProbeOptions, Site], Reader]] = {"extents": extents
 
 
 @dataclass
-class Probed:
+class ProbeResults:
     """What probes saw, by name, and why others could not."""
 
     observations: dict[str, Mapping[str, object]] = field(default_factory=dict)
@@ -61,13 +61,13 @@ class Probed:
 
 
 @contextmanager
-def around(phase: Phase, probes: Mapping[str, ProbeOptions], site: Site, undo: UndoJournal) -> Iterator[Probed]:
+def around(phase: Phase, probes: Mapping[str, ProbeOptions], site: Site, undo: UndoJournal) -> Iterator[ProbeResults]:
     """What the probes observe while the context lasts; complete when it is left. A phase that is not measured has none.
 
     Args:
         probes: by name, with their options (`iolab.domain.trial.Trial.probes`).
     """
-    probed = Probed()
+    probed = ProbeResults()
     if not probes or not phase.measured:
         yield probed
         return
@@ -77,36 +77,36 @@ def around(phase: Phase, probes: Mapping[str, ProbeOptions], site: Site, undo: U
         yield probed
     finally:
         if engine is not None:
-            seen: native.Observed = json.loads(engine.stop())
+            seen: native.ProbeReports = json.loads(engine.stop())
             probed.observations |= cast(dict[str, Mapping[str, object]], seen["observations"])
             probed.absent |= seen["absent"]
     for name, reader in readers.items():
         try:
             probed.observations[name] = reader.stop()
-        except Absent as absent:
+        except FactAbsent as absent:
             probed.absent[name] = str(absent)
 
 
-def _start_readers(probes: Mapping[str, ProbeOptions], site: Site, probed: Probed) -> dict[str, Reader]:
+def _start_readers(probes: Mapping[str, ProbeOptions], site: Site, probed: ProbeResults) -> dict[str, Reader]:
     started = {}
     for name, options in probes.items():
         if name in READERS:
             try:
                 started[name] = READERS[name](options, site)
-            except Absent as absent:
+            except FactAbsent as absent:
                 probed.absent[name] = str(absent)
     return started
 
 
 def _start_engine(
-    probes: Mapping[str, ProbeOptions], site: Site, undo: UndoJournal, probed: Probed
+    probes: Mapping[str, ProbeOptions], site: Site, undo: UndoJournal, probed: ProbeResults
 ) -> _native.Probes | None:
     wanted = {}
     for name, options in probes.items():
         if name not in READERS:
             try:
                 wanted[name] = _ENGINE_OPTIONS.get(name, _as_given)(options, site)
-            except Absent as absent:
+            except FactAbsent as absent:
                 probed.absent[name] = str(absent)
     if not wanted:
         return None
@@ -126,7 +126,7 @@ def _with_devices(options: ProbeOptions, site: Site) -> ProbeOptions:
     devices = [place.device for place in site.places if place.device is not None]
     numbers = {device.number for own in devices for device in (own, own.disk)}
     if not numbers:
-        raise Absent('the target lies on no block device (tmpfs, overlay, network); use [target] kind = "scratch"')
+        raise FactAbsent('the target lies on no block device (tmpfs, overlay, network); use [target] kind = "scratch"')
     of_host = {name: value for name, value in options.items() if name != "trace"}
     return {**of_host, "devices": [f"{major}:{minor}" for major, minor in sorted(numbers)]}
 

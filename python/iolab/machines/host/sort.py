@@ -21,7 +21,7 @@ from iolab.domain.executor import Progress
 from iolab.domain.phase_record import PhaseRecord
 from iolab.machines.host import members, sort_record
 from iolab.machines.host.members import MemberDied, Task
-from iolab.machines.host.sort_record import Swapping
+from iolab.machines.host.sort_record import SwapReadings
 from iolab.machines.system import cgroup, device_identity, page_cache, storage_stack, swap, swap_guests
 from iolab.machines.system.action import EraseSwap, SwapOff, WriteFile
 
@@ -67,7 +67,7 @@ def run(phase: SortPhase, around: Surroundings) -> PhaseRecord:
     before = _swapped_bytes()
     with _naming_lack_of_memory(phase, group), swap_guests.own_memory_locked():
         records = members.run(_tasks(phase, group), on_snapshots=watch.look, should_stop=around.should_stop)
-    swapping = Swapping(
+    swapping = SwapReadings(
         before, watch.swapped_at_first, _swapped_bytes(), watch.swap_bytes_max, _memory_bytes_max(group)
     )
     return sort_record.record(phase, records, swapping, notes)

@@ -20,7 +20,7 @@ SWAP_HEADER_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Swapping:
+class SwapReadings:
     """What was swapped meanwhile: of the whole machine since its boot, by metric, and of the group."""
 
     before: Mapping[str, int]
@@ -82,7 +82,7 @@ def specs(phase: SortPhase) -> dict[str, native.SortSpec]:
 
 
 def record(
-    phase: SortPhase, records: Sequence[native.SortRecord], swapping: Swapping, notes: Sequence[str]
+    phase: SortPhase, records: Sequence[native.SortRecord], swapping: SwapReadings, notes: Sequence[str]
 ) -> PhaseRecord:
     """The phase's: a job per process, in the order of `specs`."""
     names = list(specs(phase))
@@ -108,7 +108,7 @@ def record(
     return {**made, "build_profile": records[0]["build_profile"]}
 
 
-def _measures(records: Sequence[native.SortRecord], swapping: Swapping) -> dict[str, float | None]:
+def _measures(records: Sequence[native.SortRecord], swapping: SwapReadings) -> dict[str, float | None]:
     times_ns = [record["elapsed_ns"] for record in records if not record["stopped"]]
     finished = len(times_ns) == len(records)
     mean_ns = sum(times_ns) / len(times_ns) if finished else None

@@ -59,7 +59,7 @@ def _directory(phase: TimedCommandPhase, around: Surroundings) -> Path:
     return place.directory.path
 
 
-def _run(phase: TimedCommandPhase, directory: Path, around: Surroundings) -> shell.Ended:
+def _run(phase: TimedCommandPhase, directory: Path, around: Surroundings) -> shell.ShellResult:
     if phase.cpus is not None:
         os.sched_setaffinity(0, phase.cpus)
     device = around.site.places[0].device

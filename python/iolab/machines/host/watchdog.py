@@ -53,7 +53,7 @@ def watch(trial: Callable[[], Answer], stop: threading.Event) -> Answer:
 
 
 def _given_up(signs: life.Watch, journal: UndoJournal | None) -> Answer:
-    who = life.told(signs.stuck())
+    who = life.description(signs.stuck())
     problems = journal.take_over()[1] if journal is not None else []
     stays = "".join(f"; not restored: {problem}" for problem in problems)
     error = MachineError(f"does not stop: {who or 'it shows no sign of life'}{stays}", where=f"process {os.getpid()}")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from iolab.machines.model.ahead import RunAhead
+from iolab.machines.model.executor import ModelExecutor
 
-__all__ = ["RunAhead"]
+__all__ = ["ModelExecutor"]

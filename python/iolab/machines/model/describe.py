@@ -9,7 +9,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
 from iolab.domain import native_types as native
 from iolab.domain import simulated_machine
-from iolab.domain.record import Observed, ObservedTarget
+from iolab.domain.record import ObservedTarget, TargetObservation
 from iolab.domain.trial import Trial
 
 Described = JsonObject
@@ -37,7 +37,7 @@ def describe(name: str, machine: native.MachineFile, files: Sequence[str]) -> De
     }
 
 
-def observed(trial: Trial) -> Observed:
+def observed(trial: Trial) -> TargetObservation:
     """The description of the machine in the trial's record: filesystem and device of the first drive or mount, others
     under `further`."""
     assert trial.model is not None
@@ -46,7 +46,7 @@ def observed(trial: Trial) -> Observed:
     ]
     places += [{"filesystem": {"type": "nfs"}, "device": _NO_DEVICE} for _ in trial.model.get("mounts", ())]
     machine: JsonObject = {"name": trial.machine, "kernel": trial.model["kernel"], "seed": trial.seed}
-    seen: Observed = {"model": machine, "filesystem": places[0]["filesystem"], "device": places[0]["device"]}
+    seen: TargetObservation = {"model": machine, "filesystem": places[0]["filesystem"], "device": places[0]["device"]}
     if len(places) > 1:
         seen["further"] = places[1:]
     return seen

@@ -16,11 +16,11 @@ def describe(machine: Model, target: Target) -> JsonObject:
     return description.describe(machine.name, machine.as_filed, list(machine.files))
 
 
-def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
+def preflight(target: Target, probes: Iterable[str], report_line: Callable[[str], None]) -> None:
     """Nothing of this machine is needed."""
-    recovery.put_back(say, needed=False)
+    recovery.put_back(report_line, needed=False)
 
 
-def foretell(machine: Model, seed: int) -> str | None:
+def announcement(machine: Model, seed: int) -> str | None:
     """All that it takes to have the same numbers again."""
     return f"simulating {machine.name} with seed {seed}"

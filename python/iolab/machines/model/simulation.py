@@ -14,7 +14,7 @@ from iolab.base.errors import InputError
 from iolab.domain import control, native_model, simulated_machine
 from iolab.domain import native_types as native
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
-from iolab.domain.phase_record import Observations, PhaseRecord, failures_of, seen_with
+from iolab.domain.phase_record import Observations, PhaseRecord, failures_of, observed_with
 from iolab.domain.probe.probe import ProbeOptions
 from iolab.domain.record import Fault, Record, impossible, packed_trace
 from iolab.domain.trial import Trial
@@ -23,7 +23,7 @@ from iolab.machines.host import load, outcome
 from iolab.machines.host.extents import examined
 from iolab.machines.model.describe import observed
 from iolab.machines.model.phases import ModelPhase, named_files, phases_for_model
-from iolab.machines.system.facts import Absent
+from iolab.machines.system.facts import FactAbsent
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -82,7 +82,7 @@ class _Simulation:
                 records[0] = self._with_extents(records[0], model, so_far)
                 for name, content in model.take_traces().items():
                     self.traces[f"{first.name}.{name}"] = packed_trace(content)
-                records[1:] = [{**done, **seen_with(first.name, self.trial.probes)} for done in records[1:]]
+                records[1:] = [{**done, **observed_with(first.name, self.trial.probes)} for done in records[1:]]
                 self.phases += records
             for done in records:
                 self.faults += outcome.faults(done)
@@ -116,7 +116,7 @@ class _Simulation:
         try:
             model.start(json.dumps({**phases_for_model(group), "probes": native}))
         except ValueError as error:
-            refusal = simulated_machine.InvalidMachine.told_by(error)
+            refusal = simulated_machine.InvalidMachine.from_native(error)
             where = ": ".join(filter(None, [f"phase {phase.name}", refusal.key]))
             raise InputError(refusal.what, where=where) from None
         return model
@@ -130,7 +130,7 @@ class _Simulation:
         absent = {**done.get("probes_absent", {})}
         try:
             seen["extents"] = examined(named_files(phases, self.machine), options, model.extents)
-        except Absent as reason:
+        except FactAbsent as reason:
             absent["extents"] = str(reason)
         return {
             **done,
@@ -154,7 +154,7 @@ def _switched_on(machine: native.MachineFile, controls: Mapping[str, Any]) -> _n
     try:
         return native_model.switched_on(machine)
     except ValueError as error:
-        told = simulated_machine.InvalidMachine.told_by(error)
+        told = simulated_machine.InvalidMachine.from_native(error)
         if told.is_of_cell and "affinity" in controls:
             reason = control.UnsupportedSetting(told.what)
             reason.control = "affinity"

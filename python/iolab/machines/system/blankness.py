@@ -27,7 +27,7 @@ EXT_MAGIC, EXT_MAGIC_AT = b"\x53\xef", 56
 
 
 @dataclass(frozen=True)
-class Found:
+class NonzeroByte:
     """Where a device that should be blank is not."""
 
     offset_bytes: int
@@ -39,7 +39,7 @@ class Found:
         return f"{place}: {self.what}" if self.what else place
 
 
-def first_data(fd: int, size_bytes: int, where: str) -> Found | None:
+def first_data(fd: int, size_bytes: int, where: str) -> NonzeroByte | None:
     """The first place found that reads anything but zeros; None when all that were looked at do.
 
     Raises:
@@ -58,7 +58,7 @@ def first_data(fd: int, size_bytes: int, where: str) -> Found | None:
                 )
             read = _read(fd, begin, length, where)
             if read.count(0) != len(read):
-                return Found(begin + len(read) - len(read.lstrip(b"\0")), _looks_like(begin, read))
+                return NonzeroByte(begin + len(read) - len(read.lstrip(b"\0")), _content_kind(begin, read))
     finally:
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_NORMAL)
@@ -88,7 +88,7 @@ def _read(fd: int, begin: int, length: int, where: str) -> bytes:
         ) from error
 
 
-def _looks_like(begin: int, read: bytes) -> str | None:
+def _content_kind(begin: int, read: bytes) -> str | None:
     for magic, what in MAGIC.items():
         if magic in read:
             return what

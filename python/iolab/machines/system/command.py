@@ -84,7 +84,9 @@ def run(
         process.kill()
         raise
     if process.returncode != 0:
-        raise CommandFailed(f"{' '.join(arguments)} failed: {_said(output, errors, process.returncode)}", where=where)
+        raise CommandFailed(
+            f"{' '.join(arguments)} failed: {_failure(output, errors, process.returncode)}", where=where
+        )
     return output
 
 
@@ -102,6 +104,6 @@ def dying_with_parent() -> Callable[[], None]:
     return die_with_parent
 
 
-def _said(output: str, errors: str, status: int) -> str:
+def _failure(output: str, errors: str, status: int) -> str:
     lines = [line.strip() for line in (errors + output).splitlines() if line.strip()]
     return " / ".join(lines[:3]) or f"exit status {status}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Absent(Exception):
+class FactAbsent(Exception):
     """One line: what is lacking, and the command that grants it if there is one."""
 
 

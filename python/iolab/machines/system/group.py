@@ -16,7 +16,7 @@ TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """How a command ended. `status`: its exit status, negative for a signal; None if its time was over. `cpu_s`: of
     it and of the children that it waited for."""
 
@@ -31,7 +31,7 @@ class Ended:
         return f"signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
 
 
-def run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, limit_s: float) -> Ended:
+def run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, limit_s: float) -> CommandResult:
     """Runs the command with a shell, its output to `output`; on return every process that it started is gone, those too
     that left its group. `variables` come beside what every process is given. Raises as `shell_process.start`."""
     with (
@@ -48,7 +48,7 @@ def run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, 
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
     cpu_s = max(0.0, usage.ru_utime + usage.ru_stime - started.spent_ns / 1e9)
-    return Ended(process.returncode if in_time else None, wall_s, cpu_s)
+    return CommandResult(process.returncode if in_time else None, wall_s, cpu_s)
 
 
 def tail(output: Path) -> list[str]:

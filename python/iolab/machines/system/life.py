@@ -92,7 +92,7 @@ class Watch:
         return sorted(found, key=lambda one: -one[1])
 
 
-def told(stuck: list[tuple[Task, float]]) -> str:
+def description(stuck: list[tuple[Task, float]]) -> str:
     """What is stuck since when, alike tasks once; empty when nothing is."""
     longest_s: dict[str, float] = {}
     for task, for_s in stuck:

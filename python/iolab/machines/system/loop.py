@@ -56,11 +56,6 @@ def attached() -> Iterator[Loop]:
             continue  # detached meanwhile
 
 
-def attached_to(file: Path) -> list[Loop]:
-    """Loop devices whose backing file has this path."""
-    return [loop for loop in attached() if loop.backing_file.removesuffix(" (deleted)") == str(file)]
-
-
 def attached_to_named(file: Path) -> list[Loop]:
     """Loop devices whose backing file and its directory have these names, wherever they are seen from here."""
     shown = [(one, Path(one.backing_file.removesuffix(" (deleted)"))) for one in attached()]
@@ -140,7 +135,7 @@ def _wait_until_detached(loop: Loop) -> None:
 
 
 @dataclass(frozen=True)
-class Backing:
+class BackingFile:
     """The backing file of a loop device; neither path nor inode if the device is detached or unknown."""
 
     device: tuple[int, int] | None = None
@@ -149,7 +144,7 @@ class Backing:
     """The file's filesystem number (st_dev) and its inode number."""
 
 
-def backing(loop: Loop) -> Backing:
+def backing(loop: Loop) -> BackingFile:
     """What a loop device lies on, asked of itself where that is permitted."""
     try:
         fd = os.open(loop.node, os.O_RDONLY | os.O_CLOEXEC)
@@ -158,21 +153,21 @@ def backing(loop: Loop) -> Backing:
     try:
         answer = fcntl.ioctl(fd, LOOP_GET_STATUS64, bytes(STATUS64_BYTES))
     except OSError:
-        return Backing()  # detached meanwhile
+        return BackingFile()  # detached meanwhile
     finally:
         os.close(fd)
     # The kernel's huge_encode_dev() and the C library's dev_t agree for majors below 4096.
     device, inode, represented_device = struct.unpack_from("QQQ", answer)
     if represented_device:
-        return Backing(device=(os.major(represented_device), os.minor(represented_device)))
-    return Backing(inode=(device, inode))
+        return BackingFile(device=(os.major(represented_device), os.minor(represented_device)))
+    return BackingFile(inode=(device, inode))
 
 
-def _backing_by_path(loop: Loop) -> Backing:
+def _backing_by_path(loop: Loop) -> BackingFile:
     try:
         status = Path(loop.backing_file).stat()
     except OSError:
-        return Backing()
+        return BackingFile()
     if status.st_rdev:
-        return Backing(device=(os.major(status.st_rdev), os.minor(status.st_rdev)))
-    return Backing(inode=(status.st_dev, status.st_ino))
+        return BackingFile(device=(os.major(status.st_rdev), os.minor(status.st_rdev)))
+    return BackingFile(inode=(status.st_dev, status.st_ino))

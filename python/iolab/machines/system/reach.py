@@ -48,7 +48,7 @@ def check_answer(target: Target) -> None:
         NoAnswer: names the path.
     """
     for path in _paths(target):
-        bounded_call.call(lambda path=path: _look(path), doing="look at it", where=path)  # type: ignore[misc]
+        bounded_call.call(lambda path=path: _stat(path), doing="look at it", where=path)  # type: ignore[misc]
 
 
 def _paths(target: Target) -> list[str]:
@@ -59,7 +59,7 @@ def _paths(target: Target) -> list[str]:
     return [target.path] if target.kind in ("directory", "file") else []
 
 
-def _look(path: str) -> None:
+def _stat(path: str) -> None:
     with suppress(OSError):
         os.stat(path)  # noqa: PTH116
         os.statvfs(path)

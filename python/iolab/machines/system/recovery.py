@@ -8,16 +8,16 @@ from iolab.base.errors import MachineError
 from iolab.machines.system.undo import restore_dead
 
 
-def put_back(say: Callable[[str], None], *, needed: bool) -> None:
+def put_back(report_line: Callable[[str], None], *, needed: bool) -> None:
     """`needed`: whether the run is of this machine itself; what can't be put back is then a MachineError."""
     try:
         restored = restore_dead()
     except MachineError as error:
         if needed:
             raise
-        say(str(error))
+        report_line(str(error))
         return
     for line in restored.done:
-        say(f"restored, after a run that was killed: {line}")
+        report_line(f"restored, after a run that was killed: {line}")
     for line in restored.problems:
-        say(f"not restored, after a run that was killed: {line}")
+        report_line(f"not restored, after a run that was killed: {line}")

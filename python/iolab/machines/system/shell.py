@@ -16,7 +16,7 @@ from typing import IO
 from iolab.base.errors import MachineError
 from iolab.domain.executor import ShouldStop
 from iolab.machines.system import shell_process
-from iolab.machines.system.shell_process import Started
+from iolab.machines.system.shell_process import RunningCommand
 
 POLL_S = 0.1
 OUTPUT_KEPT_BYTES = 256 * 1024
@@ -24,7 +24,7 @@ LINES_SHOWN_MAX = 5
 
 
 @dataclass(frozen=True)
-class Ended:
+class ShellResult:
     """How a command ended."""
 
     exit_status: int
@@ -49,7 +49,7 @@ class Ended:
         return f"{command} {how}: {said}{rest}"
 
 
-class Beside:
+class BackgroundCommand:
     """A shell command that runs until it is ended, with everything that it starts."""
 
     def __init__(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> None:
@@ -57,7 +57,7 @@ class Beside:
         self._output = output
 
     @classmethod
-    def start(cls, text: str, *, directory: Path, environment: Mapping[str, str]) -> Beside:
+    def start(cls, text: str, *, directory: Path, environment: Mapping[str, str]) -> BackgroundCommand:
         """Starts `sh -c TEXT` in the directory. It dies with this process. MachineError as `run`, and without root."""
         if os.geteuid() != 0:
             raise MachineError(
@@ -67,17 +67,17 @@ class Beside:
         output = tempfile.TemporaryFile()  # noqa: SIM115 closed by `end`
         return cls(_start(text, directory, environment, output).process, output)
 
-    def end(self) -> Ended | None:
+    def end(self) -> ShellResult | None:
         """Kills it; None unless it had ended already."""
         status = self._process.poll()
         if status is None:
             self._process.kill()
             self._process.wait()
         with self._output:
-            return None if status is None else Ended(status, _end_of(self._output), stopped=False)
+            return None if status is None else ShellResult(status, _end_of(self._output), stopped=False)
 
 
-def run(text: str, *, directory: Path, environment: Mapping[str, str], should_stop: ShouldStop) -> Ended:
+def run(text: str, *, directory: Path, environment: Mapping[str, str], should_stop: ShouldStop) -> ShellResult:
     """Runs `sh -c TEXT` in the directory. On return no process of it is left, also when `should_stop` became true.
 
     Args:
@@ -92,10 +92,10 @@ def run(text: str, *, directory: Path, environment: Mapping[str, str], should_st
         stopped = _wait(started.process, should_stop)
         elapsed_ns = time.monotonic_ns() - started.began_ns
         said = _end_of(output)
-    return Ended(started.process.returncode, said, stopped, elapsed_ns, started.spent_ns)
+    return ShellResult(started.process.returncode, said, stopped, elapsed_ns, started.spent_ns)
 
 
-def _start(text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes]) -> Started:
+def _start(text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes]) -> RunningCommand:
     return shell_process.start(text, directory=directory, variables={"LC_ALL": "C", **environment}, output=output)
 
 

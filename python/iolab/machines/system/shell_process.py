@@ -31,7 +31,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
-class Started:
+class RunningCommand:
     """A command under way."""
 
     process: subprocess.Popen[bytes]
@@ -42,7 +42,7 @@ class Started:
     """CPU time that went before that into the process and the namespace; 0 if the kernel does not count it."""
 
 
-def start(text: str, *, directory: Path, variables: Mapping[str, str], output: IO[bytes]) -> Started:
+def start(text: str, *, directory: Path, variables: Mapping[str, str], output: IO[bytes]) -> RunningCommand:
     """Starts it, and returns when its shell begins.
 
     Args:
@@ -70,7 +70,7 @@ def start(text: str, *, directory: Path, variables: Mapping[str, str], output: I
             os.close(says)
         begun.read(1)
         began_ns = time.monotonic_ns()
-        return Started(process, began_ns, sum(map(_cpu_ns, (process.pid, *_children_of(process.pid)))))
+        return RunningCommand(process, began_ns, sum(map(_cpu_ns, (process.pid, *_children_of(process.pid)))))
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

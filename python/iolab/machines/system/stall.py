@@ -71,7 +71,7 @@ class Stall:
         stuck = [(task, for_s) for task, for_s in self._watch.stuck() if for_s >= min(QUIET_S, self._patience_s / 2)]
         idle_s = now_s - self._counted_s
         said = [f"no I/O has completed for {idle_s:.0f} s"] if self._doing_io else []
-        said += [life.told(stuck[:1])] if stuck else []
+        said += [life.description(stuck[:1])] if stuck else []
         self.text = f"{self._label}: {', '.join(said)}" if said else ""
         if self._doing_io and idle_s >= self._patience_s:
             past_its_end = now_s - self._moved_s >= self._patience_s

@@ -179,7 +179,7 @@ def restore_abandoned() -> list[str]:
 
 
 @dataclass
-class Restored:
+class Restoration:
     """What restoring came to, a line each."""
 
     done: list[str] = field(default_factory=list)
@@ -194,7 +194,7 @@ class Restored:
         return [*self.done, *self.problems]
 
 
-def restore_dead(on_wait: OnWait | None = None, *, dying_patience_s: float = DYING_PATIENCE_S) -> Restored:
+def restore_dead(on_wait: OnWait | None = None, *, dying_patience_s: float = DYING_PATIENCE_S) -> Restoration:
     """Undoes what dead owners left on this machine, whatever stands in the way of one of them.
 
     Args:
@@ -203,7 +203,7 @@ def restore_dead(on_wait: OnWait | None = None, *, dying_patience_s: float = DYI
     Raises:
         MachineError: others can write the state directory, so its contents are not to be trusted.
     """
-    restored = Restored()
+    restored = Restoration()
     directory = state.existing_state_subdirectory("undo")
     if directory is None:
         return restored
@@ -217,11 +217,11 @@ def restore_dead(on_wait: OnWait | None = None, *, dying_patience_s: float = DYI
         if file is not None:
             _restore_one(file, restored, on_wait)
         elif path.exists():
-            restored.living += [_told(user) for user in users_of(path)]
+            restored.living += [_user_description(user) for user in users_of(path)]
     return restored
 
 
-def _told(user: str) -> str:
+def _user_description(user: str) -> str:
     """A process, "name (pid)", with what it waits for, if no signal reaches it."""
     watch = life.Watch()
     began = time.monotonic()
@@ -276,11 +276,6 @@ def journals() -> Journals:
     return found
 
 
-def abandoned() -> list[Path]:
-    """The journals whose owner is dead, with nobody undoing them."""
-    return journals().dead
-
-
 def _journals(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"*{undo_file.SUFFIX}"))
 
@@ -321,7 +316,7 @@ def _does_not_end(path: Path, owner: int | None) -> MachineError:
     )
 
 
-def _restore_one(file: UndoFile, restored: Restored, on_wait: OnWait | None) -> None:
+def _restore_one(file: UndoFile, restored: Restoration, on_wait: OnWait | None) -> None:
     pending, unreadable = _pending(file.read(), file.path)
     with ExitStack() as held:
         free, withheld = _with_locks(pending, held)

@@ -70,10 +70,10 @@ def attribute(
     else:
         from iolab.presentation.cli.run import load
         from iolab.presentation.progress import display
-        from iolab.studies.run.by_machine import ByMachine
+        from iolab.studies.run.machine_executor import MachineExecutor
 
         loaded = of_run.mixed(load(experiment, machine, None, []))
-        with ByMachine(seconds(patience)) as executor:
+        with MachineExecutor(seconds(patience)) as executor:
             path, found = of_run.start(
                 loaded,
                 out,

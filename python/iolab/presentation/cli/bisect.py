@@ -10,7 +10,7 @@ from iolab.base.errors import InputError, unknown
 from iolab.presentation.cli import bisect_commits
 from iolab.presentation.cli import bisect_options as options
 from iolab.presentation.cli.bisect_answer import show_run
-from iolab.presentation.cli.bisect_options import Effort, OfCommands, OfExperiments, limit_s, refuse
+from iolab.presentation.cli.bisect_options import CommandBisectOptions, Effort, ExperimentBisectOptions, limit_s, refuse
 from iolab.presentation.cli.consent import TrustRun, consent_of
 from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, ResumeSearch, Seed, seconds
 
@@ -59,8 +59,10 @@ def bisect(
     if fail_on is not None and fail_on not in options.CONDITIONS:
         raise InputError(f"{fail_on}: {unknown('condition', fail_on, options.CONDITIONS)}", where="--fail-on")
     effort = Effort(confidence, most, confirm, spread, None if time is None else limit_s("--time", time))
-    how = OfCommands(measure, build, value, higher_is_better, same_within, build_limit, measure_limit, all_parents)
-    which = OfExperiments(good, bad, metric, workload, machine)
+    how = CommandBisectOptions(
+        measure, build, value, higher_is_better, same_within, build_limit, measure_limit, all_parents
+    )
+    which = ExperimentBisectOptions(good, bad, metric, workload, machine)
     if _is_by_commands(experiment, resume, repository, versions, measure):
         refuse(which.given, "is for experiments, and this is a search among commits")
         if resume is not None:
@@ -88,10 +90,10 @@ def bisect(
     from iolab.studies.run import resume as go_on
     from iolab.studies.run import run as start
     from iolab.studies.run.bisect import check_search, findings_in
-    from iolab.studies.run.by_machine import ByMachine
+    from iolab.studies.run.machine_executor import MachineExecutor
 
     progress = display(as_json=json)
-    with ByMachine(seconds(patience)) as executor:
+    with MachineExecutor(seconds(patience)) as executor:
         if resume is not None:
             check_search(resume)
             consent = consent_of(resume, trusted=trust_run)
@@ -122,7 +124,9 @@ def _is_range(experiment: Path) -> bool:
     return ".." in experiment.name and not experiment.exists()
 
 
-def _show_stored(run: Path, which: OfExperiments, effort: Effort, fail_on: str | None, *, as_json: bool) -> None:
+def _show_stored(
+    run: Path, which: ExperimentBisectOptions, effort: Effort, fail_on: str | None, *, as_json: bool
+) -> None:
     """The answer from the trials of a run, without further ones."""
     from iolab.files.store import read
     from iolab.studies.run.bisect import findings_of_stored
@@ -131,7 +135,9 @@ def _show_stored(run: Path, which: OfExperiments, effort: Effort, fail_on: str |
     show_run(run, findings_of_stored(run, asked), fail_on, as_json=as_json, stored=True)
 
 
-def _loaded(path: Path, which: OfExperiments, repository: Path | None) -> tuple[Experiment, OfExperiments]:
+def _loaded(
+    path: Path, which: ExperimentBisectOptions, repository: Path | None
+) -> tuple[Experiment, ExperimentBisectOptions]:
     """The experiment, and what is asked of it; with a repository, its settings are the commits from good to bad."""
     from iolab.files.experiment import loads
     from iolab.files.experiment.parse import find, read_text

@@ -70,14 +70,14 @@ def show_run(path: Path, found: list[Finding], fail_on: str | None, *, as_json: 
             if place:
                 print()
             show(lines(one, stored=stored))
-        _tell_of_the_named(path, found)
-        _tell_of_functions(path, found)
+        _print_confirmed(path, found)
+        _print_functions(path, found)
         print(f"\nRun:    {path}")
     for one in found:
         _exit_if_met(fail_on, one.answer, one.confirmations, describe(one.metric).nature, one.metric)
 
 
-def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
+def _print_confirmed(path: Path, found: list[Finding]) -> None:
     """For each version that was confirmed against the one before it, on guest machines: the functions that it made
     more expensive or cheaper; and what `iolab explain` reports about the fresh rounds."""
     from iolab.domain.explain import causes
@@ -86,7 +86,7 @@ def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
     from iolab.presentation.table import cause
     from iolab.presentation.table.symbols import between
     from iolab.presentation.terminal import show
-    from iolab.studies.run.bisect import Confirming
+    from iolab.studies.run.bisect import ConfirmationRun
 
     asked = found[0].question
     for change in sorted({change for one in found for change in one.confirmations}):
@@ -95,13 +95,13 @@ def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
         if functions := between(run, asked.workload, before, after):
             print(f"\n{functions.rstrip()}")
         metrics = [one.metric for one in found if change in one.confirmations]
-        inputs = of_run(Confirming.of(run, asked.workload, before, after), metrics, before)
+        inputs = of_run(ConfirmationRun.of(run, asked.workload, before, after), metrics, before)
         if known := causes(inputs.frame, inputs.results, inputs.changes):
             print()
             show(cause.causes(known))
 
 
-def _tell_of_functions(path: Path, found: list[Finding]) -> None:
+def _print_functions(path: Path, found: list[Finding]) -> None:
     """Names the functions of guest machines that step if no metric's change was confirmed."""
     from iolab.files.store import read
     from iolab.presentation.table.symbols import stepped

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli.bisect_answer import show_commits
-from iolab.presentation.cli.bisect_options import Effort, OfCommands, limit_s
+from iolab.presentation.cli.bisect_options import CommandBisectOptions, Effort, limit_s
 from iolab.presentation.cli.consent import consent_of
 
 if TYPE_CHECKING:
@@ -23,16 +23,18 @@ def go_on(search: Path, fail_on: str | None, *, trusted: bool, as_json: bool) ->
     """Goes on with a search, and shows its answer."""
     from iolab.studies.run import commits
 
-    found = commits.resume(search, _say(as_json=as_json), consent_of(search, trusted=trusted))
+    found = commits.resume(search, _report_line(as_json=as_json), consent_of(search, trusted=trusted))
     show_commits(found, search, fail_on, as_json=as_json)
 
 
-def among_commits(range_: str, repository: Path, effort: Effort, how: OfCommands, seed: int | None) -> GitQuestion:
+def among_commits(
+    range_: str, repository: Path, effort: Effort, how: CommandBisectOptions, seed: int | None
+) -> GitQuestion:
     """What is asked of the commits of a range."""
     return _question(str(repository), _range(range_), (), effort, how, seed)
 
 
-def among_versions(path: Path, effort: Effort, how: OfCommands, seed: int | None) -> GitQuestion:
+def among_versions(path: Path, effort: Effort, how: CommandBisectOptions, seed: int | None) -> GitQuestion:
     """What is asked of the versions that a file lists."""
     listed = _listed(path)
     return _question("", (listed[0], listed[-1]), listed, effort, how, seed)
@@ -44,7 +46,7 @@ def start(asked: GitQuestion, name: str, out: Path | None, fail_on: str | None, 
     from iolab.studies.run import commits
 
     path = out or default_path(f"bisect {name}")
-    show_commits(commits.start(asked, path, _say(as_json=as_json)), path, fail_on, as_json=as_json)
+    show_commits(commits.start(asked, path, _report_line(as_json=as_json)), path, fail_on, as_json=as_json)
 
 
 def _question(
@@ -52,7 +54,7 @@ def _question(
     ends: tuple[str, str],
     versions: tuple[str, ...],
     effort: Effort,
-    how: OfCommands,
+    how: CommandBisectOptions,
     seed: int | None,
 ) -> GitQuestion:
     from iolab.studies.run.commits import GitQuestion
@@ -97,11 +99,11 @@ def _listed(path: Path) -> tuple[str, ...]:
     return found
 
 
-def _say(*, as_json: bool) -> Callable[[str], None]:
+def _report_line(*, as_json: bool) -> Callable[[str], None]:
     """Reports the search's progress on stderr."""
 
-    def say(line: str) -> None:
+    def report_line(line: str) -> None:
         if not as_json:
             print(one_line(line), file=sys.stderr)
 
-    return say
+    return report_line

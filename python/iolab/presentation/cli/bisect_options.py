@@ -215,7 +215,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class OfExperiments:
+class ExperimentBisectOptions:
     """What goes with an experiment alone."""
 
     good: str | None
@@ -254,7 +254,7 @@ class OfExperiments:
 
 
 @dataclass(frozen=True)
-class OfCommands:
+class CommandBisectOptions:
     """What goes with commands that build and measure a version alone."""
 
     measure: str | None

@@ -28,7 +28,7 @@ from iolab.presentation.cli.outcome import check_conditions, exit_if_met
 from iolab.presentation.cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
-    from iolab.presentation.side_by_side import Compared
+    from iolab.presentation.side_by_side import ComparisonResult
 
 
 def compare(
@@ -103,7 +103,7 @@ def compare(
             )
         _refuse_for_csv({"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output})
         from iolab.domain.comparison import compare_csv
-        from iolab.presentation.side_by_side import Compared
+        from iolab.presentation.side_by_side import ComparisonResult
 
         found = compare_csv(
             runs[0],
@@ -113,7 +113,7 @@ def compare(
             workload_column=workload_column,
             better=columns.better,
         )
-        _finish(Compared(found), conditions, None, json=json)
+        _finish(ComparisonResult(found), conditions, None, json=json)
         return
     columns.refuse_for(runs[0])
     if len(runs) == 2 and _are_traces(runs):
@@ -122,9 +122,9 @@ def compare(
         _compare_traces(runs, 0.02 if margin is None else margin, json=json)
         return
 
-    from iolab.presentation.side_by_side import Wanted, compare_paths
+    from iolab.presentation.side_by_side import ComparisonRequest, compare_paths
 
-    wanted = Wanted(metric or (), baseline, margin, by_job, job)
+    wanted = ComparisonRequest(metric or (), baseline, margin, by_job, job)
     compared = compare_paths(runs, wanted, group_by=group_by, from_=from_)
     _finish(compared, conditions, output, runs, json=json)
 
@@ -156,7 +156,7 @@ def _compare_traces(paths: list[Path], same_within: float, *, json: bool) -> Non
 
 
 def _finish(
-    compared: Compared, fail_on: list[str], output: Path | None, runs: list[Path] | None = None, *, json: bool
+    compared: ComparisonResult, fail_on: list[str], output: Path | None, runs: list[Path] | None = None, *, json: bool
 ) -> None:
     from iolab.presentation.table.verdicts import condition_lines, verdicts
 
@@ -184,7 +184,7 @@ def _finish(
 
         print_lines(lines)
         show(verdicts(compared.comparisons, compared.remarks))
-        _tell_of_functions(runs or [])
+        _print_functions(runs or [])
         if not compared.comparisons:
             print("A comparison takes two settings, or two runs; iolab show prints one alone.")
         if output is not None:
@@ -192,7 +192,7 @@ def _finish(
     exit_if_met(fail_on, compared.comparisons, trials_not_ok=compared.trials_not_ok)
 
 
-def _tell_of_functions(paths: list[Path]) -> None:
+def _print_functions(paths: list[Path]) -> None:
     """Names the functions that take more or fewer instructions in the second of two runs of guest machines."""
     from iolab.files.store import read
     from iolab.presentation.table.symbols import across

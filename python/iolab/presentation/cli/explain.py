@@ -65,7 +65,7 @@ def explain(
     requests make the difference.
     """
     if _are_traces(runs):
-        _tell_of_traces(runs, json=json)
+        _explain_traces(runs, json=json)
         return
     columns = CsvColumns(setting_column, round_column, workload_column, lower_is_better, higher_is_better)
     if columns and runs[0].is_file():
@@ -78,7 +78,7 @@ def explain(
     else:
         columns.refuse_for(runs[0])
         inputs = _inputs(runs, metric or [], baseline, from_)
-    _tell(inputs.of_workload(workload), everything=all_, json=json)
+    _print_explanation(inputs.of_workload(workload), everything=all_, json=json)
 
 
 def _are_traces(paths: list[Path]) -> bool:
@@ -88,7 +88,7 @@ def _are_traces(paths: list[Path]) -> bool:
     return not any(path.is_dir() for path in paths) and all(is_trace(path) for path in paths)
 
 
-def _tell_of_traces(paths: list[Path], *, json: bool) -> None:
+def _explain_traces(paths: list[Path], *, json: bool) -> None:
     from iolab.presentation.table import trace_explanation
     from iolab.presentation.terminal import show
     from iolab.studies.trace import trace_of
@@ -119,7 +119,7 @@ def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: 
     return of_run(run, metrics, baseline)
 
 
-def _tell(inputs: Inputs, *, everything: bool, json: bool) -> None:
+def _print_explanation(inputs: Inputs, *, everything: bool, json: bool) -> None:
     from iolab.domain.explain import causes, explain
 
     found = causes(inputs.frame, inputs.results, inputs.changes)

@@ -16,7 +16,7 @@ from iolab.presentation.cli.output import print_json, print_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolab.domain.history.history import Found, History
+    from iolab.domain.history.history import History, HistoryFinding
 
 CONDITIONS = ("regressed", "changed")
 LOOKS_MAX = 100_000
@@ -89,13 +89,13 @@ def history(
     if not 1 <= looks <= LOOKS_MAX:
         raise InputError(f"{looks} given; expected 1 to {LOOKS_MAX:,}", where="--looks")
 
-    from iolab.domain.history.history import found_in, unseen_in
+    from iolab.domain.history.history import found_in, unchanged_series
     from iolab.files.importer.history import read_history
 
     read = read_history(runs, metrics=metric or (), format_name=from_, time_column=time_column)
     first = 0 if since is None else _place(read, since)
     changes = found_in(read, false_alarms=false_alarms, looks=looks, same_within=same_within)
-    unseen = unseen_in(read, changes, false_alarms=false_alarms, looks=looks)
+    unseen = unchanged_series(read, changes, false_alarms=false_alarms, looks=looks)
     found = [one for one in changes if one.change.at >= first]
     if json:
         print_json(
@@ -133,7 +133,7 @@ def _place(read: History, since: str) -> int:
     return next((place for place, one in enumerate(read.moments) if (one.when_unix_ns or 0) >= at), len(read.moments))
 
 
-def _exit_if_met(condition: str | None, found: Sequence[Found]) -> None:
+def _exit_if_met(condition: str | None, found: Sequence[HistoryFinding]) -> None:
     met = [one for one in found if one.regressed or condition == "changed"]
     if condition is not None and met:
         named = "; ".join(

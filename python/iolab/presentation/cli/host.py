@@ -31,10 +31,10 @@ def host(
     from iolab.machines.cluster import serve
 
     with stop_flag() as stop:
-        serve(join, name, _say, stop)
+        serve(join, name, _print_line, stop)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     from iolab.base.plain_text import one_line
 
     print(one_line(line), file=sys.stderr, flush=True)

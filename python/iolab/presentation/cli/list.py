@@ -277,7 +277,7 @@ def _table(columns: list[str], entries: Entries) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from iolab.presentation.table.layout import WideFrom
+    from iolab.presentation.table.layout import WidthAlternatives
 
     wide = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in columns:
@@ -292,7 +292,7 @@ def _table(columns: list[str], entries: Entries) -> Any:
             Text.assemble((name[1], "bold"), *told),
             Padding(texts[-1], (0, 0, 0, 4)),
         ]
-    return WideFrom(_HELP_BESIDE_FROM, wide, Group(*narrow))
+    return WidthAlternatives(_HELP_BESIDE_FROM, wide, Group(*narrow))
 
 
 def _text(value: Any) -> str:

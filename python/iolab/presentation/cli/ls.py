@@ -57,7 +57,7 @@ def ls(
     from iolab.presentation.table import collection as table
 
     conditions = parse(query or ())
-    runs = Listing(directory, _read_runs, say)
+    runs = Listing(directory, _read_runs, print_line)
     refresh(runs)
     entries = chosen(runs.entries, conditions)[:limit]
     if json or as_ == "json":
@@ -77,7 +77,7 @@ def _read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], N
     return read_runs(directory, names, on_read)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """What was wrong on the way and is mended, or left out."""
     print(f"iolab: {line}", file=sys.stderr, flush=True)
 

@@ -53,14 +53,14 @@ def show_outcome(
         of_boots = {} if boots is None else {"parts": boots.as_dict()}
         print_json({**as_dict(summary, data), "report": None if report is None else str(report), **of_boots})
     else:
-        from iolab.domain.hosts import on_hosts
+        from iolab.domain.hosts import host_comparisons
         from iolab.presentation.table import hosts
         from iolab.presentation.table.plain import tables
         from iolab.presentation.terminal import show
 
         show(tables(summary))
         print(f"\nRun:    {path}")
-        for place, of_hosts in enumerate(on_hosts(data, summary)):
+        for place, of_hosts in enumerate(host_comparisons(data, summary)):
             print(f"{'' if place else 'Hosts:':7} {hosts.sentence(of_hosts)}")
         if verified := _verified(data):
             print(f"Data:   {verified}")

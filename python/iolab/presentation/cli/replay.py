@@ -114,7 +114,7 @@ def replay(
     from iolab.files.experiment import loads
     from iolab.presentation.progress import display
     from iolab.studies.run import run as start
-    from iolab.studies.run.by_machine import ByMachine
+    from iolab.studies.run.machine_executor import MachineExecutor
     from iolab.studies.trace import replay as adapter
 
     options = {
@@ -138,7 +138,7 @@ def replay(
             f"left out: {count} of the trace's I/Os, which are commands of drivers or longer than any I/O",
             file=sys.stderr,
         )
-    with ByMachine(seconds(patience)) as executor:
+    with MachineExecutor(seconds(patience)) as executor:
         done = start(
             loads(text, "iolab replay"),
             out,

@@ -16,7 +16,7 @@ from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.studies.reproduction import Published, Reproduced
+    from iolab.studies.reproduction import Publication, Reproduction
 
 CONDITIONS = ("aim",)
 
@@ -84,13 +84,13 @@ def reproduce(
 
 
 def _run(
-    wanted: Sequence[Published], out: Path | None, rounds: int | None, seed: int | None, *, as_json: bool
-) -> list[Reproduced]:
+    wanted: Sequence[Publication], out: Path | None, rounds: int | None, seed: int | None, *, as_json: bool
+) -> list[Reproduction]:
     from iolab.presentation.progress import display
     from iolab.studies.reproduction import reproduce
-    from iolab.studies.run.by_machine import ByMachine
+    from iolab.studies.run.machine_executor import MachineExecutor
 
-    with ByMachine() as executor, _directory(out) as directory:
+    with MachineExecutor() as executor, _directory(out) as directory:
         return [
             reproduce(
                 published,
@@ -104,7 +104,7 @@ def _run(
         ]
 
 
-def _compared(wanted: Sequence[Published], kept: Path) -> list[Reproduced]:
+def _compared(wanted: Sequence[Publication], kept: Path) -> list[Reproduction]:
     from iolab.studies.reproduction import compare_kept
 
     return [compare_kept(published, kept / published.name) for published in wanted]
@@ -133,7 +133,7 @@ def _refuse_without_run(given: dict[str, object]) -> None:
             raise InputError("with --from nothing is run", where=option, remedy="leave one of the two out")
 
 
-def _exit_if_missed(found: Sequence[Reproduced]) -> None:
+def _exit_if_missed(found: Sequence[Reproduction]) -> None:
     missed = [f"{name}: {claim.text}" for one in found for name, claim in one.claims() if not claim.met]
     if missed:
         print(f"iolab: --fail-on holds: {'; '.join(missed)}", file=sys.stderr)

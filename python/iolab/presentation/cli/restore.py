@@ -22,7 +22,7 @@ def restore(patience: Patience = None, json: Json = False) -> None:
     from iolab.machines.system.undo import restore_dead
 
     bounded_call.set_patience(seconds(patience) or bounded_call.PATIENCE_S)
-    restored = restore_dead(_say_what_is_waited_for, dying_patience_s=bounded_call.patience_s())
+    restored = restore_dead(_print_wait, dying_patience_s=bounded_call.patience_s())
     if json:
         print_json({"restored": restored.done, "problems": restored.problems})
     elif restored.lines:
@@ -41,5 +41,5 @@ def restore(patience: Patience = None, json: Json = False) -> None:
         )
 
 
-def _say_what_is_waited_for(line: str) -> None:
+def _print_wait(line: str) -> None:
     print(line, file=sys.stderr, flush=True)

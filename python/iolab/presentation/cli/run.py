@@ -197,7 +197,7 @@ def run(
             else:
                 assert experiment is not None
                 loaded = load(experiment, machine, engine, probes, sections=section or ())
-                _say_if_target_is_left_out(loaded, experiment)
+                _report_missing_target(loaded, experiment)
             done = start(
                 loaded,
                 out,
@@ -290,7 +290,7 @@ def _of_commands(commands: list[str], prepare: str | None, machine: str | None, 
     return loads(text_of(commands, prepare, Path.cwd()), "--command", probes=probes)
 
 
-def _say_if_target_is_left_out(experiment: Experiment, path: Path) -> None:
+def _report_missing_target(experiment: Experiment, path: Path) -> None:
     """Reports that the target is ignored if an experiment for a host runs on a model by choice of the command line."""
     import tomllib
 

@@ -9,7 +9,7 @@ import typer
 
 from iolab.base.errors import MachineError
 from iolab.base.stop import stop_flag
-from iolab.presentation.cli.ls import refresh, say
+from iolab.presentation.cli.ls import print_line, refresh
 from iolab.presentation.cli.options import Collection as Directory
 
 PORT = 8765
@@ -43,7 +43,7 @@ def serve(
                 remedy="pip install 'iolab[serve]'; without it, `iolab site` writes the pages as files",
             ) from None
     if not stop.is_set():
-        runs = Collection(directory, say)
+        runs = Collection(directory, print_line)
         refresh(runs)
         with stop_flag() as stop:
             serve_pages(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from iolab.base.errors import InputError
-from iolab.presentation.cli.ls import refresh, say
+from iolab.presentation.cli.ls import print_line, refresh
 from iolab.presentation.cli.options import Collection as Directory
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
@@ -35,7 +35,7 @@ def site(
     if out.resolve() in (here, *here.parents):
         what = "is the current directory, or holds it, and a site replaces its directory as a whole"
         raise InputError(what, where=str(out), remedy="name another, such as --out iolab-site")
-    runs = Collection(directory, say)
+    runs = Collection(directory, print_line)
     refresh(runs)
     written = write(runs, out)
     if json:

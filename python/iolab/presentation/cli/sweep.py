@@ -17,7 +17,7 @@ from iolab.presentation.cli.where import executor_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolab.studies.run.cells import Asked
+    from iolab.studies.run.cells import CellRequest
 
 
 def sweep(
@@ -84,7 +84,7 @@ def sweep(
     from iolab.presentation.progress import display
     from iolab.studies.run import cells as runner
 
-    asked, own_seed = ([], None) if resume else _asked(experiments or (), machine or (), rounds)
+    asked, own_seed = ([], None) if resume else _requests(experiments or (), machine or (), rounds)
     with executor_on(on, seconds(patience)) as executor:
         if resume is not None:
             directory = SweepDirectory.open(resume)
@@ -97,17 +97,19 @@ def sweep(
         raise typer.Exit(EXIT_CONDITION)
 
 
-def _asked(experiments: Sequence[Path], machines: Sequence[str], rounds: int | None) -> tuple[list[Asked], int | None]:
+def _requests(
+    experiments: Sequence[Path], machines: Sequence[str], rounds: int | None
+) -> tuple[list[CellRequest], int | None]:
     """The cells of the sweep, and the seed that a sweep's file names."""
     from dataclasses import replace
 
     from iolab.studies.run import sweep_file
-    from iolab.studies.run.cells import Asked
+    from iolab.studies.run.cells import CellRequest
 
     sources = [sweep_file.source_of(path) for path in experiments]
     if not any(map(sweep_file.is_sweep_file, sources)):
         on: list[str | None] = [sweep_file.machine_named(name) for name in machines]
-        return [Asked(source, machine, rounds) for source in sources for machine in on or [None]], None
+        return [CellRequest(source, machine, rounds) for source in sources for machine in on or [None]], None
     if len(sources) > 1:
         raise InputError(
             "is a sweep's file, which names all experiments", where=str(experiments[0]), remedy="give it alone"

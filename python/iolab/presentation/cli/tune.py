@@ -50,12 +50,12 @@ def tune(
         from iolab.files.store.directory import default_path
         from iolab.presentation.cli.run import load
         from iolab.presentation.progress import display
-        from iolab.studies.run.by_machine import ByMachine
+        from iolab.studies.run.machine_executor import MachineExecutor
 
         if resume is not None and (out is not None or machine is not None or seed is not None):
             raise InputError("a search that goes on keeps its own", where="--out, --machine, --seed")
         progress = display(as_json=True)
-        with ByMachine(seconds(patience)) as executor:
+        with MachineExecutor(seconds(patience)) as executor:
             if resume is not None:
                 ask = partial(consent_of, trusted=trust_run)
                 found = tuner.resume(resume, executor=executor, progress=progress, consent_of=ask)

@@ -28,7 +28,7 @@ BAR_WIDTH = 40
 
 
 class LiveDisplay(Display):
-    """Draws on stderr; lines that should stay (`say`, trials that went wrong) scroll by above the bar."""
+    """Draws on stderr; lines that should stay (`report_line`, trials that went wrong) scroll by above the bar."""
 
     def __init__(self, console: Console | None = None) -> None:
         from rich.live import Live
@@ -52,7 +52,7 @@ class LiveDisplay(Display):
     @override
     def begin(self, path: Path, *, finished: int) -> None:
         self._finished = finished
-        self.say(f"run in {path}" + (f": {finished} trials finished before" if finished else ""))
+        self.report_line(f"run in {path}" + (f": {finished} trials finished before" if finished else ""))
         self._live.start()
 
     @override
@@ -76,14 +76,14 @@ class LiveDisplay(Display):
         self._finished += 1
         self._pace.finished(trial.workload, duration_ns)
         if record.status != "ok":
-            self.say(f"{words.title(trial)}: {words.outcome(record, duration_ns)}")
+            self.report_line(f"{words.title(trial)}: {words.outcome(record, duration_ns)}")
 
     @override
-    def say(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         self._console.print(one_line(line), soft_wrap=True)
 
     @override
-    def looked(self, line: str) -> None:
+    def report_look(self, line: str) -> None:
         self._look = one_line(line)
 
     @override

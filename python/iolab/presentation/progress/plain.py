@@ -41,7 +41,7 @@ class PlainDisplay(Display):
     @override
     def begin(self, path: Path, *, finished: int) -> None:
         self._finished = finished
-        self.say(f"run in {path}" + (f": {finished} trials finished before" if finished else ""))
+        self.report_line(f"run in {path}" + (f": {finished} trials finished before" if finished else ""))
 
     @override
     def planned(self, trials_by_workload: Mapping[str, int]) -> None:
@@ -58,7 +58,9 @@ class PlainDisplay(Display):
         every_ns = BRIEF_LINE_EVERY_NS if self._brief else LINE_EVERY_NS
         if self._trial is None or self._monotonic_ns() - self._last_line_ns < every_ns:
             return
-        self.say(f"{self._place(self._finished + 1)} {words.title(self._trial)}: {words.activity(progress, rate)}")
+        self.report_line(
+            f"{self._place(self._finished + 1)} {words.title(self._trial)}: {words.activity(progress, rate)}"
+        )
 
     @override
     def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None:
@@ -68,16 +70,16 @@ class PlainDisplay(Display):
         if not self._brief or record.status != "ok":
             left = words.time_left(self._pace.left_ns())
             place = self._place(self._finished)
-            self.say(f"{place} {words.title(trial)}: {words.outcome(record, duration_ns)}{left}")
+            self.report_line(f"{place} {words.title(trial)}: {words.outcome(record, duration_ns)}{left}")
 
     @override
-    def say(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         self._last_line_ns = self._monotonic_ns()
         print(one_line(line), file=self._stream, flush=True)
 
     @override
-    def looked(self, line: str) -> None:
-        self.say(line)
+    def report_look(self, line: str) -> None:
+        self.report_line(line)
 
     @override
     def end(self) -> None:

@@ -11,7 +11,7 @@ from iolab.domain.chains import Chain, means, per_operation, with_callers
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
 from iolab.presentation.report.plot import Figure, Plot, caption, literal
-from iolab.presentation.table.probe_observations import Seen, seen
+from iolab.presentation.table.probe_observations import PlaceObservations, observations_of
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -39,7 +39,7 @@ def figure(run: RunData, settings: Sequence[str]) -> Figure:
 
 def _plots(run: RunData, settings: Sequence[str]) -> Iterator[Plot]:
     try:
-        places: list[Seen[InstructionsObservation]] = seen(run, NAME)
+        places: list[PlaceObservations[InstructionsObservation]] = observations_of(run, NAME)
         baseline = run.experiment.compare.baseline
     except InputError:
         return
@@ -112,7 +112,7 @@ def _flames(id_: str, title: str, whole: Mapping[Chain, float], before: Mapping[
             "constraintext": "none",
             "cliponaxis": True,
             "marker": {"color": [_colour(frame, change) for frame, change in zip(frames, changes, strict=True)]},
-            "customdata": [_said(frame, total, change) for frame, change in zip(frames, changes, strict=True)],
+            "customdata": [_label(frame, total, change) for frame, change in zip(frames, changes, strict=True)],
             "hovertemplate": "%{customdata}<extra></extra>",
             "showlegend": False,
         }
@@ -131,6 +131,6 @@ def _colour(frame: _Frame, change: float | None) -> str:
     return f"rgb({mixed[0]},{mixed[1]},{mixed[2]})"
 
 
-def _said(frame: _Frame, total: float, change: float | None) -> str:
+def _label(frame: _Frame, total: float, change: float | None) -> str:
     changed = "" if change is None else f", {change:+,.1f}"
     return literal(f"{frame.chain[-1]}: {frame.width:,.1f} ({frame.width / total:.1%}){changed}")

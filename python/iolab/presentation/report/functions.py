@@ -10,7 +10,7 @@ from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
 from iolab.domain.symbols import Difference
 from iolab.presentation.report.plot import Figure, Plot, caption, colour_of, literal
-from iolab.presentation.table.probe_observations import Seen, seen
+from iolab.presentation.table.probe_observations import PlaceObservations, observations_of
 from iolab.presentation.table.symbols import compared
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def figure(run: RunData, settings: Sequence[str]) -> Figure:
 
 def _plots(run: RunData, settings: Sequence[str]) -> Iterator[Plot]:
     try:
-        places: list[Seen[InstructionsObservation]] = seen(run, NAME)
+        places: list[PlaceObservations[InstructionsObservation]] = observations_of(run, NAME)
         baseline = run.experiment.compare.baseline
     except InputError:
         return

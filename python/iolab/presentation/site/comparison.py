@@ -10,7 +10,7 @@ from iolab.domain.collection.hardware import hardware_of, unlike
 from iolab.domain.comparison import Comparison
 from iolab.files.collection.collection import Collection
 from iolab.files.store import read
-from iolab.presentation.side_by_side import Wanted, compare_several
+from iolab.presentation.side_by_side import ComparisonRequest, compare_several
 from iolab.presentation.site.page_types import ComparisonPage, Difference
 from iolab.presentation.site.parts import metrics_of, run_row
 from iolab.presentation.table.conclusions import conclusions
@@ -41,7 +41,7 @@ def page(runs: Collection, ours: Entry, theirs: Entry, *, although_unlike: bool)
             problems=[],
         )
     arms = [Arm(entry.name, [read(runs.path(entry))]) for entry in (ours, theirs)]
-    found = compare_several(arms, Wanted())
+    found = compare_several(arms, ComparisonRequest())
     conditions = found.conditions
     return ComparisonPage(
         baseline=run_row(ours),

@@ -29,14 +29,14 @@ REMEDY = "choose another --out, a new or empty directory"
 
 
 @dataclass
-class Written:
+class SiteSize:
     """What was written."""
 
     files: int = 0
     bytes: int = 0
 
 
-def write(runs: Collection, out: Path) -> Written:
+def write(runs: Collection, out: Path) -> SiteSize:
     """Writes the site beside its place and puts it there whole. InputError if something else is there, or it can't be
     written."""
     replaceable.refuse_strangers(out.parent)
@@ -44,7 +44,7 @@ def write(runs: Collection, out: Path) -> Written:
         _check(out)
     for one in runs.benchmarks():
         runs.changes(one)
-    written = Written()
+    written = SiteSize()
     with refusals_explained(out):
         beneath.make_directories(out.absolute().parent)
         with put_in_place(out.absolute(), (), replaced=lambda found: _check_open(out, found)) as new:

@@ -74,7 +74,7 @@ def _keep_up(runs: Collection, answers: Answers, ended: threading.Event) -> None
         began = time.monotonic()
         try:
             runs.refresh()
-            if _look_at_a_history(runs):
+            if _detect_changes(runs):
                 answers.forget()
                 wait_s = 0.01
                 continue
@@ -83,7 +83,7 @@ def _keep_up(runs: Collection, answers: Answers, ended: threading.Event) -> None
         wait_s = max(REFRESH_S, REST * (time.monotonic() - began))
 
 
-def _look_at_a_history(runs: Collection) -> bool:
+def _detect_changes(runs: Collection) -> bool:
     for one in runs.benchmarks():
         if runs.known_changes(one) is None:
             runs.changes(one)

@@ -11,13 +11,13 @@ from iolab.presentation.table.words import label, unit_of
 if TYPE_CHECKING:
     from iolab.base.strict_json import JsonObject
     from iolab.domain.attribute.judgement import Effect
-    from iolab.studies.run.attribute import Attributed
+    from iolab.studies.run.attribute import AttributionAnswer
 
 DOUBTFUL_FROM = 0.02
 """A key that matters with less probability is not named."""
 
 
-def lines(found: Attributed) -> Iterator[str]:
+def lines(found: AttributionAnswer) -> Iterator[str]:
     """The answer, each key's effect, and the keys that are in doubt."""
     said, keys = found.attribution, list(found.asked.keys)
     place = f"{label(found.metric)} of {found.workload}, {found.asked.good} to {found.asked.bad}"
@@ -37,7 +37,7 @@ def lines(found: Attributed) -> Iterator[str]:
     yield f"{len(keys)} keys, {said.trials} trials in {found.rounds} rounds."
 
 
-def as_dict(found: Attributed) -> JsonObject:
+def as_dict(found: AttributionAnswer) -> JsonObject:
     """The finding as JSON: the schema stands in docs/attribution.md."""
     said, keys = found.attribution, list(found.asked.keys)
     return {
@@ -65,7 +65,7 @@ def as_dict(found: Attributed) -> JsonObject:
     }
 
 
-def _effect(found: Attributed, effect: Effect) -> str:
+def _effect(found: AttributionAnswer, effect: Effect) -> str:
     names = [list(found.asked.keys)[place] for place in effect.keys]
     scale = scale_for(unit_of(found.metric), [found.level])
     sizes = f"{scale.with_unit(effect.size)} [{scale.number(effect.low)}, {scale.number(effect.high)}]"

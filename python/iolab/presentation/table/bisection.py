@@ -51,7 +51,7 @@ def lines(found: Finding, *, stored: bool = False) -> RenderableType:
         told.append(f"{answer.measurements} trials. {_next(found)}".rstrip())
     else:
         told.append(f"{answer.measurements} trials of the search. {STOPPED[answer.stopped]}".rstrip())
-    told += unseen(found.search, versions)
+    told += unmeasured_stretch(found.search, versions)
     told += [f"not measurable: {name}: {why}" for name, why in found.unmeasurable.items()]
     parts: list[RenderableType] = [Text(line) for line in told]
     if answer.kind != "unknown":
@@ -64,10 +64,10 @@ def _next(found: Finding) -> str:
     return "" if version is None else f"{STOPPED['stored']} A trial of {found.versions[version]} would show most."
 
 
-def unseen(search: Search, names: Sequence[str]) -> Iterator[str]:
+def unmeasured_stretch(search: Search, names: Sequence[str]) -> Iterator[str]:
     """A line on the longest stretch in which nothing was measured, where changes are named and it has a tenth of all
     versions or more."""
-    ends = search.unseen() if search.answer().kind == "changes" else None
+    ends = search.longest_unmeasured() if search.answer().kind == "changes" else None
     if ends is not None and ends[1] - ends[0] >= max(UNSEEN_TOLD_FROM, search.versions * UNSEEN_TOLD_SHARE):
         between = f"{ends[1] - ends[0] - 1} versions between {names[ends[0]]} and {names[ends[1]]}"
         yield f"None of the {between} was measured: a change that is reversed there is not seen (--spread looks)."

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from iolab.domain.explain import Cause
     from iolab.domain.explain.budget import Budget
-    from iolab.domain.explain.cause import Group, Moved
+    from iolab.domain.explain.cause import Group, LeadingMetric
     from iolab.domain.explain.change import Change
     from iolab.domain.explain.mechanism import Mechanism
 
@@ -94,10 +94,10 @@ def conclusion(cause: Cause) -> str:
     if cause.by_change:
         changed = ", ".join(_changed(one, cause) for one in cause.by_change)
         return f"{changed}: {place}{moved}; {results}."
-    if cause.unseen:
-        changed = ", ".join(_changed(one, cause) for one in cause.changes if _acts_on(one, cause.unseen))
+    if cause.unobserved:
+        changed = ", ".join(_changed(one, cause) for one in cause.changes if _acts_on(one, cause.unobserved))
         return (
-            f"{changed}: {place}no probe measured what it acts on: {_looked_at_by(cause.unseen)}; {moved}, which "
+            f"{changed}: {place}no probe measured what it acts on: {_looked_at_by(cause.unobserved)}; {moved}, which "
             f"may be an effect of it; {results}."
         )
     said = f"{cause.setting} against {cause.against}, {place}{cause.first.mechanism.title} moved first: {moved}"
@@ -125,7 +125,7 @@ def _cause(cause: Cause) -> Iterator[RenderableType]:
     from rich.text import Text
 
     yield Constrain(Text(conclusion(cause), style="bold"), SENTENCE_WIDTH_MAX)
-    if cause.first and not cause.unseen:
+    if cause.first and not cause.unobserved:
         yield Constrain(Text(chain(cause), style="dim"), SENTENCE_WIDTH_MAX)
     if cause.budget:
         yield Padding(_budget(cause.budget, cause), (1, 0, 0, 0), expand=False)
@@ -173,7 +173,7 @@ def _further(cause: Cause) -> Iterator[str]:
     """Symptoms, one line per mechanism; then what moved besides, what did not, and what nobody looked at."""
     for one in cause.symptoms:
         yield f"● {one.mechanism.title}: {_phrase(one.moved[0])}."
-    if cause.first and not cause.by_change and cause.changes and not cause.unseen:
+    if cause.first and not cause.by_change and cause.changes and not cause.unobserved:
         named = ", ".join(f"{one.setting}" for one in cause.changes[:4])
         yield f"The settings changed {named}; no mechanism that this acts on is seen to have moved first."
     for one in cause.independent:
@@ -212,7 +212,7 @@ def _some_of(group: Group) -> str:
     return ", ".join(_phrase(one) for one in in_order[:METRICS_TOLD_MAX])
 
 
-def _phrase(moved: Moved) -> str:
+def _phrase(moved: LeadingMetric) -> str:
     name = name_of(moved.metric)
     unit = UNITS.get(name) or unit_of(moved.metric)
     judgement = moved.with_setting.judgement

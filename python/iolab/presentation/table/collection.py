@@ -75,11 +75,11 @@ def _columns(entries: Sequence[Entry]) -> list[list[str]]:
         [_line(f"{one.machine} {one.hostname}".strip()) for one in entries],
         [_line(one.kernel) for one in entries],
         [_line(", ".join(one.settings)) for one in entries],
-        [_line(_told(one)) for one in entries],
+        [_line(_state(one)) for one in entries],
     ]
 
 
-def _told(one: Entry) -> str:
+def _state(one: Entry) -> str:
     told, labels = state_in_words(one), one.labels
     if not labels.tags and not labels.note:
         return told

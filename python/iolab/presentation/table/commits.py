@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
-from iolab.presentation.table.bisection import BAR_CHARACTERS, STOPPED, largest_step, unseen
+from iolab.presentation.table.bisection import BAR_CHARACTERS, STOPPED, largest_step, unmeasured_stretch
 from iolab.presentation.table.words import change_with_interval
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def lines(found: GitFinding) -> Iterator[str]:
         yield _change(found, change)
     took = f"{found.builds} builds in {found.build_s:.0f} s, {found.measure_s:.0f} s measured"
     yield f"{answer.measurements} measurements of the search; {took}. {STOPPED[answer.stopped]}".rstrip()
-    yield from unseen(found.search, [commit.short for commit in commits])
+    yield from unmeasured_stretch(found.search, [commit.short for commit in commits])
     for place, why in sorted(found.unmeasurable.items()):
         yield f"not measurable: {commits[place].short}: {why}"
     if answer.kind != "unknown":

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import ABSENT, change
-from iolab.presentation.table.layout import FirstThatFits
+from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import STYLES, empty_table, indented
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def drawn(found: Distribution) -> Iterator[RenderableType]:
     yield _rows(found, decimals)
     for reading in found.readings:
         yield Text(f"\nIndependent: {reading.unit}, {reading.n} values of each row", style="bold")
-        yield FirstThatFits(_compared(reading, decimals), _compared(reading, decimals, stacked=True))
+        yield Alternatives(_compared(reading, decimals), _compared(reading, decimals, stacked=True))
 
 
 def _rows(found: Distribution, decimals: int) -> Table:

@@ -10,7 +10,7 @@ from iolab.domain.explain.correlation import FEWEST_ROUNDS
 from iolab.domain.explain.evidence import SUSPECTS
 from iolab.domain.explain.ranking import suspicion
 from iolab.domain.probe import PROBES
-from iolab.presentation.table.layout import FirstThatFits
+from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, STYLES, empty_table, indented
 from iolab.presentation.table.words import change_with_interval, claim, evidence, label, rounds, sentence, unit_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.domain.explain import Explained, Finding
+    from iolab.domain.explain import Explanation, Finding
     from iolab.domain.verdict.judgement import Judgement
 
 SENTENCES_MAX = 6
@@ -30,7 +30,7 @@ TELLING_PROBES = ("block", "switches", "cpu", "memory")
 """Those whose absence is reported: what they read moves with most results."""
 
 
-def explanations(explained: Sequence[Explained]) -> RenderableType:
+def explanations(explained: Sequence[Explanation]) -> RenderableType:
     """All of them, those with findings first in each workload's order; then a line each for what is not explained."""
     from rich.console import Group
     from rich.padding import Padding
@@ -44,7 +44,7 @@ def explanations(explained: Sequence[Explained]) -> RenderableType:
     return Group(*parts) if parts else Text("Nothing was compared: there is nothing to explain.")
 
 
-def folded(explained: Sequence[Explained]) -> Iterator[str]:
+def folded(explained: Sequence[Explanation]) -> Iterator[str]:
     """A line for what --all shows in full: the metrics that moved, of each workload once."""
     for workload in dict.fromkeys(one.result.workload for one in explained if one.findings):
         moved = dict.fromkeys(
@@ -58,7 +58,7 @@ def folded(explained: Sequence[Explained]) -> Iterator[str]:
         yield f"Moved{place}: {_some(list(moved), FOLDED_MAX)}; --all shows each with its evidence."
 
 
-def more_to_see(explained: Sequence[Explained], probes_off: Sequence[str], first_only: str | None) -> Iterator[str]:
+def more_to_see(explained: Sequence[Explanation], probes_off: Sequence[str], first_only: str | None) -> Iterator[str]:
     """What was not looked at, and how it would be."""
     if first_only:
         yield f"Explained is {first_only}, the first that is compared; another with --metric KEY."
@@ -68,7 +68,7 @@ def more_to_see(explained: Sequence[Explained], probes_off: Sequence[str], first
                 yield f"The probe {name} was off; `iolab run --probe {name}` adds: {PROBES[name].help}"
 
 
-def finding_sentence(finding: Finding, explained: Explained) -> str:
+def finding_sentence(finding: Finding, explained: Explanation) -> str:
     """What moved with what, how far, and how sure each is. Never why."""
     result, name = label(explained.result.metric), label(finding.metric)
     with_result = finding.with_result
@@ -99,7 +99,7 @@ def finding_sentence(finding: Finding, explained: Explained) -> str:
             return f"{moved}; that it moves with the result within settings is not seen ({strength})."
 
 
-def _explanation(one: Explained) -> Iterator[RenderableType]:
+def _explanation(one: Explanation) -> Iterator[RenderableType]:
     from rich.constrain import Constrain
     from rich.padding import Padding
     from rich.text import Text
@@ -112,12 +112,12 @@ def _explanation(one: Explained) -> Iterator[RenderableType]:
         lines = ["Nothing else that was measured is seen to have moved with it."]
     yield Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 1, 0), expand=False)
     if one.findings:
-        yield FirstThatFits(_table(one), _table(one, stacked=True))
+        yield Alternatives(_table(one), _table(one, stacked=True))
     below = list(_below(one))
     yield Padding(Constrain(Text("\n".join(below)), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False)
 
 
-def _table(one: Explained, *, stacked: bool = False) -> Table:
+def _table(one: Explanation, *, stacked: bool = False) -> Table:
     """A row per finding: the two kinds of evidence side by side. `stacked`: for a narrow console."""
     from rich.text import Text
 
@@ -148,7 +148,7 @@ def _table(one: Explained, *, stacked: bool = False) -> Table:
 _KINDS = {"both": "both", "setting": "setting", "result": "result", "contrary": "both, contrary", "neither": ""}
 
 
-def _below(one: Explained) -> Iterator[str]:
+def _below(one: Explanation) -> Iterator[str]:
     if (more := len(one.findings) - ROWS_MAX) > 0:
         yield f"And {more} more that moved: --json lists all."
     n = one.result.judgement.n
@@ -192,7 +192,7 @@ def _is_suspect(finding: Finding) -> bool:
     return suspicion(finding.metric) < len(SUSPECTS)
 
 
-def _nothing(one: Explained) -> str:
+def _nothing(one: Explanation) -> str:
     result = one.result
     place = f"{result.workload}: " if result.workload else ""
     return (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import change, scale_for
 from iolab.domain.history.changes import FEWEST, MOST
-from iolab.domain.history.history import Found, History, Series, Unseen
+from iolab.domain.history.history import History, HistoryFinding, Series, UnchangedSeries
 from iolab.presentation.table.words import label, unit_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,11 @@ FACT_CHARACTERS_MAX = 60
 
 
 def lines(
-    history: History, found: Sequence[Found], unseen: Sequence[Unseen], false_alarms: float, looks: int
+    history: History,
+    found: Sequence[HistoryFinding],
+    unseen: Sequence[UnchangedSeries],
+    false_alarms: float,
+    looks: int,
 ) -> Iterator[str]:
     """The history in a sentence, then each change, then what could hide in series without one."""
     moments = history.moments
@@ -42,19 +46,19 @@ def lines(
     if unseen:
         yield ""
     for hidden in unseen[:UNSEEN_MAX]:
-        yield _unseen(hidden)
+        yield _unchanged(hidden)
     if (more := len(unseen) - UNSEEN_MAX) > 0:
         yield f"and {more} more series without a change, in which smaller steps would be seen"
 
 
-def _unseen(one: Unseen) -> str:
+def _unchanged(one: UnchangedSeries) -> str:
     scale = scale_for(unit_of(one.series.metric), [one.below])
     size = scale.with_unit(one.below) if one.level <= 0 else f"{100 * one.below / one.level:.2g} %"
     what = f"{label(one.series.metric)}{_place(one.series)}"
     return f"{what}: none found; a step below {size} would not be seen in {one.runs} runs"
 
 
-def _change(history: History, one: Found) -> str:
+def _change(history: History, one: HistoryFinding) -> str:
     moments, it = history.moments, one.change
     since = f"since {moments[it.at]}"
     if it.earliest < it.latest:
@@ -77,7 +81,7 @@ def _share(it: Change) -> str:
     return f", {middle} [{low}, {high}]"
 
 
-def _differs(one: Found) -> Iterator[str]:
+def _differs(one: HistoryFinding) -> Iterator[str]:
     for what, ours, theirs in one.differs[:DIFFERENCES_MAX]:
         yield f"changed there too: {what}: {_short(ours)} -> {_short(theirs)}"
     if (more := len(one.differs) - DIFFERENCES_MAX) > 0:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import NO_DIFFERENCE, VERDICTS
-from iolab.domain.hosts import OnHosts, on_hosts
+from iolab.domain.hosts import HostComparison, host_comparisons
 from iolab.domain.summary import summarise
 from iolab.presentation.table.plain import STYLES, empty_table
 from iolab.presentation.table.words import change_with_interval, label, verdict_with_rounds
@@ -32,7 +32,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     from rich.padding import Padding
     from rich.text import Text
 
-    found = on_hosts(run, summarise(run, metrics=metrics))
+    found = host_comparisons(run, summarise(run, metrics=metrics))
     if not found:
         raise InputError(
             "was not measured on several hosts",
@@ -45,7 +45,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return text_of(Group(*parts))
 
 
-def sentence(one: OnHosts) -> str:
+def sentence(one: HostComparison) -> str:
     """`group against queue in rate: faster on all 3 hosts; spread between hosts 2.1 %, and they differ (p = 0.01).`"""
     overall, judged = one.overall, one.by_host
     head = f"{overall.setting} against {overall.against} in {label(overall.metric)}"
@@ -63,7 +63,7 @@ def sentence(one: OnHosts) -> str:
     return f"{place}{head}: {told}{_spread(one)}."
 
 
-def as_dict(one: OnHosts) -> JsonObject:
+def as_dict(one: HostComparison) -> JsonObject:
     """For programs."""
     spread = one.spread
     return {
@@ -78,7 +78,7 @@ def as_dict(one: OnHosts) -> JsonObject:
     }
 
 
-def _spread(one: OnHosts) -> str:
+def _spread(one: HostComparison) -> str:
     if one.spread is None:
         return "; for a spread between hosts each needs two rounds"
     told = f"; spread between hosts {one.spread.share * 100:.1f} %"
@@ -89,7 +89,7 @@ def _spread(one: OnHosts) -> str:
     return f"{told}, no more than the noise of their rounds explains (p = {one.spread.p_value:.2g})"
 
 
-def _table(found: Sequence[OnHosts]) -> Table:
+def _table(found: Sequence[HostComparison]) -> Table:
     from rich.text import Text
 
     table = empty_table()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
 from iolab.domain.metric import ALL
-from iolab.domain.record import Observed
+from iolab.domain.record import TargetObservation
 from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.iostest import IostestOptions, group_name
 
@@ -105,7 +105,7 @@ def _header(run: RunData, setting: str, member: Member) -> Iterator[str]:
     """What the table holds for, as pairs."""
     options = member.options
     trials = run.trials.filter(_of(member.workload, setting))
-    observed = run.record(trials["trial"][0]).observed if trials.height else Observed()
+    observed = run.record(trials["trial"][0]).observed if trials.height else TargetObservation()
     device, filesystem = observed.get("device", {}), observed.get("filesystem", {})
     scheduler = _in_force(device.get("scheduler"))
     yield f"*** {setting}"

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from iolab.base.strict_json import JsonObject, dumps
-from iolab.domain.hosts import on_hosts
+from iolab.domain.hosts import host_comparisons
 from iolab.domain.machine import Model
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
@@ -66,7 +66,7 @@ def as_dict(summary: Summary, run: RunData) -> JsonObject:
             for one in sweeps(summary)
         ],
         "comparisons": [comparison.as_dict() for comparison in summary.comparisons],
-        "hosts": [hosts.as_dict(one) for one in on_hosts(run, summary)],
+        "hosts": [hosts.as_dict(one) for one in host_comparisons(run, summary)],
         "problems": summary.problems,
         "doubts": summary.doubts,
     }

@@ -14,7 +14,7 @@ _UNBOUNDED = 100_000
 """Columns: beyond what anything takes, so that a measure states what it would like to have."""
 
 
-class FirstThatFits:
+class Alternatives:
     """The first of the alternatives that fits without a break; the last if none does."""
 
     def __init__(self, *alternatives: RenderableType) -> None:
@@ -82,7 +82,7 @@ def _cell_lines(cell: RenderableType) -> list[str]:
     return [f"{indent}{line}" for line in str(cell).split("\n")]
 
 
-class WideFrom:
+class WidthAlternatives:
     """For what can always be broken: `wide` in a console of that many columns or more, else `narrow`."""
 
     def __init__(self, columns: int, wide: RenderableType, narrow: RenderableType) -> None:

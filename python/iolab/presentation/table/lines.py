@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME, per_operation
-from iolab.presentation.table.probe_observations import Seen, columns, seen
+from iolab.presentation.table.probe_observations import PlaceObservations, columns, observations_of
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -21,7 +21,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The tables. InputError if there are no lines, or if metrics are asked for."""
     if metrics:
         raise InputError("the lines have fixed columns", where="--metric", remedy="leave --metric out")
-    places: list[Seen[InstructionsObservation]] = seen(run, NAME)
+    places: list[PlaceObservations[InstructionsObservation]] = observations_of(run, NAME)
     blocks = [_block(place) for place in places if any("lines" in one for one in place.observations)]
     if not blocks:
         raise InputError(
@@ -32,7 +32,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return "\n".join(blocks)
 
 
-def _block(place: Seen[InstructionsObservation]) -> str:
+def _block(place: PlaceObservations[InstructionsObservation]) -> str:
     told = [one for one in place.observations if "lines" in one]
     sums: dict[str, float] = {}
     for one in told:

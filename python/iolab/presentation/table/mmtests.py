@@ -40,7 +40,7 @@ class Statistic:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricSamples:
     """A metric of a workload, as the table names it."""
 
     row: Row
@@ -77,14 +77,14 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     return "\n".join(blocks)
 
 
-def _measured(row: Row) -> Measured:
+def _measured(row: Row) -> MetricSamples:
     samples = {setting: [n for n in cell.rounds if n is not None] for setting, cell in row.cells.items()}
     scale = scale_for(row.unit, (cell.typical for cell in row.cells.values()))
     name = "-".join([*label(row.metric).replace(":", "").split(), *([scale.suffix] if scale.suffix else [])])
-    return Measured(row, name, scale, samples)
+    return MetricSamples(row, name, scale, samples)
 
 
-def _block(summary: Summary, measured: list[Measured]) -> str:
+def _block(summary: Summary, measured: list[MetricSamples]) -> str:
     """Statistic by statistic, within each metric by metric: higher-is-better ones have others than the rest."""
     lines: list[tuple[str, str, list[str]]] = []
     ways: tuple[Better, ...] = ("higher", "lower")
@@ -109,7 +109,7 @@ def _block(summary: Summary, measured: list[Measured]) -> str:
     )
 
 
-def _cell(one: Measured, statistic: Statistic, setting: str, summary: Summary) -> str:
+def _cell(one: MetricSamples, statistic: Statistic, setting: str, summary: Summary) -> str:
     samples = one.samples.get(setting)
     value = statistic.of(samples) if samples else None
     divisor = 1.0 if statistic.name == "CoeffVar" else one.scale.divisor

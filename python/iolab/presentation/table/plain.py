@@ -11,7 +11,7 @@ from iolab.domain.summary import UNFAITHFUL, Summary, summarise
 from iolab.presentation.table import axis
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
-from iolab.presentation.table.layout import FirstThatFits, Footnotes
+from iolab.presentation.table.layout import Alternatives, Footnotes
 from iolab.presentation.table.words import medians, rounds, tally
 from iolab.presentation.terminal import text_of
 
@@ -87,14 +87,14 @@ def tables(summary: Summary) -> RenderableType:
                 in_tables.pop(workload, None)
             heading = Padding(Text(axis.title(one), style="bold cyan"), (1, 0, 0, 0), expand=False)
             by_metric, by_line = axis.tables_by_metric(one, summary), axis.tables_by_line(one, summary)
-            swept += [heading, FirstThatFits(axis.table(one, summary), Group(*by_metric), Group(*by_line))]
+            swept += [heading, Alternatives(axis.table(one, summary), Group(*by_metric), Group(*by_line))]
     parts += swept
     for workload, block in in_tables.items():
         # Not as the table's own title, which is broken where the table is narrower.
         parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
         if block.rows:
             wide, tall = _wide(block, footnotes), _tall(block, footnotes, paired=paired)
-            parts.append(FirstThatFits(wide, tall, _tall(block, footnotes, paired=paired, verdict_below=True)))
+            parts.append(Alternatives(wide, tall, _tall(block, footnotes, paired=paired, verdict_below=True)))
         parts += (Constrain(Text(f"No value of {line}"), SENTENCE_WIDTH_MAX) for line in block.absent)
     if not summary.rows:
         parts.append(Text("\nNo trial has a value of what is compared.\n"))

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Seen(Generic[T]):
+class PlaceObservations(Generic[T]):
     """What a probe observed in one place of a run."""
 
     workload: str
@@ -40,7 +40,7 @@ class Seen(Generic[T]):
         }
 
 
-def seen(run: RunData, probe: str) -> list[Seen[Any]]:
+def observations_of(run: RunData, probe: str) -> list[PlaceObservations[Any]]:
     """In the run's order. InputError if the probe saw nothing in any trial: with the reason, if there is one."""
     found: dict[tuple[str, str, str], list[object]] = {}
     reasons: dict[str, None] = {}
@@ -58,7 +58,7 @@ def seen(run: RunData, probe: str) -> list[Seen[Any]]:
     settings = {setting: place for place, setting in enumerate(run.settings)}
     workloads = {workload: place for place, workload in enumerate(run.workloads)}
     in_order = sorted(found, key=lambda place: (workloads[place[0]], settings[place[1]]))
-    return [Seen(*place, found[place]) for place in in_order]
+    return [PlaceObservations(*place, found[place]) for place in in_order]
 
 
 def _phases(run: RunData) -> Iterator[tuple[str, str, PhaseRecord]]:

@@ -13,7 +13,7 @@ from iolab.base.errors import InputError
 from iolab.base.quantity import ABSENT
 from iolab.domain import native_types as native
 from iolab.domain.probe.profile import NAME
-from iolab.presentation.table.probe_observations import Seen, columns, seen
+from iolab.presentation.table.probe_observations import PlaceObservations, columns, observations_of
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -26,10 +26,10 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The tables. InputError if the run was not measured with the probe, or if metrics are asked for."""
     if metrics:
         raise InputError("the profile has fixed columns", where="--metric", remedy="leave --metric out")
-    return "\n".join(_block(place) for place in seen(run, NAME))
+    return "\n".join(_block(place) for place in observations_of(run, NAME))
 
 
-def _block(place: Seen[native.ProfileObservation]) -> str:
+def _block(place: PlaceObservations[native.ProfileObservation]) -> str:
     found = place.observations[0]
     lines = [place.title, f"{found['samples']} samples in {found['elapsed_ns'] / 1e9:.1f} s"]
     if found["samples_lost"]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import ABSENT, change
 from iolab.presentation.table.distribution import drawn
-from iolab.presentation.table.layout import FirstThatFits, Footnotes
+from iolab.presentation.table.layout import Alternatives, Footnotes
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.presentation.table.scorecard import scorecard
 from iolab.presentation.table.words import sentence, unit_of
 from iolab.studies.reproduction.as_json import objects
-from iolab.studies.reproduction.score import Compared, times
+from iolab.studies.reproduction.score import ComparedCell, times
 from iolab.studies.reproduction.statements import limits
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from iolab.studies.reproduction.cell_role import By
     from iolab.studies.reproduction.options import ChosenOptions, FittedOptions
-    from iolab.studies.reproduction.reproduction import NotCompared, Reproduced, ReproducedTable
+    from iolab.studies.reproduction.reproduction import ReproducedTable, Reproduction, UncomparedCell
     from iolab.studies.reproduction.statements import JudgedStatement
 
 MARKS = {"fit": "fit ", "chosen": "chosen "}
@@ -29,7 +29,7 @@ MARKS = {"fit": "fit ", "chosen": "chosen "}
 LINES = ("published", "simulated", "error")
 
 
-def reproductions(found: Sequence[Reproduced]) -> RenderableType:
+def reproductions(found: Sequence[Reproduction]) -> RenderableType:
     """All tables, what was fitted, and the score of each table and of all."""
     from rich.console import Group
 
@@ -39,7 +39,7 @@ def reproductions(found: Sequence[Reproduced]) -> RenderableType:
     )
 
 
-def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
+def _reproduced(found: Reproduction) -> Iterator[RenderableType]:
     from rich.text import Text
 
     published = found.published
@@ -80,13 +80,13 @@ def _one(found: ReproducedTable) -> Iterator[RenderableType]:
 
     table, footnotes = found.table, Footnotes()
     yield _heading(table.name, f"{table.title} [{table.unit}]")
-    answers: dict[str, Compared | NotCompared] = {one.cell.name: one for one in found.compared}
+    answers: dict[str, ComparedCell | UncomparedCell] = {one.cell.name: one for one in found.compared}
     answers |= {one.cell.name: one for one in found.not_compared}
     drawings = [
         Group(*(_part(found, columns, answers, footnotes) for columns in _in_parts(table.columns, parts)))
         for parts in range(1, len(table.columns) + 1)
     ]
-    yield FirstThatFits(*drawings)
+    yield Alternatives(*drawings)
     if lines := [*footnotes.lines(), *(f"Doubted, {pattern}: {text}" for pattern, text in table.notes.items())]:
         yield _sentences(*lines)
     if null := found.null:
@@ -127,7 +127,10 @@ def _heading(name: str, text: str) -> RenderableType:
 
 
 def _part(
-    found: ReproducedTable, columns: Sequence[str], answers: dict[str, Compared | NotCompared], footnotes: Footnotes
+    found: ReproducedTable,
+    columns: Sequence[str],
+    answers: dict[str, ComparedCell | UncomparedCell],
+    footnotes: Footnotes,
 ) -> Table:
     """Some columns of a table, all its rows."""
     table = empty_table()
@@ -141,11 +144,11 @@ def _part(
     return table
 
 
-def _cell(answer: Compared | NotCompared, footnotes: Footnotes) -> tuple[str, str, str]:
+def _cell(answer: ComparedCell | UncomparedCell, footnotes: Footnotes) -> tuple[str, str, str]:
     published = answer.cell.published
     figure = f"{published:.10g}"
     simulated = ABSENT if answer.simulated is None else _like(figure, answer.simulated)
-    if isinstance(answer, Compared):
+    if isinstance(answer, ComparedCell):
         error = change(answer.simulated / published)
         return figure, simulated, f"{MARKS.get(answer.cell.role, '')}{error}"
     return figure, simulated, footnotes.mark(answer.reason)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from iolab.presentation.table.layout import FirstThatFits
+from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.studies.reproduction.part import Part
 from iolab.studies.reproduction.scorecard import HEAD, overall, scores
@@ -25,7 +25,7 @@ def scorecard(parts: Sequence[Part]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     if any(part["kind"] == "table" for part in parts):
-        yield FirstThatFits(_lines(parts, HEAD), _lines(parts, [head for head in HEAD if head not in LEFT_OUT_FIRST]))
+        yield Alternatives(_lines(parts, HEAD), _lines(parts, [head for head in HEAD if head not in LEFT_OUT_FIRST]))
     yield Constrain(Text("\n" + " ".join(overall(parts))), SENTENCE_WIDTH_MAX)
 
 

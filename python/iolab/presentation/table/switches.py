@@ -15,7 +15,7 @@ from iolab.base.errors import InputError
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.domain import native_types as native
 from iolab.domain.probe.switches import NAME
-from iolab.presentation.table.probe_observations import Seen, columns, seen
+from iolab.presentation.table.probe_observations import PlaceObservations, columns, observations_of
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -72,10 +72,10 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The tables. InputError if the run was not measured with the probe, or if metrics are asked for."""
     if metrics:
         raise InputError("the table of switches has fixed columns", where="--metric", remedy="leave --metric out")
-    return "\n".join(_block(place) for place in seen(run, NAME))
+    return "\n".join(_block(place) for place in observations_of(run, NAME))
 
 
-def _block(place: Seen[native.SwitchesObservation]) -> str:
+def _block(place: PlaceObservations[native.SwitchesObservation]) -> str:
     observations = place.observations
     elapsed_s = sum(found["elapsed_ns"] for found in observations) / 1e9
     sites, tasks = _sites_of(observations), _tasks_of(observations)
@@ -110,7 +110,7 @@ def _most_first(found: dict[str, Waits]) -> dict[str, Waits]:
     return dict(order)
 
 
-def _heading(place: Seen[native.SwitchesObservation], elapsed_s: float) -> str:
+def _heading(place: PlaceObservations[native.SwitchesObservation], elapsed_s: float) -> str:
     observations = place.observations
     switches = sum(found["switches"] for found in observations)
     lost = sum(found.get("trace_events_lost") or found["events_lost"] for found in observations)

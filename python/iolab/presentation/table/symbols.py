@@ -28,7 +28,7 @@ from iolab.domain.symbols import (
     with_inlined,
     with_renamed,
 )
-from iolab.presentation.table.probe_observations import Seen, columns, seen
+from iolab.presentation.table.probe_observations import PlaceObservations, columns, observations_of
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData
@@ -42,7 +42,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The tables. InputError if the run is no guest machine's, or if metrics are asked for."""
     if metrics:
         raise InputError("the symbols have fixed columns", where="--metric", remedy="leave --metric out")
-    places: list[Seen[InstructionsObservation]] = seen(run, NAME)
+    places: list[PlaceObservations[InstructionsObservation]] = observations_of(run, NAME)
     blocks = ["".join(counted_by(run))]
     for (workload, phase), group in groupby(sorted(places, key=_place), key=lambda one: (one.workload, one.phase)):
         of_settings = list(group)
@@ -82,7 +82,7 @@ def between(run: RunData, workload: str, before: str, after: str) -> str:
     """The functions of a workload that differ between two settings, a table for each phase. Empty for runs in which no
     instructions were counted."""
     try:
-        places: list[Seen[InstructionsObservation]] = seen(run, NAME)
+        places: list[PlaceObservations[InstructionsObservation]] = observations_of(run, NAME)
     except InputError:
         return ""
     found = {(one.phase, one.setting): one.observations for one in places if one.workload == workload}
@@ -99,7 +99,9 @@ def across(baseline: RunData, candidate: RunData) -> str:
     """The functions of each workload and setting that differ between two runs, a table for each phase; where either run
     has a single setting, that one, whatever its name. Empty unless instructions were counted in both."""
     try:
-        sides: list[list[Seen[InstructionsObservation]]] = [seen(run, NAME) for run in (baseline, candidate)]
+        sides: list[list[PlaceObservations[InstructionsObservation]]] = [
+            observations_of(run, NAME) for run in (baseline, candidate)
+        ]
     except InputError:
         return ""
     one_setting = all(len({one.setting for one in side}) == 1 for side in sides)
@@ -157,7 +159,7 @@ def folded(run: RunData) -> str:
     """The chains of calls of each setting, workload and phase as folded stacks: `setting;workload;phase;function;... N`
     with instructions per operation, rounded. If calls were not followed, module and function stand for a chain."""
     lines = []
-    for place in seen(run, NAME):
+    for place in observations_of(run, NAME):
         followed = chains.means([chains.per_operation(round) for round in place.observations])
         found = followed or {
             (module or "kernel", symbol): amount
@@ -170,7 +172,7 @@ def folded(run: RunData) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _place(one: Seen[InstructionsObservation]) -> tuple[str, str]:
+def _place(one: PlaceObservations[InstructionsObservation]) -> tuple[str, str]:
     return one.workload, one.phase
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from iolab.domain import native_types as native
-    from iolab.studies.trace.stretches import Compared
+    from iolab.studies.trace.stretches import TraceComparison
     from iolab.studies.trace.synthetic import Difference
 
 STAGES: tuple[tuple[Literal["queue_ns", "scheduler_ns", "device_ns", "whole_ns"], str], ...] = (
@@ -227,13 +227,13 @@ def slowest(figures: native.TraceFigures) -> Table:
     return table
 
 
-def total(slow: native.Slow) -> float:
+def total(slow: native.SlowRequest) -> float:
     """The latency that made it one of the slowest, in nanoseconds."""
     _, _, device, whole = slow["stages_ns"]
     return float(whole if whole is not None else device or 0)
 
 
-def in_front(slow: native.Slow, figures: native.TraceFigures) -> str:
+def in_front(slow: native.SlowRequest, figures: native.TraceFigures) -> str:
     """`fio 12 requests, 48 KiB; kworker ...`."""
     tasks = (
         f"{task(one['pid'], figures)} {one['requests']} ({bytes_in_words(one['bytes'])})" for one in slow["ahead"][:3]
@@ -247,7 +247,7 @@ def task(pid: int, figures: native.TraceFigures) -> str:
     return one_line(f"{name}-{pid}") if name else f"task {pid}" if pid else "unknown"
 
 
-def compared(found: Iterable[Compared]) -> Iterator[RenderableType]:
+def compared(found: Iterable[TraceComparison]) -> Iterator[RenderableType]:
     """A line per metric of two traces, and why one has no verdict."""
     from rich.table import Table
 

@@ -27,7 +27,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class InFront:
+class TaskInFront:
     """A task whose requests completed while some of the slowest were under way."""
 
     task: str
@@ -48,14 +48,14 @@ def shares(figures: native.TraceFigures) -> list[Share]:
     return [Share(name, time / total, mean) for name, time, mean in known] if total else []
 
 
-def in_front(figures: native.TraceFigures) -> list[InFront]:
+def in_front(figures: native.TraceFigures) -> list[TaskInFront]:
     """By task, those in front of most of the slowest first."""
     found: dict[int, tuple[int, int, int]] = {}
     for slow in figures["slowest"]:
         for ahead in slow["ahead"]:
             count, requests, size = found.get(ahead["pid"], (0, 0, 0))
             found[ahead["pid"]] = count + 1, requests + ahead["requests"], size + ahead["bytes"]
-    rows = [InFront(task(pid, figures), *values) for pid, values in found.items()]
+    rows = [TaskInFront(task(pid, figures), *values) for pid, values in found.items()]
     return sorted(rows, key=lambda one: (-one.requests, -one.slow, one.task))
 
 

@@ -13,10 +13,10 @@ from iolab.studies.trace.explain import NO_CAUSE
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from iolab.studies.trace.explain import Change, Slow, Stage
+    from iolab.studies.trace.explain import Change, SlowRequests, Stage
 
 
-def slow(found: Slow) -> Iterator[RenderableType]:
+def slow(found: SlowRequests) -> Iterator[RenderableType]:
     """The stage that the slowest spend more time in, and what they have in common."""
     scale = scale_for("ns", [found.from_ns])
     apart = sum(stage.after_ns - stage.before_ns for stage in found.stages)

@@ -12,7 +12,7 @@ from iolab.presentation.table.trace import error_name
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from iolab.studies.trace.life import Lives
+    from iolab.studies.trace.life import RequestLives
 
 _STEPS = (
     ("queued_ns", "queued: its first bio entered the block layer"),
@@ -23,7 +23,7 @@ _STEPS = (
 _MARKS = ("sync", "read_ahead", "metadata", "fua", "preflush", "zeroes", "split")
 
 
-def shown(lives: Lives) -> Iterator[RenderableType]:
+def shown(lives: RequestLives) -> Iterator[RenderableType]:
     """Each request with its steps, in the order of arrival."""
     from rich.table import Table
 

@@ -13,13 +13,13 @@ from iolab.studies.tuner.commands import commands, device_of
 
 if TYPE_CHECKING:
     from iolab.base.strict_json import JsonObject
-    from iolab.domain.tune.answer import Fresh
+    from iolab.domain.tune.answer import ConfirmedCandidate
     from iolab.domain.tune.keys import Reduction
     from iolab.studies.tuner.commands import Commands
-    from iolab.studies.tuner.tuner import Found
+    from iolab.studies.tuner.tuner import TunerResult
 
 
-def lines(found: Found) -> Iterator[str]:
+def lines(found: TunerResult) -> Iterator[str]:
     """The answer, what fresh rounds said of each candidate, the keys that matter, and how to have the setting."""
     tuning = found.directory.tuning
     yield from _searched(found)
@@ -44,7 +44,7 @@ def lines(found: Found) -> Iterator[str]:
         yield from _how(_commands(name, found))
 
 
-def as_dict(found: Found) -> JsonObject:
+def as_dict(found: TunerResult) -> JsonObject:
     """The finding as JSON: the schema stands in docs/tuning.md."""
     tuning = found.directory.tuning
     reduction = found.search.reduction
@@ -71,7 +71,7 @@ def as_dict(found: Found) -> JsonObject:
     }
 
 
-def _searched(found: Found) -> Iterator[str]:
+def _searched(found: TunerResult) -> Iterator[str]:
     tuning, search = found.directory.tuning, found.search
     what = " and ".join(label(key) for key in tuning.objectives)
     yield f"{what} of {tuning.workload}, {len(tuning.space.parameters)} keys, {tuning.space.size:,} candidates at most"
@@ -81,13 +81,13 @@ def _searched(found: Found) -> Iterator[str]:
     yield f"searched: {search.trials_used} trials of {search.candidates} candidates, each in rounds with the default"
 
 
-def _without_rounds(found: Found) -> str:
+def _without_rounds(found: TunerResult) -> str:
     if found.search.share_used < 1:
         return f"The search is not over: iolab tune --resume {found.directory.path}"
     return "Keep the default: no candidate looked better, so there was nothing to confirm."
 
 
-def _fresh(one: Fresh, found: Found) -> Iterator[str]:
+def _fresh(one: ConfirmedCandidate, found: TunerResult) -> Iterator[str]:
     tuning = found.directory.tuning
     beyond = one.beyond(tuning)
     for key, judgement in [*zip(tuning.objectives, one.objectives, strict=True), *one.limited.items()]:
@@ -122,11 +122,11 @@ def _inclusion(reduction: Reduction) -> JsonObject | None:
     return {_short(keys[0]): share for keys, share in zip(reduction.factors, said.inclusion, strict=True)}
 
 
-def _values(one: Fresh, found: Found) -> dict[str, object]:
+def _values(one: ConfirmedCandidate, found: TunerResult) -> dict[str, object]:
     return found.search.space.values(one.point)
 
 
-def _commands(name: str, found: Found) -> Commands:
+def _commands(name: str, found: TunerResult) -> Commands:
     one = found.answer.fresh[name]
     return commands(name, _values(one, found), device_of(found.directory.experiment.target))
 

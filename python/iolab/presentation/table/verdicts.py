@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import ABSENT, Scale, scale_for
-from iolab.presentation.table.layout import FirstThatFits
+from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import (
     CHANGE_HEADING,
     CHANGE_HEADING_UNPAIRED,
@@ -44,7 +44,7 @@ def verdicts(comparisons: Sequence[Comparison], problems: Sequence[str] = ()) ->
         of_workload = list(found)
         if place:
             parts.append(Padding(Text(place, style="bold cyan"), (1, 0, 0, 0), expand=False))
-        parts.append(FirstThatFits(_table(of_workload), _table(of_workload, stacked=True)))
+        parts.append(Alternatives(_table(of_workload), _table(of_workload, stacked=True)))
     parts += (Text(f"! {line}", style="yellow") for line in _notes(comparisons))
     return Group(*parts)
 

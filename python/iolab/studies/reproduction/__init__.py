@@ -9,7 +9,7 @@ predictor without a model is, `scorecard` how good all tables are.
 from __future__ import annotations
 
 from iolab.studies.reproduction.as_json import objects
-from iolab.studies.reproduction.publication import Published, load, names
-from iolab.studies.reproduction.reproduction import Reproduced, compare, compare_kept, reproduce
+from iolab.studies.reproduction.publication import Publication, load, names
+from iolab.studies.reproduction.reproduction import Reproduction, compare, compare_kept, reproduce
 
-__all__ = ["Published", "Reproduced", "compare", "compare_kept", "load", "names", "objects", "reproduce"]
+__all__ = ["Publication", "Reproduction", "compare", "compare_kept", "load", "names", "objects", "reproduce"]

@@ -19,13 +19,13 @@ from iolab.studies.reproduction.part import (
     StatementsPart,
     TablePart,
 )
-from iolab.studies.reproduction.reproduction import Reproduced, ReproducedTable
+from iolab.studies.reproduction.reproduction import ReproducedTable, Reproduction
 from iolab.studies.reproduction.score import Claim
 from iolab.studies.reproduction.statements import JudgedStatement
 from iolab.studies.reproduction.tables import Cell
 
 
-def objects(found: Reproduced) -> Iterator[Part]:
+def objects(found: Reproduction) -> Iterator[Part]:
     """A JSON object per table and per distribution, and one for all statements of the file; their `kind` tells them
     apart."""
     for table in found.tables:
@@ -36,11 +36,11 @@ def objects(found: Reproduced) -> Iterator[Part]:
         yield _distribution(distribution, found)
 
 
-def _experiment(found: Reproduced) -> str | None:
+def _experiment(found: Reproduction) -> str | None:
     return found.published.experiment.name if found.published.experiment else None
 
 
-def _table(one: ReproducedTable, found: Reproduced) -> TablePart:
+def _table(one: ReproducedTable, found: Reproduction) -> TablePart:
     table = one.table
     return {
         "kind": "table",
@@ -98,7 +98,7 @@ def _cell(cell: Cell) -> CellPart:
     }
 
 
-def _statements(found: Reproduced) -> StatementsPart:
+def _statements(found: Reproduction) -> StatementsPart:
     return {
         "kind": "statements",
         "name": f"{found.published.name}/claims",
@@ -114,7 +114,7 @@ def _statements(found: Reproduced) -> StatementsPart:
     }
 
 
-def _statement(one: JudgedStatement, found: Reproduced) -> StatementPart:
+def _statement(one: JudgedStatement, found: Reproduction) -> StatementPart:
     said = one.statement
     return {
         "name": said.name,
@@ -140,7 +140,7 @@ def _found(one: JudgedStatement) -> JsonObject:
     return {"values": one.values} if one.comparison is None else one.comparison.judgement.as_dict()
 
 
-def _distribution(one: Distribution, found: Reproduced) -> DistributionPart:
+def _distribution(one: Distribution, found: Reproduction) -> DistributionPart:
     return {
         "kind": "distribution",
         "name": one.name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from iolab.studies.reproduction.score import Compared, factor, typical_factor
+from iolab.studies.reproduction.score import ComparedCell, factor, typical_factor
 
 if TYPE_CHECKING:
     from iolab.studies.reproduction.tables import Cell, Table
@@ -34,14 +34,14 @@ class NullPredictor:
         return self.factor <= self.model_factor
 
 
-def best(table: Table, cells: Sequence[Compared]) -> NullPredictor | None:
+def best(table: Table, cells: Sequence[ComparedCell]) -> NullPredictor | None:
     """The one that is closest beside the model, of those that speak of at least half of the cells. `cells`: the
     table's independent predictions. None: there are too few cells for any."""
     found = [one for one in _predictors(table, cells) if 2 * one.cells >= len(cells)]
     return min(found, key=lambda one: math.log(one.factor) - math.log(one.model_factor), default=None)
 
 
-def _predictors(table: Table, cells: Sequence[Compared]) -> Iterator[NullPredictor]:
+def _predictors(table: Table, cells: Sequence[ComparedCell]) -> Iterator[NullPredictor]:
     null = table.null
     published = {(cell.row, cell.column): cell.published for cell in table.cells}
     if (row := null.baseline_row) is not None:
@@ -77,7 +77,7 @@ def _other(cell: Cell, figure: float | None, is_baseline: bool) -> float | None:
     return None if is_baseline else figure
 
 
-def _constants(of: str, cells: Sequence[Compared]) -> list[float | None]:
+def _constants(of: str, cells: Sequence[ComparedCell]) -> list[float | None]:
     groups: dict[str, list[float]] = {}
     keys = [{"row": one.cell.row, "column": one.cell.column}.get(of, "") for one in cells]
     for key, one in zip(keys, cells, strict=True):
@@ -85,7 +85,7 @@ def _constants(of: str, cells: Sequence[Compared]) -> list[float | None]:
     return [math.exp(fmean(groups[key])) if len(groups[key]) >= CELLS_MIN else None for key in keys]
 
 
-def _judged(words: str, cells: Sequence[Compared], said: Sequence[float | None]) -> Iterator[NullPredictor]:
+def _judged(words: str, cells: Sequence[ComparedCell], said: Sequence[float | None]) -> Iterator[NullPredictor]:
     spoken = [(one, value) for one, value in zip(cells, said, strict=True) if value is not None]
     own = typical_factor([factor(value, one.cell.published) for one, value in spoken])
     model = typical_factor([one.factor for one, _ in spoken])

@@ -22,7 +22,7 @@ PARTS = ("tables", "claims", "distributions")
 
 
 @dataclass(frozen=True)
-class Published:
+class Publication:
     """A file of published figures, read and checked."""
 
     name: str
@@ -53,7 +53,7 @@ def names() -> list[str]:
     return data.names(data.PUBLISHED)
 
 
-def load(name: str) -> Published:
+def load(name: str) -> Publication:
     """The figures that `names` lists as `name`, or those of a file NAME.toml. InputError has a line per problem."""
     path = Path(name)
     if path.suffix != ".toml":
@@ -67,7 +67,7 @@ def load(name: str) -> Published:
     return loads(text, path)
 
 
-def loads(text: str, path: Path) -> Published:
+def loads(text: str, path: Path) -> Publication:
     """Checks the text of a file that lies at `path`."""
     document = renewed(parse(text, str(path)), RENAMED)
     problems = Problems(document)
@@ -80,7 +80,7 @@ def loads(text: str, path: Path) -> Published:
     fitted = by_name(FittedOptions, top.fitted, ("fitted",), "a fitted parameter", problems)
     chosen = by_name(ChosenOptions, top.chosen, ("chosen",), "a choice", problems)
     tables = list(read_tables(path.stem, top.tables, top.cell, patterns(fitted, chosen), problems))
-    published = Published(
+    published = Publication(
         name=path.stem,
         title=top.title,
         case_study=top.case_study,

@@ -14,9 +14,9 @@ from iolab.files.store import read
 from iolab.studies.reproduction.distributions import Distribution
 from iolab.studies.reproduction.evidence import mechanisms_of
 from iolab.studies.reproduction.null import NullPredictor, best
-from iolab.studies.reproduction.publication import Published
-from iolab.studies.reproduction.run_values import Measured, Value
-from iolab.studies.reproduction.score import Claim, Compared, claims, typical_factor
+from iolab.studies.reproduction.publication import Publication
+from iolab.studies.reproduction.run_values import RunValues, Value
+from iolab.studies.reproduction.score import Claim, ComparedCell, claims, typical_factor
 from iolab.studies.reproduction.statements import JudgedStatement, judged
 from iolab.studies.reproduction.tables import Cell, Role, Table
 from iolab.studies.run import run
@@ -32,7 +32,7 @@ ROUNDS_FOR_A_VERDICT = 2
 
 
 @dataclass(frozen=True)
-class NotCompared:
+class UncomparedCell:
     """A cell that is no evidence about the model, and why."""
 
     cell: Cell
@@ -45,19 +45,19 @@ class ReproducedTable:
     """A published table with what a run has for its cells."""
 
     table: Table
-    compared: list[Compared]
-    not_compared: list[NotCompared]
+    compared: list[ComparedCell]
+    not_compared: list[UncomparedCell]
     claims: list[Claim]
     """What was aimed at, with what came out."""
     mechanisms: frozenset[str]
     """The mechanisms of the simulated machine that its cells' trials used."""
 
-    def of_role(self, role: Role) -> list[Compared]:
+    def of_role(self, role: Role) -> list[ComparedCell]:
         """The compared cells of one role: those that were fitted, or the predictions."""
         return [one for one in self.compared if one.cell.role == role]
 
     @property
-    def independent(self) -> list[Compared]:
+    def independent(self) -> list[ComparedCell]:
         """The predictions that follow from no other cell: only these are evidence."""
         return [one for one in self.compared if one.independent]
 
@@ -74,10 +74,10 @@ class ReproducedTable:
 
 
 @dataclass(frozen=True)
-class Reproduced:
+class Reproduction:
     """A file of published figures beside the run that reproduces it."""
 
-    published: Published
+    published: Publication
     rounds: int
     tables: list[ReproducedTable]
     statements: list[JudgedStatement]
@@ -97,7 +97,7 @@ class Reproduced:
             yield from ((distribution.name, claim) for claim in distribution.claims())
 
 
-def experiment_of(published: Published) -> Experiment | None:
+def experiment_of(published: Publication) -> Experiment | None:
     """The experiment that asks again, None if there is nothing to run. InputError states which workloads and settings
     it lacks, the first of each table of the file, and whether it is too short for statements to be judged."""
     if published.experiment is None:
@@ -119,7 +119,7 @@ def experiment_of(published: Published) -> Experiment | None:
     return experiment
 
 
-def _named(published: Published) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def _named(published: Publication) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Each workload and setting that the file names: the key's path, which of the two it is, and the name."""
     path: tuple[str, ...]
     for table in published.tables:
@@ -138,14 +138,14 @@ def _named(published: Published) -> Iterator[tuple[tuple[str, ...], str, str]]:
 
 
 def reproduce(
-    published: Published,
+    published: Publication,
     out: Path,
     *,
     executor: Executor,
     progress: Display,
     rounds: int | None = None,
     seed: int | None = None,
-) -> Reproduced:
+) -> Reproduction:
     """Runs the experiment into the run directory `out`, and compares. `rounds`: instead of the file's or the
     experiment's number. Errors are those of `iolab.studies.run.run`."""
     experiment = experiment_of(published)
@@ -155,40 +155,40 @@ def reproduce(
     return compare(published, read(done.path))
 
 
-def compare_kept(published: Published, out: Path) -> Reproduced:
+def compare_kept(published: Publication, out: Path) -> Reproduction:
     """As `reproduce`, with the run that it left in `out`."""
     return _without_run(published) if published.experiment is None else compare(published, read(out))
 
 
-def _without_run(published: Published) -> Reproduced:
-    return Reproduced(published, 0, [], [])
+def _without_run(published: Publication) -> Reproduction:
+    return Reproduction(published, 0, [], [])
 
 
-def compare(published: Published, run: RunData) -> Reproduced:
+def compare(published: Publication, run: RunData) -> Reproduction:
     """The figures beside those of a run of their experiment."""
-    measured = Measured(run)
+    measured = RunValues(run)
     used = mechanisms_of(run)
     tables = [_table(table, measured, used) for table in published.tables]
     statements = judged(published.statements, run, measured)
-    return Reproduced(published, run.trials["round"].n_unique(), tables, statements)
+    return Reproduction(published, run.trials["round"].n_unique(), tables, statements)
 
 
-def _table(table: Table, measured: Measured, used: Mapping[tuple[str, str], frozenset[str]]) -> ReproducedTable:
-    compared: list[Compared] = []
-    not_compared: list[NotCompared] = []
+def _table(table: Table, measured: RunValues, used: Mapping[tuple[str, str], frozenset[str]]) -> ReproducedTable:
+    compared: list[ComparedCell] = []
+    not_compared: list[UncomparedCell] = []
     for cell in table.cells:
         value = measured.at(cell.place) if cell.place else Value(None, cell.reason)
         reason = cell.reason or value.reason or (None if cell.published else "of 0 there is no relative error")
         if reason is None and value.value is not None:
-            compared.append(Compared(cell, value.value))
+            compared.append(ComparedCell(cell, value.value))
         else:
-            not_compared.append(NotCompared(cell, value.value, reason or "not a number"))
+            not_compared.append(UncomparedCell(cell, value.value, reason or "not a number"))
     asked = {(cell.place.workload, cell.place.setting) for cell in table.cells if cell.place}
     mechanisms = frozenset[str]().union(*(used.get(trial, frozenset()) for trial in asked))
     return ReproducedTable(table, compared, not_compared, _claims(table, compared, not_compared), mechanisms)
 
 
-def _claims(table: Table, compared: Sequence[Compared], not_compared: Sequence[NotCompared]) -> list[Claim]:
+def _claims(table: Table, compared: Sequence[ComparedCell], not_compared: Sequence[UncomparedCell]) -> list[Claim]:
     found = []
     for pattern, aim in table.aims.items():
         asked = [one for one in compared if one.cell.role == "prediction" and one.cell.matches(pattern)]

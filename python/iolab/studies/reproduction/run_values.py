@@ -32,7 +32,7 @@ Rounds = dict[int, Value]
 """By round."""
 
 
-class Measured:
+class RunValues:
     """A run as a table of numbers by place."""
 
     def __init__(self, run: RunData) -> None:

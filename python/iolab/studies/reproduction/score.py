@@ -24,7 +24,7 @@ QUARTER = 1.25
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedCell:
     """A cell, never published as 0, with the model's value, in the table's unit."""
 
     cell: Cell
@@ -57,7 +57,7 @@ class Claim:
     """The day on which it was set; None: somebody published it."""
 
 
-def mean_error(cells: Sequence[Compared]) -> float | None:
+def mean_error(cells: Sequence[ComparedCell]) -> float | None:
     """Mean of the sizes of (simulated - published) / published; None of no cells."""
     return fmean(abs(one.error) for one in cells) if cells else None
 
@@ -74,20 +74,20 @@ def typical_factor(factors: Sequence[float]) -> float | None:
     return math.exp(fmean(map(math.log, factors))) if factors else None
 
 
-def within_factor(one: Compared, factor: float) -> bool:
+def within_factor(one: ComparedCell, factor: float) -> bool:
     """Whether simulated and published differ by at most this factor, up or down."""
     published = one.cell.published
     return one.simulated > 0 and max(one.simulated / published, published / one.simulated) <= factor
 
 
-def claims(aim: AimOptions, cells: Sequence[Compared], *, unanswered: int) -> Iterator[Claim]:
+def claims(aim: AimOptions, cells: Sequence[ComparedCell], *, unanswered: int) -> Iterator[Claim]:
     """Each thing that `aim` asks of `cells`, all of them predictions, row by row. `unanswered`: how many more the model
     was asked for and has nothing to say of."""
     for text, met in _claims(aim, cells, unanswered):
         yield Claim(text, met, aim.date)
 
 
-def _claims(aim: AimOptions, cells: Sequence[Compared], unanswered: int) -> Iterator[tuple[str, bool]]:
+def _claims(aim: AimOptions, cells: Sequence[ComparedCell], unanswered: int) -> Iterator[tuple[str, bool]]:
     count = len(cells) + unanswered
     if aim.mean_error is not None:
         found = mean_error(cells)
@@ -123,7 +123,7 @@ def _counted(good: int, count: int, what: str, share: float) -> tuple[str, bool]
     return f"{good} of {count} {what}, aim {aim}", count > 0 and good >= share * count
 
 
-def _distinct_pairs(cells: Sequence[Compared], beyond: float) -> Iterator[tuple[Compared, Compared]]:
+def _distinct_pairs(cells: Sequence[ComparedCell], beyond: float) -> Iterator[tuple[ComparedCell, ComparedCell]]:
     for _, row in groupby(cells, key=lambda one: one.cell.row):
         for one, other in combinations(row, 2):
             low, high = sorted((one.cell.published, other.cell.published))

@@ -16,7 +16,7 @@ from iolab.studies.reproduction.score import Claim
 if TYPE_CHECKING:
     from iolab.base.problem import Problems
     from iolab.files.store import RunData
-    from iolab.studies.reproduction.run_values import Measured
+    from iolab.studies.reproduction.run_values import RunValues
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def read_statements(tables: TomlTable, problems: Problems) -> Iterator[Statement
         )
 
 
-def judged(statements: Sequence[Statement], run: RunData, measured: Measured) -> list[JudgedStatement]:
+def judged(statements: Sequence[Statement], run: RunData, measured: RunValues) -> list[JudgedStatement]:
     """Each statement with the verdict on the run's rounds, by the run's margin of *same* and with the share of false
     discoveries among all statements controlled."""
     if not statements:
@@ -135,7 +135,7 @@ def judged(statements: Sequence[Statement], run: RunData, measured: Measured) ->
     return [found.get(one.name) or _within_limits(one, measured) for one in statements]
 
 
-def _within_limits(statement: Statement, measured: Measured) -> JudgedStatement:
+def _within_limits(statement: Statement, measured: RunValues) -> JudgedStatement:
     trial = (statement.workload, statement.setting)
     keys = [statement.metric, *filter(None, [statement.per])]
     found = [measured.by_round(trial, key, statement.job) for key in keys]
@@ -156,7 +156,7 @@ def _quotient(values: Sequence[Value]) -> float | None:
     return None if number is None or not divisor else number / divisor
 
 
-def _pair(statement: Statement, baseline: str, measured: Measured) -> Pair:
+def _pair(statement: Statement, baseline: str, measured: RunValues) -> Pair:
     ours, theirs = (
         measured.by_round((statement.workload, setting), statement.metric, statement.job)
         for setting in (baseline, statement.setting)
@@ -166,7 +166,7 @@ def _pair(statement: Statement, baseline: str, measured: Measured) -> Pair:
     return Pair(statement.metric, statement.workload, baseline, statement.setting, x, y)
 
 
-def _why_absent(statement: Statement, comparison: Comparison, measured: Measured) -> str | None:
+def _why_absent(statement: Statement, comparison: Comparison, measured: RunValues) -> str | None:
     """The run's own reason is more specific than that there are too few rounds."""
     for setting in filter(None, (statement.baseline, statement.setting)):
         found = measured.mean((statement.workload, setting), statement.metric, statement.job)

@@ -121,7 +121,16 @@ def _table(
     follows = by_name(FollowsOptions, options.follows, (*path, "follows"), "what cells follow from", problems)
     null = problems.validated(NullOptions, options.null, (*path, "null"), "null predictors") or NullOptions()
     cells = [
-        _cell(row, column, figure, options, served, _Found(of_all, of_table or CellOptions(), of_some), path, problems)
+        _cell(
+            row,
+            column,
+            figure,
+            options,
+            served,
+            _CellLayers(of_all, of_table or CellOptions(), of_some),
+            path,
+            problems,
+        )
         for row, figures in options.rows.items()
         for column, figure in zip(options.columns, figures, strict=True)
     ]
@@ -178,7 +187,7 @@ def _shape_fault(options: TableOptions) -> tuple[KeyPath, str] | None:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _CellLayers:
     """How cells are found: the more specific pattern wins."""
 
     of_all: CellOptions
@@ -197,7 +206,7 @@ def _cell(
     figure: float,
     table: TableOptions,
     served: Mapping[Role, list[str]],
-    found: _Found,
+    found: _CellLayers,
     path: KeyPath,
     problems: Problems,
 ) -> Cell:

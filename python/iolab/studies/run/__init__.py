@@ -61,7 +61,7 @@ def run(
     leave no run directory when no trial has a record yet.
     """
     remote_hosts.check(experiment, part, on)
-    parts.check_asked(experiment, part)
+    parts.check_part(experiment, part)
     goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
     parts.check_rounds(experiment, goal)
     path = out or directory.default_path(experiment.title)
@@ -71,8 +71,8 @@ def run(
     plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
     plan.check()
     port = port_of(experiment.machine)
-    if foretold := port.foretell(experiment.machine, plan.seed):
-        progress.say(foretold)
+    if announced := port.announcement(experiment.machine, plan.seed):
+        progress.report_line(announced)
     if machine is None and experiment.machine.is_of_host and on is not None:
         machine = remote_hosts.describe(on)
     described = port.describe(experiment.machine, experiment.target) if machine is None else machine
@@ -132,11 +132,11 @@ def resume(
         origin.ask_about_run(opened.path, experiment, state, consent)
         remote_hosts.check(experiment, part, on)
         remote_hosts.pin(executor, state)
-        parts.check_asked(experiment, part)
+        parts.check_part(experiment, part)
         goal = Goal.on_resume(state, rounds, until_decided)
         parts.check_rounds(experiment, goal)
         for problem in contents.problems:
-            progress.say(f"{opened.path}/{problem}")
+            progress.report_line(f"{opened.path}/{problem}")
         preflight.check(experiment, progress, on)
         plan = Plan(experiment, started["seed"])
         state.rounds = goal.rounds

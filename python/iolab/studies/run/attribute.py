@@ -33,7 +33,7 @@ Keys = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
+class AttributionQuestion:
     """`keys`: those in which the settings differ, as written in the experiment, with the good and the bad value (None:
     not given); `sides`: of each setting which of its keys are at the bad side."""
 
@@ -44,11 +44,11 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Attributed:
+class AttributionAnswer:
     """The answer of a run for this metric of this workload, with the level of the good setting. `same_within`: a change
     of no larger a share of it is none."""
 
-    asked: Asked
+    asked: AttributionQuestion
     workload: str
     metric: str
     level: float
@@ -109,20 +109,20 @@ def start(
     confidence: float,
     workload: str | None = None,
     metric: str | None = None,
-) -> tuple[Path, Attributed]:
+) -> tuple[Path, AttributionAnswer]:
     """Measures rounds of a mixed experiment until the keys are known, or `most` rounds."""
     path = run(experiment, out, executor=executor, progress=progress, rounds=1, seed=seed).path
     while True:
         found = attributed(read(path), workload, metric, confidence)
         if found.decided or found.rounds >= most:
             return path, found
-        progress.looked(f"after {found.rounds} rounds: {found.attribution.probability:.0%} sure")
+        progress.report_look(f"after {found.rounds} rounds: {found.attribution.probability:.0%} sure")
         resume(path, executor=executor, progress=progress, rounds=found.rounds + 1)
 
 
-def attributed(data: RunData, workload: str | None, metric: str | None, confidence: float) -> Attributed:
+def attributed(data: RunData, workload: str | None, metric: str | None, confidence: float) -> AttributionAnswer:
     """The present answer of a run of mixtures. InputError for another run, or a metric without values."""
-    asked = _asked(data)
+    asked = _question_of(data)
     experiment = data.experiment
     chosen = workload or next(iter(experiment.workloads))
     if chosen not in experiment.workloads:
@@ -142,10 +142,10 @@ def attributed(data: RunData, workload: str | None, metric: str | None, confiden
     level = [value for at_bad, value in zip(sides, values, strict=True) if not any(at_bad)]
     found = attribute(sides, values, blocks)
     mean = sum(level) / max(1, len(level))
-    return Attributed(asked, chosen, key, mean, experiment.compare.same_within, wide.height, confidence, found)
+    return AttributionAnswer(asked, chosen, key, mean, experiment.compare.same_within, wide.height, confidence, found)
 
 
-def _asked(data: RunData) -> Asked:
+def _question_of(data: RunData) -> AttributionQuestion:
     """Read back from the tables of the settings."""
     tables = {name: dict(_flat(table)) for name, table in _tables(data.experiment_text).items()}
     ends = [name for name in tables if not name.startswith(MIXTURE)]
@@ -154,7 +154,7 @@ def _asked(data: RunData) -> Asked:
     good, bad = ends
     keys = _differing(tables[good], tables[bad])
     sides = {name: tuple(table.get(key) == tables[bad].get(key) for key in keys) for name, table in tables.items()}
-    return Asked(good, bad, {key: (tables[good].get(key), tables[bad].get(key)) for key in keys}, sides)
+    return AttributionQuestion(good, bad, {key: (tables[good].get(key), tables[bad].get(key)) for key in keys}, sides)
 
 
 def _tables(text: str) -> dict[str, Keys]:

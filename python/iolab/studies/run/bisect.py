@@ -81,17 +81,17 @@ class Finding:
 
 def check_search(path: Path) -> None:
     """InputError for a run that does not search."""
-    _asked(read(path))
+    _question_of(read(path))
 
 
 def findings_in(path: Path) -> list[Finding]:
     """What the run in a directory has found, by metric. InputError for a run that does not search, and for a damaged
     trial: one that is gone on with measures it again."""
     data = read(path)
-    return _findings(data, _asked(data))
+    return _findings(data, _question_of(data))
 
 
-def _asked(data: RunData) -> Question:
+def _question_of(data: RunData) -> Question:
     asked = Question.of_run(data.state)
     if asked is None:
         path = data.path
@@ -173,14 +173,14 @@ def _confirmations(found: Finding, compare: Comparison) -> dict[int, Judgement]:
 
 
 @dataclass
-class Confirming(RunData):
+class ConfirmationRun(RunData):
     """The fresh rounds of a version against the one before it, as a run of its own."""
 
     pair: tuple[str, str] = ("", "")
     workload: str = ""
 
     @classmethod
-    def of(cls, run: RunData, workload: str, before: str, after: str) -> Confirming:
+    def of(cls, run: RunData, workload: str, before: str, after: str) -> ConfirmationRun:
         """Those of the run."""
         return cls(run.directory, run.state, run.machine, run.found, run.problems, (before, after), workload)
 
@@ -247,7 +247,7 @@ class BisectLoop(Loop):
 
 @dataclass
 class _Trials:
-    """Measures with trials of the run: see `search_loop.Measuring`."""
+    """Measures with trials of the run: see `search_loop.MeasuredSearch`."""
 
     loop: BisectLoop
     question: Question
@@ -276,7 +276,7 @@ class _Trials:
         times = sum(event["setting"] == setting and event["round"] < CONFIRM_FROM_ROUND for event in done)
         self._run(setting, times)
         if len(done) % SAID_EVERY == 0:
-            self.loop.progress.looked("; ".join(in_words(one) for one in self.searches.all))
+            self.loop.progress.report_look("; ".join(in_words(one) for one in self.searches.all))
 
     def named(self) -> list[int]:
         return sorted({place for one in self.searches.all for place in one.answer.named})

@@ -31,7 +31,7 @@ from iolab.files.store.sweep_directory import Cell, SweepDirectory
 from iolab.machines.ports import port_of
 from iolab.studies.run import begin, origin, preflight, remote_hosts
 from iolab.studies.run.goal import Goal
-from iolab.studies.run.loop import Loop, Stopped
+from iolab.studies.run.loop import Loop, RunStopped
 from iolab.studies.run.plan import Plan
 from iolab.studies.run.reconcile import check_resumable, reconcile
 
@@ -57,7 +57,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CellRequest:
     """A cell as it is asked for. `machine`, `rounds`: instead of the experiment's own."""
 
     source: Source
@@ -66,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepResult:
     """How a sweep ended."""
 
     path: Path
@@ -76,7 +76,7 @@ class Swept:
     trials_by_status: dict[str, int]
 
 
-def create(asked: Sequence[Asked], out: Path | None, *, seed: int | None) -> SweepDirectory:
+def create(asked: Sequence[CellRequest], out: Path | None, *, seed: int | None) -> SweepDirectory:
     """Makes the directory of a sweep with a run for each cell that is asked for, all of one seed, so that every machine
     sees the same offsets.
 
@@ -119,7 +119,7 @@ def create(asked: Sequence[Asked], out: Path | None, *, seed: int | None) -> Swe
     return store.create(path, cells, make_run, VERSION)
 
 
-def complete(directory: SweepDirectory, *, executor: Executor, progress: Display) -> Swept:
+def complete(directory: SweepDirectory, *, executor: Executor, progress: Display) -> SweepResult:
     """Runs what is missing. InterruptedRun after Ctrl-C and MachineError if the disk or the executor gives up: after
     both, and after a kill, the sweep can be gone on with."""
     with directory.locked():
@@ -159,7 +159,7 @@ class _Sweep:
     """By the identity of an expected trial: the run that it is of. Trials of two runs may be equal."""
     statuses: Counter[str] = field(default_factory=Counter)
 
-    def complete(self) -> Swept:
+    def complete(self) -> SweepResult:
         of_host: list[tuple[Cell, Path]] = []
         side_by_side: list[tuple[Cell, Path]] = []
         to_come: Counter[str] = Counter()
@@ -189,14 +189,14 @@ class _Sweep:
                 for cell, path in side_by_side:
                     self._complete(self._opened(cell, path), stop)
                     self._close(cell.run)
-        except (Stopped, InterruptedRun, KeyboardInterrupt):
-            self._say_everywhere("run_interrupted")
+        except (RunStopped, InterruptedRun, KeyboardInterrupt):
+            self._append_to_all("run_interrupted")
             raise InterruptedRun(
                 f"interrupted, {self.directory.path} keeps every trial that was finished",
                 remedy=f"go on with: iolab sweep --resume {self.directory.path}",
             ) from None
         except IolabError as error:
-            self._say_everywhere("run_failed", error=str(error))
+            self._append_to_all("run_failed", error=str(error))
             if error.remedy is None:
                 error.remedy = f"go on with: iolab sweep --resume {self.directory.path}"
             raise
@@ -206,7 +206,7 @@ class _Sweep:
                 loop.journal.close()
         cells = self.directory.cells
         impossible = sum(cell.impossible is not None for cell in cells)
-        return Swept(self.directory.path, len(cells) - impossible, impossible, dict(self.statuses))
+        return SweepResult(self.directory.path, len(cells) - impossible, impossible, dict(self.statuses))
 
     def _coming(self, missing: Sequence[tuple[Cell, Path]]) -> Iterator[Trial]:
         """All that is missing, run by run, planned as it is taken."""
@@ -264,7 +264,7 @@ class _Sweep:
         self.statuses.update(event["status"] for event in loop.state.finished.values())
         loop.journal.close()
 
-    def _say_everywhere(self, event: str, **content: Any) -> None:
+    def _append_to_all(self, event: str, **content: Any) -> None:
         for loop in self.open.values():
             with suppress(IolabError):  # the journal's disk may be what failed
                 loop.journal.append(event, **content)

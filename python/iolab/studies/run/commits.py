@@ -44,7 +44,7 @@ from iolab.machines.system import git, group
 from iolab.machines.system.git import Commit, Repository
 from iolab.studies.run import origin, search_file, search_loop
 from iolab.studies.run.origin import Consent
-from iolab.studies.run.search_file import Built, LimitSeconds, Measured, Text, Unmeasurable
+from iolab.studies.run.search_file import BuildEnded, CommitUnmeasurable, LimitSeconds, MeasurementEnded, Text
 
 CANNOT = 125
 """The exit status by which a command reports that this version can't be built or measured, as of `git bisect run`."""
@@ -139,7 +139,7 @@ class GitFinding:
         return judge(before, after, nature=self.question.nature, same_within=self.question.same_within)
 
 
-def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFinding:
+def start(question: GitQuestion, out: Path, report_line: Callable[[str], None]) -> GitFinding:
     """Searches from the beginning, in a new directory. InputError for what can't be searched."""
     commits = _commits(question)
     if os.path.lexists(out):
@@ -158,17 +158,17 @@ def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFi
     with _journal(out) as append:
         append({"event": "question", "format": FORMAT, **asdict(question)})
     _sign(out, question_in(out))  # whose types make 60 of a caller 60.0
-    return _resumed(out, say, commits, None)
+    return _resumed(out, report_line, commits, None)
 
 
-def resume(out: Path, say: Callable[[str], None], consent: Consent | None = None) -> GitFinding:
+def resume(out: Path, report_line: Callable[[str], None], consent: Consent | None = None) -> GitFinding:
     """Goes on with the search in a directory, to its end. InterruptedRun after Ctrl-C. `consent` is asked, before
     anything is done, about a search that this user did not make; without one it is refused."""
-    return _resumed(out, say, None, consent)
+    return _resumed(out, report_line, None, consent)
 
 
 def _resumed(
-    out: Path, say: Callable[[str], None], commits: list[Commit] | None, consent: Consent | None
+    out: Path, report_line: Callable[[str], None], commits: list[Commit] | None, consent: Consent | None
 ) -> GitFinding:
     with _journal(out) as append:
         question = question_in(out)
@@ -177,11 +177,11 @@ def _resumed(
             _sign(out, question)
         found = finding_in(out, commits)
         try:
-            searcher = _Searcher(out, found, append, say)
+            searcher = _Searcher(out, found, append, report_line)
             search_loop.complete(searcher, confirm=question.confirm, time_s=question.time_s)
             if question.all_parents:
                 for place in found.named:
-                    _within(out, found, place, say)
+                    _within(out, found, place, report_line)
         except KeyboardInterrupt:
             raise InterruptedRun(
                 f"interrupted with {len(found.search.values)} measurements",
@@ -190,7 +190,7 @@ def _resumed(
     return found
 
 
-def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]) -> None:
+def _within(out: Path, found: GitFinding, place: int, report_line: Callable[[str], None]) -> None:
     """Searches what the merge brought, if it is one, in a directory of its own that shares clone and builds."""
     commit, question = found.commits[place], found.question
     if commit.parents != 2:
@@ -199,7 +199,7 @@ def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]
     inside = replace(question, good=began, bad=ended)
     if len(commits := _commits(inside)) < 2:
         return
-    say(f"{commit.short} is a merge: searching in what it brought")
+    report_line(f"{commit.short} is a merge: searching in what it brought")
     path = out / f"merge-{commit.short}"
     if not path.exists():
         with put_in_place(path, ("source", "builds", search_file.NAME)) as beside:
@@ -210,7 +210,7 @@ def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]
     if question_in(path) != inside:
         raise InputError("is no search in what that merge brought", where=str(path), remedy=f"remove it: rm -r {path}")
     _sign(path, inside)
-    found.within[place] = _resumed(path, say, commits, None)
+    found.within[place] = _resumed(path, report_line, commits, None)
 
 
 def _signed(question: GitQuestion) -> list[Any]:
@@ -282,7 +282,7 @@ def _question(out: Path, lines: Lines) -> GitQuestion:
     return asked
 
 
-def _take(found: GitFinding, entry: Built | Measured | Unmeasurable) -> None:
+def _take(found: GitFinding, entry: BuildEnded | MeasurementEnded | CommitUnmeasurable) -> None:
     """An entry of the journal becomes known."""
     place = entry["place"]
     if entry["event"] == "built":
@@ -335,12 +335,12 @@ def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 @dataclass
 class _Searcher:
-    """Measures with commands: see `search_loop.Measuring`."""
+    """Measures with commands: see `search_loop.MeasuredSearch`."""
 
     out: Path
     found: GitFinding
     append: Callable[[dict[str, Any]], None]
-    say: Callable[[str], None]
+    report_line: Callable[[str], None]
 
     @property
     def shared(self) -> Path:
@@ -369,7 +369,7 @@ class _Searcher:
     def confirm(self, place: int, named: int, number: int) -> bool:
         return self._measure(place, of=named, round_=number)
 
-    def _note(self, entry: Built | Measured | Unmeasurable) -> None:
+    def _note(self, entry: BuildEnded | MeasurementEnded | CommitUnmeasurable) -> None:
         self.append(dict(entry))
         _take(self.found, entry)
 
@@ -393,10 +393,10 @@ class _Searcher:
         self._note(
             {"event": "measured", "place": place, "value": value, "seconds": ended.wall_s, "of": of, "round": round_}
         )
-        self.say(f"{commit.short} {value:.6g}  {commit.subject}".rstrip())
+        self.report_line(f"{commit.short} {value:.6g}  {commit.subject}".rstrip())
         return True
 
-    def _value(self, ended: group.Ended, output: Path) -> float | None:
+    def _value(self, ended: group.CommandResult, output: Path) -> float | None:
         value = self.found.question.value
         if value != "printed":
             return ended.wall_s if value == "wall" else ended.cpu_s
@@ -416,7 +416,7 @@ class _Searcher:
         if (why := self._failed_with(commit)) is not None:
             self._note({"event": "unmeasurable", "place": place, "why": why})
             return None
-        self.say(f"{commit.short} building  {commit.subject}".rstrip())
+        self.report_line(f"{commit.short} building  {commit.subject}".rstrip())
         source = Repository(self.shared / "source")
         if not question.versions:
             source.check_out(commit.sha)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from iolab.base.errors import InterruptedRun, IolabError, MachineError
 from iolab.base.stop import stop_flag
-from iolab.domain.executor import LeftBehind, RunsAhead, Stalled
+from iolab.domain.executor import ConcurrentExecutor, LeftBehind, TrialStalled
 from iolab.domain.record import NOT_RESTORED, impossible
 from iolab.domain.verdict.looks import FIRST_LOOK
 from iolab.files.store import index, trial_file
@@ -55,7 +55,7 @@ class Run:
         return sum(self.trials_by_status.values())
 
 
-class Stopped(Exception):
+class RunStopped(Exception):
     """Someone asked to stop, and the machine is as before; or what of it is not."""
 
 
@@ -82,9 +82,9 @@ class Loop:
         try:
             with stop_flag() as stop:
                 return self._run_rounds(stop)
-        except (Stopped, InterruptedRun, KeyboardInterrupt) as stopped:
+        except (RunStopped, InterruptedRun, KeyboardInterrupt) as stopped:
             self.journal.append("run_interrupted")
-            left = str(stopped) if isinstance(stopped, Stopped | InterruptedRun) else ""
+            left = str(stopped) if isinstance(stopped, RunStopped | InterruptedRun) else ""
             raise InterruptedRun(
                 f"interrupted with {len(self.state.finished)} trials finished, "
                 + (f"not everything restored: {left}" if left else "everything restored"),
@@ -191,7 +191,7 @@ class Loop:
         """A look after each round is to see that round and those before it, so they are run in order then, where the
         same seed is to give the same run."""
         in_order = self.goal.until_decided and not trial.is_of_host
-        if in_order or self._impossible_again(trial) or not isinstance(self.executor, RunsAhead):
+        if in_order or self._impossible_again(trial) or not isinstance(self.executor, ConcurrentExecutor):
             return trial
         self.progress.trial_started(trial)
         return self.executor.soonest(trial, self.progress.trial_progress, stop.is_set)
@@ -199,7 +199,7 @@ class Loop:
     def _run_trial(self, trial: Trial, stop: threading.Event, asked_ns: int | None = None) -> None:
         """`asked_ns`: since when the run has waited for it; None: from now on."""
         if stop.is_set():
-            raise Stopped
+            raise RunStopped
         attempt = self.state.attempts.get(trial.trial, 0) + 1
         started = self.journal.append(
             "trial_started",
@@ -212,10 +212,10 @@ class Loop:
         )
         self.state.attempts[trial.trial] = attempt
         self.progress.trial_started(trial)
-        stalled: Stalled | None = None
+        stalled: TrialStalled | None = None
         try:
             record = self._impossible_again(trial) or self._executed(trial, stop)
-        except Stalled as error:
+        except TrialStalled as error:
             record, stalled = error.record.model_copy(update={"spec": trial}), error
         except LeftBehind:
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
@@ -224,7 +224,7 @@ class Loop:
         # Ctrl-C on a terminal reaches the trial's process too, and may kill it before it can report it.
         if record.status == "interrupted" or (record.status == "failed" and stop.is_set()):
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
-            raise Stopped("; ".join(note for note in record.notes if note.startswith(NOT_RESTORED)))
+            raise RunStopped("; ".join(note for note in record.notes if note.startswith(NOT_RESTORED)))
         self.directory.write_traces(trial.trial, record.traces)
         stored = trial_file.write(self.directory.trial_file(trial.trial), record)
         began_ns = cast(TrialStarted, started)["monotonic_ns"] if asked_ns is None else asked_ns
@@ -264,7 +264,7 @@ class Loop:
             self.state.looks[rounds] = found
         found = self.state.looks[rounds]
         per_boot, unit = (1, "rounds") if self.block is None else (self.plan.experiment.rounds_per_boot, "boots")
-        self.progress.looked(
+        self.progress.report_look(
             f"after {rounds // per_boot} {unit} of at most {self.goal.rounds // per_boot}: {_in_words(found)}"
         )
         return found

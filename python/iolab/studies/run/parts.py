@@ -86,7 +86,7 @@ class Progress:
         }
 
 
-def check_asked(experiment: Experiment, part: str | None) -> None:
+def check_part(experiment: Experiment, part: str | None) -> None:
     """InputError if `part` is none of the experiment's, or missing."""
     names = list(dict.fromkeys(experiment.parts.values()))
     if part is None:
@@ -209,7 +209,7 @@ def _check_against(session: SessionEvent, block: Block, found: Progress) -> None
     kernel = [name for name in KERNEL if not _same(name, before, block.facts)]
     if part == block.part and kernel:
         raise MachineError(
-            f"part {part} was measured with {_said(kernel[0], before)}, and this is {_said(kernel[0], block.facts)}",
+            f"part {part} was measured with {_fact(kernel[0], before)}, and this is {_fact(kernel[0], block.facts)}",
             where="--part",
             remedy=f"boot {_called(found, block.part)}, or name the part that this is",
         )
@@ -221,7 +221,7 @@ def _check_against(session: SessionEvent, block: Block, found: Progress) -> None
         )
     changed = [name for name in OF_THE_MACHINE if not _same(name, before, block.facts)]
     if changed:
-        differs = "; ".join(f"{_said(name, before)} is now {block.facts.get(name)}" for name in changed)
+        differs = "; ".join(f"{_fact(name, before)} is now {block.facts.get(name)}" for name in changed)
         raise MachineError(
             f"more than the kernel differs from the boot of part {part}: {differs}",
             where="--part",
@@ -247,7 +247,7 @@ def _same(name: str, ours: Mapping[str, str], theirs: Mapping[str, str]) -> bool
     )
 
 
-def _said(name: str, facts: Mapping[str, str]) -> str:
+def _fact(name: str, facts: Mapping[str, str]) -> str:
     return f"{name} {facts.get(name, 'unknown')}"
 
 

@@ -16,7 +16,7 @@ def check(experiment: Experiment, progress: Display, on: str | None = None) -> N
     """As the experiment's machine needs it. `on`: the cluster that runs the trials instead. MachineError if something
     can't be restored, or does not answer."""
     if on is not None:
-        recovery.put_back(progress.say, needed=False)
+        recovery.put_back(progress.report_line, needed=False)
         return
     probes = dict.fromkeys(name for on_in in experiment.probes.values() for name in on_in)
-    port_of(experiment.machine).preflight(experiment.target, probes, progress.say)
+    port_of(experiment.machine).preflight(experiment.target, probes, progress.report_line)

@@ -32,7 +32,7 @@ _STRICT = ConfigDict(strict=True, extra="forbid")
 
 
 @with_config(_STRICT)
-class Built(TypedDict):
+class BuildEnded(TypedDict):
     """A build has ended. `place`: of the commit; `status`: None if its time was over."""
 
     event: Literal["built"]
@@ -42,7 +42,7 @@ class Built(TypedDict):
 
 
 @with_config(_STRICT)
-class Measured(TypedDict):
+class MeasurementEnded(TypedDict):
     """A measurement has ended. `of`, `round`: of one that confirms, the place of the named commit, and which round."""
 
     event: Literal["measured"]
@@ -54,7 +54,7 @@ class Measured(TypedDict):
 
 
 @with_config(_STRICT)
-class Unmeasurable(TypedDict):
+class CommitUnmeasurable(TypedDict):
     """A commit can't be built or measured."""
 
     event: Literal["unmeasurable"]
@@ -62,7 +62,7 @@ class Unmeasurable(TypedDict):
     why: str
 
 
-Entry = Annotated[Built | Measured | Unmeasurable, Field(discriminator="event")]
+Entry = Annotated[BuildEnded | MeasurementEnded | CommitUnmeasurable, Field(discriminator="event")]
 
 
 def lines(search: Path) -> Lines:
@@ -75,7 +75,9 @@ def lines(search: Path) -> Lines:
     return found
 
 
-def entries(search: Path, found: Lines, commits: int, confirm: int) -> Iterator[Built | Measured | Unmeasurable]:
+def entries(
+    search: Path, found: Lines, commits: int, confirm: int
+) -> Iterator[BuildEnded | MeasurementEnded | CommitUnmeasurable]:
     """What stands after the question. InputError for what no search of so many commits wrote."""
     for number, given in list(zip(found.numbers, found.entries, strict=True))[1:]:
         try:
@@ -86,7 +88,7 @@ def entries(search: Path, found: Lines, commits: int, confirm: int) -> Iterator[
         yield entry
 
 
-def _check_places(entry: Built | Measured | Unmeasurable, commits: int, confirm: int) -> None:
+def _check_places(entry: BuildEnded | MeasurementEnded | CommitUnmeasurable, commits: int, confirm: int) -> None:
     if entry["place"] >= commits:
         raise ValueError(f"place: {entry['place']}, of {commits} commits from 0 on")
     if entry["event"] != "measured":

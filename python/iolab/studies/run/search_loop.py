@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
-class Measuring(Protocol):
+class MeasuredSearch(Protocol):
     """A search with a way to measure. Versions are places, from the oldest on."""
 
     def wanted(self) -> int | None:
@@ -28,7 +28,7 @@ class Measuring(Protocol):
         """A measurement of a fresh round; whether the version could be measured."""
 
 
-def complete(search: Measuring, *, confirm: int, time_s: float | None) -> bool:
+def complete(search: MeasuredSearch, *, confirm: int, time_s: float | None) -> bool:
     """Measures until the answer stands and is confirmed in so many fresh rounds; False if the time was over before."""
     until = math.inf if time_s is None else time.monotonic() + time_s
     while (place := search.wanted()) is not None:
@@ -40,7 +40,7 @@ def complete(search: Measuring, *, confirm: int, time_s: float | None) -> bool:
     return True
 
 
-def _confirm(search: Measuring, named: int, rounds: int) -> None:
+def _confirm(search: MeasuredSearch, named: int, rounds: int) -> None:
     for number in range(rounds):
         for place in search.missing(named, number):
             if not search.confirm(place, named, number):

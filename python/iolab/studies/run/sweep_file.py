@@ -23,7 +23,7 @@ from iolab.files.experiment.from_fio import is_job_file, text_of
 from iolab.files.experiment.options import ROUNDS_MAX
 from iolab.files.experiment.parse import find, read_text
 from iolab.machines.system.block import device_bytes
-from iolab.studies.run.cells import Asked, Source
+from iolab.studies.run.cells import CellRequest, Source
 
 SUFFIX = ".toml"
 
@@ -66,12 +66,12 @@ def is_sweep_file(source: Source) -> bool:
         return False  # whoever reads it as an experiment states what is wrong
 
 
-def cells_of(source: Source) -> tuple[list[Asked], int | None]:
+def cells_of(source: Source) -> tuple[list[CellRequest], int | None]:
     """The cells that the file asks for, and its seed. InputError names the line of each problem."""
     document = parse(source.text, str(source.path))
     problems = Problems(document)
     top = problems.validated(_File, document.values, (), "a sweep") or _File()
-    asked: list[Asked] = []
+    asked: list[CellRequest] = []
     for number, table in enumerate(top.sweep):
         part = problems.validated(_Part, table, ("sweep", str(number)), "[[sweep]]")
         if part is None:
@@ -82,7 +82,7 @@ def cells_of(source: Source) -> tuple[list[Asked], int | None]:
         machines: list[str | None] = [machine_named(name, "machines", source.path.parent) for name in part.machines]
         for name in part.experiments:
             experiment = source_of(_beside(name, source.path.parent))
-            asked += [Asked(experiment, machine, part.rounds) for machine in machines or [None]]
+            asked += [CellRequest(experiment, machine, part.rounds) for machine in machines or [None]]
     problems.raise_any()
     return asked, top.seed
 

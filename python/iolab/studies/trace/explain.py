@@ -46,7 +46,7 @@ class Trait:
 
 
 @dataclass(frozen=True)
-class Slow:
+class SlowRequests:
     """The slowest requests of a trace beside all others."""
 
     measure: str
@@ -94,7 +94,7 @@ class Change:
         return asdict(self)
 
 
-def explain_slow(trace: Trace) -> Slow:
+def explain_slow(trace: Trace) -> SlowRequests:
     """The slowest hundredth beside the rest.
 
     Raises:
@@ -120,7 +120,7 @@ def explain_slow(trace: Trace) -> Slow:
         if among >= COVERED_MIN and among >= LIFT_MIN * others:
             traits.append(Trait(name, among, others))
     traits.sort(key=lambda trait: trait.other_share - trait.slow_share)
-    return Slow(measure, len(rows), int(slow.sum()), from_ns, _stages(parts, measure), traits)
+    return SlowRequests(measure, len(rows), int(slow.sum()), from_ns, _stages(parts, measure), traits)
 
 
 def explain_change(before: Trace, after: Trace) -> Change:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Lives:
+class RequestLives:
     """Requests in the order of arrival, as rows of `export.frames` with the name of the process."""
 
     rows: list[dict[str, Any]]
@@ -30,7 +30,7 @@ class Lives:
 LIVES_MAX = 100
 
 
-def lives(trace: Trace, sector: int | None = None, *, failed: bool = False) -> Lives:
+def lives(trace: Trace, sector: int | None = None, *, failed: bool = False) -> RequestLives:
     """The requests that hold the sector, of 512 bytes, on any device; of flushes and other requests without data none.
 
     Args:
@@ -60,4 +60,4 @@ def lives(trace: Trace, sector: int | None = None, *, failed: bool = False) -> L
     found = pl.concat(kept).sort("arrived_ns")
     names = reader.names()
     rows = [{**row, "process": names.get(row["pid"])} for row in found.head(LIVES_MAX).iter_rows(named=True)]
-    return Lives(rows, max(0, len(found) - LIVES_MAX), reader.began_ns() or 0)
+    return RequestLives(rows, max(0, len(found) - LIVES_MAX), reader.began_ns() or 0)

@@ -51,7 +51,7 @@ _BUFFER_KIB = 8192
 
 
 @dataclass(frozen=True)
-class Recorded:
+class TraceRecording:
     """What was recorded."""
 
     path: Path
@@ -74,7 +74,7 @@ def record(
     keep_s: float | None = None,
     slower_s: float | None = None,
     buffer_kib: int = _BUFFER_KIB,
-) -> Recorded:
+) -> TraceRecording:
     """Records until the command has ended, the time is over, a request was too slow, or a signal (Ctrl-C, SIGTERM),
     whichever comes first. What was recorded is kept. The tracing instance is in the undo journal before it is made.
 
@@ -109,7 +109,7 @@ def record(
                 command_lines=_command_lines(instance),
             )
             size = file.write(path, buffers.taken())
-    return Recorded(path, size, elapsed_s, events_lost, status, buffers.slow_ns)
+    return TraceRecording(path, size, elapsed_s, events_lost, status, buffers.slow_ns)
 
 
 def _numbers(device: Path) -> list[int]:

@@ -29,7 +29,7 @@ _MAGICS = (b"\x17\x08\x44tracing", b"PERFILE2", b"\x07tae", b"\x08tae", b"# trac
 
 
 @dataclass(frozen=True)
-class Compared:
+class TraceComparison:
     """One metric of both traces."""
 
     metric: str
@@ -53,7 +53,7 @@ def is_trace(path: Path) -> bool:
         return file.read(16).startswith(_MAGICS)
 
 
-def compare_traces(baseline: Trace, candidate: Trace, same_within: float = 0.02) -> list[Compared]:
+def compare_traces(baseline: Trace, candidate: Trace, same_within: float = 0.02) -> list[TraceComparison]:
     """Latency and rate of both, judged by stretches of time.
 
     Raises:
@@ -85,7 +85,7 @@ def _requests(trace: Trace) -> pl.DataFrame:
     return pl.concat(kept).drop_nulls("completed_ns").sort("completed_ns")
 
 
-def _judged(metric: str, both: list[pl.DataFrame], column: str, name: str, same_within: float) -> Compared:
+def _judged(metric: str, both: list[pl.DataFrame], column: str, name: str, same_within: float) -> TraceComparison:
     shortest_ns = min(int(rows["completed_ns"][-1] - rows["completed_ns"][0]) for rows in both)
     blocks = BLOCKS_MAX
     while blocks >= BLOCKS_MIN:
@@ -96,10 +96,10 @@ def _judged(metric: str, both: list[pl.DataFrame], column: str, name: str, same_
             nature: Nature = "neutral" if name == "rate" else "time"
             judged = [_spread(values, blocks) for values in series]
             judgement = judge_unpaired(*judged, nature=nature, same_within=same_within)
-            return Compared(metric, len(judged[0]), len(judged[1]), block_ns / 1e9, judgement, None)
+            return TraceComparison(metric, len(judged[0]), len(judged[1]), block_ns / 1e9, judgement, None)
         blocks //= 2
     why = f"fewer than {BLOCKS_MIN} independent stretches of time: record longer"
-    return Compared(metric, 0, 0, shortest_ns / 1e9 / BLOCKS_MIN, None, why)
+    return TraceComparison(metric, 0, 0, shortest_ns / 1e9 / BLOCKS_MIN, None, why)
 
 
 def _blocks(rows: pl.DataFrame, block_ns: int, column: str, name: str) -> list[float]:

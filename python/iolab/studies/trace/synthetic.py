@@ -14,7 +14,7 @@ from iolab.base.trace_files import trace_of
 from iolab.files.experiment import loads
 from iolab.files.store import read
 from iolab.studies import run as running
-from iolab.studies.run.by_machine import ByMachine
+from iolab.studies.run.machine_executor import MachineExecutor
 from iolab.studies.trace.characterise import DURATION_MAX_S
 from iolab.studies.trace.export import frames
 from iolab.studies.trace.replay import place_of
@@ -62,7 +62,7 @@ def beside(trace: Trace, synthetic: str, machine: str, progress: Display, *, see
         raise InputError("is no simulated machine", where="--check", remedy="name one: iolab list machines")
     with tempfile.TemporaryDirectory(prefix="iolab-check-") as directory:
         out = Path(directory) / "run"
-        with ByMachine() as executor:
+        with MachineExecutor() as executor:
             text = _experiment(trace, synthetic, machine)
             running.run(loads(text, "--check"), out, executor=executor, progress=progress, seed=seed)
         requests = {name: _requests(out, name) for name in ("itself", "synthetic")}

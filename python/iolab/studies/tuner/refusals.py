@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, InterruptedRun, MachineError
-from iolab.domain.executor import LeftBehind, Stalled
+from iolab.domain.executor import LeftBehind, TrialStalled
 from iolab.domain.record import impossible
 from iolab.machines.fork_server import ServerEnded
 
@@ -19,7 +19,7 @@ REFUSALS_MAX = 4
 """So many candidates that the machine refuses one after another, without one that it takes, end the search."""
 
 
-class Watched:
+class RefusalGuard:
     """An executor that takes a candidate which the machine refuses for one that can't be measured."""
 
     def __init__(self, inner: Executor, baseline: str, refused: dict[str, str], progress: Display) -> None:
@@ -37,13 +37,13 @@ class Watched:
         """See `Executor.run`. An error of the default is one of all; so are many in a row."""
         try:
             record = self._inner.run(trial, on_progress, should_stop)
-        except (Stalled, LeftBehind, InterruptedRun, ServerEnded):
+        except (TrialStalled, LeftBehind, InterruptedRun, ServerEnded):
             raise
         except (MachineError, InputError) as error:
             if trial.setting == self._baseline or len(self._refused) >= REFUSALS_MAX:
                 raise
             self._refused[trial.setting] = str(error)
-            self._progress.say(f"{trial.setting} is left out: {error}")
+            self._progress.report_line(f"{trial.setting} is left out: {error}")
             return impossible(trial, {"refused": str(error)})
         if trial.setting != self._baseline:
             self._refused.clear()

@@ -16,7 +16,7 @@ from iolab.base.errors import InputError, InterruptedRun
 from iolab.domain.metric import describe
 from iolab.domain.summary import Jobs, summarise
 from iolab.domain.trial.trial import SEED_MAX, derive_seed
-from iolab.domain.tune.answer import Answer, Fresh, answer
+from iolab.domain.tune.answer import Answer, ConfirmedCandidate, answer
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.search import Block, Search, signed_log
 from iolab.domain.tune.tuning import Budget
@@ -27,7 +27,7 @@ from iolab.studies.run.bisect import value_of
 from iolab.studies.run.origin import Consent
 from iolab.studies.tuner.directory import TuneDirectory, names_of
 from iolab.studies.tuner.proposer import check_installed, proposer
-from iolab.studies.tuner.refusals import Watched
+from iolab.studies.tuner.refusals import RefusalGuard
 
 if TYPE_CHECKING:
     from iolab.domain.executor import Display, Executor
@@ -42,7 +42,7 @@ WINNER, SMALLER = "winner", "smaller"
 
 
 @dataclass(frozen=True)
-class Found:
+class TunerResult:
     """What a tuner knows by now. `on_model`: the search on the simulated machine, if there is one."""
 
     directory: TuneDirectory
@@ -56,7 +56,7 @@ class Found:
 
 def start(
     experiment: Experiment, out: Path, *, executor: Executor, progress: Display, seed: int | None = None
-) -> Found:
+) -> TunerResult:
     """Makes the directory and searches until the answer stands. InputError for an experiment without [tune]."""
     if experiment.tuning is None:
         raise InputError(
@@ -71,7 +71,7 @@ def start(
 
 def resume(
     path: Path, *, executor: Executor, progress: Display, consent_of: Callable[[Path], Consent] | None = None
-) -> Found:
+) -> TunerResult:
     """Goes on where the search was, also after a kill. `consent_of` yields who is asked about what is in a directory,
     the search itself and each of its runs, if this user did not make it; without one it is refused."""
     check_installed()
@@ -91,7 +91,7 @@ def _deeds(directory: TuneDirectory) -> list[str]:
     ]
 
 
-def found_in(path: Path) -> Found:
+def found_in(path: Path) -> TunerResult:
     """What the search in a directory has found, without going on with it."""
     return _Tuner(TuneDirectory.open(path), None, None).known()
 
@@ -104,14 +104,14 @@ class _Tuner:
     refused: dict[str, str] = field(default_factory=dict)
     consent_of: Callable[[Path], Consent] | None = None
 
-    def complete(self) -> Found:
+    def complete(self) -> TunerResult:
         try:
             return self._complete()
         except InterruptedRun as stopped:
             what = stopped.what.split("; ")[0]
             raise InterruptedRun(what, remedy=f"go on with: iolab tune --resume {self.directory.path}") from None
 
-    def known(self) -> Found:
+    def known(self) -> TunerResult:
         """What the runs say that are there."""
         on_model, survivors, left_out = self._on_model(lambda search, stage: self._replay(search, stage, stage))
         search = self._search(survivors)
@@ -119,7 +119,7 @@ class _Tuner:
         self._replay_keys(search)
         return self._found(search, on_model, left_out)
 
-    def _complete(self) -> Found:
+    def _complete(self) -> TunerResult:
         on_model, survivors, left_out = self._on_model(self._searched)
         search = self._search(survivors)
         self._searched(search, "search")
@@ -144,7 +144,7 @@ class _Tuner:
         if not space.parameters:
             raise InputError(f"nothing in {tuning.first} reads any of the keys", where="[tune] first")
         if left_out:
-            self._say(f"nothing in {tuning.first} reads {', '.join(left_out)}: left as they are there")
+            self._report_line(f"nothing in {tuning.first} reads {', '.join(left_out)}: left as they are there")
         search = self._new_search(space, tuning.budget, ())
         searched(search, "model")
         return search, search.best(SURVIVORS), tuple(left_out)
@@ -198,7 +198,7 @@ class _Tuner:
             if block.number == 0:
                 self._check_values(path)
             self._take(search, block, points, path)
-            self._say_how_it_goes(search, stage)
+            self._report_progress(search, stage)
 
     def _machine_of(self, stage: str) -> str:
         first = self.directory.tuning.first
@@ -295,9 +295,9 @@ class _Tuner:
             return dict(zip((WINNER, SMALLER), points, strict=False))
         return {f"{WINNER}{place}": point for place, point in enumerate(points, 1)}
 
-    def _found(self, search: Search, on_model: Search | None, left_out: tuple[str, ...]) -> Found:
+    def _found(self, search: Search, on_model: Search | None, left_out: tuple[str, ...]) -> TunerResult:
         path = self.directory.path / "confirm"
-        fresh: dict[str, Fresh] = {}
+        fresh: dict[str, ConfirmedCandidate] = {}
         confirmed = None
         if (path / "journal.jsonl").is_file():
             confirmed = path
@@ -309,14 +309,14 @@ class _Tuner:
             for name, point in points.items():
                 of_point = {one.metric: one.judgement for one in judged if one.setting == name}
                 if all(key in of_point for key in keys):
-                    fresh[name] = Fresh(
+                    fresh[name] = ConfirmedCandidate(
                         name,
                         point,
                         tuple(of_point[key] for key in tuning.objectives),
                         {key: of_point[key] for key in keys[len(tuning.objectives) :]},
                     )
         kept = answer(fresh, self.directory.tuning)
-        return Found(self.directory, search, on_model, kept, confirmed, left_out)
+        return TunerResult(self.directory, search, on_model, kept, confirmed, left_out)
 
     def _take(self, search: Search, block: Block, points: dict[str, Point], path: Path) -> None:
         """The records of a run of one round."""
@@ -365,12 +365,12 @@ class _Tuner:
 
     def _run(self, experiment: Experiment, path: Path, seed: int, *, until_decided: bool = False) -> None:
         executor, progress = self._means()
-        watched = Watched(executor, self.directory.baseline, self.refused, progress)
+        watched = RefusalGuard(executor, self.directory.baseline, self.refused, progress)
         run(experiment, path, executor=watched, progress=progress, seed=seed, until_decided=until_decided)
 
     def _go_on(self, path: Path, rounds: int | None = None) -> None:
         executor, progress = self._means()
-        watched = Watched(executor, self.directory.baseline, self.refused, progress)
+        watched = RefusalGuard(executor, self.directory.baseline, self.refused, progress)
         consent = None if self.consent_of is None else self.consent_of(path)
         go_on(path, executor=watched, progress=progress, rounds=rounds, consent=consent)
 
@@ -378,15 +378,15 @@ class _Tuner:
         assert self.executor is not None and self.progress is not None, "only who goes on measures"
         return self.executor, self.progress
 
-    def _say(self, line: str) -> None:
+    def _report_line(self, line: str) -> None:
         if self.progress is not None:
-            self.progress.say(line)
+            self.progress.report_line(line)
 
-    def _say_how_it_goes(self, search: Search, stage: str) -> None:
+    def _report_progress(self, search: Search, stage: str) -> None:
         progress = self._means()[1]
         best = search.leading()
         where = f"{stage}: {search.trials_used} trials, {search.candidates} candidates"
-        progress.looked(where if best is None else f"{where}; {_looks(best)}")
+        progress.report_look(where if best is None else f"{where}; {_best_in_words(best)}")
 
 
 def _is_complete(data: RunData) -> bool:
@@ -394,7 +394,7 @@ def _is_complete(data: RunData) -> bool:
     return data.state.ended and data.state.finished.keys() <= data.found.trials.keys()
 
 
-def _looks(best: float) -> str:
+def _best_in_words(best: float) -> str:
     """Args:
     best: how much better than the default the best candidate looks, as a share.
     """

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use workload::job::{Op, OpKind};
 
-use crate::backend::{Completion, Queued, Target, durability};
+use crate::backend::{Completion, IoQueue, Target, durability};
 use crate::buffers::Buffers;
 
 pub struct Libaio {
@@ -94,7 +94,7 @@ impl Libaio {
     }
 }
 
-impl Queued for Libaio {
+impl IoQueue for Libaio {
     #[inline(always)]
     fn push(&mut self, slot: u32, op: &Op) {
         let file = self.files[op.file as usize];

@@ -13,7 +13,7 @@ use workload::job::{Op, OpKind};
 
 use crate::files::OpenFile;
 
-pub trait Queued {
+pub trait IoQueue {
     /// Queues an operation under its slot; there is room for every slot. It starts with the next `submit`.
     fn push(&mut self, slot: u32, op: &Op);
     /// Starts what was queued and waits for `want` completions, or until the time is up. With `want` 0 only looks.

@@ -4,7 +4,7 @@ use std::io;
 
 use workload::job::Op;
 
-use crate::backend::{Completion, Queued};
+use crate::backend::{Completion, IoQueue};
 
 #[derive(Debug, Default)]
 pub struct Null {
@@ -21,7 +21,7 @@ impl Null {
     }
 }
 
-impl Queued for Null {
+impl IoQueue for Null {
     #[inline(always)]
     fn push(&mut self, slot: u32, op: &Op) {
         self.queued.push(Completion {

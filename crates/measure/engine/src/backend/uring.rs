@@ -12,7 +12,7 @@ use io_uring::{
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
-use crate::backend::{Completion, Queued, Target, durability, fallocate_mode};
+use crate::backend::{Completion, IoQueue, Target, durability, fallocate_mode};
 use crate::buffers::Buffers;
 use crate::features::kernel_is_at_least;
 
@@ -155,7 +155,7 @@ impl Uring {
     }
 }
 
-impl Queued for Uring {
+impl IoQueue for Uring {
     #[inline(always)]
     fn push(&mut self, slot: u32, op: &Op) {
         if op.kind == OpKind::Discard && !self.queues_discards {

@@ -9,25 +9,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use trace::extents::Bounds;
-use trace::extents::{Examined, FileMap, Method, Refused};
+use trace::extents::{Examinations, FileMap, LayoutRefusal, Method};
 
 /// Flushes each file's dirty pages first, so that what was delayed has its place.
-pub fn examine(paths: &[PathBuf], bounds: Bounds) -> Examined {
+pub fn examine(paths: &[PathBuf], bounds: Bounds) -> Examinations {
     let files = paths.iter().map(|path| {
         let map = map_of(path, bounds).map_err(|error| refused(&error));
         (path.to_string_lossy().into_owned(), map)
     });
-    Examined::of(files.collect(), bounds.listed_max)
+    Examinations::of(files.collect(), bounds.listed_max)
 }
 
-fn refused(error: &io::Error) -> Refused {
+fn refused(error: &io::Error) -> LayoutRefusal {
     let errno = error.raw_os_error().unwrap_or(0);
     let remedy = match errno {
         libc::EOPNOTSUPP | libc::ENOTTY => "; this filesystem has no extents to show",
         libc::EPERM => "; FIEMAP is not known here and FIBMAP needs CAP_SYS_RAWIO: run as root",
         _ => "",
     };
-    Refused {
+    LayoutRefusal {
         errno,
         absent: format!("{error}{remedy}"),
     }

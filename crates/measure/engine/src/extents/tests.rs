@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use trace::extents::Found;
+use trace::extents::LayoutResult;
 
 use super::*;
 
@@ -21,15 +21,15 @@ fn a_missing_file_is_named_and_the_others_are_read() {
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(
         &found.files[0].found,
-        Found::Refused(Refused {
+        LayoutResult::Refused(LayoutRefusal {
             errno: libc::ENOENT,
             ..
         })
     ));
     match &found.files[1].found {
-        Found::Layout(layout) => assert!(layout.mapped_bytes >= 3 * BLOCK),
+        LayoutResult::Layout(layout) => assert!(layout.mapped_bytes >= 3 * BLOCK),
         // The directory for temporary files may lie in memory.
-        Found::Refused(Refused { absent, .. }) => {
+        LayoutResult::Refused(LayoutRefusal { absent, .. }) => {
             assert!(absent.contains("no extents"), "{absent}")
         }
     }

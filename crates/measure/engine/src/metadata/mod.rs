@@ -17,8 +17,8 @@ use crate::beneath::{self, Root};
 use crate::error::StartError;
 use crate::handle::{Handle, Work, begin};
 use crate::outcome::Outcome;
-use crate::progress::Shared;
-use thread::Prepared;
+use crate::progress::PhaseState;
+use thread::PreparedThread;
 
 /// Checks everything, makes the threads' directories, and starts.
 pub fn start(phase: MetadataPhase) -> Result<Handle<MetadataPhase>, StartError> {
@@ -29,12 +29,12 @@ pub fn start(phase: MetadataPhase) -> Result<Handle<MetadataPhase>, StartError> 
     let threads = phase.threads.iter().enumerate();
     let prepared = threads.map(|(index, spec)| prepare(index, spec));
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
-    let shared = Shared::new(prepared.len(), usize::MAX);
+    let shared = PhaseState::new(prepared.len(), usize::MAX);
     begin(phase, prepared, thread::run, shared, (0, Vec::new()))
 }
 
 impl Work for MetadataPhase {
-    type Measured = ThreadMeasured;
+    type Measurement = ThreadMeasured;
     type Record = MetadataRecord;
 
     fn record(&self, outcome: Outcome<ThreadMeasured>) -> MetadataRecord {
@@ -49,7 +49,7 @@ fn used_percent(phase: &MetadataPhase) -> Option<f64> {
     Some(share * 100.0)
 }
 
-fn prepare(index: usize, spec: &ThreadSpec) -> Result<Prepared, StartError> {
+fn prepare(index: usize, spec: &ThreadSpec) -> Result<PreparedThread, StartError> {
     let job = MetadataJob::new(&spec.job).map_err(StartError::spec)?;
     let opened = match &spec.beneath {
         Some(directory) => {
@@ -63,7 +63,7 @@ fn prepare(index: usize, spec: &ThreadSpec) -> Result<Prepared, StartError> {
         None => beneath::directory(spec.directory.as_ref())?,
     };
     let base = (spec.paths == PathForm::Relative).then_some(opened);
-    Ok(Prepared {
+    Ok(PreparedThread {
         index,
         name: spec.job.name.clone(),
         directory: spec.directory.clone(),

@@ -18,12 +18,12 @@ use super::path::Path;
 use crate::affinity;
 use crate::clock::Clock;
 use crate::error::errno_name;
-use crate::progress::{Counts, Shared};
+use crate::progress::{Counts, PhaseState};
 use crate::usage::sample;
 use crate::worker::{Decision, Emit, Gate, Message};
 
 /// Everything of a thread but its own things.
-pub struct Prepared {
+pub struct PreparedThread {
     pub index: usize,
     pub name: String,
     pub directory: String,
@@ -41,8 +41,8 @@ const TICK_EVERY_NS: Time = 5_000_000;
 const DATA_STREAM: u64 = u64::MAX;
 
 pub fn run(
-    prepared: Prepared,
-    shared: Arc<Shared>,
+    prepared: PreparedThread,
+    shared: Arc<PhaseState>,
     gate: &Gate,
     outbox: Sender<Message<ThreadMeasured>>,
 ) {
@@ -89,11 +89,11 @@ struct Thread {
     ops: [OpMeasured; OPS],
     failures: Failures,
     notes: Vec<String>,
-    shared: Arc<Shared>,
+    shared: Arc<PhaseState>,
 }
 
 impl Thread {
-    fn new(prepared: Prepared, shared: Arc<Shared>, notes: Vec<String>) -> Thread {
+    fn new(prepared: PreparedThread, shared: Arc<PhaseState>, notes: Vec<String>) -> Thread {
         let directory = match prepared.base {
             Some(_) => "",
             None => &prepared.directory,

@@ -7,14 +7,14 @@ use serde_json::Value;
 use trace::block::{Analysis, BlockReport};
 use trace::event::Device;
 use trace::format::FormatError;
-use trace::page::{Lost, RawEvent};
+use trace::page::{LostEvents, RawEvent};
 use trace::tracepoints::{BIO_COMPLETE, BlockDecoder, EVENTS};
 
 use super::instance::Instance;
 use super::reader::{Interpret, Recording};
 use super::spec::BlockSpec;
 use super::tracefs::TracefsPaths;
-use super::{Reason, Running, Started};
+use super::{ProbeStart, Reason, RunningProbe};
 use crate::clock::monotonic_ns;
 
 /// What docs/reference/probes.md describes as the observation of `block`.
@@ -27,7 +27,7 @@ pub(super) struct BlockObservation {
     notes: Vec<String>,
 }
 
-pub fn start(spec: &BlockSpec, instance: &str, places: &TracefsPaths) -> Started {
+pub fn start(spec: &BlockSpec, instance: &str, places: &TracefsPaths) -> ProbeStart {
     let tracefs = places.find()?;
     let mut analysis = Analysis::new(monotonic_ns(), spec.interval_ns);
     let mut devices = spec.device_numbers().map_err(|error| error.to_string())?;
@@ -56,7 +56,7 @@ struct BlockProbe {
     missing: Vec<String>,
 }
 
-impl Running for BlockProbe {
+impl RunningProbe for BlockProbe {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let recorded = self.recording.stop()?;
         let observation = BlockObservation {
@@ -82,7 +82,7 @@ impl Interpret for Block {
         Ok(())
     }
 
-    fn lost(&mut self, at_ns: u64, lost: Lost) {
+    fn lost(&mut self, at_ns: u64, lost: LostEvents) {
         self.analysis.lost(at_ns, lost);
     }
 }

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::cpus::{self, Presence};
 use super::perf::{Count, Counter, Kind, Scope};
-use super::{Reason, Running, Started};
+use super::{ProbeStart, Reason, RunningProbe};
 
 /// Opens what this machine counts; absent if that is nothing.
-pub fn start() -> Started {
-    let counting = Counting::start(&[
+pub fn start() -> ProbeStart {
+    let counting = RunningCounters::start(&[
         Kind::Cycles,
         Kind::Instructions,
         Kind::CacheMisses,
@@ -26,7 +26,7 @@ pub fn start() -> Started {
     }
 }
 
-struct Counting {
+struct RunningCounters {
     started: Instant,
     presence: Presence,
     /// By perf's name of the event: one for each CPU.
@@ -57,9 +57,9 @@ struct Sum {
     counted_share: f64,
 }
 
-impl Counting {
-    fn start(kinds: &[Kind]) -> Counting {
-        let mut counting = Counting {
+impl RunningCounters {
+    fn start(kinds: &[Kind]) -> RunningCounters {
+        let mut counting = RunningCounters {
             started: Instant::now(),
             presence: Presence::now(),
             counters: BTreeMap::new(),
@@ -84,7 +84,7 @@ impl Counting {
     }
 }
 
-impl Running for Counting {
+impl RunningProbe for RunningCounters {
     fn stop(mut self: Box<Self>) -> Result<Value, Reason> {
         let mut events = BTreeMap::new();
         for (&name, counters) in &self.counters {
@@ -158,7 +158,7 @@ mod tests {
     /// The hardware's counters go the same way; most virtual machines have none.
     #[test]
     fn software_events_of_all_cpus_are_counted() {
-        let counting = Counting::start(&[Kind::CpuClock, Kind::ContextSwitches]);
+        let counting = RunningCounters::start(&[Kind::CpuClock, Kind::ContextSwitches]);
         if let Some(reason) = counting.absent.values().next() {
             return eprintln!("SKIPPED software_events_of_all_cpus_are_counted: {reason}");
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trace::decode::Wanted;
+use trace::decode::WantedEvent;
 use trace::format::EventFormat;
 
 use super::Reason;
@@ -51,7 +51,7 @@ impl Instance {
     /// on each that this kernel lacks and the rest can do without.
     pub fn enable_all(
         &self,
-        wanted: &[Wanted],
+        wanted: &[WantedEvent],
         filter: &str,
     ) -> Result<(Vec<EventFormat>, Vec<String>), Reason> {
         let (mut formats, mut missing) = (Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ pub mod perf;
 mod profile;
 mod pump;
 mod reader;
-mod running;
+mod running_probe;
 pub mod sample;
 pub mod spec;
 mod switches;
@@ -25,19 +25,19 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::StartError;
-pub use running::{Reason, Running, Started};
+pub use running_probe::{ProbeStart, Reason, RunningProbe};
 pub use spec::Spec;
 pub use tracefs::TracefsPaths;
 
 /// All probes of one phase.
 pub struct Probes {
-    running: Vec<(&'static str, Box<dyn Running>)>,
+    running: Vec<(&'static str, Box<dyn RunningProbe>)>,
     absent: BTreeMap<&'static str, Reason>,
 }
 
 /// What the probes yielded.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct Observed {
+pub struct ProbeReports {
     /// By the probe's name, its report as JSON.
     #[schemars(with = "Observations")]
     pub observations: BTreeMap<&'static str, Value>,
@@ -45,7 +45,7 @@ pub struct Observed {
     pub absent: BTreeMap<&'static str, Reason>,
 }
 
-/// What [`Observed::observations`] holds, for the schema: each probe's report.
+/// What [`ProbeReports::observations`] holds, for the schema: each probe's report.
 #[derive(schemars::JsonSchema)]
 #[schemars(rename = "HostObservations")]
 #[expect(
@@ -98,8 +98,8 @@ impl Probes {
     }
 
     /// Ends all probes and collects their reports; waits for their threads.
-    pub fn stop(self) -> Observed {
-        let mut observed = Observed {
+    pub fn stop(self) -> ProbeReports {
+        let mut observed = ProbeReports {
             observations: BTreeMap::new(),
             absent: self.absent,
         };
@@ -116,7 +116,7 @@ impl Probes {
         observed
     }
 
-    fn add(&mut self, name: &'static str, started: Started) {
+    fn add(&mut self, name: &'static str, started: ProbeStart) {
         match started {
             Ok(probe) => self.running.push((name, probe)),
             Err(reason) => {

@@ -11,7 +11,7 @@ use super::functions::Functions;
 use super::perf::{Kind, Losses, Rate, Samplers};
 use super::pump::{Drain, Pump};
 use super::spec::ProfileSpec;
-use super::{Reason, Running, Started};
+use super::{ProbeStart, Reason, RunningProbe};
 use crate::clock::monotonic_ns;
 
 /// What docs/reference/probes.md describes as the observation of `profile`.
@@ -22,8 +22,8 @@ pub(super) struct ProfileObservation {
     notes: Vec<String>,
 }
 
-pub fn start(spec: &ProfileSpec) -> Started {
-    let sampled = Sampled {
+pub fn start(spec: &ProfileSpec) -> ProbeStart {
+    let sampled = RunningProfile {
         profile: Profile::new(monotonic_ns(), spec.interval_ns),
         samplers: Samplers::start(Kind::CpuClock, Rate::PerSecond(spec.frequency_hz))?,
         presence: Presence::now(),
@@ -34,17 +34,17 @@ pub fn start(spec: &ProfileSpec) -> Started {
 }
 
 struct ProfileProbe {
-    pump: Pump<Sampled>,
+    pump: Pump<RunningProfile>,
 }
 
-impl Running for ProfileProbe {
+impl RunningProbe for ProfileProbe {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let ended_ns = monotonic_ns();
         let sampled = self
             .pump
             .stop()
             .ok_or("the thread that reads the samples died")?;
-        let Sampled {
+        let RunningProfile {
             mut profile,
             samplers,
             presence,
@@ -61,13 +61,13 @@ impl Running for ProfileProbe {
     }
 }
 
-struct Sampled {
+struct RunningProfile {
     profile: Profile,
     samplers: Samplers,
     presence: Presence,
 }
 
-impl Drain for Sampled {
+impl Drain for RunningProfile {
     fn descriptors(&self) -> Vec<RawFd> {
         self.samplers.descriptors()
     }

@@ -114,12 +114,12 @@ mod tests {
 
     use super::*;
 
-    struct Counted {
+    struct CountedDrain {
         fd: Option<OwnedFd>,
         drained: Arc<AtomicUsize>,
     }
 
-    impl Drain for Counted {
+    impl Drain for CountedDrain {
         fn descriptors(&self) -> Vec<RawFd> {
             self.fd.iter().map(AsRawFd::as_raw_fd).collect()
         }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_descriptor_in_error_makes_no_busy_loop() {
         let drained = Arc::new(AtomicUsize::new(0));
-        let counted = Counted {
+        let counted = CountedDrain {
             fd: Some(broken_pipe()),
             drained: Arc::clone(&drained),
         };
@@ -158,7 +158,7 @@ mod tests {
         let drained = Arc::new(AtomicUsize::new(0));
         // The machine may be busy at any one time: the quickest of several is the measure.
         let quickest = (0..20).map(|_| {
-            let counted = Counted {
+            let counted = CountedDrain {
                 fd: None,
                 drained: Arc::clone(&drained),
             };

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
 
 use trace::format::FormatError;
-use trace::page::{Lost, PageFormat, RawEvent};
+use trace::page::{LostEvents, PageFormat, RawEvent};
 use trace::recording::{Item, Recording as Pages};
 
 use super::Reason;
@@ -20,7 +20,7 @@ pub trait Interpret: Send + 'static {
     fn add(&mut self, cpu: u32, raw: &RawEvent<'_>) -> Result<(), FormatError>;
 
     /// Events of one CPU are missing before this time.
-    fn lost(&mut self, at_ns: u64, lost: Lost);
+    fn lost(&mut self, at_ns: u64, lost: LostEvents);
 
     /// Streams of events beside the trace's own.
     fn side_streams(&self) -> Vec<RawFd> {
@@ -39,7 +39,7 @@ pub struct Recording<I: Interpret> {
 }
 
 /// What was recorded.
-pub struct Recorded<I> {
+pub struct RecordingResult<I> {
     pub interpret: I,
     pub ended_ns: u64,
     /// As the kernel counts them: events that found no room, on all CPUs.
@@ -58,7 +58,7 @@ impl<I: Interpret> Recording<I> {
         Ok(Recording { pump, instance })
     }
 
-    pub fn stop(self) -> Result<Recorded<I>, Reason> {
+    pub fn stop(self) -> Result<RecordingResult<I>, Reason> {
         self.instance.end();
         let ended_ns = monotonic_ns();
         let reader = self
@@ -134,7 +134,7 @@ impl<I: Interpret> Reader<I> {
         });
     }
 
-    fn finish(mut self, instance: &Instance, ended_ns: u64) -> Result<Recorded<I>, Reason> {
+    fn finish(mut self, instance: &Instance, ended_ns: u64) -> Result<RecordingResult<I>, Reason> {
         self.hand_over(u64::MAX);
         let mut notes = self.presence.notes();
         if let Some((times, first)) = self.garbled {
@@ -142,7 +142,7 @@ impl<I: Interpret> Reader<I> {
                 "{times} records of the trace could not be read; the first: {first}"
             ));
         }
-        Ok(Recorded {
+        Ok(RecordingResult {
             interpret: self.interpret,
             ended_ns,
             events_lost: instance.events_lost()?,

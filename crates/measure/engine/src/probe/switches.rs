@@ -10,9 +10,9 @@ use std::os::fd::RawFd;
 
 use serde::Serialize;
 use serde_json::Value;
-use trace::decode::Wanted;
+use trace::decode::WantedEvent;
 use trace::format::FormatError;
-use trace::page::{Lost, RawEvent};
+use trace::page::{LostEvents, RawEvent};
 use trace::sched::{Analysis, EVENTS, SchedDecoder, SwitchReport};
 
 use super::functions::Functions;
@@ -21,7 +21,7 @@ use super::perf::{Kind, Rate, Samplers, StackSample};
 use super::reader::{Interpret, Recording};
 use super::spec::SwitchesSpec;
 use super::tracefs::TracefsPaths;
-use super::{Reason, Running, Started};
+use super::{ProbeStart, Reason, RunningProbe};
 use crate::clock::monotonic_ns;
 
 /// What docs/reference/probes.md describes as the observation of `switches`.
@@ -41,7 +41,7 @@ const BUFFER_BYTES: u64 = 16 << 20;
 /// A stack takes 1 to 2 us: at this rate a CPU spends a fifth of a percent on them, however often it switches.
 const STACKS_PER_SECOND: u64 = 1000;
 
-pub fn start(spec: &SwitchesSpec, instance: &str, places: &TracefsPaths) -> Started {
+pub fn start(spec: &SwitchesSpec, instance: &str, places: &TracefsPaths) -> ProbeStart {
     let tracefs = places.find()?;
     let instance = Instance::make(&tracefs, instance, BUFFER_BYTES)?;
     if let Some(pids) = &spec.pids {
@@ -67,8 +67,8 @@ pub fn start(spec: &SwitchesSpec, instance: &str, places: &TracefsPaths) -> Star
 const IDLE_TASK: u32 = 0;
 
 /// `sched_wakeup` costs a busy waker more than the others together, and its time is a moment after `sched_waking`.
-fn recorded() -> Vec<Wanted> {
-    let cheap = |event: &&Wanted| event.name != "sched_wakeup";
+fn recorded() -> Vec<WantedEvent> {
+    let cheap = |event: &&WantedEvent| event.name != "sched_wakeup";
     EVENTS.iter().filter(cheap).copied().collect()
 }
 
@@ -77,7 +77,7 @@ struct SwitchesProbe {
     notes: Vec<String>,
 }
 
-impl Running for SwitchesProbe {
+impl RunningProbe for SwitchesProbe {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let recorded = self.recording.stop()?;
         let mut interpret = recorded.interpret;
@@ -142,7 +142,7 @@ impl Interpret for Switches {
         Ok(())
     }
 
-    fn lost(&mut self, _at_ns: u64, lost: Lost) {
+    fn lost(&mut self, _at_ns: u64, lost: LostEvents) {
         self.analysis.lost(lost);
     }
 

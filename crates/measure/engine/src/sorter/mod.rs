@@ -91,12 +91,12 @@ pub struct SortSnapshot {
 pub struct Sort {
     started_ns: u64,
     total: u64,
-    shared: Arc<Shared>,
+    shared: Arc<SortState>,
     inbox: Mutex<Inbox>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SortState {
     stop: AtomicBool,
     placed: AtomicU64,
 }
@@ -123,7 +123,7 @@ impl Sort {
             let what = format!("can't map {} bytes", spec.bytes);
             StartError::os(&error, what, "memory")
         })?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SortState::default());
         let (outbox, receiver) = channel();
         let total = numbers as u64 * u64::from(spec.passes);
         let thread_shared = Arc::clone(&shared);
@@ -178,7 +178,7 @@ impl Drop for Sort {
     }
 }
 
-fn run(spec: &SortSpec, mut pages: Pages, shared: &Shared) -> SortRecord {
+fn run(spec: &SortSpec, mut pages: Pages, shared: &SortState) -> SortRecord {
     let started_unix_ns = unix_ns();
     let started_ns = monotonic_ns();
     let before = usage::of_thread();

@@ -32,7 +32,7 @@ fn source(path: &Path) -> io::Result<Source> {
         return Err(io::Error::from_raw_os_error(libc::EISDIR));
     }
     Ok(match metadata.is_file() {
-        true => Source::File(Arc::new(Whole {
+        true => Source::File(Arc::new(WholeFile {
             length: metadata.len(),
             file,
         })),
@@ -40,12 +40,12 @@ fn source(path: &Path) -> io::Result<Source> {
     })
 }
 
-struct Whole {
+struct WholeFile {
     file: File,
     length: u64,
 }
 
-impl ReadAt for Whole {
+impl ReadAt for WholeFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
     }

@@ -3,8 +3,8 @@
 use crate::common::*;
 use engine::start;
 use std::sync::Arc;
-use workload::phase::{EngineKind, GroupSpec, Phase, StopsWith};
-use workload::spec::{Arrival, JobSpec, Until};
+use workload::phase::{EngineKind, GroupSpec, Phase, StopCondition};
+use workload::spec::{Arrival, JobBounds, JobSpec};
 
 const BLOCK: u64 = 4096;
 
@@ -21,7 +21,7 @@ fn pausing(job: JobSpec) -> JobSpec {
 
 fn over_the_file(job: JobSpec) -> JobSpec {
     JobSpec {
-        until: Until {
+        until: JobBounds {
             ops: None,
             bytes: Some(MIB),
             duration_ns: None,
@@ -64,7 +64,7 @@ fn length(place: &ScratchDirectory, name: &str) -> u64 {
 fn a_file_that_is_not_extended_grows_as_it_is_written() {
     let place = ScratchDirectory::in_memory();
     let half = JobSpec {
-        until: Until {
+        until: JobBounds {
             ops: Some(MIB / BLOCK / 2),
             bytes: None,
             duration_ns: None,
@@ -197,7 +197,7 @@ fn the_end_of_a_job_stops_the_others() {
             group(engine, vec![slow]),
         ];
         let mut phase = phase(&place.path("data"), groups);
-        phase.stops_with = Some(StopsWith {
+        phase.stops_with = Some(StopCondition {
             jobs: vec!["quick".into()],
             any: false,
         });
@@ -215,7 +215,7 @@ fn only_jobs_that_there_are_stop_others() {
         &place.path("data"),
         vec![group(EngineKind::Psync, vec![writer()])],
     );
-    phase.stops_with = Some(StopsWith {
+    phase.stops_with = Some(StopCondition {
         jobs: vec!["nobody".into()],
         any: true,
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::*;
 use engine::{Handle, Memory, start};
 use workload::phase::{EngineKind, GroupSpec, Phase, VerifyPattern};
-use workload::spec::{BlockSize, FileOrder, JobSpec, Pattern, Sync, SyncKind, Until};
+use workload::spec::{BlockSize, FileOrder, JobBounds, JobSpec, Pattern, Sync, SyncKind};
 
 fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase {
     Phase {
@@ -103,7 +103,7 @@ fn mixed_overwrites_stay_verified() {
         let path = place.path(&format!("{engine:?}"));
         let memory = Arc::new(Memory::new());
         let sizes = [512, 4096, 16384].map(|bytes| BlockSize { bytes, weight: 1.0 });
-        let until = Until {
+        let until = JobBounds {
             ops: Some(2000),
             bytes: None,
             duration_ns: None,
@@ -182,7 +182,7 @@ fn syncs_are_counted_apart() {
 fn groups_and_jobs_share_files_and_keep_their_own_counts() {
     let place = ScratchDirectory::in_memory();
     let jobs = |count: u64| {
-        let until = Until {
+        let until = JobBounds {
             ops: Some(count),
             bytes: None,
             duration_ns: None,

@@ -3,7 +3,7 @@
 use crate::common::*;
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::record::{JobRecord, OpRecord};
-use workload::spec::{Arrival, DepthSearch, JobSpec, Spacing, Until};
+use workload::spec::{Arrival, DepthSearch, JobBounds, JobSpec, Spacing};
 
 fn counted(op: &OpRecord) -> u64 {
     op.latency.as_ref().map_or(0, |latency| {
@@ -38,7 +38,7 @@ fn in_intervals(job: &JobRecord, from: u64) -> (u64, u64) {
 fn totals_histograms_and_timeline_agree() {
     let place = ScratchDirectory::in_memory();
     for engine in ALL_ENGINES {
-        let until = Until {
+        let until = JobBounds {
             ops: Some(20_000),
             bytes: None,
             duration_ns: None,
@@ -85,7 +85,7 @@ fn the_warm_up_is_left_out_of_every_figure() {
             rate_per_s: 1000.0,
             spacing: Spacing::Constant,
         };
-        let until = Until {
+        let until = JobBounds {
             ops: Some(400),
             bytes: None,
             duration_ns: None,
@@ -216,7 +216,7 @@ fn open_loop_latency_counts_from_the_due_time() {
         rate_per_s: 1e6,
         spacing: Spacing::Constant,
     };
-    let until = Until {
+    let until = JobBounds {
         ops: Some(20_000),
         bytes: None,
         duration_ns: None,
@@ -227,7 +227,7 @@ fn open_loop_latency_counts_from_the_due_time() {
     }];
     let job = JobSpec {
         arrival,
-        until: Until {
+        until: JobBounds {
             ops: Some(500),
             ..until
         },
@@ -259,7 +259,7 @@ fn a_paced_job_keeps_its_rate_on_a_ring_with_others() {
     let paced = JobSpec {
         name: "paced".into(),
         arrival,
-        until: Until {
+        until: JobBounds {
             ops: Some(1000),
             bytes: None,
             duration_ns: None,

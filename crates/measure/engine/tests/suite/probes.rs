@@ -9,10 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::common::devices::LoopDevice;
 use crate::common::*;
-use engine::probe::{Observed, Probes, Spec, TracefsPaths};
+use engine::probe::{ProbeReports, Probes, Spec, TracefsPaths};
 use serde_json::{Value, json};
 use workload::phase::EngineKind;
-use workload::spec::{JobSpec, Until};
+use workload::spec::{JobBounds, JobSpec};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
@@ -30,7 +30,7 @@ fn instance(test: &str) -> String {
     format!("iolab-test-{}-{test}", std::process::id())
 }
 
-fn observation<'a>(observed: &'a Observed, probe: &str) -> &'a Value {
+fn observation<'a>(observed: &'a ProbeReports, probe: &str) -> &'a Value {
     observed
         .observations
         .get(probe)
@@ -57,17 +57,17 @@ fn can_trace(test: &str) -> bool {
 }
 
 /// A tracing instance that the probes have nothing to do with.
-struct SomebodyElses(PathBuf);
+struct ForeignInstance(PathBuf);
 
-impl SomebodyElses {
-    fn new(test: &str) -> SomebodyElses {
+impl ForeignInstance {
+    fn new(test: &str) -> ForeignInstance {
         let path = Path::new(TRACEFS).join("instances").join(instance(test));
         std::fs::create_dir(&path).unwrap();
-        SomebodyElses(path)
+        ForeignInstance(path)
     }
 }
 
-impl Drop for SomebodyElses {
+impl Drop for ForeignInstance {
     fn drop(&mut self) {
         std::fs::remove_dir(&self.0).unwrap();
     }
@@ -88,7 +88,7 @@ fn block(path: &str, buffer_bytes: u64) -> Value {
 
 /// Direct I/O of 4 KiB, so many of them, past the page cache.
 fn direct_io(path: &str, engine: EngineKind, job: JobSpec, ops: u64) {
-    let until = Until {
+    let until = JobBounds {
         ops: Some(ops),
         bytes: None,
         duration_ns: None,
@@ -242,7 +242,7 @@ fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
     if !can_trace("nothing_of_others_is_touched_and_nothing_of_ours_is_left") {
         return;
     }
-    let theirs = SomebodyElses::new("theirs");
+    let theirs = ForeignInstance::new("theirs");
     let settings = [
         "trace_clock",
         "tracing_on",
@@ -489,7 +489,7 @@ fn an_instance_that_is_there_already_is_somebody_elses() {
     if !can_trace("an_instance_that_is_there_already_is_somebody_elses") {
         return;
     }
-    let theirs = SomebodyElses::new("taken");
+    let theirs = ForeignInstance::new("taken");
     let device = LoopDevice::new(MIB);
     let observed = start("taken", block(&device.path, MIB)).stop();
     assert!(theirs.0.exists());

@@ -3,15 +3,15 @@
 use super::measures::Measures;
 use super::report::{BlockReport, Conservation, DeviceReport};
 use crate::event::{Device, TraceEvent};
-use crate::page::Lost;
-use crate::request::{Change, Follow};
+use crate::page::LostEvents;
+use crate::request::{Change, RequestTracker};
 
 /// Takes block events in the order of time. Its memory is what is in flight, and the report.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     started_ns: u64,
     interval_ns: u64,
-    follow: Follow,
+    follow: RequestTracker,
     /// By the number of the disk.
     disks: Vec<Disk>,
     events_lost: u64,
@@ -31,7 +31,7 @@ impl Analysis {
         Analysis {
             started_ns,
             interval_ns,
-            follow: Follow::default(),
+            follow: RequestTracker::default(),
             disks: Vec::new(),
             events_lost: 0,
             losses_uncounted: 0,
@@ -59,10 +59,10 @@ impl Analysis {
     }
 
     /// A CPU's events were lost before `at_ns`, after the event of that CPU before it.
-    pub fn lost(&mut self, at_ns: u64, lost: Lost) {
+    pub fn lost(&mut self, at_ns: u64, lost: LostEvents) {
         match lost {
-            Lost::Events(count) => self.events_lost += count,
-            Lost::Uncounted => self.losses_uncounted += 1,
+            LostEvents::Events(count) => self.events_lost += count,
+            LostEvents::Uncounted => self.losses_uncounted += 1,
         }
         let event = TraceEvent::lost(at_ns, at_ns, 0, 0);
         let (disks, began) = (&mut self.disks, (self.started_ns, self.interval_ns));

@@ -4,7 +4,7 @@ use super::levels::Levels;
 use super::report::{Activities, Activity, DeviceReport, Series};
 use crate::distribution::Distribution;
 use crate::event::{Op, Step, TraceEvent};
-use crate::request::{Change, Io, Joined, State};
+use crate::request::{Change, Io, JoinedBio, State};
 use base::SECTOR_BYTES;
 
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl Measures {
         }
     }
 
-    fn issued(&mut self, event: &TraceEvent, io: &Io, joined: &[Joined]) {
+    fn issued(&mut self, event: &TraceEvent, io: &Io, joined: &[JoinedBio]) {
         self.levels.change(event.at_ns, 1, -1);
         if io.requeues > 0 {
             return;
@@ -129,7 +129,7 @@ impl Measures {
         }
     }
 
-    fn ended(&mut self, event: &TraceEvent, io: &Io, joined: &[Joined], from: State) {
+    fn ended(&mut self, event: &TraceEvent, io: &Io, joined: &[JoinedBio], from: State) {
         let now_ns = event.at_ns;
         let bytes = u64::from(event.sectors) * SECTOR_BYTES;
         count_on(&mut self.completed_by_cpu, event.cpu);
@@ -210,7 +210,7 @@ fn record(times: &mut Distribution, found: impl IntoIterator<Item = u64>) {
 }
 
 /// Where the bios of a request were queued, as far as is known.
-fn cpus(io: &Io, joined: &[Joined]) -> impl Iterator<Item = u16> {
+fn cpus(io: &Io, joined: &[JoinedBio]) -> impl Iterator<Item = u16> {
     let first = io.queued_ns.map(|_| io.cpu);
     let others = joined.iter().filter(|bio| bio.queued_ns.is_some());
     first.into_iter().chain(others.map(|bio| bio.cpu))

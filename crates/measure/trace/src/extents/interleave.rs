@@ -29,11 +29,11 @@ pub struct Interleaving {
 /// The interleaving on each device. `files` are the device's name and the file's extents; an extent that several files
 /// share counts for the first of them.
 pub fn by_device(files: &[(&str, &[Extent])]) -> Vec<Interleaving> {
-    let mut placed: BTreeMap<&str, Vec<Placed>> = BTreeMap::new();
+    let mut placed: BTreeMap<&str, Vec<PlacedExtent>> = BTreeMap::new();
     for (file, (device, extents)) in files.iter().enumerate() {
         let own = extents.iter().filter_map(|extent| {
             let (at, length) = (extent.physical?, extent.length);
-            Some(Placed { at, file, length })
+            Some(PlacedExtent { at, file, length })
         });
         placed.entry(device).or_default().extend(own);
     }
@@ -45,13 +45,13 @@ pub fn by_device(files: &[(&str, &[Extent])]) -> Vec<Interleaving> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Placed {
+struct PlacedExtent {
     at: u64,
     file: usize,
     length: u64,
 }
 
-fn interleaving(device: &str, mut extents: Vec<Placed>) -> Interleaving {
+fn interleaving(device: &str, mut extents: Vec<PlacedExtent>) -> Interleaving {
     extents.sort_unstable();
     extents.dedup_by_key(|extent| (extent.at, extent.length));
     let changes = extents

@@ -35,7 +35,7 @@ pub const FLAGS: [(&str, u32); 5] = [
 
 /// Where several files lie.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct Examined {
+pub struct Examinations {
     /// Each file, in the order asked.
     pub files: Vec<Examination>,
     /// The files with extents on each device.
@@ -49,22 +49,22 @@ pub struct Examination {
     pub path: String,
     /// Its extents, or why there are none.
     #[serde(flatten)]
-    pub found: Found,
+    pub found: LayoutResult,
 }
 
 /// A file's extents, or why they are not known.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
-pub enum Found {
+pub enum LayoutResult {
     /// They were read.
     Layout(Layout),
     /// They could not be read.
-    Refused(Refused),
+    Refused(LayoutRefusal),
 }
 
 /// Why a file's extents are not known.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
-pub struct Refused {
+pub struct LayoutRefusal {
     /// The kernel's error number, positive.
     pub errno: i32,
     /// The reason, and what would grant it.
@@ -143,10 +143,13 @@ pub struct FileMap {
     pub extents: Vec<Extent>,
 }
 
-impl Examined {
+impl Examinations {
     /// The extents of files by their paths; an error states why a file has none. At most `listed_max` extents of each
     /// file are listed.
-    pub fn of(files: Vec<(String, Result<FileMap, Refused>)>, listed_max: usize) -> Examined {
+    pub fn of(
+        files: Vec<(String, Result<FileMap, LayoutRefusal>)>,
+        listed_max: usize,
+    ) -> Examinations {
         let mut known: Vec<(String, Vec<Extent>)> = Vec::new();
         let mut told = Vec::new();
         for (path, map) in files {
@@ -155,9 +158,9 @@ impl Examined {
                     let extents = touching_together(&map.extents);
                     let layout = map.layout(&extents, listed_max);
                     known.push((map.device, extents));
-                    Found::Layout(layout)
+                    LayoutResult::Layout(layout)
                 }
-                Err(refused) => Found::Refused(refused),
+                Err(refused) => LayoutResult::Refused(refused),
             };
             told.push(Examination { path, found });
         }
@@ -165,7 +168,7 @@ impl Examined {
             .iter()
             .map(|(device, extents)| (device.as_str(), extents.as_slice()))
             .collect();
-        Examined {
+        Examinations {
             files: told,
             interleaving: interleave::by_device(&known),
         }

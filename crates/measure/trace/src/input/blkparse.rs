@@ -4,8 +4,8 @@
 //!   8,0    1      123     0.001234567  4711  Q  WS 2048 + 8 [fio]
 //! ```
 
-use super::about::{About, LastSeen, Numbers};
-use super::streamed::DecodeLine;
+use super::stream::DecodeLine;
+use super::trace_info::{LastEventTimes, Numbers, TraceInfo};
 use super::words::{Words, device, number, signed, time_ns};
 use crate::event::{Step, TraceEvent, op_and_marks};
 
@@ -27,7 +27,7 @@ pub enum Gaps {
 /// text that leaves numbers out every few lines was filtered; one that was cut has a gap for each device on each CPU.
 pub(crate) struct Blkparse {
     gaps: Gaps,
-    last: LastSeen,
+    last: LastEventTimes,
     numbers: Numbers,
     /// Events whose gaps are not understood yet, and how many numbers are missing before each.
     held: Vec<(TraceEvent, u64)>,
@@ -44,7 +44,7 @@ const CUTS: usize = 2;
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl DecodeLine for Blkparse {
-    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         let Some((event, sequence)) = event(line, about) else {
             // A line of the summary, an empty line, or an action that is not about I/O.
             about.records_skipped += u64::from(!line.is_empty());
@@ -66,7 +66,7 @@ impl DecodeLine for Blkparse {
         }
     }
 
-    fn end(&mut self, events: &mut Vec<TraceEvent>, about: &mut About) {
+    fn end(&mut self, events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         self.decide(events);
         if self.filtered > 0 {
             let filtered = self.filtered;
@@ -81,7 +81,7 @@ impl Blkparse {
     pub(crate) fn new(gaps: Gaps) -> Blkparse {
         Blkparse {
             gaps,
-            last: LastSeen::default(),
+            last: LastEventTimes::default(),
             numbers: Numbers::default(),
             held: Vec::new(),
             gaps_held: 0,
@@ -116,11 +116,11 @@ impl Blkparse {
 
 /// Whether a text of such lines has that line.
 pub(crate) fn recognises(line: &[u8]) -> bool {
-    event(line, &mut About::default()).is_some_and(|(event, _)| event.is_some())
+    event(line, &mut TraceInfo::default()).is_some_and(|(event, _)| event.is_some())
 }
 
 /// None of what is no line of an event; Some(None) of one that is not about I/O.
-fn event(line: &[u8], about: &mut About) -> Option<(Option<TraceEvent>, u64)> {
+fn event(line: &[u8], about: &mut TraceInfo) -> Option<(Option<TraceEvent>, u64)> {
     let mut words = Words(line);
     let device = device(words.next()?, b',')?;
     let cpu = words.number()?;
@@ -205,7 +205,7 @@ mod tests {
     /// Losses in a text of lines with these CPUs and numbers, and whether it states that it was filtered.
     fn losses(lines: &[(u16, u64)], gaps: Gaps) -> (usize, bool) {
         let mut text = Blkparse::new(gaps);
-        let (mut events, mut about) = (Vec::new(), About::default());
+        let (mut events, mut about) = (Vec::new(), TraceInfo::default());
         for (at, (cpu, number)) in lines.iter().enumerate() {
             let line = format!("8,0 {cpu} {number} 0.{at:09} 1 D R {} + 8 [a]", 8 * at);
             text.line(line.as_bytes(), &mut events, &mut about);

@@ -1,7 +1,7 @@
 //! Files of blktrace: records of version 7 and, with 64 bits of action, of version 8.
 
-use super::about::{About, LastSeen, Numbers, ReadError};
-use super::streamed::Decode;
+use super::stream::Decode;
+use super::trace_info::{LastEventTimes, Numbers, ReadError, TraceInfo};
 use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN};
 use crate::output::remark::Remark;
 use base::SECTOR_BYTES;
@@ -10,7 +10,7 @@ use base::SECTOR_BYTES;
 #[derive(Default)]
 pub(crate) struct Blktrace {
     numbers: Numbers,
-    last: LastSeen,
+    last: LastEventTimes,
     newest_ns: u64,
 }
 
@@ -48,7 +48,7 @@ impl Decode for Blktrace {
         bytes: &[u8],
         _end: bool,
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<usize, ReadError> {
         let mut at = 0;
         while let Some(magic) = u32_at(bytes, at) {
@@ -89,7 +89,7 @@ impl Blktrace {
         header: &Header,
         payload: &[u8],
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) {
         let cpu = header.cpu as u16;
         if header.action & NOTE != 0 {
@@ -168,7 +168,7 @@ impl Blktrace {
         &mut self,
         bytes: &[u8],
         magic: u32,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<usize, ReadError> {
         if magic & !0xff == MAGIC {
             let version = magic as u8;
@@ -222,7 +222,7 @@ fn header_8(header: &[u8]) -> (Header, usize) {
     (header, (number(48) >> 16) as usize)
 }
 
-fn note(header: &Header, payload: &[u8], about: &mut About) {
+fn note(header: &Header, payload: &[u8], about: &mut TraceInfo) {
     about.records_skipped += 1;
     if header.action & 0xff == 0 {
         let name = payload.split(|&byte| byte == 0).next();
@@ -332,7 +332,7 @@ mod tests {
 
     fn decoded(bytes: &[u8]) -> Result<Vec<TraceEvent>, ReadError> {
         let mut events = Vec::new();
-        let mut about = About::default();
+        let mut about = TraceInfo::default();
         Blktrace::default().decode(bytes, true, &mut events, &mut about)?;
         Ok(events)
     }

@@ -1,7 +1,7 @@
 //! Tables of a line per I/O, with commas, blanks or other separators between columns that are known or named.
 
-use super::about::About;
-use super::streamed::DecodeLine;
+use super::stream::DecodeLine;
+use super::trace_info::TraceInfo;
 use super::vscsi::hexadecimal;
 use super::words::{leading_number, number, shown, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
@@ -123,7 +123,7 @@ impl Table {
     }
 
     #[inline]
-    fn event(&mut self, line: &[u8], about: &mut About) -> Option<TraceEvent> {
+    fn event(&mut self, line: &[u8], about: &mut TraceInfo) -> Option<TraceEvent> {
         let mut event = TraceEvent::new(0, Step::Arrival);
         let mut rest = line;
         let mut name: &[u8] = b"";
@@ -219,7 +219,7 @@ impl Table {
         field: &[u8],
         host: &[u8],
         major: Option<u64>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Option<Device> {
         if !host.is_empty() {
             self.name.clear();
@@ -259,7 +259,7 @@ impl Table {
 
 impl DecodeLine for Table {
     #[inline]
-    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         self.lines += 1;
         if line.is_empty() || line[0] == b'#' {
             return;

@@ -5,15 +5,15 @@
 //! fio 13122 [001]   866.396221:  block:block_rq_complete: 254,0 DS () 319301424 + 8 0x2,0,4 [0]
 //! ```
 
-use super::about::{About, LastSeen};
-use super::streamed::DecodeLine;
+use super::stream::DecodeLine;
+use super::trace_info::{LastEventTimes, TraceInfo};
 use super::words::{Words, device, number, signed, time_ns};
 use crate::event::{Step, TraceEvent, op_and_marks};
 
 /// Reads such lines.
 #[derive(Default)]
 pub(crate) struct EventText {
-    last: LastSeen,
+    last: LastEventTimes,
     /// The CPU whose next event ends a loss, and the number of lost events.
     loss: Option<(u16, u64)>,
 }
@@ -31,7 +31,7 @@ struct Head<'a> {
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl DecodeLine for EventText {
-    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         if line.is_empty() || line[0] == b'#' || line.starts_with(b"cpus=") {
             return;
         }
@@ -245,7 +245,7 @@ mod tests {
 
     fn read(line: &str) -> TraceEvent {
         let mut events = Vec::new();
-        let mut about = About::default();
+        let mut about = TraceInfo::default();
         EventText::default().line(line.as_bytes(), &mut events, &mut about);
         assert_eq!(about.malformed, 0, "{:?}", about.first_malformed);
         events[0]

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::about::{About, ReadError};
+use super::trace_info::{ReadError, TraceInfo};
 use crate::format::EventFormat;
 use crate::page::PageFormat;
 
@@ -77,7 +77,7 @@ impl<R: Read> Cursor<R> {
     }
 
     /// The formats of the events of `block`.
-    pub(crate) fn formats(&mut self, about: &mut About) -> Result<Vec<EventFormat>, ReadError> {
+    pub(crate) fn formats(&mut self, about: &mut TraceInfo) -> Result<Vec<EventFormat>, ReadError> {
         let mut formats = Vec::new();
         for _ in 0..self.u32()?.min(SYSTEMS_MAX) {
             let system = self.text()?;
@@ -97,7 +97,7 @@ impl<R: Read> Cursor<R> {
     }
 
     /// Lines `PID NAME`, with 64 bits of length before them.
-    pub(crate) fn names(&mut self, about: &mut About) -> Result<(), ReadError> {
+    pub(crate) fn names(&mut self, about: &mut TraceInfo) -> Result<(), ReadError> {
         let length = self.u64()?;
         let text = self.bytes(length)?;
         for line in text.split(|&byte| byte == b'\n') {

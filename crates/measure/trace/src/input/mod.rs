@@ -1,14 +1,13 @@
 //! Traces of block I/O in whichever form somebody has them: recognised by what they hold, read as a stream of events in the
 //! order of time.
 
-mod about;
 mod blkparse;
 mod blktrace;
 mod columns;
-mod compressed;
+mod compression;
 mod event_text;
 mod header;
-mod merged;
+mod merged_files;
 mod order;
 mod perf_data;
 mod public;
@@ -16,15 +15,16 @@ mod read_at;
 mod recognise;
 mod recordings;
 mod records;
-mod streamed;
+mod stream;
 mod tables;
 mod trace_dat;
+mod trace_info;
 mod vscsi;
 mod words;
 
-pub use about::{About, ReadError};
 pub use blkparse::Gaps;
 pub use columns::{Column, Layout, Operations};
 pub use read_at::ReadAt;
 pub use recognise::{Source, open};
-pub use streamed::Reader;
+pub use stream::Reader;
+pub use trace_info::{ReadError, TraceInfo};

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use super::about::{About, LastSeen, ReadError};
 use super::blktrace::u32_at;
 use super::header::Cursor;
 use super::read_at::{Range, ReadAt};
 use super::records::Records;
-use super::streamed::{Decode, Streamed};
+use super::stream::{Decode, DecodedStream};
+use super::trace_info::{LastEventTimes, ReadError, TraceInfo};
 use crate::event::TraceEvent;
 use crate::page::RawEvent;
 
@@ -19,7 +19,7 @@ const HEADER_FLAGS_AT: u64 = 72;
 const TRACING_DATA: u32 = 1;
 
 /// Opens such a file.
-pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadError> {
+pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<DecodedStream<PerfData>, ReadError> {
     let mut header = Cursor(Range::of(file, 8, u64::MAX));
     let header_bytes = header.u64()?;
     if header_bytes < 104 {
@@ -43,7 +43,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadErr
         16,
     ));
     let (tracing_at, tracing_bytes) = (section.u64()?, section.u64()?);
-    let mut about = About::of("perf.data");
+    let mut about = TraceInfo::of("perf.data");
     let records = tracing_data(
         Cursor(Range::of(file, tracing_at, tracing_bytes)),
         &mut about,
@@ -64,7 +64,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadErr
             kind: sample_type,
             sample_id_all,
         },
-        last: LastSeen::default(),
+        last: LastEventTimes::default(),
         round: Vec::new(),
         newest_ns: 0,
         flush_ns: 0,
@@ -72,11 +72,11 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadErr
         events_lost_in_sum: 0,
     };
     let input = Range::of(file, data_at, data_bytes);
-    Ok(Streamed::new(Box::new(input), decoder, about))
+    Ok(DecodedStream::new(Box::new(input), decoder, about))
 }
 
 /// The same header as that of trace.dat, of an older version.
-fn tracing_data(mut cursor: Cursor<Range>, about: &mut About) -> Result<Records, ReadError> {
+fn tracing_data(mut cursor: Cursor<Range>, about: &mut TraceInfo) -> Result<Records, ReadError> {
     cursor.skip(super::trace_dat::MAGIC.len() as u64)?;
     cursor.text()?;
     if cursor.bytes(2)?[0] != 0 {
@@ -96,7 +96,7 @@ fn tracing_data(mut cursor: Cursor<Range>, about: &mut About) -> Result<Records,
 pub(crate) struct PerfData {
     records: Records,
     sample: Sample,
-    last: LastSeen,
+    last: LastEventTimes,
     /// The events of this round, and those of earlier ones that others may still overtake.
     round: Vec<TraceEvent>,
     newest_ns: u64,
@@ -141,7 +141,7 @@ impl Decode for PerfData {
         bytes: &[u8],
         end: bool,
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<usize, ReadError> {
         let mut at = 0;
         while let (Some(kind), Some(size)) = (u32_at(bytes, at), u32_at(bytes, at + 4)) {
@@ -171,7 +171,7 @@ impl PerfData {
         kind: u32,
         record: &[u8],
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<(), ReadError> {
         match kind {
             RECORD_SAMPLE => {

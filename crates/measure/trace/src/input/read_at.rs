@@ -28,12 +28,12 @@ impl ReadAt for Vec<u8> {
 }
 
 /// A file without its beginning.
-pub(crate) struct From {
+pub(crate) struct FileTail {
     pub(crate) file: Arc<dyn ReadAt>,
     pub(crate) at: u64,
 }
 
-impl ReadAt for From {
+impl ReadAt for FileTail {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read_at(self.at.saturating_add(offset), buffer)
     }

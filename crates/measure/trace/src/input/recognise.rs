@@ -3,15 +3,15 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::about::{About, ReadError};
 use super::blkparse::Gaps;
 use super::columns::{Layout, Table};
-use super::merged::Merged;
+use super::merged_files::MergedFiles;
 use super::read_at::{Range, ReadAt};
-use super::streamed::{Decode, DecodeLine, Lines, Reader, Streamed, plain};
+use super::stream::{Decode, DecodeLine, DecodedStream, Lines, Reader, plain};
 use super::tables::{self, IoLog, Snoop};
+use super::trace_info::{ReadError, TraceInfo};
 use super::vscsi::Vscsi;
-use super::{blkparse, blktrace, compressed, event_text, perf_data, public, trace_dat};
+use super::{blkparse, blktrace, compression, event_text, perf_data, public, trace_dat};
 
 /// Where a trace's bytes come from.
 pub enum Source {
@@ -28,7 +28,7 @@ const WHOLE_BYTES_MAX: u64 = 1 << 30;
 
 /// How whoever asks wants the files to be read.
 #[derive(Clone, Copy)]
-struct How<'a> {
+struct ReadOptions<'a> {
     layout: Option<&'a Layout>,
     gaps: Gaps,
 }
@@ -40,7 +40,7 @@ pub fn open(
     layout: Option<&Layout>,
     gaps: Gaps,
 ) -> Result<Box<dyn Reader>, ReadError> {
-    let how = How { layout, gaps };
+    let how = ReadOptions { layout, gaps };
     let mut readers: Vec<Box<dyn Reader>> = Vec::new();
     let mut format = String::new();
     for source in sources {
@@ -57,10 +57,10 @@ pub fn open(
     if readers.is_empty() {
         return Err(ReadError("no file".into()));
     }
-    Ok(Box::new(Merged::new(readers, About::of(format))))
+    Ok(Box::new(MergedFiles::new(readers, TraceInfo::of(format))))
 }
 
-fn open_one(source: Source, how: How<'_>) -> Result<Box<dyn Reader>, ReadError> {
+fn open_one(source: Source, how: ReadOptions<'_>) -> Result<Box<dyn Reader>, ReadError> {
     let mut start = vec![0; LOOKED_AT];
     let length = match &source {
         Source::File(file) => file
@@ -80,25 +80,31 @@ fn open_one(source: Source, how: How<'_>) -> Result<Box<dyn Reader>, ReadError> 
 }
 
 /// From its beginning on, whatever it is packed with.
-fn stream(mut input: Box<dyn Read + Send>, how: How<'_>) -> Result<Box<dyn Reader>, ReadError> {
+fn stream(
+    mut input: Box<dyn Read + Send>,
+    how: ReadOptions<'_>,
+) -> Result<Box<dyn Reader>, ReadError> {
     // Once packed, twice packed; no further.
     for _ in 0..3 {
         let start = beginning(&mut input)?;
-        let packing = compressed::recognise(&start);
+        let packing = compression::recognise(&start);
         let whole = start.starts_with(trace_dat::MAGIC) || start.starts_with(perf_data::MAGIC);
         let again: Box<dyn Read + Send> = Box::new(io::Cursor::new(start.clone()).chain(input));
         if whole {
             return whole_file(again, how);
         }
         match packing {
-            Some(name) => input = compressed::of(name, again)?,
+            Some(name) => input = compression::of(name, again)?,
             None => return recognised(&start, again, how),
         }
     }
     Err(ReadError("packed more than twice".into()))
 }
 
-fn whole_file(input: Box<dyn Read + Send>, how: How<'_>) -> Result<Box<dyn Reader>, ReadError> {
+fn whole_file(
+    input: Box<dyn Read + Send>,
+    how: ReadOptions<'_>,
+) -> Result<Box<dyn Reader>, ReadError> {
     let mut bytes = Vec::new();
     let read = input.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes);
     if bytes.len() as u64 > WHOLE_BYTES_MAX {
@@ -132,7 +138,7 @@ fn beginning(input: &mut Box<dyn Read + Send>) -> Result<Vec<u8>, ReadError> {
 fn recognised(
     start: &[u8],
     input: Box<dyn Read + Send>,
-    how: How<'_>,
+    how: ReadOptions<'_>,
 ) -> Result<Box<dyn Reader>, ReadError> {
     if start.is_empty() {
         return Err(ReadError("the file is empty".into()));
@@ -218,5 +224,9 @@ fn decoded(
     format: String,
     decoder: impl Decode + 'static,
 ) -> Result<Box<dyn Reader>, ReadError> {
-    Ok(Box::new(Streamed::new(input, decoder, About::of(format))))
+    Ok(Box::new(DecodedStream::new(
+        input,
+        decoder,
+        TraceInfo::of(format),
+    )))
 }

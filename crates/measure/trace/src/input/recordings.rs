@@ -2,31 +2,31 @@
 
 use std::collections::VecDeque;
 
-use super::about::{About, ReadError};
-use super::merged::Merged;
-use super::streamed::Reader;
+use super::merged_files::MergedFiles;
+use super::stream::Reader;
+use super::trace_info::{ReadError, TraceInfo};
 use crate::event::{Step, TraceEvent};
 
 /// Reads one after the other; nothing of one goes on in the next.
 pub(crate) struct Recordings {
     /// Those that are not read yet, the present one first.
-    parts: VecDeque<Merged>,
+    parts: VecDeque<MergedFiles>,
     /// The last event's time.
     reached_ns: u64,
     /// Added to the times of the present one: its clock began before the end of the one before.
     shift_ns: u64,
     /// Nothing of the present one was read yet, and it is not the first.
     begins: bool,
-    about: About,
+    about: TraceInfo,
 }
 
 /// So that nobody takes two recordings for one.
 const BETWEEN_NS: u64 = 1_000_000_000;
 
 impl Recordings {
-    pub(crate) fn new(mut first: Merged) -> Recordings {
+    pub(crate) fn new(mut first: MergedFiles) -> Recordings {
         Recordings {
-            about: About::of(first.about().format.clone()),
+            about: TraceInfo::of(first.about().format.clone()),
             parts: VecDeque::from([first]),
             reached_ns: 0,
             shift_ns: 0,
@@ -34,7 +34,7 @@ impl Recordings {
         }
     }
 
-    pub(crate) fn push(&mut self, next: Merged) {
+    pub(crate) fn push(&mut self, next: MergedFiles) {
         self.parts.push_back(next);
     }
 }
@@ -74,7 +74,7 @@ impl Reader for Recordings {
         Ok(!self.parts.is_empty())
     }
 
-    fn about(&mut self) -> &mut About {
+    fn about(&mut self) -> &mut TraceInfo {
         &mut self.about
     }
 }

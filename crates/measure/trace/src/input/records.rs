@@ -1,6 +1,6 @@
 //! What the records of block tracepoints hold, and what is wrong with them.
 
-use super::about::About;
+use super::trace_info::TraceInfo;
 use crate::event::TraceEvent;
 use crate::format::{EventFormat, FormatError};
 use crate::page::RawEvent;
@@ -26,7 +26,7 @@ impl Records {
         cpu: u16,
         raw: &RawEvent<'_>,
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) {
         about.records += 1;
         match self.decoder.decode_named(cpu, raw) {

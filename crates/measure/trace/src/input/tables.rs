@@ -1,8 +1,8 @@
 //! Texts of a line per I/O: biosnoop and iosnoop, and fio's logs of what it did.
 
-use super::about::About;
 use super::columns::EndClock;
-use super::streamed::DecodeLine;
+use super::stream::DecodeLine;
+use super::trace_info::TraceInfo;
 use super::words::{Words, device, number, shown, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN, op_and_marks};
 use base::SECTOR_BYTES;
@@ -30,7 +30,7 @@ pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
 }
 
 impl DecodeLine for Snoop {
-    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         if snoop(line).is_some() {
             self.columns = words(line).map(<[u8]>::to_vec).collect();
             if self.has("TIME(ms)") {
@@ -62,7 +62,7 @@ impl Snoop {
             .any(|column| column == heading.as_bytes())
     }
 
-    fn event(&mut self, line: &[u8], about: &mut About) -> Option<TraceEvent> {
+    fn event(&mut self, line: &[u8], about: &mut TraceInfo) -> Option<TraceEvent> {
         let found: Vec<&[u8]> = words(line).collect();
         // A name may hold blanks: what comes before it is counted from the front, the rest from the end.
         let more = found.len().checked_sub(self.columns.len())?;
@@ -129,7 +129,7 @@ impl IoLog {
         }
     }
 
-    fn event(&mut self, line: &[u8], about: &mut About) -> Option<Option<TraceEvent>> {
+    fn event(&mut self, line: &[u8], about: &mut TraceInfo) -> Option<Option<TraceEvent>> {
         let mut words = Words(line);
         if self.version == 3 {
             self.now_ns = words.number()?.checked_mul(1000)?;
@@ -170,7 +170,7 @@ impl IoLog {
 }
 
 impl DecodeLine for IoLog {
-    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         if line.starts_with(b"fio version ") {
             self.version = if line.starts_with(b"fio version 3") {
                 3

@@ -5,16 +5,16 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use super::about::{About, ReadError};
-use super::compressed;
+use super::compression;
 use super::header::{Cursor, page_format};
-use super::merged::Merged;
-use super::read_at::{From, Range, ReadAt};
+use super::merged_files::MergedFiles;
+use super::read_at::{FileTail, Range, ReadAt};
 use super::recordings::Recordings;
 use super::records::Records;
-use super::streamed::Reader;
+use super::stream::Reader;
+use super::trace_info::{ReadError, TraceInfo};
 use crate::event::TraceEvent;
-use crate::page::{Lost, Page, PageFormat, RawEvent};
+use crate::page::{LostEvents, Page, PageFormat, RawEvent};
 
 /// What it begins with.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -22,7 +22,7 @@ const CPUS_MAX: u32 = 1 << 16;
 
 /// Its header.
 struct Header {
-    about: About,
+    about: TraceInfo,
     page: PageFormat,
     records: Arc<Records>,
     /// CPU, where its data is, and how long.
@@ -36,7 +36,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Box<dyn Reader>, ReadError>
     let (first, mut end) = open_one(file)?;
     let mut all = Recordings::new(first);
     while let Some(at) = next_magic(file, end) {
-        let further: Arc<dyn ReadAt> = Arc::new(From {
+        let further: Arc<dyn ReadAt> = Arc::new(FileTail {
             file: Arc::clone(file),
             at,
         });
@@ -75,7 +75,7 @@ fn next_magic(file: &Arc<dyn ReadAt>, end: u64) -> Option<u64> {
 }
 
 /// One recording, and where its events end.
-fn open_one(file: &Arc<dyn ReadAt>) -> Result<(Merged, u64), ReadError> {
+fn open_one(file: &Arc<dyn ReadAt>) -> Result<(MergedFiles, u64), ReadError> {
     let mut cursor = Cursor(Range::of(file, 0, u64::MAX));
     cursor.skip(MAGIC.len() as u64)?;
     let version = cursor.text()?;
@@ -85,7 +85,7 @@ fn open_one(file: &Arc<dyn ReadAt>) -> Result<(Merged, u64), ReadError> {
         ));
     }
     cursor.u32()?;
-    let mut about = About::of(format!("trace.dat {version}"));
+    let mut about = TraceInfo::of(format!("trace.dat {version}"));
     let header = match version.as_str() {
         "6" => version_6(cursor, about)?,
         "7" => version_7(file, cursor, &mut about)?,
@@ -106,7 +106,7 @@ fn open_one(file: &Arc<dyn ReadAt>) -> Result<(Merged, u64), ReadError> {
         let range = Range::of(file, offset, length.saturating_add(before));
         let input: Box<dyn Read + Send> = match &header.compression {
             None => Box::new(range),
-            Some(name) => Box::new(compressed::Chunks::new(range, name)?),
+            Some(name) => Box::new(compression::Chunks::new(range, name)?),
         };
         let reader: Box<dyn Reader> = Box::new(Cpu {
             cpu: cpu as u16,
@@ -116,15 +116,15 @@ fn open_one(file: &Arc<dyn ReadAt>) -> Result<(Merged, u64), ReadError> {
             page: header.page,
             records: Arc::clone(&header.records),
             reached_ns: None,
-            about: About::default(),
+            about: TraceInfo::default(),
         });
         Ok(reader)
     });
     let readers = readers.collect::<Result<Vec<_>, ReadError>>()?;
-    Ok((Merged::new(readers, header.about), end))
+    Ok((MergedFiles::new(readers, header.about), end))
 }
 
-fn version_6(mut cursor: Cursor<Range>, mut about: About) -> Result<Header, ReadError> {
+fn version_6(mut cursor: Cursor<Range>, mut about: TraceInfo) -> Result<Header, ReadError> {
     let page = page_format(&cursor.named()?)?;
     cursor.named()?;
     cursor.skip_tracers()?;
@@ -173,7 +173,7 @@ const SECTIONS_MAX: u32 = 1000;
 fn version_7(
     file: &Arc<dyn ReadAt>,
     mut cursor: Cursor<Range>,
-    about: &mut About,
+    about: &mut TraceInfo,
 ) -> Result<Header, ReadError> {
     let compression = cursor.text()?;
     cursor.text()?;
@@ -244,7 +244,7 @@ fn section(file: &Arc<dyn ReadAt>, at: u64, compression: &str) -> Result<Section
     }
     let packed = u64::from(Cursor(Range::of(file, begin, 4)).u32()?);
     let packed = Range::of(file, begin + 8, packed);
-    Ok(Cursor(compressed::of(compression, Box::new(packed))?))
+    Ok(Cursor(compression::of(compression, Box::new(packed))?))
 }
 
 fn records(formats: &[crate::format::EventFormat]) -> Result<Arc<Records>, ReadError> {
@@ -263,7 +263,7 @@ struct Cpu {
     records: Arc<Records>,
     /// The last event's time.
     reached_ns: Option<u64>,
-    about: About,
+    about: TraceInfo,
 }
 
 impl Reader for Cpu {
@@ -299,8 +299,8 @@ impl Reader for Cpu {
         };
         if let Some(lost) = page.lost {
             let count = match lost {
-                Lost::Events(count) => count,
-                Lost::Uncounted => 0,
+                LostEvents::Events(count) => count,
+                LostEvents::Uncounted => 0,
             };
             let since_ns = self.reached_ns.unwrap_or(page.started_ns);
             events.push(TraceEvent::lost(since_ns, page.started_ns, count, self.cpu));
@@ -322,7 +322,7 @@ impl Reader for Cpu {
         Ok(true)
     }
 
-    fn about(&mut self) -> &mut About {
+    fn about(&mut self) -> &mut TraceInfo {
         &mut self.about
     }
 }

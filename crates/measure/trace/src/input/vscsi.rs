@@ -2,9 +2,9 @@
 //!
 //! Source of the layout and of the units (microseconds, bytes, sectors): libCacheSim's reader of vSCSI traces.
 
-use super::about::{About, ReadError};
 use super::blktrace::u32_at;
-use super::streamed::Decode;
+use super::stream::Decode;
+use super::trace_info::{ReadError, TraceInfo};
 use crate::event::{Op, Step, TraceEvent};
 use base::SECTOR_BYTES;
 
@@ -51,7 +51,7 @@ impl Decode for Vscsi {
         bytes: &[u8],
         _end: bool,
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<usize, ReadError> {
         let records = bytes.chunks_exact(self.bytes());
         let taken = bytes.len() - records.remainder().len();

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use super::in_order::InOrder;
 use super::record::Record;
 use super::remark::Remark;
+use super::reorder_buffer::ReorderBuffer;
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
 use base::SECTOR_BYTES;
 
@@ -18,7 +18,7 @@ pub struct Blktrace<F, W> {
     /// From 0 on: readers take the files of a set until one is missing.
     cpus: Vec<Cpu<W>>,
     began_ns: Option<u64>,
-    in_order: InOrder,
+    in_order: ReorderBuffer,
     /// The event that comes next ends an I/O.
     ends: bool,
 }
@@ -50,7 +50,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
             names,
             cpus: Vec::new(),
             began_ns,
-            in_order: InOrder::default(),
+            in_order: ReorderBuffer::default(),
             ends: false,
         }
     }

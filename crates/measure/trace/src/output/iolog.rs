@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::in_order::InOrder;
+use super::reorder_buffer::ReorderBuffer;
 use crate::event::{Device, Op, Step, TraceEvent, WAIT_UNKNOWN};
 use base::SECTOR_BYTES;
 
@@ -22,7 +22,7 @@ pub struct IoLog<W> {
     side: Side,
     file: String,
     began_ns: Option<u64>,
-    in_order: InOrder,
+    in_order: ReorderBuffer,
     /// The first device, and those that the log knows.
     first: Option<Device>,
     others: BTreeSet<Device>,
@@ -37,7 +37,7 @@ impl<W: Write> IoLog<W> {
             side,
             file: file.to_owned(),
             began_ns: None,
-            in_order: InOrder::default(),
+            in_order: ReorderBuffer::default(),
             first: None,
             others: BTreeSet::new(),
         })

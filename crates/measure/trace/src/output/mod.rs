@@ -1,11 +1,11 @@
 //! Traces in forms that other programs read.
 
 mod blktrace;
-mod in_order;
 mod iolog;
 mod perfetto;
 pub(crate) mod record;
 pub(crate) mod remark;
+mod reorder_buffer;
 mod rows;
 
 pub use blktrace::Blktrace;

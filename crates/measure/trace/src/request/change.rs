@@ -4,7 +4,7 @@ use super::io::Io;
 
 /// A bio that joined a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinedBio {
     /// When it was queued; None where the trace does not determine it.
     pub queued_ns: Option<u64>,
     /// Where it was queued.
@@ -43,7 +43,7 @@ pub enum Change<'a> {
         /// For the first time if `requeues` is 0.
         io: &'a Io,
         /// What joined it.
-        joined: &'a [Joined],
+        joined: &'a [JoinedBio],
     },
     /// The driver gave a request back.
     Requeued,
@@ -54,7 +54,7 @@ pub enum Change<'a> {
         /// With the times that are determined.
         io: &'a Io,
         /// What had joined it; nothing of a request that events were lost of.
-        joined: &'a [Joined],
+        joined: &'a [JoinedBio],
         /// How far it was.
         from: State,
     },

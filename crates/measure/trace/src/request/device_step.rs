@@ -3,7 +3,7 @@
 use super::change::{Change, State};
 use super::in_flight::{Entry, Slot};
 use super::io::Io;
-use super::under_way::{Found, Item, Items, find};
+use super::under_way::{Item, Items, SlotMatch, find};
 use super::unknown::Unknown;
 use crate::event::{Device, Op, Step, TraceEvent};
 
@@ -128,7 +128,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         if let Some(request) = self.items.get_mut(slot) {
             *self.issued += u64::from(request.state != State::Issued);
             request.state = State::Issued;
-            request.vague &= !matches!(found, Found::One(_));
+            request.vague &= !matches!(found, SlotMatch::One(_));
             request.io.sector = event.sector;
             request.io.sectors = event.sectors;
             request.io.marks = request.io.marks.with(event.marks);
@@ -198,8 +198,8 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     }
 
     /// The request that completes; if several could have completed, the one of that size.
-    fn whole_of(&self, found: Found, event: &TraceEvent) -> Option<Slot> {
-        let Found::Any(first) = found else {
+    fn whole_of(&self, found: SlotMatch, event: &TraceEvent) -> Option<Slot> {
+        let SlotMatch::Any(first) = found else {
             return found.slot();
         };
         let whole = self.items.starting_at(event.sector, |item| {
@@ -221,7 +221,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     }
 
     /// What waits with these sectors.
-    fn waiting(&mut self, event: &TraceEvent) -> Found {
+    fn waiting(&mut self, event: &TraceEvent) -> SlotMatch {
         let whole = find(self.items, event.sector, |item| {
             item.what.waits(event.op) && fits(item, event)
         });
@@ -237,7 +237,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     }
 
     /// The bio with exactly these sectors; the submitter still runs, so of several rather its own.
-    pub(super) fn own_bio(&mut self, event: &TraceEvent) -> Found {
+    pub(super) fn own_bio(&mut self, event: &TraceEvent) -> SlotMatch {
         let own = find(self.items, event.sector, |bio| {
             bio.what.is_bio(event.op) && fits(bio, event) && bio.what.io.pid == event.pid
         });

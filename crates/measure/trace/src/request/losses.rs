@@ -6,7 +6,7 @@ pub(super) struct Losses {
     /// No time of an I/O is trusted that was issued before: what was lost may hold the events that were its own.
     doubt_until_ns: u64,
     /// The first loss that nothing was given up for yet.
-    pending: Option<Pending>,
+    pending: Option<PendingLoss>,
     /// The end of the last one after it. It waits for its turn, so that constant losses don't put the first one off for
     /// ever.
     later_ns: Option<u64>,
@@ -15,7 +15,7 @@ pub(super) struct Losses {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingLoss {
     /// The loss's end: what began before is given up ...
     before_ns: u64,
     /// ... at this time.
@@ -34,7 +34,7 @@ impl Losses {
         self.doubt_until_ns = self.doubt_until_ns.max(over_ns);
         match self.pending {
             None => {
-                self.pending = Some(Pending {
+                self.pending = Some(PendingLoss {
                     before_ns: until_ns,
                     at_ns: over_ns,
                 });
@@ -53,7 +53,7 @@ impl Losses {
     #[inline]
     pub(super) fn due(&mut self, now_ns: u64) -> Option<u64> {
         let due = self.pending.filter(|pending| now_ns >= pending.at_ns)?;
-        let later = self.later_ns.take().map(|before_ns| Pending {
+        let later = self.later_ns.take().map(|before_ns| PendingLoss {
             before_ns,
             at_ns: self.over_ns(before_ns.max(now_ns)),
         });

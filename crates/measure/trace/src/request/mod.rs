@@ -14,15 +14,15 @@
 
 mod change;
 mod device_step;
-mod follow;
 mod in_flight;
 mod io;
-mod joining;
 mod losses;
+mod merges;
+mod request_tracker;
 mod under_way;
 mod unknown;
 
-pub use change::{Change, Joined, State};
-pub use follow::Follow;
+pub use change::{Change, JoinedBio, State};
 pub use io::{Io, Stage, Stages};
+pub use request_tracker::RequestTracker;
 pub use unknown::Unknown;

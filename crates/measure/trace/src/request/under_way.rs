@@ -1,6 +1,6 @@
 //! What is under way on one device, and which of it an event is about.
 
-use super::change::{Joined, State};
+use super::change::{JoinedBio, State};
 use super::in_flight::{Entry, InFlight, Slot};
 use super::io::Io;
 use crate::event::Op;
@@ -13,7 +13,7 @@ pub(super) struct Item {
     /// Kernels before 4.12 queue the rest of a split bio once more.
     pub(super) rest_of_split: bool,
     /// The bios that joined it.
-    pub(super) joined: Vec<Joined>,
+    pub(super) joined: Vec<JoinedBio>,
     /// Its times are no longer determined: another's events may have been taken for its own.
     pub(super) doubtful: bool,
     /// Neither is its length: it, or another that looked alike, grew or was issued.
@@ -22,7 +22,7 @@ pub(super) struct Item {
 
 /// Which item an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum SlotMatch {
     None,
     /// This one and no other.
     One(Slot),
@@ -45,8 +45,8 @@ impl Item {
     }
 
     /// As part of the request that it joins.
-    pub(super) fn joining(&self) -> Joined {
-        Joined {
+    pub(super) fn joining(&self) -> JoinedBio {
+        JoinedBio {
             queued_ns: self.io.queued_ns,
             cpu: self.io.cpu,
         }
@@ -76,11 +76,15 @@ impl Item {
 
 /// The oldest that begins there and is wanted; all that are lose their times if there are several.
 #[inline]
-pub(super) fn find(items: &mut Items, start: u64, wanted: impl Fn(&Entry<Item>) -> bool) -> Found {
+pub(super) fn find(
+    items: &mut Items,
+    start: u64,
+    wanted: impl Fn(&Entry<Item>) -> bool,
+) -> SlotMatch {
     let (count, oldest) = items.count_starting_at(start, &wanted);
     match (count, oldest) {
-        (1, Some(slot)) => Found::One(slot),
-        (0, _) | (_, None) => Found::None,
+        (1, Some(slot)) => SlotMatch::One(slot),
+        (0, _) | (_, None) => SlotMatch::None,
         (_, Some(slot)) => {
             let alike = items.all_starting_at(start, &wanted);
             let is_vague = |&slot: &Slot| items.get(slot).is_some_and(|item| item.what.vague);
@@ -92,24 +96,24 @@ pub(super) fn find(items: &mut Items, start: u64, wanted: impl Fn(&Entry<Item>) 
                     item.vague = vague;
                 }
             }
-            Found::Any(slot)
+            SlotMatch::Any(slot)
         }
     }
 }
 
-impl Found {
+impl SlotMatch {
     pub(super) fn slot(self) -> Option<Slot> {
         match self {
-            Found::None => None,
-            Found::One(slot) | Found::Any(slot) => Some(slot),
+            SlotMatch::None => None,
+            SlotMatch::One(slot) | SlotMatch::Any(slot) => Some(slot),
         }
     }
 
     /// This, or what else is found.
     #[inline]
-    pub(super) fn or_else(self, other: impl FnOnce() -> Found) -> Found {
+    pub(super) fn or_else(self, other: impl FnOnce() -> SlotMatch) -> SlotMatch {
         match self {
-            Found::None => other(),
+            SlotMatch::None => other(),
             found => found,
         }
     }

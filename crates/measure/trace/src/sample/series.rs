@@ -43,14 +43,14 @@ impl Level {
 /// What was read first, and then the reading at the end of each interval.
 #[derive(Debug)]
 pub struct Series<R> {
-    first: Timed<R>,
-    ends: Vec<Timed<R>>,
+    first: TimedReading<R>,
+    ends: Vec<TimedReading<R>>,
     intervals_max: usize,
     interval: Duration,
 }
 
 #[derive(Debug)]
-struct Timed<R> {
+struct TimedReading<R> {
     at_ns: u64,
     reading: R,
 }
@@ -78,7 +78,7 @@ impl<R: Reading> Series<R> {
     /// Keeps at most `intervals_max` intervals, an even number; the first are `interval` long.
     pub fn new(at_ns: u64, reading: R, interval: Duration, intervals_max: usize) -> Series<R> {
         Series {
-            first: Timed { at_ns, reading },
+            first: TimedReading { at_ns, reading },
             ends: Vec::new(),
             intervals_max: (intervals_max & !1).max(2),
             interval,
@@ -100,7 +100,7 @@ impl<R: Reading> Series<R> {
         if self.ends.len() == self.intervals_max {
             self.double();
         }
-        self.ends.push(Timed { at_ns, reading });
+        self.ends.push(TimedReading { at_ns, reading });
     }
 
     /// The intervals in order of time, one per reading after the first.

@@ -7,7 +7,7 @@ use super::rates::Rates;
 use super::report::SwitchReport;
 use super::tables::{Sites, Tasks};
 use super::waits::{CPU_IDLE, States, Times, named};
-use crate::page::Lost;
+use crate::page::LostEvents;
 
 /// Takes scheduler events and stacks in the order of time.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Analysis {
     report: SwitchReport,
     by_state: States,
     /// Tasks that are off their CPU.
-    off: BTreeMap<u32, Off>,
+    off: BTreeMap<u32, OffCpu>,
     /// By CPU: a stack that came before the switch it belongs to.
     early_stacks: BTreeMap<u32, Stack>,
     tasks: Tasks,
@@ -26,7 +26,7 @@ pub struct Analysis {
 
 /// Why and since when a task is off its CPU.
 #[derive(Clone, Debug)]
-struct Off {
+struct OffCpu {
     comm: Comm,
     state: State,
     at_ns: u64,
@@ -112,10 +112,10 @@ impl Analysis {
 
     /// A CPU's events were lost before `at_ns`. Stalls that are under way are forgotten: what would end them may be lost,
     /// and the next switch-in would look as if it did.
-    pub fn lost(&mut self, lost: Lost) {
+    pub fn lost(&mut self, lost: LostEvents) {
         match lost {
-            Lost::Events(count) => self.report.events_lost += count,
-            Lost::Uncounted => self.report.losses_uncounted += 1,
+            LostEvents::Events(count) => self.report.events_lost += count,
+            LostEvents::Uncounted => self.report.losses_uncounted += 1,
         }
         self.off.clear();
     }
@@ -161,7 +161,7 @@ impl Analysis {
             self.off.remove(&pid);
             return;
         }
-        let off = Off {
+        let off = OffCpu {
             comm,
             state,
             at_ns: event.at_ns,

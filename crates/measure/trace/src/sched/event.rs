@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::decode::{Layouts, Wanted};
+use crate::decode::{Layouts, WantedEvent};
 use crate::format::{EventFormat, Field, FormatError, Number};
 use crate::page::RawEvent;
 
@@ -66,7 +66,7 @@ pub struct Comm([u8; 16]);
 
 /// What to record. Without `sched_waking` the latency of wake-ups counts from `sched_wakeup`, and without that there is
 /// no latency of wake-ups.
-pub const EVENTS: &[Wanted] = &[
+pub const EVENTS: &[WantedEvent] = &[
     wanted("sched_switch", true),
     wanted("sched_waking", false),
     wanted("sched_wakeup", false),
@@ -197,8 +197,8 @@ impl Layout {
     }
 }
 
-const fn wanted(name: &'static str, required: bool) -> Wanted {
-    Wanted {
+const fn wanted(name: &'static str, required: bool) -> WantedEvent {
+    WantedEvent {
         system: "sched",
         name,
         required,

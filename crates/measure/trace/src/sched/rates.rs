@@ -6,11 +6,11 @@ use super::report::{Columns, Series};
 use crate::intervals::{Absorb, Intervals};
 
 #[derive(Clone, Debug)]
-pub(super) struct Rates(Intervals<PerCpu>);
+pub(super) struct Rates(Intervals<CpuSwitches>);
 
 /// Switches of each CPU in an interval.
 #[derive(Clone, Debug, Default)]
-struct PerCpu(Vec<u64>);
+struct CpuSwitches(Vec<u64>);
 
 impl Rates {
     pub(super) fn new(started_ns: u64, interval_ns: u64) -> Rates {
@@ -29,7 +29,7 @@ impl Rates {
             .iter()
             .map(|start_ns| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns) as f64 / 1e9);
         let length_s: Vec<f64> = length_s.collect();
-        let series = |count: &dyn Fn(&PerCpu) -> u64| Series {
+        let series = |count: &dyn Fn(&CpuSwitches) -> u64| Series {
             at_ns: at_ns.clone(),
             columns: Columns {
                 context_switches_per_s: items
@@ -42,7 +42,7 @@ impl Rates {
         };
         let cpus = items.iter().map(|item| item.0.len()).max().unwrap_or(0);
         let of_cpu = |cpu: usize| {
-            let count = move |item: &PerCpu| item.0.get(cpu).copied().unwrap_or(0);
+            let count = move |item: &CpuSwitches| item.0.get(cpu).copied().unwrap_or(0);
             (format!("cpu{cpu}"), series(&count))
         };
         let all = ("all".to_owned(), series(&|item| item.0.iter().sum()));
@@ -50,7 +50,7 @@ impl Rates {
     }
 }
 
-impl PerCpu {
+impl CpuSwitches {
     fn count(&mut self, cpu: u32) {
         let cpu = (cpu as usize).min(CPUS_MAX - 1);
         if cpu >= self.0.len() {
@@ -60,8 +60,8 @@ impl PerCpu {
     }
 }
 
-impl Absorb for PerCpu {
-    fn absorb(&mut self, later: PerCpu) {
+impl Absorb for CpuSwitches {
+    fn absorb(&mut self, later: CpuSwitches) {
         self.0.resize(self.0.len().max(later.0.len()), 0);
         self.0
             .iter_mut()

@@ -8,7 +8,7 @@ use super::bursts::BurstFigures;
 use super::group::{GroupFigures, Quantiles};
 use super::maps::Maps;
 use super::reuse::ReuseFigures;
-use super::worst::Slow;
+use super::slowest_requests::SlowRequest;
 
 /// A whole trace. docs/traces.md explains each figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
@@ -70,7 +70,7 @@ pub struct TraceFigures {
     /// What is touched, and how soon again.
     pub reuse: ReuseFigures,
     /// The slowest requests.
-    pub slowest: Vec<Slow>,
+    pub slowest: Vec<SlowRequest>,
     /// Over time.
     pub maps: Maps,
     /// What the tasks are called that are named above.

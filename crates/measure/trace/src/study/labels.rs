@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::group::{Group, GroupFigures};
 use super::maps::Maps;
-use super::worst::Slow;
+use super::slowest_requests::SlowRequest;
 use crate::event::{STEPS, Step};
-use crate::input::About;
+use crate::input::TraceInfo;
 use base::SECTOR_BYTES;
 
 /// The classes of size, in sectors, go from here ...
@@ -25,7 +25,7 @@ pub(super) fn size_name(sectors: u32) -> String {
 }
 
 /// Tasks of one name together.
-pub(super) fn by_process(by_pid: &BTreeMap<u32, Group>, about: &About) -> Vec<GroupFigures> {
+pub(super) fn by_process(by_pid: &BTreeMap<u32, Group>, about: &TraceInfo) -> Vec<GroupFigures> {
     let mut by_name: BTreeMap<String, Group> = BTreeMap::new();
     for (pid, group) in by_pid {
         let name = match about.names.get(pid) {
@@ -46,9 +46,9 @@ pub(super) fn by_process(by_pid: &BTreeMap<u32, Group>, about: &About) -> Vec<Gr
 
 pub(super) fn shown_names(
     by_pid: &BTreeMap<u32, Group>,
-    slowest: &[Slow],
+    slowest: &[SlowRequest],
     maps: &Maps,
-    about: &About,
+    about: &TraceInfo,
 ) -> BTreeMap<u32, String> {
     let ahead = slowest
         .iter()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base::SECTOR_BYTES;
 use serde::Serialize;
 
-use super::keyed::Keyed;
+use super::keyed_values::KeyedValues;
 use crate::event::Op;
 use crate::request::Io;
 
@@ -40,7 +40,7 @@ pub struct Maps {
     /// By task, requests in each interval; of the tasks that came first, all others as task 0.
     pub by_pid: BTreeMap<u32, Vec<u32>>,
     #[serde(skip)]
-    counted: Keyed<u32, Vec<u32>>,
+    counted: KeyedValues<u32, Vec<u32>>,
     #[serde(skip)]
     intervals_max: usize,
     /// An interval has 2 to that many nanoseconds, a place 2 to that many sectors.
@@ -65,7 +65,7 @@ impl Maps {
     pub(super) fn new(intervals_max: usize) -> Maps {
         Maps {
             intervals_max: intervals_max.clamp(2, INTERVALS_MAX) / 2 * 2,
-            counted: Keyed::new(PIDS, 0),
+            counted: KeyedValues::new(PIDS, 0),
             interval_shift: FIRST_INTERVAL_SHIFT,
             place_shift: FIRST_PLACE_SHIFT,
             ..Maps::default()

@@ -6,19 +6,19 @@ use super::bursts::Bursts;
 use super::device::DeviceStudy;
 use super::figures::{FailedFigures, TraceFigures};
 use super::group::Group;
-use super::keyed::Keyed;
+use super::keyed_values::KeyedValues;
 use super::labels::{LARGEST, OTHERS, SMALLEST, absent, by_process, shown_names, size_name};
 use super::maps::{INTERVALS, Maps};
 use super::reuse::Reuse;
-use super::worst::Worst;
+use super::slowest_requests::SlowestRequests;
 use crate::event::{Device, Marks, Op, STEP_NAMES, STEPS, Step, TraceEvent, WAIT_UNKNOWN};
-use crate::input::About;
-use crate::request::{Change, Follow, Io};
+use crate::input::TraceInfo;
+use crate::request::{Change, Io, RequestTracker};
 
 /// Takes all events of a trace in the order of time.
 #[derive(Clone, Debug)]
 pub struct Study {
-    follow: Follow,
+    follow: RequestTracker,
     began_ns: Option<u64>,
     /// The earliest time in lines of I/Os: a later line may report one that began before the first.
     earliest_ns: Option<u64>,
@@ -30,8 +30,8 @@ pub struct Study {
     failed: BTreeMap<(usize, i16), (u64, u64, Device, u64)>,
     /// By the power of two that the sectors are rounded up to.
     by_size: [Group; SIZES],
-    by_pid: Keyed<u32, Group>,
-    by_cpu: Keyed<u16, Group>,
+    by_pid: KeyedValues<u32, Group>,
+    by_cpu: KeyedValues<u16, Group>,
     devices: Vec<(Device, DeviceStudy)>,
     /// By the number of the disk: where in `devices`.
     places: Vec<Option<usize>>,
@@ -39,7 +39,7 @@ pub struct Study {
     waits_told: bool,
     bursts: Bursts,
     reuse: Reuse,
-    worst: Worst,
+    worst: SlowestRequests,
     maps: Maps,
     /// The hardware queue of each CPU.
     queue_of: BTreeMap<u16, usize>,
@@ -71,7 +71,7 @@ const SIZES: usize = LARGEST.ilog2() as usize + 1;
 impl Default for Study {
     fn default() -> Study {
         Study {
-            follow: Follow::default(),
+            follow: RequestTracker::default(),
             began_ns: None,
             earliest_ns: None,
             reached_ns: 0,
@@ -80,14 +80,14 @@ impl Default for Study {
             by_op: Default::default(),
             failed: BTreeMap::new(),
             by_size: Default::default(),
-            by_pid: Keyed::new(PIDS_MAX, OTHERS),
-            by_cpu: Keyed::new(CPUS_MAX, u16::MAX),
+            by_pid: KeyedValues::new(PIDS_MAX, OTHERS),
+            by_cpu: KeyedValues::new(CPUS_MAX, u16::MAX),
             devices: Vec::new(),
             places: Vec::new(),
             waits_told: false,
             bursts: Bursts::new(),
             reuse: Reuse::new(),
-            worst: Worst::default(),
+            worst: SlowestRequests::default(),
             maps: Maps::new(INTERVALS),
             queue_of: BTreeMap::new(),
             by_queue: Vec::new(),
@@ -245,7 +245,7 @@ impl Study {
     }
 
     /// The trace ended.
-    pub fn finish(mut self, about: &About) -> TraceFigures {
+    pub fn finish(mut self, about: &TraceInfo) -> TraceFigures {
         self.follow.finish();
         let began_ns = self.earliest_ns.or(self.began_ns).unwrap_or(0);
         let elapsed_ns = self.reached_ns.saturating_sub(began_ns);
@@ -359,7 +359,7 @@ mod tests {
         ] {
             study.add(&event, |_| {});
         }
-        let figures = study.finish(&About::of("test"));
+        let figures = study.finish(&TraceInfo::of("test"));
         assert_eq!((figures.began_ns, figures.elapsed_ns), (5_000, 2_000));
         assert_eq!(figures.losses, 1);
     }

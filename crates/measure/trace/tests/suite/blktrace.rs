@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use trace::event::{Device, Marks, Op, Step, TraceEvent, WAIT_UNKNOWN};
-use trace::input::{About, Gaps, Source, open};
+use trace::input::{Gaps, Source, TraceInfo, open};
 use trace::output::Blktrace;
-use trace::request::{Change, Follow, Io};
+use trace::request::{Change, Io, RequestTracker};
 
 const DEVICE: Device = Device(8 << 20 | 16);
 
@@ -34,7 +34,7 @@ fn written(events: &[TraceEvent]) -> Vec<Vec<u8>> {
     files.finish().expect("memory")
 }
 
-fn read(files: Vec<Vec<u8>>) -> (Vec<TraceEvent>, About) {
+fn read(files: Vec<Vec<u8>>) -> (Vec<TraceEvent>, TraceInfo) {
     let sources = files.into_iter().map(|file| Source::File(Arc::new(file)));
     let mut reader = open(sources.collect(), None, Gaps::Told).expect("files of blktrace");
     let mut events = Vec::new();
@@ -170,7 +170,7 @@ fn events_and(more: &[Step]) -> impl Strategy<Value = Vec<TraceEvent>> + use<> {
 
 /// What follows from events: each request, with its reported times.
 fn requests(events: &[TraceEvent]) -> Vec<Io> {
-    let mut follow = Follow::default();
+    let mut follow = RequestTracker::default();
     let mut ios = Vec::new();
     for event in events {
         follow.add(event, |_, change| {
@@ -236,7 +236,7 @@ fn bios_that_end_by_themselves_are_ends_in_the_files_too() {
         event(50, Step::BioComplete),
         event(60, Step::BioComplete),
     ];
-    let mut follow = Follow::default();
+    let mut follow = RequestTracker::default();
     for event in &events {
         follow.add(event, |_, change| {
             if matches!(change, Change::Ended { .. }) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use trace::block::{Activity, Analysis, BlockReport, DeviceReport};
 use trace::event::{Device, Op, Step, TraceEvent};
-use trace::page::Lost;
+use trace::page::LostEvents;
 
 /// The commands of a simulated block layer.
 #[derive(Clone, Copy, Debug)]
@@ -316,12 +316,12 @@ proptest! {
         for index in lost {
             if events.len() > 1 {
                 let removed = events.remove(index.index(events.len()));
-                analysis.lost(removed.at_ns, Lost::Events(1));
+                analysis.lost(removed.at_ns, LostEvents::Events(1));
             }
         }
         events.iter().for_each(|event| analysis.add(event));
         let last_ns = events.last().map_or(0, |event| event.at_ns);
-        analysis.lost(last_ns + 1, Lost::Uncounted);
+        analysis.lost(last_ns + 1, LostEvents::Uncounted);
         // Long after the losses, what they left behind is given up.
         for wait in 1..=2 {
             let at_ns = last_ns + wait * 60_000_000_000;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trace::decode::Wanted;
+use trace::decode::WantedEvent;
 use trace::event::{Op, Step};
 use trace::format::{EventFormat, FormatError};
 use trace::page::RawEvent;
@@ -155,7 +155,7 @@ fn records_of_other_events_are_passed_over() {
     assert_eq!(decoder.decode(0, &raw), Ok(None));
 }
 
-fn wanted() -> &'static [Wanted] {
+fn wanted() -> &'static [WantedEvent] {
     EVENTS
 }
 

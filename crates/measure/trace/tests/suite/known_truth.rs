@@ -3,7 +3,7 @@
 use base::rng::{Stream, stream};
 use proptest::prelude::*;
 use trace::event::{Device, Marks, Op, Step, TraceEvent};
-use trace::request::{Change, Follow, Io};
+use trace::request::{Change, Io, RequestTracker};
 
 /// What really happened to a request.
 #[derive(Clone, Copy, Debug)]
@@ -190,8 +190,8 @@ fn with_losses(events: Vec<TraceEvent>, plan: &Plan, rng: &mut Stream) -> Vec<Tr
     left
 }
 
-fn followed(events: &[TraceEvent]) -> (Vec<Io>, Follow) {
-    let mut follow = Follow::default();
+fn followed(events: &[TraceEvent]) -> (Vec<Io>, RequestTracker) {
+    let mut follow = RequestTracker::default();
     let mut ios = Vec::new();
     for event in events {
         follow.add(event, |_, change| {

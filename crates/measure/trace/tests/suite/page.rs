@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use trace::page::{Lost, Page, PageError};
+use trace::page::{LostEvents, Page, PageError};
 
 fn seed(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/seeds/ring_page");
     std::fs::read(folder.join(name)).expect("a seed of the repository")
 }
 
-type Found = (Option<Lost>, Vec<(u64, Vec<u8>)>);
+type PageContents = (Option<LostEvents>, Vec<(u64, Vec<u8>)>);
 
-fn events(bytes: &[u8]) -> Result<Found, PageError> {
+fn events(bytes: &[u8]) -> Result<PageContents, PageError> {
     let page = Page::decode(bytes, &crate::support::page_format())?;
     let events = page.events().map(|event| {
         let event = event?;
@@ -37,11 +37,11 @@ fn losses_are_told_with_their_number_where_there_was_room() {
     let last = vec![(1002, b"last".to_vec())];
     assert_eq!(
         events(&seed("lost_counted")),
-        Ok((Some(Lost::Events(77)), last.clone()))
+        Ok((Some(LostEvents::Events(77)), last.clone()))
     );
     assert_eq!(
         events(&seed("lost_uncounted")),
-        Ok((Some(Lost::Uncounted), last.clone()))
+        Ok((Some(LostEvents::Uncounted), last.clone()))
     );
     assert_eq!(events(&seed("end_padding")), Ok((None, last)));
 }

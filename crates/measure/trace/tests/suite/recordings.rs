@@ -6,17 +6,17 @@ use serde_json::Value;
 use trace::block;
 use trace::event::{Step, TraceEvent};
 use trace::format::EventFormat;
-use trace::page::Lost;
+use trace::page::LostEvents;
 use trace::recording::Item;
 use trace::sched::{self, SchedDecoder, SchedEvent, SchedKind, State};
 use trace::tracepoints::{BlockDecoder, EVENTS, GET_REQUEST};
 
-fn formats(wanted: &[trace::decode::Wanted]) -> Vec<EventFormat> {
+fn formats(wanted: &[trace::decode::WantedEvent]) -> Vec<EventFormat> {
     wanted.iter().map(|wanted| format(wanted.name)).collect()
 }
 
 /// Block events of all CPUs in the order of time, and losses with the time of the event that follows.
-fn block_events(name: &str) -> Vec<Result<TraceEvent, (u64, Lost)>> {
+fn block_events(name: &str) -> Vec<Result<TraceEvent, (u64, LostEvents)>> {
     let wanted = [EVENTS, &[GET_REQUEST]].concat();
     let decoder = BlockDecoder::new(EVENTS, &formats(&wanted)).expect("formats of a real kernel");
     let mut events = Vec::new();
@@ -102,8 +102,8 @@ fn lost_events_are_counted_by_the_page_after_them() {
         .iter()
         .filter_map(|event| event.err())
         .map(|(_, lost)| match lost {
-            Lost::Events(count) => count,
-            Lost::Uncounted => 0,
+            LostEvents::Events(count) => count,
+            LostEvents::Uncounted => 0,
         })
         .sum();
     let kept = events.iter().flatten().count() as u64;

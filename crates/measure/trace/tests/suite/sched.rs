@@ -1,7 +1,7 @@
 //! Stalls, their parts and their places, of switches made by hand; `recordings.rs` has real ones.
 
 use proptest::prelude::*;
-use trace::page::Lost;
+use trace::page::LostEvents;
 use trace::sched::{Analysis, Comm, SchedEvent, SchedKind, State, SwitchReport};
 
 fn switch(at_ns: u64, cpu: u32, previous: u32, state: State, next: u32) -> SchedEvent {
@@ -131,7 +131,7 @@ fn stacks_belong_to_the_switch_beside_them_and_stand_for_all_switches_by_their_w
 fn a_loss_ends_no_stall() {
     let mut analysis = Analysis::new(0, 1000);
     analysis.add(&switch(1000, 0, 5, State::Sleep, 6));
-    analysis.lost(Lost::Events(40));
+    analysis.lost(LostEvents::Events(40));
     analysis.add(&switch(9000, 0, 6, State::Sleep, 5));
     let report = analysis.finish(10_000, frames);
     assert_eq!((report.events_lost, report.stall_ns.count()), (40, 0));

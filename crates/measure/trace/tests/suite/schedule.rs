@@ -1,7 +1,7 @@
 //! What a replay takes from events: each I/O once, on either side of the block layer.
 
 use trace::event::{Device, Marks, Op, Step, TraceEvent};
-use trace::input::About;
+use trace::input::TraceInfo;
 use trace::schedule::Arrivals;
 use workload::job::OpKind;
 use workload::traced::{Schedule, Side, TraceChoice};
@@ -34,7 +34,7 @@ fn scheduled(choice: &TraceChoice, events: &[TraceEvent]) -> Schedule {
         arrivals.add(event).expect("few I/Os");
     }
     arrivals
-        .finish(choice, &About::default())
+        .finish(choice, &TraceInfo::default())
         .expect("some I/Os")
 }
 
@@ -163,7 +163,7 @@ fn a_part_of_the_trace_begins_at_its_own_first_arrival() {
         device: Some("8:16".into()),
         ..choice(Side::Issued)
     };
-    let refused = Arrivals::new(&other).finish(&other, &About::default());
+    let refused = Arrivals::new(&other).finish(&other, &TraceInfo::default());
     assert!(refused.is_err_and(|error| error.0.contains("8:16")));
 }
 

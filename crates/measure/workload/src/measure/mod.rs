@@ -2,7 +2,7 @@
 
 mod failures;
 
-use crate::depth_search::Searched;
+use crate::depth_search::DepthSearchResult;
 use crate::job::{Job, Op, OpKind};
 use crate::record::{ErrorRecord, MismatchRecord};
 use crate::replay::ReplayRecord;
@@ -30,13 +30,13 @@ pub struct Measure {
 
 /// What remains when the job is over.
 #[derive(Debug)]
-pub struct Measured {
+pub struct JobMeasurement {
     /// Its operations were null ones.
     pub is_null: bool,
     /// From when on it was measured, where that is not the end of the warm-up.
     pub measured_from: Option<Time>,
     /// What the job's search for a queue depth came to.
-    pub searched: Option<Searched>,
+    pub searched: Option<DepthSearchResult>,
     /// Whether the job's steady state was reached.
     pub steadiness: Option<Steadiness>,
     /// How faithful the job's replay was.
@@ -140,8 +140,8 @@ impl Measure {
     }
 
     /// Closes the timeline at the last success. `job` is the one that was measured.
-    pub fn finish_of(self, job: &Job) -> Measured {
-        Measured {
+    pub fn finish_of(self, job: &Job) -> JobMeasurement {
+        JobMeasurement {
             searched: job.searched(),
             steadiness: job.steadiness(),
             replayed: job.replayed(),
@@ -149,8 +149,8 @@ impl Measure {
         }
     }
 
-    pub(crate) fn finish(self) -> Measured {
-        Measured {
+    pub(crate) fn finish(self) -> JobMeasurement {
+        JobMeasurement {
             is_null: self.is_null,
             measured_from: self.measured_from,
             searched: None,

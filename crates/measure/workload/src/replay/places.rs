@@ -26,7 +26,7 @@ struct Space {
 
 /// The place in one of the job's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mapped {
+pub(super) struct MappedPlace {
     pub(super) slot: u32,
     pub(super) offset: u64,
     pub(super) bytes: u32,
@@ -78,7 +78,7 @@ impl AddressMap {
     }
 
     /// The place of an I/O of the trace.
-    pub(super) fn of(&self, device: u16, sector: u64, sectors: u32) -> Mapped {
+    pub(super) fn of(&self, device: u16, sector: u64, sectors: u32) -> MappedPlace {
         let (slot, base) = self.bases[usize::from(device)];
         let space = &self.spaces[slot as usize];
         let bytes = u64::from(sectors) * SECTOR_BYTES;
@@ -100,7 +100,7 @@ impl AddressMap {
             .next_multiple_of(self.align_bytes)
             .min(space.size_bytes)
             .min(longest);
-        Mapped {
+        MappedPlace {
             slot,
             offset: offset.min(space.size_bytes - bytes),
             bytes: bytes as u32,

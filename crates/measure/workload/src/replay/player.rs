@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::fidelity::{Fidelity, ReplayRecord};
 use super::places::AddressMap;
-use super::waits::{Taken, Waits};
+use super::waits::{OfferedIo, Waits};
 use crate::job_error::JobError;
-use crate::op::{Next, Op};
+use crate::op::{JobStep, Op};
 use crate::spec::JobSpec;
 use crate::traced::{ReplaySpec, Schedule, ScheduledIo, Timing};
 use base::time::Time;
@@ -122,19 +122,19 @@ impl Replay {
     }
 
     /// As `Job::next`.
-    pub(crate) fn next(&mut self, now: Time) -> Next {
+    pub(crate) fn next(&mut self, now: Time) -> JobStep {
         if self.is_over(now) {
             return match self.in_flight {
-                0 => Next::Done,
-                _ => Next::WaitForCompletion,
+                0 => JobStep::Done,
+                _ => JobStep::WaitForCompletion,
             };
         }
         if self.in_flight >= self.queue_depth {
-            return Next::WaitForCompletion;
+            return JobStep::WaitForCompletion;
         }
         match self.opens_at() {
-            None => Next::WaitForCompletion,
-            Some(at) if now < at => Next::WaitUntil(at.min(self.ends_at)),
+            None => JobStep::WaitForCompletion,
+            Some(at) if now < at => JobStep::WaitUntil(at.min(self.ends_at)),
             Some(_) => self.offer(now),
         }
     }
@@ -202,12 +202,12 @@ impl Replay {
     }
 
     /// The one that is due.
-    fn offer(&mut self, now: Time) -> Next {
+    fn offer(&mut self, now: Time) -> JobStep {
         let taken = match &mut self.turns {
             Turns::Recorded(own, next) => {
                 let index = own[*next];
                 *next += 1;
-                Some(Taken {
+                Some(OfferedIo {
                     index,
                     due: 0,
                     owner: (0, 0),
@@ -216,7 +216,7 @@ impl Replay {
             Turns::Dependent(waits) => waits.take(now),
         };
         let Some(taken) = taken else {
-            return Next::WaitForCompletion;
+            return JobStep::WaitForCompletion;
         };
         let io = self.schedule.ios[taken.index as usize];
         let planned = self.planned(&io);
@@ -231,7 +231,7 @@ impl Replay {
         self.left -= 1;
         self.in_flight += 1;
         self.fidelity.began(now, due, planned, self.full_until);
-        Next::Io(op)
+        JobStep::Io(op)
     }
 
     fn op(&self, io: &ScheduledIo, due: Time) -> Op {

@@ -22,7 +22,7 @@ pub(super) struct Waits {
 /// One process: its I/Os in the order of arrival.
 #[derive(Clone, Debug, Default)]
 struct Stream {
-    ios: Vec<Waiting>,
+    ios: Vec<WaitingIo>,
     next: usize,
     /// By rank: when it was done in the replay.
     done_at: Vec<Option<Time>>,
@@ -33,7 +33,7 @@ struct Stream {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct WaitingIo {
     /// In the schedule.
     index: u32,
     /// In the order in which the process's I/Os ended in the trace; None where that is not known.
@@ -80,7 +80,7 @@ impl Waits {
     }
 
     /// Takes the one that is due first, offered at `now`: its number in the schedule, and when it was due.
-    pub(super) fn take(&mut self, now: Time) -> Option<Taken> {
+    pub(super) fn take(&mut self, now: Time) -> Option<OfferedIo> {
         let (due, number) = self.due.pop_first()?;
         let stream = &mut self.streams[number as usize];
         let local = stream.next as u32;
@@ -88,7 +88,7 @@ impl Waits {
         stream.next += 1;
         stream.offered_last = Some(now);
         self.look(number);
-        Some(Taken {
+        Some(OfferedIo {
             index,
             due,
             owner: (number, local),
@@ -132,7 +132,7 @@ impl Waits {
 
 /// An I/O that is offered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct OfferedIo {
     pub(super) index: u32,
     pub(super) due: Time,
     pub(super) owner: (u32, u32),
@@ -164,7 +164,7 @@ impl Stream {
             }
             let pause_ns = scaled(at - before.min(at));
             before = before.max(at);
-            Waiting {
+            WaitingIo {
                 index,
                 rank,
                 needs: needs as u32,

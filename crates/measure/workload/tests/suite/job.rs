@@ -1,11 +1,12 @@
 //! What must hold of every job, on every specification: properties over a simulated device.
 
 use crate::fixture::uniform_reads;
-use crate::simulator::{Served, run};
+use crate::simulator::{ServedOp, run};
 use proptest::prelude::*;
-use workload::job::{Job, Next, Op, OpKind};
+use workload::job::{Job, JobStep, Op, OpKind};
 use workload::spec::{
-    Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind, Until, WriteBlocks,
+    Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern, Spacing, Sync, SyncKind,
+    WriteBlocks,
 };
 
 const FILES: u32 = 4;
@@ -45,13 +46,13 @@ fn patterns() -> impl Strategy<Value = Pattern> {
     ]
 }
 
-fn bounds() -> impl Strategy<Value = Until> {
+fn bounds() -> impl Strategy<Value = JobBounds> {
     let bound = |range: std::ops::Range<u64>| prop::option::of(range);
     (bound(1..400), bound(32_768..4_000_000), bound(1..5_000_000))
         .prop_filter("at least one bound", |(ops, bytes, duration_ns)| {
             ops.is_some() || bytes.is_some() || duration_ns.is_some()
         })
-        .prop_map(|(ops, bytes, duration_ns)| Until {
+        .prop_map(|(ops, bytes, duration_ns)| JobBounds {
             ops,
             bytes,
             duration_ns,
@@ -108,7 +109,7 @@ fn job(spec: &JobSpec) -> Job {
 }
 
 /// Service times that vary, so that operations overtake each other.
-fn serve(spec: &JobSpec, exclusive: bool) -> Vec<Served> {
+fn serve(spec: &JobSpec, exclusive: bool) -> Vec<ServedOp> {
     let mut job = job(spec);
     job.exclusive(exclusive);
     run(&mut job, spec.queue_depth, 3, |op| {
@@ -116,7 +117,7 @@ fn serve(spec: &JobSpec, exclusive: bool) -> Vec<Served> {
     })
 }
 
-fn data(served: &[Served]) -> impl Iterator<Item = &Served> {
+fn data(served: &[ServedOp]) -> impl Iterator<Item = &ServedOp> {
     served.iter().filter(|served| !served.op.kind.is_sync())
 }
 
@@ -130,7 +131,7 @@ proptest! {
     #[test]
     fn operations_are_inside_the_range_and_aligned(spec in specs()) {
         let end = spec.offset_bytes + spec.length_bytes;
-        for Served { op, .. } in data(&serve(&spec, false)) {
+        for ServedOp { op, .. } in data(&serve(&spec, false)) {
             prop_assert!(spec.files.contains(&op.file));
             prop_assert!(op.offset >= spec.offset_bytes);
             prop_assert!(op.offset + u64::from(op.bytes) <= end);
@@ -152,7 +153,7 @@ proptest! {
         let ops = data(&served).count() as u64;
         let bytes: u64 = data(&served).map(|served| u64::from(served.op.bytes)).sum();
         let largest = spec.all_blocks().map(|block| u64::from(block.bytes)).max().unwrap_or(0);
-        let Until { ops: ops_max, bytes: bytes_max, duration_ns } = spec.until;
+        let JobBounds { ops: ops_max, bytes: bytes_max, duration_ns } = spec.until;
         prop_assert!(ops_max.is_none_or(|max| ops <= max));
         prop_assert!(bytes_max.is_none_or(|max| bytes <= max));
         prop_assert!(duration_ns.is_none_or(|end| data(&served).all(|served| served.started_ns < end)));
@@ -173,7 +174,7 @@ proptest! {
     ) {
         let spacing = if poisson { Spacing::Poisson } else { Spacing::Constant };
         spec.arrival = Arrival::Open { rate_per_s, spacing };
-        spec.until = Until { ops: Some(200), bytes: None, duration_ns: None };
+        spec.until = JobBounds { ops: Some(200), bytes: None, duration_ns: None };
         let due_with = |service_ns: u64| -> Vec<u64> {
             let served = run(&mut job(&spec), spec.queue_depth, 1, |_| service_ns);
             data(&served).map(|served| served.op.due).collect()
@@ -191,7 +192,7 @@ proptest! {
 
     #[test]
     fn latency_counts_from_the_due_time_and_nothing_starts_early(spec in specs()) {
-        for Served { op, started_ns, .. } in serve(&spec, false) {
+        for ServedOp { op, started_ns, .. } in serve(&spec, false) {
             match spec.arrival {
                 Arrival::Open { .. } => prop_assert!(op.due <= started_ns),
                 Arrival::Closed { .. } => prop_assert_eq!(op.due, started_ns),
@@ -220,7 +221,7 @@ proptest! {
         let served = serve(&spec, false);
         let (mut writes, mut syncs_end) = (Vec::new(), 0);
         let mut due_files: Vec<u32> = Vec::new();
-        for Served { op, started_ns, completed_ns } in served {
+        for ServedOp { op, started_ns, completed_ns } in served {
             match op.kind {
                 OpKind::Fdatasync => {
                     prop_assert!(due_files.contains(&op.file), "a file that needs no sync, or its second");
@@ -257,7 +258,7 @@ proptest! {
         written.sort_unstable();
         written.dedup();
         let last_completion = data(&served).map(|served| served.completed_ns).max().unwrap_or(0);
-        let syncs: Vec<&Served> = served.iter().filter(|served| served.op.kind.is_sync()).collect();
+        let syncs: Vec<&ServedOp> = served.iter().filter(|served| served.op.kind.is_sync()).collect();
         prop_assert!(syncs.iter().all(|sync| sync.started_ns >= last_completion));
         let mut synced: Vec<u32> = syncs.iter().map(|sync| sync.op.file).collect();
         synced.sort_unstable();
@@ -269,7 +270,7 @@ proptest! {
         // A small range, so that conflicts are frequent.
         spec.length_bytes = 40_960;
         let served = serve(&spec, true);
-        let data: Vec<&Served> = data(&served).collect();
+        let data: Vec<&ServedOp> = data(&served).collect();
         for (index, early) in data.iter().enumerate() {
             for late in &data[index + 1..] {
                 let together = late.started_ns < early.completed_ns;
@@ -282,37 +283,37 @@ proptest! {
     #[test]
     fn exclusion_changes_when_but_not_what(mut spec in specs()) {
         spec.length_bytes = 40_960;
-        spec.until = Until { ops: Some(200), bytes: None, duration_ns: None };
+        spec.until = JobBounds { ops: Some(200), bytes: None, duration_ns: None };
         let what = |exclusive| -> Vec<(OpKind, u32, u64, u32)> {
             let served = serve(&spec, exclusive);
-            data(&served).map(|Served { op, .. }| (op.kind, op.file, op.offset, op.bytes)).collect()
+            data(&served).map(|ServedOp { op, .. }| (op.kind, op.file, op.offset, op.bytes)).collect()
         };
         prop_assert_eq!(what(false), what(true));
     }
 
     #[test]
     fn a_stopped_job_offers_nothing_more(spec in specs(), ops_before in 0..50usize) {
-        use workload::job::Next;
+        use workload::job::JobStep;
         let mut job = job(&spec);
         let mut in_flight = Vec::new();
         let mut now = 0;
         for _ in 0..ops_before {
             match job.next(now) {
-                Next::Io(op) => in_flight.push(op),
-                Next::WaitUntil(time) => now = time,
-                Next::WaitForCompletion => {
+                JobStep::Io(op) => in_flight.push(op),
+                JobStep::WaitUntil(time) => now = time,
+                JobStep::WaitForCompletion => {
                     let op = in_flight.remove(0);
                     job.completed(now, &op, Err(5));
                 }
-                Next::Done => break,
+                JobStep::Done => break,
             }
         }
         job.stop();
         for op in in_flight {
-            prop_assert_eq!(job.next(now), Next::WaitForCompletion);
+            prop_assert_eq!(job.next(now), JobStep::WaitForCompletion);
             job.completed(now, &op, Ok(op.bytes));
         }
-        prop_assert_eq!(job.next(now), Next::Done);
+        prop_assert_eq!(job.next(now), JobStep::Done);
     }
 
     #[test]
@@ -334,7 +335,7 @@ fn a_job_that_ends_early_syncs_and_then_writes_the_rest() {
             think_ns: 1_000_000_000,
             think_every: 1,
         },
-        until: Until {
+        until: JobBounds {
             ops: Some(4),
             bytes: None,
             duration_ns: None,
@@ -345,7 +346,7 @@ fn a_job_that_ends_early_syncs_and_then_writes_the_rest() {
     let mut kinds = Vec::new();
     let mut job = Job::new(&spec(0.0), &[1 << 20]).unwrap();
     let take = |job: &mut Job| match job.next(0) {
-        Next::Io(op) => {
+        JobStep::Io(op) => {
             job.completed(0, &op, Ok(op.bytes));
             Some((op.kind, job.is_measured()))
         }
@@ -369,5 +370,5 @@ fn a_job_that_ends_early_syncs_and_then_writes_the_rest() {
     let mut reader = Job::new(&spec(1.0), &[1 << 20]).unwrap();
     assert!(take(&mut reader).is_some());
     reader.end_early(0);
-    assert_eq!(reader.next(0), Next::Done);
+    assert_eq!(reader.next(0), JobStep::Done);
 }

@@ -1,21 +1,21 @@
 //! Jobs against the laws of queueing, and their statistics against what was asked for.
 
 use crate::fixture::uniform_reads;
-use crate::simulator::{Served, run};
+use crate::simulator::{ServedOp, run};
 use workload::job::{Job, OpKind};
 use workload::spec::{
-    Arrival, BlockSize, DepthSearch, FileOrder, JobSpec, Pattern, Spacing, Until, WriteBlocks,
+    Arrival, BlockSize, DepthSearch, FileOrder, JobBounds, JobSpec, Pattern, Spacing, WriteBlocks,
 };
 
 const SERVICE_NS: u64 = 10_000;
 
-fn serve(spec: &JobSpec, servers: usize) -> Vec<Served> {
+fn serve(spec: &JobSpec, servers: usize) -> Vec<ServedOp> {
     let sizes = vec![spec.offset_bytes + spec.length_bytes; 8];
     let mut job = Job::new(spec, &sizes).expect("a sound specification");
     run(&mut job, spec.queue_depth, servers, |_| SERVICE_NS)
 }
 
-fn elapsed_ns(served: &[Served]) -> f64 {
+fn elapsed_ns(served: &[ServedOp]) -> f64 {
     served
         .iter()
         .map(|served| served.completed_ns)
@@ -82,7 +82,7 @@ fn the_open_rate_is_right_with_mixed_sizes() {
             spacing,
         };
         spec.queue_depth = 4096;
-        spec.until = Until {
+        spec.until = JobBounds {
             ops: None,
             bytes: None,
             duration_ns: Some(10_000_000_000),
@@ -206,7 +206,7 @@ fn the_search_finds_the_depth_that_the_servers_serve_at_once() {
         share: 0.99,
         goes_on: false,
     });
-    spec.until = Until {
+    spec.until = JobBounds {
         ops: None,
         bytes: None,
         duration_ns: Some(1_000_000_000),
@@ -269,7 +269,7 @@ fn zipf_places_fit_the_largest_size_whatever_the_order_of_sizes() {
         spec.pattern = Pattern::Zipf { theta: 0.0 };
         spec.blocks = sizes.map(|bytes| BlockSize { bytes, weight: 1.0 }).into();
         spec.length_bytes = 8 * 4096 + 512;
-        for Served { op, .. } in serve(&spec, 1) {
+        for ServedOp { op, .. } in serve(&spec, 1) {
             assert!(op.offset + u64::from(op.bytes) <= spec.length_bytes);
         }
     }

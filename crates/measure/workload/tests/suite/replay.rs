@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::fixture::uniform_reads;
 use base::time::Time;
 use proptest::prelude::*;
-use workload::job::{Job, Next, Op, OpKind};
+use workload::job::{Job, JobStep, Op, OpKind};
 use workload::replay::ReplayRecord;
-use workload::spec::{JobSpec, Until};
+use workload::spec::{JobBounds, JobSpec};
 use workload::traced::{
     Mapping, Process, ReplaySpec, Schedule, ScheduledIo, Side, Timing, TraceChoice, TracedDevice,
 };
@@ -56,7 +56,7 @@ fn job_of(schedule: &Schedule, timing: Timing, time_scale: f64, queue_depth: u32
         length_bytes: FILE_BYTES,
         queue_depth,
         align_bytes: 512,
-        until: Until {
+        until: JobBounds {
             ops: Some(schedule.ios.len() as u64),
             bytes: None,
             duration_ns: None,
@@ -86,7 +86,7 @@ fn job_of(schedule: &Schedule, timing: Timing, time_scale: f64, queue_depth: u32
 }
 
 /// When each I/O was offered and done, by its number.
-struct Played {
+struct ReplayResult {
     offered: BTreeMap<usize, Time>,
     done: BTreeMap<usize, Time>,
     order: Vec<usize>,
@@ -94,7 +94,7 @@ struct Played {
 }
 
 /// Runs the job on a device that takes so long for an I/O.
-fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> Played {
+fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> ReplayResult {
     let mut job = Job::new(spec, &[FILE_BYTES]).expect("a sound specification");
     let mut now = 0;
     let mut under_way: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
@@ -102,7 +102,7 @@ fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> Played {
     let (mut offered, mut done, mut order) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     loop {
         let until = match job.next(now) {
-            Next::Io(op) => {
+            JobStep::Io(op) => {
                 let number = (op.offset / 4096) as usize;
                 assert!(op.due <= now && ops.insert(number, op).is_none());
                 offered.insert(number, now);
@@ -110,9 +110,9 @@ fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> Played {
                 under_way.push(Reverse((now + took(number), number)));
                 continue;
             }
-            Next::WaitUntil(at) => Some(at),
-            Next::WaitForCompletion => None,
-            Next::Done => break,
+            JobStep::WaitUntil(at) => Some(at),
+            JobStep::WaitForCompletion => None,
+            JobStep::Done => break,
         };
         assert_eq!(job.next_wakeup(), until);
         let next = under_way.peek().map(|Reverse((at, _))| *at);
@@ -128,7 +128,7 @@ fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> Played {
         }
     }
     assert!(under_way.is_empty());
-    Played {
+    ReplayResult {
         offered,
         done,
         order,
@@ -203,11 +203,11 @@ fn a_discard_may_be_larger_than_its_file_and_one_that_is_refused_is_counted() {
     assert_eq!(schedule.largest_bytes(), 4096);
     let spec = job_of(&schedule, Timing::Recorded, 1.0, 4);
     let mut job = Job::new(&spec, &[FILE_BYTES]).expect("a sound specification");
-    let Next::Io(read) = job.next(0) else {
+    let JobStep::Io(read) = job.next(0) else {
         panic!("the read is due");
     };
     job.completed(5, &read, Ok(4096));
-    let Next::Io(discard) = job.next(10) else {
+    let JobStep::Io(discard) = job.next(10) else {
         panic!("the discard is due");
     };
     assert_eq!((discard.kind, discard.offset), (OpKind::Discard, 0));
@@ -216,7 +216,7 @@ fn a_discard_may_be_larger_than_its_file_and_one_that_is_refused_is_counted() {
         (FILE_BYTES, 0)
     );
     job.refused(20, &discard);
-    assert_eq!(job.next(20), Next::Done);
+    assert_eq!(job.next(20), JobStep::Done);
     let record = job.replayed().expect("it replays");
     assert_eq!((record.arrivals, record.refused), (2, 1));
 }
@@ -275,15 +275,15 @@ fn a_stop_waits_for_what_is_under_way_only() {
     let schedule = schedule(&[(0, 10, 0), (5, 10, 0), (50, 10, 0)]);
     let mut job =
         Job::new(&job_of(&schedule, Timing::Recorded, 1.0, 8), &[FILE_BYTES]).expect("sound");
-    let Next::Io(op) = job.next(0) else {
+    let JobStep::Io(op) = job.next(0) else {
         panic!("the first is due")
     };
-    assert_eq!(job.next(1), Next::WaitUntil(5));
+    assert_eq!(job.next(1), JobStep::WaitUntil(5));
     job.stop();
     assert_eq!(
         (job.next(60), job.in_flight()),
-        (Next::WaitForCompletion, 1)
+        (JobStep::WaitForCompletion, 1)
     );
     job.completed(70, &op, Ok(4096));
-    assert_eq!(job.next(70), Next::Done);
+    assert_eq!(job.next(70), JobStep::Done);
 }

@@ -21,7 +21,7 @@ pub use spec::{Affinity, CompletionSpec, CompletionVariant, RequestAffinity};
 #[derive(Clone, Debug)]
 pub struct Completions {
     spec: CompletionSpec,
-    cpus: Vec<PerCpu>,
+    cpus: Vec<CpuCompletions>,
     queues: Vec<Queue>,
     requests: Slab<Request>,
     /// What function calls of the first variant go through, one at a time.
@@ -129,7 +129,7 @@ pub struct Request {
 type Objects = [ObjectId; 3];
 
 #[derive(Clone, Debug)]
-struct PerCpu {
+struct CpuCompletions {
     done: VecDeque<RequestId>,
     /// From other CPUs.
     handed_over: VecDeque<Item>,
@@ -151,7 +151,7 @@ impl Completions {
     /// Adds to the processors what the variant needs: a list for each CPU, one for calls, threads if it has them.
     pub fn new<T: Copy>(spec: CompletionSpec, smp: &mut Processors<T>) -> Completions {
         let cpus = (0..smp.cpus())
-            .map(|cpu| PerCpu {
+            .map(|cpu| CpuCompletions {
                 done: VecDeque::new(),
                 handed_over: VecDeque::new(),
                 list: smp.add_object(Kind::CompletionList, spec.list_lines),

@@ -4,7 +4,7 @@ pub mod bench;
 pub mod tapped_queue;
 
 use crate::scheduler::Scheduler;
-use crate::{Bio, Direction, IoClass, Priority, RequestId, RequestQueue, Submitted};
+use crate::{Bio, Direction, IoClass, Priority, RequestId, RequestQueue, SubmitOutcome};
 use events::time::{MILLISECOND, Time};
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 
@@ -80,7 +80,7 @@ pub fn rules() -> QueueRules {
 
 /// What one bio was offered and when it completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct ServedBio {
     /// Its place in the load.
     pub bio: usize,
     /// When it got a request.
@@ -96,7 +96,7 @@ pub fn serve(
     load: &[Arrival],
     depth: u32,
     service_ns: Time,
-) -> Vec<Served> {
+) -> Vec<ServedBio> {
     serve_through(
         RequestQueue::new(rules(), scheduler),
         load,
@@ -111,7 +111,7 @@ pub fn serve_through(
     load: &[Arrival],
     depth: u32,
     service_ns: Time,
-) -> Vec<Served> {
+) -> Vec<ServedBio> {
     let (mut now, mut next, mut due) = (0, 0, load.first().map_or(0, |first| first.after_ns));
     // In order of completion: all take the same time.
     let mut at_device: Vec<(Time, RequestId)> = Vec::new();
@@ -142,7 +142,7 @@ pub fn serve_through(
         } else if completes.is_some_and(|at| at <= now) {
             let (_, id) = at_device.remove(0);
             queue.completed(now, id, &mut bios);
-            served.extend(bios.drain(..).map(|bio| Served {
+            served.extend(bios.drain(..).map(|bio| ServedBio {
                 bio: bio.tag as usize,
                 submitted_at: bio.submitted_at,
                 completed_at: now,
@@ -150,7 +150,7 @@ pub fn serve_through(
         } else {
             assert_ne!(
                 queue.submit(now, bio_of(&load[next], next, now)),
-                Submitted::MustWait
+                SubmitOutcome::MustWait
             );
             next += 1;
             due = now + load.get(next).map_or(0, |arrival| arrival.after_ns);
@@ -203,7 +203,7 @@ pub fn priority_of(task: u32) -> Priority {
 }
 
 /// Every bio completes exactly once.
-pub fn completes_each_once(served: &[Served]) {
+pub fn completes_each_once(served: &[ServedBio]) {
     let mut numbers: Vec<usize> = served.iter().map(|served| served.bio).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..served.len()).collect::<Vec<_>>());

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::invariants::Arrival;
 use crate::invariants::bench::bio;
-use crate::{Bio, QueueEvent, RequestId, RequestQueue, Submitted, TaskId};
+use crate::{Bio, QueueEvent, RequestId, RequestQueue, SubmitOutcome, TaskId};
 use events::time::Time;
 
 /// What came of a load.
-pub struct Tapped {
+pub struct LoadOutcome {
     /// All events, in the order in which they happened.
     pub events: Vec<QueueEvent>,
     /// The time of each bio from its first submission to its completion, in the order of completion.
@@ -24,14 +24,14 @@ pub fn serve_tapped(
     load: &[Arrival],
     depth: usize,
     service_ns: Time,
-) -> Tapped {
+) -> LoadOutcome {
     queue.tap(0);
     let mut bench = Bench {
         queue,
         came: vec![None; load.len()],
         waiting: BTreeMap::new(),
     };
-    let mut served = Tapped {
+    let mut served = LoadOutcome {
         events: Vec::new(),
         total_ns: Vec::new(),
         ended: 0,
@@ -100,7 +100,7 @@ impl Bench<'_> {
         while let Some(mut bio) = line.pop_front() {
             bio.submitted_at = now;
             self.came[bio.tag as usize].get_or_insert(now);
-            if self.queue.submit(now, bio.clone()) == Submitted::MustWait {
+            if self.queue.submit(now, bio.clone()) == SubmitOutcome::MustWait {
                 let task = bio.task;
                 line.push_front(bio);
                 self.waiting.insert(task, line);

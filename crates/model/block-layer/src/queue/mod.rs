@@ -20,8 +20,8 @@ use crate::{Bio, Direction, EventKind, Request, RequestId, Requests, Sector, Tas
 use events::slab::Slab;
 use events::station::{Station, Violation};
 use events::time::Time;
-use kernels::queue::{QueueRules, Waking};
-pub use outcome::{Counts, Submitted};
+use kernels::queue::{QueueRules, WakeRule};
+pub use outcome::{Counts, SubmitOutcome};
 
 const PAGE_SECTORS: u32 = 8;
 /// Chosen: longer than a task that has been woken takes to its next request, and short beside a drive's latency.
@@ -130,16 +130,16 @@ impl RequestQueue {
     }
 
     /// Takes a bio in, if there is a request for it.
-    pub fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+    pub fn submit(&mut self, now: Time, bio: Bio) -> SubmitOutcome {
         self.come(now, bio, true)
     }
 
     /// The same of a bio that there was no request for, when its task has been woken.
-    pub fn submit_again(&mut self, now: Time, bio: Bio) -> Submitted {
+    pub fn submit_again(&mut self, now: Time, bio: Bio) -> SubmitOutcome {
         self.come(now, bio, self.rules.pool.merges_after_waiting)
     }
 
-    fn come(&mut self, now: Time, bio: Bio, merges: bool) -> Submitted {
+    fn come(&mut self, now: Time, bio: Bio, merges: bool) -> SubmitOutcome {
         self.emit_plug(now, false, None);
         if self.tap.is_on() {
             self.tap.came(now, &bio);
@@ -150,13 +150,13 @@ impl RequestQueue {
     }
 
     /// `__make_request`.
-    fn take_in(&mut self, now: Time, bio: Bio, merges: bool) -> Submitted {
+    fn take_in(&mut self, now: Time, bio: Bio, merges: bool) -> SubmitOutcome {
         let found = merges.then(|| self.find_merge(&bio)).flatten();
         if let Some((request, side)) = found {
             self.station.enter(now);
             self.counts.bios += 1;
             self.merge(now, request, side, bio);
-            return Submitted::Merged(request, side);
+            return SubmitOutcome::Merged(request, side);
         }
         if !self.is_let_in(now, &bio) || !self.allocate(now, &bio) {
             if self.tap.is_on() {
@@ -164,7 +164,7 @@ impl RequestQueue {
             }
             self.plug.unplug();
             self.emit_plug(now, false, None);
-            return Submitted::MustWait;
+            return SubmitOutcome::MustWait;
         }
         if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
             wbt.took(now);
@@ -172,7 +172,7 @@ impl RequestQueue {
         self.station.enter(now);
         self.counts.bios += 1;
         let request = self.add_request(now, bio);
-        Submitted::Queued(request)
+        SubmitOutcome::Queued(request)
     }
 
     /// The next request for the device (`blk_peek_request`).
@@ -439,7 +439,7 @@ impl RequestQueue {
     #[inline]
     fn class_of(&self, direction: Direction, sync: bool, cpu: u16) -> usize {
         match self.rules.pool.waking {
-            Waking::Tags(_) => self.hardware.tag_set_of(cpu),
+            WakeRule::Tags(_) => self.hardware.tag_set_of(cpu),
             _ if self.rules.pool_by_sync => usize::from(sync),
             _ => usize::from(direction == Direction::Read),
         }

@@ -4,7 +4,7 @@ use crate::{RequestId, Side};
 
 /// What became of a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Submitted {
+pub enum SubmitOutcome {
     /// It joined that queued request at that end.
     Merged(RequestId, Side),
     /// A new request was made for it.

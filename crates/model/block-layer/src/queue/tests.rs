@@ -9,13 +9,13 @@ use crate::scheduler::mq_deadline::MqDeadline;
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
 use Direction::{Read, Write};
-use kernels::hardware_queue::{Runs, TagWaking};
+use kernels::hardware_queue::{Runs, TagWakeRule};
 use kernels::queue::{PlugRules, PoolRules, QueueRules};
 use proptest::prelude::*;
 
 fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {
     let rules = QueueRules {
-        pool: PoolRules::tags(tags, TagWaking::Batch),
+        pool: PoolRules::tags(tags, TagWakeRule::Batch),
         ..invariants::rules()
     };
     RequestQueue::new(rules, scheduler).with_hardware(hardware)
@@ -40,7 +40,7 @@ fn submit_on(queue: &mut RequestQueue, cpu: u16, start: Sector) {
         cpu,
         ..bio(0, Read, start)
     };
-    assert_ne!(queue.submit(0, bio), Submitted::MustWait);
+    assert_ne!(queue.submit(0, bio), SubmitOutcome::MustWait);
 }
 
 fn dispatched(queue: &mut RequestQueue) -> Vec<Sector> {
@@ -95,21 +95,22 @@ fn who_has_its_share_of_the_pool_waits_until_something_of_it_is_done() {
         task,
         ..bio(0, Read, start)
     };
-    assert_ne!(queue.submit(0, of(2, 0)), Submitted::MustWait);
+    assert_ne!(queue.submit(0, of(2, 0)), SubmitOutcome::MustWait);
     let mine = (1..).map(|n| of(1, n * 1000));
     let fits = mine.map(|bio| queue.submit(0, bio));
     // (48 - 8) / 2, and one more.
     assert_eq!(
-        fits.take_while(|got| *got != Submitted::MustWait).count(),
+        fits.take_while(|got| *got != SubmitOutcome::MustWait)
+            .count(),
         21
     );
-    assert_ne!(queue.submit(0, of(2, 900)), Submitted::MustWait);
+    assert_ne!(queue.submit(0, of(2, 900)), SubmitOutcome::MustWait);
     let first = queue.dispatch(0).unwrap();
     queue.completed(1, first, &mut Vec::new());
     let mut woken = Vec::new();
     queue.take_woken(&mut woken);
     assert_eq!(woken, [1]);
-    assert_ne!(queue.submit(1, of(1, 99_000)), Submitted::MustWait);
+    assert_ne!(queue.submit(1, of(1, 99_000)), SubmitOutcome::MustWait);
 }
 
 #[test]
@@ -133,12 +134,12 @@ fn a_request_that_found_no_tag_goes_first_when_there_is_one() {
 
 /// Gives one request, and the next only after a completion, for which it has nothing run.
 #[derive(Default)]
-struct OneByOne {
+struct SingleRequestScheduler {
     kept: VecDeque<RequestId>,
     waits: bool,
 }
 
-impl Scheduler for OneByOne {
+impl Scheduler for SingleRequestScheduler {
     fn add(&mut self, _: Time, _: &Requests, request: RequestId) {
         self.kept.push_back(request);
     }
@@ -168,7 +169,7 @@ fn with_one_of_two_at_the_device(runs: Runs) -> (RequestQueue, RequestId) {
         runs,
         ..HardwareRules::SINGLE
     };
-    let mut queue = queue(Box::new(OneByOne::default()), 64, hardware);
+    let mut queue = queue(Box::new(SingleRequestScheduler::default()), 64, hardware);
     submit_on(&mut queue, 0, 100);
     submit_on(&mut queue, 0, 200);
     let first = queue.dispatch(0).unwrap();
@@ -217,7 +218,7 @@ fn nr_requests_are_each_hardware_queues_own() {
             cpu,
             ..bio(cpu.into(), Read, n * 100)
         });
-        bios.map(|bio| queue.submit(0, bio) != Submitted::MustWait)
+        bios.map(|bio| queue.submit(0, bio) != SubmitOutcome::MustWait)
             .collect::<Vec<_>>()
     };
     assert_eq!(submitted(false), [true, true, false, true, true]);
@@ -232,9 +233,9 @@ fn writers_leave_tags_to_readers() {
         HardwareRules::SINGLE,
     );
     let writes =
-        (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != Submitted::MustWait);
+        (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != SubmitOutcome::MustWait);
     assert_eq!(writes.count(), 6);
-    assert_ne!(queue.submit(0, bio(0, Read, 5000)), Submitted::MustWait);
+    assert_ne!(queue.submit(0, bio(0, Read, 5000)), SubmitOutcome::MustWait);
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn who_has_waited_looks_for_a_merge_again_where_the_kernel_goes_back_to_that() {
         let pool = PoolRules {
             requests: 2,
             merges_after_waiting,
-            ..PoolRules::tags(2, TagWaking::Batch)
+            ..PoolRules::tags(2, TagWakeRule::Batch)
         };
         let rules = QueueRules {
             pool,
@@ -253,14 +254,14 @@ fn who_has_waited_looks_for_a_merge_again_where_the_kernel_goes_back_to_that() {
         submit_on(&mut queue, 0, 100);
         submit_on(&mut queue, 0, 5000);
         let waits = bio(0, Read, 9000);
-        assert_eq!(queue.submit(0, waits.clone()), Submitted::MustWait);
+        assert_eq!(queue.submit(0, waits.clone()), SubmitOutcome::MustWait);
         let ids = [(); 2].map(|()| queue.dispatch(0).unwrap());
         ids.iter()
             .for_each(|&id| queue.completed(0, id, &mut Vec::new()));
         // What it would have been merged with, had that been there before.
         submit_on(&mut queue, 0, 8992);
         let submitted = queue.submit_again(0, waits);
-        let is_merged = matches!(submitted, Submitted::Merged(..));
+        let is_merged = matches!(submitted, SubmitOutcome::Merged(..));
         assert_eq!(is_merged, merges_after_waiting, "{submitted:?}");
     }
 }
@@ -283,10 +284,13 @@ fn a_write_behind_a_flush_merges_with_nothing_and_goes_before_all_that_the_sched
     for scheduler in schedulers {
         let mut queue = queue(scheduler, 64, HardwareRules::SINGLE);
         submit_on(&mut queue, 0, 100);
-        assert_ne!(queue.submit(0, bio(0, Write, 492)), Submitted::MustWait);
+        assert_ne!(queue.submit(0, bio(0, Write, 492)), SubmitOutcome::MustWait);
         for start in [500, 900] {
             let submitted = queue.submit(0, behind_flush(start));
-            assert!(matches!(submitted, Submitted::Queued(_)), "{submitted:?}");
+            assert!(
+                matches!(submitted, SubmitOutcome::Queued(_)),
+                "{submitted:?}"
+            );
         }
         assert_eq!(dispatched(&mut queue), [900, 500, 100, 492]);
     }
@@ -314,9 +318,9 @@ proptest! {
         let mut taken = 1;
         for arrival in &load {
             let submitted = queue.submit(0, bio(0, arrival.direction, arrival.block * 8));
-            taken += usize::from(submitted != Submitted::MustWait);
+            taken += usize::from(submitted != SubmitOutcome::MustWait);
         }
-        prop_assert_ne!(queue.submit(0, behind_flush(10_000)), Submitted::MustWait);
+        prop_assert_ne!(queue.submit(0, behind_flush(10_000)), SubmitOutcome::MustWait);
         let mut ids = Vec::new();
         while let Some(id) = queue.dispatch(0) {
             ids.push(id);

@@ -3,9 +3,9 @@
 //! Source: `drivers/block/cfq-iosched.c` of 2.6.9. It was in the -mm kernels from 2.5.61 on, and in 2.6.6 to 2.6.9.
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::by_task::ByTask;
 use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::scheduler::task_map::TaskMap;
 use crate::{Bio, RequestId, Requests, Sector, TaskId};
 use events::time::Time;
 
@@ -39,7 +39,7 @@ const QUEUED_MAX: u32 = 128;
 pub struct CfqRoundRobin {
     tunables: CfqRoundRobinTunables,
     pool_requests: u32,
-    queue_of: ByTask<QueueId>,
+    queue_of: TaskMap<QueueId>,
     /// By queue: what it has queued of each direction.
     queued: Vec<[u32; 2]>,
     fifos: RequestFifos,
@@ -56,7 +56,7 @@ impl CfqRoundRobin {
         CfqRoundRobin {
             tunables,
             pool_requests,
-            queue_of: ByTask::default(),
+            queue_of: TaskMap::default(),
             queued: Vec::new(),
             fifos: RequestFifos::default(),
             busy: Vec::new(),

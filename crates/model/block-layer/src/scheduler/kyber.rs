@@ -59,12 +59,12 @@ pub struct Kyber {
     queues: Vec<HardwareQueue>,
     turn: usize,
     queued: usize,
-    judges: Judges,
+    judges: LatencyJudge,
 }
 
 /// How a kernel finds out whether requests are slow.
 #[derive(Clone, Debug)]
-enum Judges {
+enum LatencyJudge {
     /// By mean latencies: until 4.19.
     Means(Means),
     /// By percentiles, for which it looks at that time.
@@ -93,7 +93,7 @@ impl Kyber {
             map,
             turn: 0,
             queued: 0,
-            judges: Judges::Percentiles {
+            judges: LatencyJudge::Percentiles {
                 latencies: Default::default(),
                 looks_at: None,
             },
@@ -102,7 +102,7 @@ impl Kyber {
 
     /// That of 4.12 to 4.19.
     pub fn by_means(mut self) -> Kyber {
-        self.judges = Judges::Means(Means::default());
+        self.judges = LatencyJudge::Means(Means::default());
         self
     }
 
@@ -115,7 +115,7 @@ impl Kyber {
     /// `kyber_sched_domain`.
     fn domain_of(&self, direction: Direction, sync: bool) -> usize {
         match (&self.judges, direction) {
-            (Judges::Means(_), Direction::Write) if !sync => OTHERS,
+            (LatencyJudge::Means(_), Direction::Write) if !sync => OTHERS,
             _ => direction as usize,
         }
     }
@@ -167,10 +167,10 @@ impl Kyber {
     /// `kyber_timer_fn`, `kyber_stat_timer_fn`.
     fn adjust(&mut self, now: Time) {
         match &mut self.judges {
-            Judges::Means(means) => {
+            LatencyJudge::Means(means) => {
                 self.depth = means.adjust(now, self.targets_ns, self.depth, DEPTH_MAX);
             }
-            Judges::Percentiles { looks_at, .. } => {
+            LatencyJudge::Percentiles { looks_at, .. } => {
                 *looks_at = None;
                 self.adjust_by_percentiles(now);
             }
@@ -180,7 +180,7 @@ impl Kyber {
     /// Congestion in any domain makes all that are better off give tokens up (`kyber_timer_fn`); those that suffer get
     /// more.
     fn adjust_by_percentiles(&mut self, now: Time) {
-        let Judges::Percentiles { latencies, .. } = &mut self.judges else {
+        let LatencyJudge::Percentiles { latencies, .. } = &mut self.judges else {
             return;
         };
         let mut congested = false;
@@ -254,8 +254,8 @@ impl Scheduler for Kyber {
         let (total, device) = latencies_of(request, now);
         let target_ns = self.targets_ns.get(domain).copied();
         match &mut self.judges {
-            Judges::Means(means) => means.record(now, domain, device, target_ns),
-            Judges::Percentiles {
+            LatencyJudge::Means(means) => means.record(now, domain, device, target_ns),
+            LatencyJudge::Percentiles {
                 latencies,
                 looks_at,
             } => {
@@ -268,8 +268,8 @@ impl Scheduler for Kyber {
 
     fn next_wakeup(&self) -> Option<Time> {
         match &self.judges {
-            Judges::Means(means) => means.until,
-            Judges::Percentiles { looks_at, .. } => *looks_at,
+            LatencyJudge::Means(means) => means.until,
+            LatencyJudge::Percentiles { looks_at, .. } => *looks_at,
         }
     }
 

@@ -5,9 +5,8 @@
 //! request queue (`crate`) finds back merges by itself and asks the scheduler for the rest.
 
 pub(crate) mod anticipatory;
-mod backwards;
+mod backward_seeks;
 pub(crate) mod bfq;
-mod by_task;
 pub mod cfq;
 pub(crate) mod cfq_by_service;
 pub(crate) mod cfq_lists;
@@ -28,6 +27,7 @@ mod read_preference;
 mod request_fifo;
 mod sorted_set;
 pub mod spec;
+mod task_map;
 mod task_queues;
 
 use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};

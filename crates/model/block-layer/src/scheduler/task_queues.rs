@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
-use crate::scheduler::by_task::ByTask;
 use crate::scheduler::mean::Mean;
+use crate::scheduler::task_map::TaskMap;
 use crate::{IoClass, Priority, Request, Sector, TaskId};
 
 pub(super) type QueueId = usize;
@@ -23,7 +23,7 @@ pub(super) struct TaskQueues<Q> {
     free: Vec<QueueId>,
     /// For what nobody waits for, by priority.
     shared: BTreeMap<(IoClass, u8), QueueId>,
-    io_contexts: ByTask<IoContext>,
+    io_contexts: TaskMap<IoContext>,
 }
 
 impl<Q> TaskQueues<Q> {
@@ -107,7 +107,7 @@ impl<Q> Default for TaskQueues<Q> {
             queues: Vec::new(),
             free: Vec::new(),
             shared: BTreeMap::new(),
-            io_contexts: ByTask::default(),
+            io_contexts: TaskMap::default(),
         }
     }
 }

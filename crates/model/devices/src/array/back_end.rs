@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::array::layout::Piece;
 use crate::disk::Disk;
-use crate::soonest::Soonest;
+use crate::event_tree::EventTree;
 use crate::{Command, Completion, Device};
 use block_layer::{Direction, Sector};
 use events::slab::{Id, Slab};
@@ -19,7 +19,7 @@ pub(super) struct BackEnd {
     inside: Vec<u32>,
     /// By disk: where what was sent to it last ends.
     sent_to: Vec<Sector>,
-    soonest: Soonest,
+    soonest: EventTree,
     accesses: Slab<Access>,
     /// The access behind each number that a disk gets as a tag.
     tags: Vec<Id<Access>>,
@@ -41,7 +41,7 @@ impl BackEnd {
             waiting: vec![VecDeque::new(); count],
             inside: vec![0; count],
             sent_to: vec![0; count],
-            soonest: Soonest::new(count),
+            soonest: EventTree::new(count),
             accesses: Slab::new(),
             tags: Vec::new(),
             station: Station::default(),

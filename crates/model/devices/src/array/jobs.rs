@@ -3,7 +3,7 @@
 
 use crate::array::layout::{Piece, Range};
 use crate::array::{Array, Event};
-use crate::inside::CommandId;
+use crate::commands_inside::CommandId;
 use block_layer::Direction;
 use events::time::Time;
 

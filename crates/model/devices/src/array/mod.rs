@@ -18,8 +18,8 @@ mod writes;
 
 use std::collections::VecDeque;
 
+use crate::commands_inside::{CommandId, CommandsInside};
 use crate::disk::Disk;
-use crate::inside::{CommandId, Inside};
 use crate::line_cache::LineCache;
 use crate::server::{Link, Servers};
 use crate::watermarks::Watermarks;
@@ -42,7 +42,7 @@ use streams::Streams;
 pub struct Array {
     spec: ArraySpec,
     events: EventQueue<Event>,
-    inside: Inside,
+    inside: CommandsInside,
     controllers: Servers,
     port_in: Link,
     port_out: Link,
@@ -79,7 +79,7 @@ impl Array {
         let layout = Layout::new(&spec.layout, disk.sectors());
         Ok(Array {
             events: EventQueue::new(),
-            inside: Inside::default(),
+            inside: CommandsInside::default(),
             controllers: Servers::new(spec.controller.controllers),
             port_in: Link::new(spec.controller.port_bytes_per_s),
             port_out: Link::new(spec.controller.port_bytes_per_s),

@@ -3,7 +3,7 @@
 use crate::array::jobs::Step;
 use crate::array::layout::{Piece, Range};
 use crate::array::{Array, Event};
-use crate::inside::CommandId;
+use crate::commands_inside::CommandId;
 use crate::line_cache::Presence;
 use block_layer::{Direction, Sector};
 use events::time::Time;

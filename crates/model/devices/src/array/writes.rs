@@ -4,7 +4,7 @@ use crate::Command;
 use crate::array::jobs::Step;
 use crate::array::layout::Range;
 use crate::array::{Array, Event};
-use crate::inside::CommandId;
+use crate::commands_inside::CommandId;
 use block_layer::Direction;
 use events::time::Time;
 

@@ -1,6 +1,6 @@
 //! What the mechanism does next: the nearest, less what waiting is worth.
 
-use crate::disk::mechanics::{Arm, Mechanics, PhysicalSector, Since};
+use crate::disk::mechanics::{Arm, Mechanics, PhysicalSector, ReferenceTime};
 use events::time::Time;
 
 /// What a command's waiting is worth against the way to it: over the age limit, the longest way that there is. Nothing
@@ -31,7 +31,7 @@ impl Aging {
 pub(super) struct Choice<'a, T> {
     mechanics: &'a Mechanics,
     now: Time,
-    since: Since,
+    since: ReferenceTime,
     arm: Arm,
     aging: Aging,
     best: Option<T>,

@@ -67,7 +67,7 @@ pub struct Arm {
 }
 
 /// A time from which ways are compared: the platter's angle a little earlier than that, so that rounding misses nothing.
-pub struct Since {
+pub struct ReferenceTime {
     angle: Angle,
     early_ns: i64,
 }
@@ -194,7 +194,7 @@ impl Mechanics {
     /// No more than `positioning_ns` from `since` or later, and quicker to find out: the first turns of the platter that
     /// the shortest seek leaves time for.
     #[inline]
-    pub fn positioning_ns_min(&self, since: &Since, arm: Arm, to: &PhysicalSector) -> i64 {
+    pub fn positioning_ns_min(&self, since: &ReferenceTime, arm: Arm, to: &PhysicalSector) -> i64 {
         let revolution_ns = self.revolution_ns as i64;
         let seek_ns = self.seeks.time_ns_min(arm.cylinder.abs_diff(to.cylinder)) as i64;
         let turn_ns = (u64::from(to.angle.wrapping_sub(since.angle)) * self.revolution_ns) >> 32;
@@ -209,9 +209,9 @@ impl Mechanics {
     }
 
     /// For `positioning_ns_min`.
-    pub fn since(&self, now: Time) -> Since {
+    pub fn since(&self, now: Time) -> ReferenceTime {
         let early = now.saturating_sub(2 * ROUNDING_NS);
-        Since {
+        ReferenceTime {
             angle: self.angle(early),
             early_ns: (now - early) as i64,
         }

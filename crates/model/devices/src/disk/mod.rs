@@ -28,7 +28,7 @@ use choice::Aging;
 use events::SpecError;
 use events::time::Time;
 use mechanics::{Arm, Mechanics, PhysicalSector};
-use queue::{CommandQueue, Waiting};
+use queue::{CommandQueue, QueuedCommand};
 use read_cache::ReadCache;
 pub use spec::{Cache, DiskSpec, Order, Queue, Seek, Zone};
 #[doc(hidden)]
@@ -70,11 +70,11 @@ struct Flush {
 #[derive(Clone, Copy, Debug)]
 struct Work {
     ends_at: Time,
-    of: WorkOf,
+    of: ArmWork,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum WorkOf {
+enum ArmWork {
     Command(Command, Arm),
     Destage(Extent, Arm),
     /// Reading ahead as far as commands wait for.
@@ -145,7 +145,7 @@ impl Disk {
                 .follow(&self.mechanics, now, command.start, command.sectors)?;
         self.work = Some(Work {
             ends_at: self.work.map_or(read_at, |work| work.ends_at.max(read_at)),
-            of: WorkOf::ReadAhead,
+            of: ArmWork::ReadAhead,
         });
         Some(read_at)
     }
@@ -177,7 +177,7 @@ impl Disk {
             Direction::Read => self.spec.command_read_ns,
             Direction::Write => self.spec.command_write_ns,
         };
-        self.waiting.put(Waiting {
+        self.waiting.put(QueuedCommand {
             command,
             place: self.mechanics.place(command.start),
             arrived_at: now,
@@ -242,7 +242,7 @@ impl Disk {
     }
 
     fn start_command(&mut self, now: Time, at: usize) {
-        let Waiting {
+        let QueuedCommand {
             command,
             place,
             ready_at,
@@ -266,7 +266,7 @@ impl Disk {
         self.turn_around(command.start, command.sectors, ends_at);
         self.work = Some(Work {
             ends_at,
-            of: WorkOf::Command(command, arm),
+            of: ArmWork::Command(command, arm),
         });
     }
 
@@ -284,7 +284,7 @@ impl Disk {
         self.turn_around(extent.start, extent.sectors, ends_at);
         self.work = Some(Work {
             ends_at,
-            of: WorkOf::Destage(extent, arm),
+            of: ArmWork::Destage(extent, arm),
         });
     }
 
@@ -319,7 +319,7 @@ impl Disk {
 
     fn end_work(&mut self, now: Time, work: Work) {
         match work.of {
-            WorkOf::Command(command, arm) if command.direction == Direction::Read => {
+            ArmWork::Command(command, arm) if command.direction == Direction::Read => {
                 self.arm = arm;
                 self.read_cache
                     .fill(&self.mechanics, now, command.start, command.sectors);
@@ -331,17 +331,17 @@ impl Disk {
                 self.interface.keep_until(at);
                 self.completing.put(at, command.tag);
             }
-            WorkOf::Command(command, arm) => {
+            ArmWork::Command(command, arm) => {
                 self.arm = arm;
                 self.completing.put(now, command.tag);
             }
-            WorkOf::Destage(extent, arm) => {
+            ArmWork::Destage(extent, arm) => {
                 self.arm = arm;
                 self.write_cache.written(extent);
                 self.flushed(now, extent.sectors);
                 self.admit(now);
             }
-            WorkOf::ReadAhead => {}
+            ArmWork::ReadAhead => {}
         }
     }
 

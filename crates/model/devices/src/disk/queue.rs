@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::Command;
 use crate::disk::choice::{Aging, Choice};
 use crate::disk::mechanics::{Arm, Mechanics, PhysicalSector};
-use crate::disk::read_cache::Leading;
+use crate::disk::read_cache::ReadAheadPosition;
 use crate::disk::spec::Order;
 use crate::disk::turnaround::Turnaround;
 use block_layer::Direction;
@@ -15,11 +15,11 @@ use events::time::Time;
 pub(super) struct CommandQueue {
     order: Order,
     /// In order of arrival.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedCommand>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedCommand {
     pub(super) command: Command,
     pub(super) place: PhysicalSector,
     pub(super) arrived_at: Time,
@@ -39,12 +39,12 @@ impl CommandQueue {
         self.waiting.is_empty()
     }
 
-    pub(super) fn put(&mut self, waiting: Waiting) {
+    pub(super) fn put(&mut self, waiting: QueuedCommand) {
         self.waiting.push_back(waiting);
     }
 
     /// Takes out the command that `next` has named.
-    pub(super) fn take(&mut self, at: usize) -> Waiting {
+    pub(super) fn take(&mut self, at: usize) -> QueuedCommand {
         self.waiting.remove(at).expect("it waits here")
     }
 
@@ -57,7 +57,7 @@ impl CommandQueue {
         arm: Arm,
         aging: Aging,
         turnaround: Turnaround,
-        ahead: Option<Leading>,
+        ahead: Option<ReadAheadPosition>,
     ) -> Option<(usize, i64)> {
         if self.order == Order::FirstCome {
             let oldest = self.waiting.front()?;

@@ -12,7 +12,7 @@ pub(super) struct ReadCache {
     segment_sectors: u64,
     read_ahead_sectors: u64,
     read_ahead_min_sectors: u64,
-    ahead: Option<Ahead>,
+    ahead: Option<GrowingSegment>,
     /// Counts look-ups and fills: when a segment was used last.
     clock: u64,
 }
@@ -26,7 +26,7 @@ struct Segment {
 
 /// Reading on behind what was asked for.
 #[derive(Clone, Copy, Debug)]
-struct Ahead {
+struct GrowingSegment {
     /// Index of the segment that grows.
     segment: usize,
     from: Sector,
@@ -40,7 +40,7 @@ struct Ahead {
 
 /// Where reading ahead has got to, for whoever chooses the next command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leading {
+pub(super) struct ReadAheadPosition {
     from: Sector,
     reached: Sector,
     to: Sector,
@@ -127,9 +127,9 @@ impl ReadCache {
     }
 
     /// What the disk is reading ahead at `now`, if it is.
-    pub(super) fn ahead(&self, now: Time) -> Option<Leading> {
+    pub(super) fn ahead(&self, now: Time) -> Option<ReadAheadPosition> {
         let ahead = self.ahead.as_ref()?;
-        Some(Leading {
+        Some(ReadAheadPosition {
             from: self.segments[ahead.segment].start,
             reached: ahead.reached(now),
             to: ahead.to,
@@ -159,7 +159,7 @@ impl ReadCache {
         self.segments[segment].used = used;
         self.keep_within_segment(segment, start);
         let to = (end + self.read_ahead_sectors).min(mechanics.sectors());
-        self.ahead = (to > end).then(|| Ahead {
+        self.ahead = (to > end).then(|| GrowingSegment {
             segment,
             from: end,
             to,
@@ -248,7 +248,7 @@ impl ReadCache {
     }
 }
 
-impl Ahead {
+impl GrowingSegment {
     /// When the sectors before `end` have been read.
     fn reaches(&self, end: Sector) -> Time {
         self.since + (end.saturating_sub(self.from) as f64 * self.ns_per_sector) as Time
@@ -282,7 +282,7 @@ impl Ahead {
     }
 }
 
-impl Leading {
+impl ReadAheadPosition {
     /// Whether reading on gets there.
     #[inline]
     pub(super) fn leads_to(&self, start: Sector) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::inside::CommandId;
+use crate::commands_inside::CommandId;
 use crate::watermarks::fits;
 
 #[derive(Clone, Debug)]

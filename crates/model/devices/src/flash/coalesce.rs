@@ -34,7 +34,7 @@ impl Coalesce {
 
 /// What waits for an interrupt.
 #[derive(Clone, Debug)]
-pub(super) struct Held<T> {
+pub(super) struct HeldCompletions<T> {
     rules: Option<Coalesce>,
     waiting: Vec<T>,
     /// The number of the interrupt that these wait for.
@@ -52,10 +52,10 @@ pub(super) enum Interrupt {
     Planned,
 }
 
-impl<T> Held<T> {
+impl<T> HeldCompletions<T> {
     /// Without rules, each completion brings its interrupt.
-    pub(super) fn new(rules: Option<Coalesce>) -> Held<T> {
-        Held {
+    pub(super) fn new(rules: Option<Coalesce>) -> HeldCompletions<T> {
+        HeldCompletions {
             rules,
             waiting: Vec::new(),
             number: 0,

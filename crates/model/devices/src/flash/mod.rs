@@ -12,13 +12,13 @@ mod spec;
 
 use std::collections::VecDeque;
 
-use crate::inside::{CommandId, Inside};
+use crate::commands_inside::{CommandId, CommandsInside};
 use crate::server::{Link, Servers};
 use crate::{Command, Completion, Device};
 use block_layer::{Direction, SECTOR_BYTES, Sector};
 use buffer::Buffer;
 pub use coalesce::Coalesce;
-use coalesce::{Held, Interrupt};
+use coalesce::{HeldCompletions, Interrupt};
 use die::{Die, Read};
 use events::SpecError;
 use events::event_queue::EventQueue;
@@ -35,7 +35,7 @@ pub struct Flash {
     sizes: Sizes,
     unit_sectors: u64,
     events: EventQueue<Event>,
-    inside: Inside,
+    inside: CommandsInside,
     cores: Servers,
     link_in: Link,
     /// None: the same as `link_in`.
@@ -53,14 +53,14 @@ pub struct Flash {
     channels: Vec<Link>,
     /// Where the next page of the buffer goes, if that die can take it.
     next_die: u32,
-    written: Written,
+    written: ProgrammedUnits,
     /// Completions that the host does not know of yet.
-    held: Held<Ended>,
+    held: HeldCompletions<InnerCompletion>,
 }
 
 /// What has ended inside.
 #[derive(Clone, Copy, Debug)]
-enum Ended {
+enum InnerCompletion {
     Command(CommandId),
     /// A flush or a discard.
     WithoutData(u32),
@@ -93,7 +93,7 @@ enum Event {
 
 /// Units programmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct ProgrammedUnits {
     /// For writes of the host.
     pub host_units: u64,
     /// By garbage collection, which moves what is still valid.
@@ -102,7 +102,7 @@ pub struct Written {
     pub erased_blocks: u64,
 }
 
-impl Written {
+impl ProgrammedUnits {
     /// Units programmed for each that the host's writes needed; None before the first.
     pub fn amplification(&self) -> Option<f64> {
         (self.host_units > 0)
@@ -122,7 +122,7 @@ impl Flash {
             sizes,
             unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
             events: EventQueue::new(),
-            inside: Inside::default(),
+            inside: CommandsInside::default(),
             cores: Servers::new(spec.firmware.cores),
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
             link_in: link,
@@ -139,14 +139,14 @@ impl Flash {
                 spec.geometry.channels as usize
             ],
             next_die: 0,
-            written: Written::default(),
-            held: Held::new(spec.interface.coalesce),
+            written: ProgrammedUnits::default(),
+            held: HeldCompletions::new(spec.interface.coalesce),
             spec: *spec,
         })
     }
 
     /// What has been programmed and erased since the start.
-    pub fn written(&self) -> Written {
+    pub fn written(&self) -> ProgrammedUnits {
         self.written
     }
 
@@ -296,7 +296,7 @@ impl Flash {
     }
 
     /// The host hears of it at once, or with others.
-    fn end(&mut self, now: Time, what: Ended, completed: &mut Vec<Completion>) {
+    fn end(&mut self, now: Time, what: InnerCompletion, completed: &mut Vec<Completion>) {
         if !self.held.holds() {
             return completed.push(self.leave(now, what));
         }
@@ -313,10 +313,10 @@ impl Flash {
         }
     }
 
-    fn leave(&mut self, now: Time, what: Ended) -> Completion {
+    fn leave(&mut self, now: Time, what: InnerCompletion) -> Completion {
         match what {
-            Ended::Command(id) => self.inside.leave(now, id),
-            Ended::WithoutData(tag) => Completion { tag, failed: false },
+            InnerCompletion::Command(id) => self.inside.leave(now, id),
+            InnerCompletion::WithoutData(tag) => Completion { tag, failed: false },
         }
     }
 
@@ -368,9 +368,9 @@ impl Device for Flash {
                     Direction::Write => self.look_at_write(at, id),
                 },
                 Event::Done { die, work } => self.done(at, die, work),
-                Event::Complete(id) => self.end(at, Ended::Command(id), completed),
+                Event::Complete(id) => self.end(at, InnerCompletion::Command(id), completed),
                 Event::Flush => self.program_rest(at),
-                Event::Ended(tag) => self.end(at, Ended::WithoutData(tag), completed),
+                Event::Ended(tag) => self.end(at, InnerCompletion::WithoutData(tag), completed),
                 Event::Interrupt(number) => {
                     if self.held.awaits(number) {
                         self.interrupt(at, completed);

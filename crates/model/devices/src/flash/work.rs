@@ -6,7 +6,7 @@ use crate::flash::{Event, Flash};
 use events::time::Time;
 
 /// What a die may do next.
-enum Next {
+enum DieStep {
     Read,
     Resume,
     Program,
@@ -21,20 +21,20 @@ impl Flash {
             return;
         }
         match self.next_of(die) {
-            Next::Read => {
+            DieStep::Read => {
                 let die_state = &mut self.dies[die as usize];
                 if let Some(read) = die_state.reads.pop_front() {
                     self.work(die, Work::Sense(read), now + self.spec.timing.page_read_ns);
                 }
             }
-            Next::Resume => {
+            DieStep::Resume => {
                 if let Some((work, left_ns)) = self.dies[die as usize].suspended.take() {
                     self.work(die, work, now + left_ns);
                 }
             }
-            Next::Program => self.program(now, die),
-            Next::Collect => self.collect(now, die),
-            Next::Nothing => {}
+            DieStep::Program => self.program(now, die),
+            DieStep::Collect => self.collect(now, die),
+            DieStep::Nothing => {}
         }
     }
 
@@ -90,7 +90,7 @@ impl Flash {
         self.drain(now);
     }
 
-    fn next_of(&self, die: u32) -> Next {
+    fn next_of(&self, die: u32) -> DieStep {
         let state = &self.dies[die as usize];
         let read_since = state.reads.front().map(|read| read.since);
         let program_since = state.program.as_ref().map(|(since, _)| *since);
@@ -98,10 +98,10 @@ impl Flash {
             || state.suspended.is_some()
             || program_since.is_none_or(|program| read_since.is_some_and(|read| read <= program));
         if read_since.is_some() && read_first {
-            return Next::Read;
+            return DieStep::Read;
         }
         if state.suspended.is_some() {
-            return Next::Resume;
+            return DieStep::Resume;
         }
         let has_page = self.mapping.has_page(die);
         let collects = state.victim.is_some()
@@ -109,11 +109,11 @@ impl Flash {
                 && self.mapping.victim(die).is_some();
         let programs = program_since.is_some() && has_page;
         match (programs, collects) {
-            (true, true) if state.collected_last => Next::Program,
-            (_, true) => Next::Collect,
-            (true, false) => Next::Program,
-            (false, false) if read_since.is_some() => Next::Read,
-            (false, false) => Next::Nothing,
+            (true, true) if state.collected_last => DieStep::Program,
+            (_, true) => DieStep::Collect,
+            (true, false) => DieStep::Program,
+            (false, false) if read_since.is_some() => DieStep::Read,
+            (false, false) => DieStep::Nothing,
         }
     }
 

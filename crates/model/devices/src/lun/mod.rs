@@ -9,7 +9,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use crate::inside::{CommandId, Inside};
+use crate::commands_inside::{CommandId, CommandsInside};
 use crate::line_cache::{LineCache, Presence};
 use crate::server::{Link, Servers};
 use crate::watermarks::Watermarks;
@@ -26,7 +26,7 @@ pub use spec::{BackEnd, LunCache, LunSpec};
 pub struct Lun {
     spec: LunSpec,
     events: EventQueue<Event>,
-    inside: Inside,
+    inside: CommandsInside,
     controller: Servers,
     command_ns: Time,
     link_in: Link,
@@ -68,7 +68,7 @@ impl Lun {
         let lines = |bytes: u64| bytes / spec.cache.line_bytes;
         Ok(Lun {
             events: EventQueue::new(),
-            inside: Inside::default(),
+            inside: CommandsInside::default(),
             controller: Servers::new(1),
             command_ns: SECOND / spec.controller_commands_per_s,
             link_in: Link::new(spec.link_bytes_per_s),

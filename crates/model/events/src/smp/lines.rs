@@ -61,7 +61,7 @@ pub struct Object {
 
 /// What has happened to the objects of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sharing {
+pub struct SharingCounts {
     /// How often a CPU used one.
     pub touches: u64,
     /// Lines that came from another CPU, by how far, nearest first.
@@ -81,7 +81,7 @@ pub(super) struct Lines {
     topology: Topology,
     transfer_cycles: [u32; DISTANCES],
     objects: Slab<Object>,
-    by_kind: [Sharing; KINDS],
+    by_kind: [SharingCounts; KINDS],
 }
 
 impl Lines {
@@ -90,7 +90,7 @@ impl Lines {
             topology,
             transfer_cycles,
             objects: Slab::new(),
-            by_kind: [Sharing::default(); KINDS],
+            by_kind: [SharingCounts::default(); KINDS],
         }
     }
 
@@ -138,12 +138,12 @@ impl Lines {
         self.objects[object].held_until = until;
     }
 
-    pub(super) fn sharing(&self, kind: Kind) -> Sharing {
+    pub(super) fn sharing(&self, kind: Kind) -> SharingCounts {
         self.by_kind[kind as usize]
     }
 }
 
-impl Sharing {}
+impl SharingCounts {}
 
 #[cfg(test)]
 mod tests {

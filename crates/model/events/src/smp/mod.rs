@@ -29,11 +29,11 @@ use crate::time::Time;
 use cpu::Cpu;
 pub use cpu_set::CpuSet;
 use lines::Lines;
-pub use lines::{KINDS, Kind, Object, ObjectId, Sharing};
+pub use lines::{KINDS, Kind, Object, ObjectId, SharingCounts};
 pub use run_queue::{Rank, TaskNumber};
 pub use spec::{IdleState, InterruptSpec, SchedulingSpec, SmpSpec};
 use tap::Tap;
-pub use tap::{Scheduled, SchedulerEvent};
+pub use tap::{SchedulerEvent, SchedulerEventKind};
 use task::Task;
 pub use task::TaskSpec;
 pub use topology::{DISTANCES, Distance, Topology};
@@ -55,7 +55,7 @@ pub struct Processors<T> {
     /// Waiting tasks there could run elsewhere.
     movable: CpuSet,
     /// Interrupts on their way.
-    sent: Slab<Sent<T>>,
+    sent: Slab<SentWork<T>>,
     undecided: Vec<u16>,
     tap: Tap,
 }
@@ -64,11 +64,11 @@ pub struct Processors<T> {
 enum Event<T> {
     /// The CPU has something to decide, unless its turn is over.
     Cpu(u16, u32),
-    Arrives(Id<Sent<T>>),
+    Arrives(Id<SentWork<T>>),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sent<T> {
+struct SentWork<T> {
     to: u16,
     work: Work<T>,
 }
@@ -127,7 +127,7 @@ impl<T: Copy> Processors<T> {
         let distance = self.spec.topology.distance(from, to);
         let at = now + self.charged_ns(from) + interrupts.latency(distance) + handling_ns;
         let cycles = work.cycles + interrupts.receive_cycles;
-        let sent = self.sent.put(Sent {
+        let sent = self.sent.put(SentWork {
             to,
             work: Work { cycles, ..work },
         });
@@ -209,7 +209,7 @@ impl<T: Copy> Processors<T> {
                     self.review(cpu, done);
                 }
                 Some((_, Event::Arrives(sent))) => {
-                    let Sent { to, work } = self.sent.take(sent);
+                    let SentWork { to, work } = self.sent.take(sent);
                     self.interrupt(at, to, work);
                 }
                 _ => {}
@@ -245,7 +245,7 @@ impl<T: Copy> Processors<T> {
     }
 
     /// What has happened to the objects of one kind.
-    pub fn sharing(&self, kind: Kind) -> Sharing {
+    pub fn sharing(&self, kind: Kind) -> SharingCounts {
         self.lines.sharing(kind)
     }
 

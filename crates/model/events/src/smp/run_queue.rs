@@ -21,12 +21,12 @@ pub enum Rank {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunQueue {
-    waiting: [VecDeque<Waiting>; RANKS],
+    waiting: [VecDeque<QueuedTask>; RANKS],
     movable: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedTask {
     pub(super) task: TaskNumber,
     /// May run on more than one CPU.
     pub(super) movable: bool,
@@ -35,13 +35,13 @@ pub(super) struct Waiting {
 const RANKS: usize = 3;
 
 impl RunQueue {
-    pub(super) fn put(&mut self, rank: Rank, waiting: Waiting) {
+    pub(super) fn put(&mut self, rank: Rank, waiting: QueuedTask) {
         self.movable += u32::from(waiting.movable);
         self.waiting[rank as usize].push_back(waiting);
     }
 
     /// Ahead of the others of its rank.
-    pub(super) fn put_first(&mut self, rank: Rank, waiting: Waiting) {
+    pub(super) fn put_first(&mut self, rank: Rank, waiting: QueuedTask) {
         self.movable += u32::from(waiting.movable);
         self.waiting[rank as usize].push_front(waiting);
     }

@@ -1,7 +1,7 @@
 //! Which task has a CPU, and which CPU a task goes to.
 
 use super::cpu::{Level, State};
-use super::run_queue::{TaskNumber, Waiting};
+use super::run_queue::{QueuedTask, TaskNumber};
 use super::topology::Distance;
 use super::work::Work;
 use super::{CpuSet, Processors};
@@ -217,9 +217,9 @@ impl<T: Copy> Processors<T> {
     }
 
     /// The task in line. If its only CPU is offline, it may go anywhere, and back once that CPU is online.
-    fn waiting(&self, task: TaskNumber) -> Waiting {
+    fn waiting(&self, task: TaskNumber) -> QueuedTask {
         let state = &self.tasks[task as usize];
-        Waiting {
+        QueuedTask {
             task,
             movable: state.movable || !state.allowed.meets(&self.online),
         }

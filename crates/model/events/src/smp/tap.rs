@@ -13,12 +13,12 @@ pub struct SchedulerEvent {
     /// The CPU; for a wake-up, the waker's, or the one to which the task goes if nobody wakes it.
     pub cpu: u16,
     /// What happened.
-    pub what: Scheduled,
+    pub what: SchedulerEventKind,
 }
 
 /// A task is None if it is the CPU's idle task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheduled {
+pub enum SchedulerEventKind {
     /// A task left the CPU and another took it.
     Switch {
         /// The task that left.
@@ -59,7 +59,7 @@ impl<T: Copy> Processors<T> {
 
     pub(super) fn show_woken(&mut self, cpu: u16, task: TaskNumber) {
         if self.tap.on {
-            let what = Scheduled::Woken(task);
+            let what = SchedulerEventKind::Woken(task);
             let at = self.now;
             self.tap.events.push(SchedulerEvent { at, cpu, what });
         }
@@ -79,7 +79,7 @@ impl<T: Copy> Processors<T> {
         let previous = std::mem::replace(&mut self.tap.shown[usize::from(number)], next);
         if previous != next {
             let preempted = previous.is_some_and(|task| !self.tasks[task as usize].asleep);
-            let what = Scheduled::Switch {
+            let what = SchedulerEventKind::Switch {
                 previous,
                 preempted,
                 next,

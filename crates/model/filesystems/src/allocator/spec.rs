@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::allocator::contiguous::Contiguous;
 use crate::allocator::ext4::Ext4;
 use crate::allocator::groups::Geometry;
-use crate::allocator::indirect::{Indirect, SetAside};
+use crate::allocator::indirect::{Indirect, PreallocationRule};
 use crate::allocator::space::GROUP_BLOCKS;
 use crate::allocator::{Allocator, BLOCK_BYTES};
 use events::SpecError;
@@ -107,10 +107,10 @@ impl FilesystemSpec {
                     0 => 8,
                     set => set,
                 };
-                indirect(SetAside::Preallocation { blocks })
+                indirect(PreallocationRule::Preallocation { blocks })
             }
-            Kind::Ext3 => indirect(SetAside::Nothing),
-            Kind::Ext3Windows => indirect(SetAside::Windows),
+            Kind::Ext3 => indirect(PreallocationRule::Nothing),
+            Kind::Ext3Windows => indirect(PreallocationRule::Windows),
             Kind::Ext4 => Box::new(Ext4::new(geometry)),
             Kind::Contiguous => Box::new(Contiguous::new(geometry)),
         })

@@ -9,7 +9,7 @@ use crate::effect::Effect;
 use events::time::Time;
 
 /// What becomes of a thread that has got to a stage.
-enum Next {
+enum StageOutcome {
     /// On to the next one, at once.
     Stage(Stage),
     /// That takes so long; then the stage.
@@ -29,39 +29,39 @@ impl Ext {
                 Stage::Changes => self.changes(number),
                 Stage::Copied => self.copied(number),
                 Stage::Syncs => match self.syncs(number) {
-                    true => Next::Sleep(Stage::Syncs),
-                    false => Next::Stage(Stage::Commits),
+                    true => StageOutcome::Sleep(Stage::Syncs),
+                    false => StageOutcome::Stage(Stage::Commits),
                 },
                 Stage::Commits => match self.commits(number) {
-                    Some(then) => Next::Sleep(then),
-                    None => Next::Stage(Stage::Flushes),
+                    Some(then) => StageOutcome::Sleep(then),
+                    None => StageOutcome::Stage(Stage::Flushes),
                 },
                 Stage::Flushes => match self.flushes(number) {
-                    true => Next::Sleep(Stage::Over),
-                    false => Next::Stage(Stage::Over),
+                    true => StageOutcome::Sleep(Stage::Over),
+                    false => StageOutcome::Stage(Stage::Over),
                 },
                 Stage::SyncsAll => match self.syncs_all(number) {
-                    true => Next::Sleep(Stage::SyncsAll),
-                    false => Next::Stage(Stage::CommitsAll),
+                    true => StageOutcome::Sleep(Stage::SyncsAll),
+                    false => StageOutcome::Stage(Stage::CommitsAll),
                 },
                 Stage::CommitsAll => match self.commits_all(number) {
-                    Some(then) => Next::Sleep(then),
-                    None => Next::Stage(Stage::Over),
+                    Some(then) => StageOutcome::Sleep(then),
+                    None => StageOutcome::Stage(Stage::Over),
                 },
                 Stage::Over => self.over(number),
-                Stage::Finished => Next::Finish,
+                Stage::Finished => StageOutcome::Finish,
             };
             match next {
-                Next::Stage(stage) => self.threads[number as usize].stage = stage,
-                Next::Work(stage, ns) => {
+                StageOutcome::Stage(stage) => self.threads[number as usize].stage = stage,
+                StageOutcome::Work(stage, ns) => {
                     self.threads[number as usize].stage = stage;
                     return self.give(number, cpu, ns);
                 }
-                Next::Sleep(stage) => {
+                StageOutcome::Sleep(stage) => {
                     self.threads[number as usize].stage = stage;
                     return;
                 }
-                Next::Finish => {
+                StageOutcome::Finish => {
                     self.active -= 1;
                     let task = self.threads[number as usize].task;
                     self.effects.push(Effect::Exit(task));
@@ -77,7 +77,7 @@ impl Ext {
         }
     }
 
-    fn calls(&mut self, number: u32) -> Next {
+    fn calls(&mut self, number: u32) -> StageOutcome {
         let (began, now) = (self.began, self.now);
         let thread = &mut self.threads[number as usize];
         let call = thread.next_call(began, now);
@@ -86,39 +86,39 @@ impl Ext {
         match call {
             Call::Done => {
                 self.threads[number as usize].stage = Stage::Finished;
-                Next::Finish
+                StageOutcome::Finish
             }
             Call::MakeDirectory { .. } => {
                 let thread = &mut self.threads[number as usize];
                 thread.at = thread.directory;
-                Next::Stage(Stage::Locks)
+                StageOutcome::Stage(Stage::Locks)
             }
             Call::Create(place) | Call::Unlink(place) => {
                 let at = self.directory_of(number, place.subdirectory);
                 self.threads[number as usize].at = at;
-                Next::Stage(Stage::Locks)
+                StageOutcome::Stage(Stage::Locks)
             }
             Call::Write { bytes } => {
                 let inode = self.threads[number as usize].open;
                 let (touched, _) = self.files.appended(inode, bytes);
-                Next::Work(
+                StageOutcome::Work(
                     Stage::Copied,
                     self.submit_ns + self.page_copy_ns * touched.blocks,
                 )
             }
-            Call::Close => Next::Work(Stage::Over, self.submit_ns),
-            Call::Fsync => Next::Work(Stage::Syncs, self.submit_ns),
-            Call::SystemSync => Next::Work(Stage::SyncsAll, self.submit_ns),
+            Call::Close => StageOutcome::Work(Stage::Over, self.submit_ns),
+            Call::Fsync => StageOutcome::Work(Stage::Syncs, self.submit_ns),
+            Call::SystemSync => StageOutcome::Work(Stage::SyncsAll, self.submit_ns),
             Call::FsyncAgain(place) => {
                 let thread = &mut self.threads[number as usize];
                 thread.open = thread.inodes[&place.file];
-                Next::Work(Stage::Syncs, opens + self.submit_ns)
+                StageOutcome::Work(Stage::Syncs, opens + self.submit_ns)
             }
         }
     }
 
     /// Its lock (`i_sem`, `i_mutex`) goes to one after the other.
-    fn locks(&mut self, number: u32) -> Next {
+    fn locks(&mut self, number: u32) -> StageOutcome {
         let thread = &self.threads[number as usize];
         let (at, call) = (thread.at, thread.call);
         let scanned = match call {
@@ -131,9 +131,9 @@ impl Ext {
         let directory = &mut self.directories[at];
         if std::mem::replace(&mut directory.is_locked, true) {
             directory.waiting.push_back(number);
-            return Next::Sleep(Stage::Locks);
+            return StageOutcome::Sleep(Stage::Locks);
         }
-        Next::Work(
+        StageOutcome::Work(
             Stage::Changes,
             self.spec.call_ns + self.spec.scan_block_ns * scanned,
         )
@@ -147,9 +147,9 @@ impl Ext {
     }
 
     /// What the call is about is changed in memory, once the journal has room for it.
-    fn changes(&mut self, number: u32) -> Next {
+    fn changes(&mut self, number: u32) -> StageOutcome {
         if !self.has_room_for(number) {
-            return Next::Sleep(Stage::Changes);
+            return StageOutcome::Sleep(Stage::Changes);
         }
         let thread = &self.threads[number as usize];
         let (at, call, hash) = (thread.at, thread.call, thread.hash());
@@ -165,7 +165,7 @@ impl Ext {
         self.threads[number as usize].fails = done.is_err();
         self.commit_if_large();
         self.unlock(at);
-        Next::Stage(Stage::Over)
+        StageOutcome::Stage(Stage::Over)
     }
 
     fn directory_of(&self, number: u32, subdirectory: Option<u32>) -> usize {
@@ -312,9 +312,9 @@ impl Ext {
     }
 
     /// Into the page cache: with a place at once, or with room kept for one (`allocates_at_write`).
-    fn copied(&mut self, number: u32) -> Next {
+    fn copied(&mut self, number: u32) -> StageOutcome {
         if !self.has_room_for(number) {
-            return Next::Sleep(Stage::Copied);
+            return StageOutcome::Sleep(Stage::Copied);
         }
         let thread = &self.threads[number as usize];
         let (inode, call) = (thread.open, thread.call);
@@ -333,7 +333,7 @@ impl Ext {
         };
         if placed.is_err() {
             self.threads[number as usize].fails = true;
-            return Next::Stage(Stage::Over);
+            return StageOutcome::Stage(Stage::Over);
         }
         self.files.append(inode, bytes, self.now);
         // Its size and time.
@@ -343,13 +343,13 @@ impl Ext {
         match self.holds_writers() {
             true => {
                 self.throttled.push(number);
-                Next::Sleep(Stage::Over)
+                StageOutcome::Sleep(Stage::Over)
             }
-            false => Next::Stage(Stage::Over),
+            false => StageOutcome::Stage(Stage::Over),
         }
     }
 
-    fn over(&mut self, number: u32) -> Next {
+    fn over(&mut self, number: u32) -> StageOutcome {
         let now = self.now;
         let thread = &mut self.threads[number as usize];
         if std::mem::take(&mut thread.fails) {
@@ -361,6 +361,6 @@ impl Ext {
             let file = self.files.get(thread.open).file;
             self.allocator.close(file);
         }
-        Next::Stage(Stage::Program)
+        StageOutcome::Stage(Stage::Program)
     }
 }

@@ -30,7 +30,7 @@ struct Leaf {
 
 /// What one more entry changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Entered {
+pub(super) struct DirectoryChange {
     /// Blocks of the directory's file.
     pub(super) changed: Vec<u64>,
     /// The one of them that is new.
@@ -83,7 +83,7 @@ impl Directory {
         self.leaves.len() as u64 + index
     }
 
-    pub(super) fn enter(&mut self, hash: u32) -> Entered {
+    pub(super) fn enter(&mut self, hash: u32) -> DirectoryChange {
         match self.is_indexed {
             true => self.enter_by_hash(hash),
             false => self.enter_in_row(),
@@ -107,11 +107,11 @@ impl Directory {
             .position(|leaf| leaf.used < self.per_block)
     }
 
-    fn enter_in_row(&mut self) -> Entered {
+    fn enter_in_row(&mut self) -> DirectoryChange {
         if let Some(at) = self.first_with_room() {
             let leaf = &mut self.leaves[at];
             leaf.used += 1;
-            return Entered {
+            return DirectoryChange {
                 changed: vec![leaf.block],
                 new: None,
                 block: leaf.block,
@@ -123,7 +123,7 @@ impl Directory {
             block,
             used: 1,
         });
-        Entered {
+        DirectoryChange {
             changed: vec![block],
             new: Some(block),
             block,
@@ -135,12 +135,12 @@ impl Directory {
     }
 
     /// A full leaf gives the upper half of its hashes to a new one; the first block becomes the index when there are two.
-    fn enter_by_hash(&mut self, hash: u32) -> Entered {
+    fn enter_by_hash(&mut self, hash: u32) -> DirectoryChange {
         let at = self.leaf_of(hash);
         if self.leaves[at].used < self.per_block {
             self.leaves[at].used += 1;
             let block = self.leaves[at].block;
-            return Entered {
+            return DirectoryChange {
                 changed: vec![block],
                 new: None,
                 block,
@@ -171,7 +171,7 @@ impl Directory {
         );
         let into = at + usize::from(hash >= middle);
         self.leaves[into].used += 1;
-        Entered {
+        DirectoryChange {
             changed: vec![index, old, new],
             new: Some(new),
             block: self.leaves[into].block,

@@ -13,7 +13,7 @@ pub(super) struct Journal {
     head: u32,
     used: u32,
     running: Transaction,
-    pub(super) committing: Option<Committing>,
+    pub(super) committing: Option<CommittingTransaction>,
     /// Committed, and not in place yet; oldest first.
     checkpoints: VecDeque<Checkpoint>,
     /// The running transaction is to commit as soon as the one before it has.
@@ -31,7 +31,7 @@ struct Transaction {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Committing {
+pub(super) struct CommittingTransaction {
     number: u64,
     blocks: BTreeSet<u64>,
     /// Whose data are on their way.
@@ -161,7 +161,7 @@ impl Journal {
         };
         let done = std::mem::replace(&mut self.running, next);
         let files = done.files.iter().copied().collect();
-        self.committing = Some(Committing {
+        self.committing = Some(CommittingTransaction {
             number: done.number,
             log_blocks: log_blocks(done.blocks.len() as u32),
             blocks: done.blocks,

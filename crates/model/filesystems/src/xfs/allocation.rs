@@ -32,7 +32,7 @@ pub(super) enum CallNext {
 
 /// What a caller's transaction has of the allocator.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldGroups {
     /// Groups whose free-space header it has locked, and keeps.
     pub(super) spaces: Vec<u32>,
     /// Group and first block; None: no room.
@@ -143,7 +143,7 @@ impl Xfs {
         }
     }
 
-    pub(super) fn held(&mut self, caller: Caller) -> &mut Held {
+    pub(super) fn held(&mut self, caller: Caller) -> &mut HeldGroups {
         match caller {
             Caller::Thread(number) => &mut self.threads[number].transaction.held,
             Caller::Flusher(number) => &mut self.flushers[number as usize].held,

@@ -110,15 +110,15 @@ impl Files {
     }
 
     /// For the thread that syncs it.
-    pub(super) fn claim(&mut self, inode: u64) -> Claimed {
+    pub(super) fn claim(&mut self, inode: u64) -> SyncClaim {
         match self.files.get_mut(&inode) {
-            Some(file) if file.is_flushed => Claimed::Busy,
+            Some(file) if file.is_flushed => SyncClaim::Busy,
             Some(file) if file.dirty > 0 => {
                 file.is_flushed = true;
                 self.flushed += 1;
-                Claimed::Dirty
+                SyncClaim::Dirty
             }
-            _ => Claimed::Clean,
+            _ => SyncClaim::Clean,
         }
     }
 
@@ -239,14 +239,14 @@ impl Files {
         }
     }
 
-    pub(super) fn unlink(&mut self, inode: u64) -> Unlinked {
+    pub(super) fn unlink(&mut self, inode: u64) -> UnlinkOutcome {
         match self.files.get_mut(&inode) {
-            None => Unlinked::Had(File::default()),
+            None => UnlinkOutcome::Had(File::default()),
             Some(file) if file.is_flushed => {
                 file.is_unlinked = true;
-                Unlinked::Busy
+                UnlinkOutcome::Busy
             }
-            Some(_) => Unlinked::Had(self.remove(inode).expect("there")),
+            Some(_) => UnlinkOutcome::Had(self.remove(inode).expect("there")),
         }
     }
 
@@ -301,7 +301,7 @@ impl Files {
 
 /// What a thread that syncs a file finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Claimed {
+pub(super) enum SyncClaim {
     Clean,
     /// Its pages are on their way already.
     Busy,
@@ -310,7 +310,7 @@ pub(super) enum Claimed {
 }
 
 /// What a file that is unlinked leaves.
-pub(super) enum Unlinked {
+pub(super) enum UnlinkOutcome {
     Had(File),
     /// The flusher has it, and gives it back when done.
     Busy,

@@ -1,7 +1,7 @@
 //! The task that writes files back: it has the allocator find blocks for what was written without any (delayed allocation,
 //! `xfs_iomap_write_allocate`), one extent for each transaction, and then gives up the pages as clean.
 
-use super::allocation::{CallNext, CallStage, Held};
+use super::allocation::{CallNext, CallStage, HeldGroups};
 use super::io::Purpose;
 use super::machine::Timer;
 use super::site::Site;
@@ -18,7 +18,7 @@ pub(super) struct Flusher {
     stage: Stage,
     /// The file that it writes back, by its inode.
     inode: u64,
-    pub(super) held: Held,
+    pub(super) held: HeldGroups,
     /// The worker in which its mapping is done.
     worker: Option<u32>,
     /// Blocks that the call under way asks for.
@@ -57,7 +57,7 @@ enum MapStep {
 }
 
 /// What becomes of a flusher that has got to a stage.
-enum Next {
+enum FlusherOutcome {
     Stage(Stage),
     Work(Stage, u32),
     Sleep(Stage, Site),
@@ -74,7 +74,7 @@ impl Flusher {
             thread,
             stage: Stage::Idle,
             inode: 0,
-            held: Held::default(),
+            held: HeldGroups::default(),
             worker: None,
             asked: 0,
             failures: 0,
@@ -128,7 +128,7 @@ impl Xfs {
         let flusher = &mut self.flushers[number];
         flusher.task = self.threads[thread].task;
         (flusher.inode, flusher.failures) = (inode, 0);
-        if let Next::Work(stage, cycles) = self.next_of_file(number as u32) {
+        if let FlusherOutcome::Work(stage, cycles) = self.next_of_file(number as u32) {
             self.flushers[number].stage = stage;
             self.give_flusher(number as u32, cpu, cycles);
         }
@@ -163,34 +163,36 @@ impl Xfs {
                     let caller = Caller::Flusher(number);
                     let job = Job::Mapping;
                     self.hand_over(Item { caller, job }, cpu, Site::Mapping);
-                    Next::Waits(Stage::Maps(Target::Data, MapStep::Calls))
+                    FlusherOutcome::Waits(Stage::Maps(Target::Data, MapStep::Calls))
                 }
                 Stage::Maps(target, step) => self.maps(number, target, step, cpu),
                 Stage::Mapped => match self.flushers[number as usize].worker.take() {
-                    Some(worker) => Next::Completes(worker),
-                    None => Next::Work(Stage::Committed, self.volume.spec().cycles.commit),
+                    Some(worker) => FlusherOutcome::Completes(worker),
+                    None => {
+                        FlusherOutcome::Work(Stage::Committed, self.volume.spec().cycles.commit)
+                    }
                 },
                 Stage::Committed => self.flusher_committed(number, cpu),
                 Stage::Submitted => {
                     self.submit_pages(number);
-                    Next::Stage(Stage::Idle)
+                    FlusherOutcome::Stage(Stage::Idle)
                 }
             };
             match next {
-                Next::Stage(stage) => self.flushers[number as usize].stage = stage,
-                Next::Waits(stage) => {
+                FlusherOutcome::Stage(stage) => self.flushers[number as usize].stage = stage,
+                FlusherOutcome::Waits(stage) => {
                     self.flushers[number as usize].stage = stage;
                     return;
                 }
-                Next::Work(stage, cycles) => {
+                FlusherOutcome::Work(stage, cycles) => {
                     self.flushers[number as usize].stage = stage;
                     return self.give_flusher(number, cpu, cycles);
                 }
-                Next::Sleep(stage, site) => {
+                FlusherOutcome::Sleep(stage, site) => {
                     self.flushers[number as usize].stage = stage;
                     return self.flusher_sleeps(number, site, cpu);
                 }
-                Next::Completes(worker) => {
+                FlusherOutcome::Completes(worker) => {
                     let cpu = self.workers.worker(worker).cpu;
                     return self.complete(worker, cpu);
                 }
@@ -199,16 +201,16 @@ impl Xfs {
     }
 
     /// For a file that is due.
-    fn flusher_looks(&mut self, number: u32) -> Next {
+    fn flusher_looks(&mut self, number: u32) -> FlusherOutcome {
         if self.flushers[number as usize].thread.is_some() {
-            return Next::Waits(Stage::Idle);
+            return FlusherOutcome::Waits(Stage::Idle);
         }
         let due = self
             .files
             .take_due(self.machine.now(), &self.volume.spec().writeback);
         let flusher = &mut self.flushers[number as usize];
         let Some(inode) = due else {
-            return Next::Sleep(Stage::Idle, Site::FlusherIdle);
+            return FlusherOutcome::Sleep(Stage::Idle, Site::FlusherIdle);
         };
         flusher.inode = inode;
         flusher.failures = 0;
@@ -216,25 +218,31 @@ impl Xfs {
     }
 
     /// Its next transaction, or, when it has all blocks, its pages.
-    fn next_of_file(&mut self, number: u32) -> Next {
+    fn next_of_file(&mut self, number: u32) -> FlusherOutcome {
         let writeback = self.volume.spec().writeback;
         let file = self.files.file(self.flushers[number as usize].inode);
         if file.delayed > 0 {
-            return Next::Work(Stage::Begun, writeback.cycles.map);
+            return FlusherOutcome::Work(Stage::Begun, writeback.cycles.map);
         }
-        Next::Work(Stage::Submitted, writeback.cycles.of_write_back(file.dirty))
+        FlusherOutcome::Work(Stage::Submitted, writeback.cycles.of_write_back(file.dirty))
     }
 
-    fn flusher_begins(&self) -> Next {
+    fn flusher_begins(&self) -> FlusherOutcome {
         if self.volume.defers_mapping() {
-            Next::Work(Stage::HandsOver, self.volume.spec().cycles.hand_over)
+            FlusherOutcome::Work(Stage::HandsOver, self.volume.spec().cycles.hand_over)
         } else {
-            Next::Stage(Stage::Maps(Target::Data, MapStep::Calls))
+            FlusherOutcome::Stage(Stage::Maps(Target::Data, MapStep::Calls))
         }
     }
 
     /// Blocks for as much as goes into one extent, then for the map if that needs one.
-    fn maps(&mut self, number: u32, target: Target, step: MapStep, cpu: Option<u16>) -> Next {
+    fn maps(
+        &mut self,
+        number: u32,
+        target: Target,
+        step: MapStep,
+        cpu: Option<u16>,
+    ) -> FlusherOutcome {
         let caller = Caller::Flusher(number);
         let flusher = &self.flushers[number as usize];
         let (inode, worker) = (flusher.inode, flusher.worker);
@@ -257,19 +265,21 @@ impl Xfs {
             MapStep::Answered => return self.takes_answer(number, target),
         };
         match next {
-            CallNext::Stage(stage) => Next::Stage(Stage::Maps(target, MapStep::Call(stage))),
+            CallNext::Stage(stage) => {
+                FlusherOutcome::Stage(Stage::Maps(target, MapStep::Call(stage)))
+            }
             CallNext::Work(stage, cycles) => {
-                Next::Work(Stage::Maps(target, MapStep::Call(stage)), cycles)
+                FlusherOutcome::Work(Stage::Maps(target, MapStep::Call(stage)), cycles)
             }
             CallNext::Sleep(stage, site) => {
-                Next::Sleep(Stage::Maps(target, MapStep::Call(stage)), site)
+                FlusherOutcome::Sleep(Stage::Maps(target, MapStep::Call(stage)), site)
             }
-            CallNext::Deferred => Next::Waits(Stage::Maps(target, MapStep::Answered)),
-            CallNext::Answered => Next::Stage(Stage::Maps(target, MapStep::Answered)),
+            CallNext::Deferred => FlusherOutcome::Waits(Stage::Maps(target, MapStep::Answered)),
+            CallNext::Answered => FlusherOutcome::Stage(Stage::Maps(target, MapStep::Answered)),
         }
     }
 
-    fn takes_answer(&mut self, number: u32, target: Target) -> Next {
+    fn takes_answer(&mut self, number: u32, target: Target) -> FlusherOutcome {
         let flusher = &mut self.flushers[number as usize];
         let (inode, blocks) = (flusher.inode, flusher.asked);
         let inode_bytes = self.volume.spec().inode_bytes;
@@ -282,32 +292,32 @@ impl Xfs {
             Target::Data => self.files.place(inode, (group, start), blocks),
         }
         if self.files.file(inode).needs_map_block(inode_bytes) {
-            Next::Stage(Stage::Maps(Target::Map, MapStep::Calls))
+            FlusherOutcome::Stage(Stage::Maps(Target::Map, MapStep::Calls))
         } else {
-            Next::Stage(Stage::Mapped)
+            FlusherOutcome::Stage(Stage::Mapped)
         }
     }
 
     /// No room where it looked: once more in the same transaction, with its locks, for as much as there is anywhere; then in
     /// others. What cannot be placed is thrown away in the end, as the kernel does with pages that it finds no room for.
-    fn finds_no_room(&mut self, number: u32, target: Target) -> Next {
+    fn finds_no_room(&mut self, number: u32, target: Target) -> FlusherOutcome {
         let flusher = &mut self.flushers[number as usize];
         let inode = flusher.inode;
         if target == Target::Map {
             self.files.waive_map_block(inode);
-            return Next::Stage(Stage::Mapped);
+            return FlusherOutcome::Stage(Stage::Mapped);
         }
         flusher.failures += 1;
         if flusher.failures % 2 == 1 && self.volume.longest() > 0 {
-            return Next::Stage(Stage::Maps(Target::Data, MapStep::Calls));
+            return FlusherOutcome::Stage(Stage::Maps(Target::Data, MapStep::Calls));
         }
         if flusher.failures > 2 * self.volume.spec().ag_count || self.volume.longest() == 0 {
             self.files.discard(inode);
         }
-        Next::Stage(Stage::Mapped)
+        FlusherOutcome::Stage(Stage::Mapped)
     }
 
-    fn flusher_committed(&mut self, number: u32, cpu: Option<u16>) -> Next {
+    fn flusher_committed(&mut self, number: u32, cpu: Option<u16>) -> FlusherOutcome {
         let flusher = &self.flushers[number as usize];
         let mut changed = self.volume.inode_blocks(flusher.inode).to_vec();
         for &group in &flusher.held.spaces {

@@ -3,7 +3,7 @@
 use serde_json::json;
 use trace::event::Device;
 
-use super::{Below, Xfs, XfsSpec};
+use super::{Platform, Xfs, XfsSpec};
 
 /// A file's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub fn small_filesystem(ag_count: u32) -> XfsSpec {
 }
 
 /// A drive without a cache on two CPUs of 2 GHz.
-pub fn some_drive() -> Below<'static> {
-    Below {
+pub fn some_drive() -> Platform<'static> {
+    Platform {
         cpus: 2,
         clock_hz: 2_000_000_000,
         drive: "sda",

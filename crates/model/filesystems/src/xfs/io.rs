@@ -12,14 +12,14 @@ use events::time::Time;
 pub(super) struct Io {
     /// By the tag that comes back.
     under_way: Slab<Purpose>,
-    written: Written,
+    written: SentBlocks,
     /// Whether `fsync` and the log ask the drive to empty its cache.
     flushes: bool,
 }
 
 /// Blocks that were sent to the drive so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct SentBlocks {
     /// Into the log.
     pub log: u64,
     /// Blocks of metadata, in their places.
@@ -48,12 +48,12 @@ impl Io {
     pub(super) fn new(flushes: bool) -> Io {
         Io {
             under_way: Slab::new(),
-            written: Written::default(),
+            written: SentBlocks::default(),
             flushes,
         }
     }
 
-    pub(super) fn written(&self) -> Written {
+    pub(super) fn written(&self) -> SentBlocks {
         self.written
     }
 

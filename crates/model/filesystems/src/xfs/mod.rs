@@ -55,7 +55,7 @@ use flusher::Flusher;
 #[doc(hidden)]
 pub use inside::{FileInside, small_filesystem, some_drive};
 use io::Io;
-pub use io::Written;
+pub use io::SentBlocks;
 use loads::LoadFiles;
 use locks::Locks;
 pub use log::Checkpoints;
@@ -93,7 +93,7 @@ const COMPONENT_DRAWS: u64 = 0x0078_6673;
 
 /// The machine and the drive under a filesystem.
 #[derive(Clone, Copy, Debug)]
-pub struct Below<'a> {
+pub struct Platform<'a> {
     /// How many CPUs there are.
     pub cpus: u16,
     /// Their cycles a second.
@@ -149,7 +149,11 @@ impl Component for Xfs {
 
 impl Xfs {
     /// `allocation`: the kernel's, where the filesystem's table does not say.
-    pub fn new(below: &Below<'_>, xfs: &XfsSpec, allocation: Allocation) -> Result<Xfs, SpecError> {
+    pub fn new(
+        below: &Platform<'_>,
+        xfs: &XfsSpec,
+        allocation: Allocation,
+    ) -> Result<Xfs, SpecError> {
         xfs.check().map_err(|error| error.within("filesystem"))?;
         let cpus = below.cpus;
         let mut machine = Machine::new(cpus, below.clock_hz);
@@ -188,7 +192,7 @@ impl Xfs {
     }
 
     /// What has gone to the drive so far.
-    pub fn blocks_written(&self) -> Written {
+    pub fn blocks_written(&self) -> SentBlocks {
         self.io.written()
     }
 

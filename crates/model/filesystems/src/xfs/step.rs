@@ -7,7 +7,7 @@ use super::{Actor, Caller, Xfs};
 use events::smp::{Context, TaskNumber};
 
 /// What becomes of a thread that has got to a stage.
-pub(super) enum Next {
+pub(super) enum StageOutcome {
     /// On to the next one, at once.
     Stage(Stage),
     /// That takes this long; then the stage.
@@ -19,14 +19,14 @@ pub(super) enum Next {
     Finish,
 }
 
-impl From<CallNext> for Next {
-    fn from(next: CallNext) -> Next {
+impl From<CallNext> for StageOutcome {
+    fn from(next: CallNext) -> StageOutcome {
         match next {
-            CallNext::Stage(stage) => Next::Stage(Stage::Calls(stage)),
-            CallNext::Work(stage, cycles) => Next::Work(Stage::Calls(stage), cycles),
-            CallNext::Sleep(stage, site) => Next::Sleep(Stage::Calls(stage), site),
-            CallNext::Deferred => Next::Wait(Stage::Answered),
-            CallNext::Answered => Next::Stage(Stage::Answered),
+            CallNext::Stage(stage) => StageOutcome::Stage(Stage::Calls(stage)),
+            CallNext::Work(stage, cycles) => StageOutcome::Work(Stage::Calls(stage), cycles),
+            CallNext::Sleep(stage, site) => StageOutcome::Sleep(Stage::Calls(stage), site),
+            CallNext::Deferred => StageOutcome::Wait(Stage::Answered),
+            CallNext::Answered => StageOutcome::Stage(Stage::Answered),
         }
     }
 }
@@ -67,27 +67,27 @@ impl Xfs {
                 Stage::Syncs => self.syncs(number, cpu),
                 Stage::Forces => self.forces(number),
                 Stage::Flushes => self.flushes(number),
-                Stage::Forced => Next::Stage(Stage::Over),
+                Stage::Forced => StageOutcome::Stage(Stage::Over),
                 Stage::SyncsAll => self.syncs_all(number, cpu),
                 Stage::Over => self.over(number),
-                Stage::Finished => Next::Finish,
+                Stage::Finished => StageOutcome::Finish,
             };
             match next {
-                Next::Stage(stage) => self.threads[number].stage = stage,
-                Next::Work(stage, cycles) => {
+                StageOutcome::Stage(stage) => self.threads[number].stage = stage,
+                StageOutcome::Work(stage, cycles) => {
                     self.threads[number].stage = stage;
                     let locked = self.locked_cycles(stage, cycles);
                     return self.give_thread(number, cpu, (cycles, locked));
                 }
-                Next::Sleep(stage, site) => {
+                StageOutcome::Sleep(stage, site) => {
                     self.threads[number].stage = stage;
                     return self.sleeps(number, site);
                 }
-                Next::Wait(stage) => {
+                StageOutcome::Wait(stage) => {
                     self.threads[number].stage = stage;
                     return;
                 }
-                Next::Finish => {
+                StageOutcome::Finish => {
                     self.sleeps(number, Site::Ends);
                     self.threads.finish_one();
                     self.machine.exits(self.threads[number].task);

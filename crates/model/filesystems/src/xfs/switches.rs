@@ -6,7 +6,7 @@ use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State};
 use super::site::Site;
 use crate::program::Switches;
 use crate::switches::{SwitchesObservation, SwitchesOptions};
-use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
+use events::smp::{SchedulerEvent, SchedulerEventKind, TaskNumber};
 use events::time::Time;
 
 /// A task's name.
@@ -53,13 +53,13 @@ pub(super) fn pusher_name(drive: &str) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Scheduling {
     /// By the filesystem's number.
-    tasks: Vec<Seen>,
+    tasks: Vec<SiteSwitches>,
     analysis: Option<Analysis>,
     began: Time,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct SiteSwitches {
     comm: Name,
     site: Site,
     switches: Switches,
@@ -68,7 +68,7 @@ struct Seen {
 impl Scheduling {
     /// A task that was just made: its number, which is the next.
     pub(super) fn add(&mut self, comm: Comm, site: Site) -> TaskNumber {
-        self.tasks.push(Seen {
+        self.tasks.push(SiteSwitches {
             comm: comm.0,
             site,
             switches: Switches::default(),
@@ -117,7 +117,7 @@ impl Scheduling {
     }
 
     fn count(&mut self, event: &SchedulerEvent) {
-        if let Scheduled::Switch {
+        if let SchedulerEventKind::Switch {
             previous: Some(task),
             preempted,
             ..
@@ -142,11 +142,11 @@ impl Scheduling {
         let (at_ns, cpu) = (event.at.saturating_sub(self.began), u32::from(event.cpu));
         let mut add = |kind| analysis.add(&SchedEvent { at_ns, cpu, kind });
         match event.what {
-            Scheduled::Woken(task) => {
+            SchedulerEventKind::Woken(task) => {
                 add(SchedKind::Waking { pid: pid(task) });
                 add(SchedKind::Wakeup { pid: pid(task) });
             }
-            Scheduled::Switch {
+            SchedulerEventKind::Switch {
                 previous,
                 preempted,
                 next,

@@ -4,26 +4,26 @@
 use workload::metadata::Call;
 
 use super::Xfs;
-use super::data::Claimed;
+use super::data::SyncClaim;
 use super::site::Site;
-use super::step::Next;
+use super::step::StageOutcome;
 use super::thread::Stage;
 
 impl Xfs {
     /// Its data first.
-    pub(super) fn syncs(&mut self, number: u32, cpu: Option<u16>) -> Next {
+    pub(super) fn syncs(&mut self, number: u32, cpu: Option<u16>) -> StageOutcome {
         let inode = self.threads[number].open_inode();
         match self.files.claim(inode) {
-            Claimed::Clean => return Next::Stage(Stage::Forces),
-            Claimed::Busy => {}
-            Claimed::Dirty => self.write_back_for(number, inode, cpu),
+            SyncClaim::Clean => return StageOutcome::Stage(Stage::Forces),
+            SyncClaim::Busy => {}
+            SyncClaim::Dirty => self.write_back_for(number, inode, cpu),
         }
         self.files.wait(inode, number);
-        Next::Sleep(Stage::Syncs, Site::FileWrites)
+        StageOutcome::Sleep(Stage::Syncs, Site::FileWrites)
     }
 
     /// Then what of it is in the log's memory only.
-    pub(super) fn forces(&mut self, number: u32) -> Next {
+    pub(super) fn forces(&mut self, number: u32) -> StageOutcome {
         let thread = &self.threads[number];
         let inode = thread.open_inode();
         let is_pinned = match thread.call {
@@ -35,28 +35,28 @@ impl Xfs {
         };
         match is_pinned.then(|| self.force(number)).flatten() {
             Some(waits) => waits,
-            None => Next::Stage(Stage::Flushes),
+            None => StageOutcome::Stage(Stage::Flushes),
         }
     }
 
     /// Nothing went to the log, whose write would have emptied the drive's cache.
-    pub(super) fn flushes(&mut self, number: u32) -> Next {
+    pub(super) fn flushes(&mut self, number: u32) -> StageOutcome {
         if !self.io.flushes() {
-            return Next::Stage(Stage::Over);
+            return StageOutcome::Stage(Stage::Over);
         }
         self.flush_for_thread(number);
-        Next::Sleep(Stage::Over, Site::LogForce)
+        StageOutcome::Sleep(Stage::Over, Site::LogForce)
     }
 
     /// All files' data, by the flushers.
-    pub(super) fn syncs_all(&mut self, number: u32, cpu: Option<u16>) -> Next {
+    pub(super) fn syncs_all(&mut self, number: u32, cpu: Option<u16>) -> StageOutcome {
         if self.files.is_clean() {
-            return Next::Stage(Stage::Forces);
+            return StageOutcome::Stage(Stage::Forces);
         }
         self.files.all_are_due(self.machine.now());
         self.files.wait_for_all(number);
         self.wake_flushers(cpu);
-        Next::Sleep(Stage::SyncsAll, Site::FileWrites)
+        StageOutcome::Sleep(Stage::SyncsAll, Site::FileWrites)
     }
 
     /// Its pages are on the drive; a file that was unlinked meanwhile goes now.

@@ -27,8 +27,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..100)
 }
 
-fn below(flushes: bool) -> Below<'static> {
-    Below {
+fn below(flushes: bool) -> Platform<'static> {
+    Platform {
         flushes,
         ..some_drive()
     }
@@ -163,7 +163,7 @@ fn a_buffer_of_the_log_goes_to_the_drive_behind_a_flush_where_barriers_are_on() 
 
 #[test]
 fn kernel_threads_are_called_after_their_drive() {
-    let below = Below {
+    let below = Platform {
         drive: "nvme1n1",
         device: Device::new(259, 1),
         ..some_drive()

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use workload::metadata::{SyncMethod, ThreadMeasured, ThreadSpec};
 
-use super::allocation::{CallStage, Held};
+use super::allocation::{CallStage, HeldGroups};
 use super::directory::BlockUse;
 use crate::program::{Program, Switches};
 use events::SpecError;
@@ -99,7 +99,7 @@ pub(super) struct Transaction {
     pub(super) wanted: Option<Vec<BlockUse>>,
     /// Of a block for the directory's map of its extents.
     pub(super) maps: bool,
-    pub(super) held: Held,
+    pub(super) held: HeldGroups,
     /// Ends without having done anything.
     pub(super) fails: bool,
 }

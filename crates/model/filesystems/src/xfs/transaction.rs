@@ -2,22 +2,22 @@
 
 use workload::metadata::Call;
 
-use super::data::Unlinked;
+use super::data::UnlinkOutcome;
 use super::directory::BlockUse;
 use super::locks::LockName;
 use super::site::Site;
-use super::step::Next;
+use super::step::StageOutcome;
 use super::thread::{Stage, Transaction};
 use super::volume::Request;
 use super::{Actor, Caller, Xfs};
 
 impl Xfs {
-    pub(super) fn begun(&mut self, number: u32) -> Next {
+    pub(super) fn begun(&mut self, number: u32) -> StageOutcome {
         let is_full = !matches!(self.threads[number].call, Call::Unlink(_))
             && !self.volume.has_room(self.reserved_blocks());
         if is_full {
             self.threads[number].transaction.fails = true;
-            return Next::Stage(Stage::Over);
+            return StageOutcome::Stage(Stage::Over);
         }
         if let Some(waits) = self.reserve_log(number) {
             return waits;
@@ -43,13 +43,13 @@ impl Xfs {
             Caller::Thread(number),
             Actor::Caller(Caller::Thread(number)),
         ) {
-            Next::Stage(Stage::DirectoryLocked)
+            StageOutcome::Stage(Stage::DirectoryLocked)
         } else {
-            Next::Sleep(Stage::DirectoryLocked, Site::DirectoryLock)
+            StageOutcome::Sleep(Stage::DirectoryLocked, Site::DirectoryLock)
         }
     }
 
-    pub(super) fn directory_locked(&mut self, number: u32, cpu: Option<u16>) -> Next {
+    pub(super) fn directory_locked(&mut self, number: u32, cpu: Option<u16>) -> StageOutcome {
         let thread = &self.threads[number];
         if let Call::MakeDirectory { directory } = thread.call
             && self
@@ -58,7 +58,7 @@ impl Xfs {
                 .is_some()
         {
             self.release_all(number, cpu);
-            return Next::Stage(Stage::Over);
+            return StageOutcome::Stage(Stage::Over);
         }
         let from = match thread.call {
             Call::MakeDirectory { .. } => self.volume.turn_rotor(),
@@ -69,7 +69,7 @@ impl Xfs {
     }
 
     /// Of the first group from that one on that can have an inode; of an unlink, of that one.
-    pub(super) fn lock_inodes(&mut self, number: u32, from: u32) -> Next {
+    pub(super) fn lock_inodes(&mut self, number: u32, from: u32) -> StageOutcome {
         let unlinks = matches!(self.threads[number].call, Call::Unlink(_));
         let found = if unlinks {
             Some(from)
@@ -89,13 +89,13 @@ impl Xfs {
             Caller::Thread(number),
             Actor::Caller(Caller::Thread(number)),
         ) {
-            Next::Stage(Stage::InodesLocked)
+            StageOutcome::Stage(Stage::InodesLocked)
         } else {
-            Next::Sleep(Stage::InodesLocked, Site::InodesLock)
+            StageOutcome::Sleep(Stage::InodesLocked, Site::InodesLock)
         }
     }
 
-    pub(super) fn inodes_locked(&mut self, number: u32, cpu: Option<u16>) -> Next {
+    pub(super) fn inodes_locked(&mut self, number: u32, cpu: Option<u16>) -> StageOutcome {
         let thread = &mut self.threads[number];
         if thread.stage == Stage::Rolled {
             self.release_spaces(Caller::Thread(number), cpu);
@@ -112,7 +112,7 @@ impl Xfs {
             let directory = thread.transaction.directory;
             self.remove_file(inode);
             self.volume.directory(directory).leave(hash);
-            return Next::Work(Stage::Committed, cycles.unlink + cycles.commit);
+            return StageOutcome::Work(Stage::Committed, cycles.unlink + cycles.commit);
         }
         let near = match call {
             Call::Create(_) => Some(transaction.directory),
@@ -120,7 +120,7 @@ impl Xfs {
         };
         if let Some(inode) = self.volume.take_inode(group, near) {
             transaction.inode = Some(inode);
-            return Next::Stage(Stage::HasInode);
+            return StageOutcome::Stage(Stage::HasInode);
         }
         match self.volume.chunk_request(group, transaction.attempt) {
             Some(request) => self.request(number, request),
@@ -133,7 +133,7 @@ impl Xfs {
     }
 
     /// The allocator has said where, or that it can't.
-    pub(super) fn answered(&mut self, number: u32) -> Next {
+    pub(super) fn answered(&mut self, number: u32) -> StageOutcome {
         self.sleeps(number, Site::Preempted);
         let spec = *self.volume.spec();
         let transaction = &mut self.threads[number].transaction;
@@ -143,11 +143,11 @@ impl Xfs {
                 Some((group, block)) => {
                     self.volume.add_chunk(group, block);
                     // The transaction rolls: it is committed, and log space for another reserved.
-                    Next::Work(Stage::Rolled, spec.cycles.commit + spec.cycles.begin / 4)
+                    StageOutcome::Work(Stage::Rolled, spec.cycles.commit + spec.cycles.begin / 4)
                 }
                 None => {
                     transaction.attempt += 1;
-                    Next::Stage(Stage::InodesLocked)
+                    StageOutcome::Stage(Stage::InodesLocked)
                 }
             };
         }
@@ -157,7 +157,7 @@ impl Xfs {
         };
         self.volume.count_directory_block();
         if std::mem::take(&mut transaction.maps) {
-            return Next::Stage(Stage::HasInode);
+            return StageOutcome::Stage(Stage::HasInode);
         }
         let what = transaction
             .wanted
@@ -168,11 +168,11 @@ impl Xfs {
             self.volume
                 .directory(directory)
                 .placed(group, block, what, spec.inode_bytes);
-        Next::Stage(Stage::HasInode)
+        StageOutcome::Stage(Stage::HasInode)
     }
 
     /// The entry, with all the blocks that it takes (`xfs_dir_createname`); then the commit.
-    pub(super) fn enters(&mut self, number: u32) -> Next {
+    pub(super) fn enters(&mut self, number: u32) -> StageOutcome {
         let spec = *self.volume.spec();
         let thread = &mut self.threads[number];
         let hash = thread.hash();
@@ -195,13 +195,13 @@ impl Xfs {
             .scan_block
             .saturating_mul(blocks)
             .min(SCAN_CYCLES_MAX);
-        Next::Work(
+        StageOutcome::Work(
             Stage::Committed,
             cycles.inode + cycles.entry + scan + cycles.commit,
         )
     }
 
-    pub(super) fn committed(&mut self, number: u32, cpu: Option<u16>) -> Next {
+    pub(super) fn committed(&mut self, number: u32, cpu: Option<u16>) -> StageOutcome {
         let changed = self.changed_by(number);
         self.commit_to_log(changed);
         self.finish_transaction(number);
@@ -209,10 +209,10 @@ impl Xfs {
         self.queue_checkpoint_if_due(cpu);
         let cycles = self.volume.spec().cycles.end;
         match self.checkpoint_if_due() {
-            None => Next::Work(Stage::Over, cycles),
+            None => StageOutcome::Work(Stage::Over, cycles),
             Some((checkpoint, writing)) => {
                 self.threads[number].checkpoint = Some(checkpoint);
-                Next::Work(Stage::Logs, cycles + writing)
+                StageOutcome::Work(Stage::Logs, cycles + writing)
             }
         }
     }
@@ -254,7 +254,7 @@ impl Xfs {
     }
 
     /// There is no room: what the transaction has taken goes back.
-    pub(super) fn gives_up(&mut self, number: u32) -> Next {
+    pub(super) fn gives_up(&mut self, number: u32) -> StageOutcome {
         let thread = &mut self.threads[number];
         let hash = thread.hash();
         let transaction = &mut thread.transaction;
@@ -263,16 +263,16 @@ impl Xfs {
             self.volume.put_inode(inode);
             self.volume.directory(transaction.directory).leave(hash);
         }
-        Next::Work(Stage::Committed, 1)
+        StageOutcome::Work(Stage::Committed, 1)
     }
 
-    pub(super) fn request(&mut self, number: u32, request: Request) -> Next {
+    pub(super) fn request(&mut self, number: u32, request: Request) -> StageOutcome {
         self.begin_call(Caller::Thread(number), request).into()
     }
 
     /// With its data, unless the flusher has it, which does so when it is done.
     fn remove_file(&mut self, inode: u64) {
-        if let Unlinked::Had(file) = self.files.unlink(inode) {
+        if let UnlinkOutcome::Had(file) = self.files.unlink(inode) {
             self.volume.free_file(inode, &file);
         }
     }

@@ -58,7 +58,7 @@ impl Bench {
         }
     }
 
-    fn of(variant: CacheVariant, lately: Option<Lately>, pages_per_s: [u64; 2]) -> Bench {
+    fn of(variant: CacheVariant, lately: Option<WriteoutPeriod>, pages_per_s: [u64; 2]) -> Bench {
         let spec = CacheSpec {
             lately,
             ..CacheSpec::new(variant, MEMORY)
@@ -169,10 +169,10 @@ impl Bench {
 #[test]
 fn the_limit_goes_to_the_drives_by_what_they_write() {
     for (variant, lately) in [
-        (CacheVariant::Linux3_2, Lately::Pages),
-        (CacheVariant::Linux3_2, Lately::Time),
-        (CacheVariant::Linux2_6_35, Lately::Pages),
-        (CacheVariant::Linux2_6_18, Lately::Pages),
+        (CacheVariant::Linux3_2, WriteoutPeriod::Pages),
+        (CacheVariant::Linux3_2, WriteoutPeriod::Time),
+        (CacheVariant::Linux2_6_35, WriteoutPeriod::Pages),
+        (CacheVariant::Linux2_6_18, WriteoutPeriod::Pages),
     ] {
         // 36 and 4 MB/s.
         let mut bench = Bench::of(variant, Some(lately), [9_000, 1_000]);
@@ -200,7 +200,7 @@ fn the_limit_goes_to_the_drives_by_what_they_write() {
 
 #[test]
 fn what_is_dirty_on_a_slow_drive_holds_the_writer_of_another_until_2_6_24() {
-    let [shared, own] = [None, Some(Lately::Pages)].map(|lately| {
+    let [shared, own] = [None, Some(WriteoutPeriod::Pages)].map(|lately| {
         let mut bench = Bench::of(CacheVariant::Linux2_6_18, lately, [9_000, 500]);
         let limit = bench.cache.rules.foreground;
         assert_eq!(bench.write(1, 1, 0, limit + 5_000), Outcome::Wait);
@@ -283,7 +283,7 @@ fn taken_io(cache: &mut PageCache) -> Vec<Io> {
 
 #[test]
 fn a_throttled_writer_writes_back_on_its_own_drive() {
-    let lately = Some(Lately::Pages);
+    let lately = Some(WriteoutPeriod::Pages);
     let mut bench = Bench::of(CacheVariant::Linux2_6_35, lately, [0, 0]);
     bench.cache.place(2, 0);
     bench.write(7, 1, 0, 5 * PERCENT);
@@ -404,10 +404,10 @@ proptest! {
         speeds in [1_000u64..6_000, 1_000u64..6_000], which in 0usize..4,
     ) {
         let (variant, lately) = [
-            (CacheVariant::Linux2_6_18, Some(Lately::Pages)),
-            (CacheVariant::Linux2_6_35, Some(Lately::Pages)),
-            (CacheVariant::Linux3_2, Some(Lately::Pages)),
-            (CacheVariant::Linux3_2, Some(Lately::Time)),
+            (CacheVariant::Linux2_6_18, Some(WriteoutPeriod::Pages)),
+            (CacheVariant::Linux2_6_35, Some(WriteoutPeriod::Pages)),
+            (CacheVariant::Linux3_2, Some(WriteoutPeriod::Pages)),
+            (CacheVariant::Linux3_2, Some(WriteoutPeriod::Time)),
         ][which];
         let spec = CacheSpec { lately, ..CacheSpec::new(variant, MEMORY / 4) };
         let mut bench = Bench::new(spec, speeds);

@@ -10,7 +10,7 @@ use crate::cache::device::{DeviceId, FLUSHER, OLD_DATA_FLUSHER, task_of};
 use crate::cache::flushers::{Flusher, Purpose};
 use crate::cache::page_cache::PageCache;
 use crate::cache::spec::{COMMIT_BATCH, CONGESTION_WAIT, CacheVariant};
-use crate::cache::writes::{Then, Whose};
+use crate::cache::writes::{AwaitedWrites, WriteFollowUp};
 use block_layer::TaskId;
 
 impl PageCache {
@@ -133,7 +133,8 @@ impl PageCache {
             }
             // 2.4: until the oldest write that is under way is done.
             Purpose::Throttled if self.rules.variant == CacheVariant::Linux2_4 => {
-                self.writes.wait(Whose::Oldest, Then::Release(task));
+                self.writes
+                    .wait(AwaitedWrites::Oldest, WriteFollowUp::Release(task));
                 self.end_waits();
             }
             Purpose::Throttled => {
@@ -145,8 +146,10 @@ impl PageCache {
             }
             Purpose::Sync(file, ..) => self.file_is_submitted(task, file),
             Purpose::Commit => {
-                self.writes
-                    .wait(Whose::Device(device), Then::Committed(device));
+                self.writes.wait(
+                    AwaitedWrites::Device(device),
+                    WriteFollowUp::Committed(device),
+                );
                 self.end_waits();
             }
         }

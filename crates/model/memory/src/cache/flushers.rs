@@ -21,12 +21,12 @@ pub(super) struct Flushers {
     /// Whose last I/O has found no request: each sleeps by itself.
     blocked: BTreeSet<TaskId>,
     /// By drive: which of its flushers are at work.
-    of_drives: Vec<AtWork>,
+    of_drives: Vec<FlusherWork>,
     pdflush: Pdflush,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct AtWork {
+struct FlusherWork {
     background: bool,
     old_data: bool,
 }
@@ -95,7 +95,7 @@ impl Flushers {
             released: BTreeSet::new(),
             look_at: None,
             blocked: BTreeSet::new(),
-            of_drives: vec![AtWork::default(); devices],
+            of_drives: vec![FlusherWork::default(); devices],
             pdflush: Pdflush::default(),
         }
     }

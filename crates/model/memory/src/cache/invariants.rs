@@ -53,7 +53,7 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
         Just(CacheVariant::Linux2_6_35),
         Just(CacheVariant::Linux3_2),
     ];
-    let lately = prop_oneof![Just(Lately::Pages), Just(Lately::Time)];
+    let lately = prop_oneof![Just(WriteoutPeriod::Pages), Just(WriteoutPeriod::Time)];
     let read_ahead = prop::sample::select(&ReadAhead::ALL[..]);
     let flags = any::<[bool; 4]>();
     let spec = (variant, 1u64..4, flags, lately, read_ahead);
@@ -61,7 +61,7 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
         |(variant, mib, [journal, own_limits, only_beyond, plugs_calls], lately, read_ahead)| {
             let spec = CacheSpec::new(variant, mib << 20);
             let lately = match variant {
-                CacheVariant::Linux2_6_18 => own_limits.then_some(Lately::Pages),
+                CacheVariant::Linux2_6_18 => own_limits.then_some(WriteoutPeriod::Pages),
                 _ => spec.lately.and(Some(lately)),
             };
             CacheSpec {

@@ -20,7 +20,7 @@ pub(super) struct Limits {
     cpu: u16,
     /// Pages dirtied since the last look at the thresholds, by CPU.
     dirtied: Vec<u64>,
-    of_drives: Vec<OfDrive>,
+    of_drives: Vec<DriveLimits>,
     /// Pages that were written; None: drives have no limits of their own.
     written: Option<Proportions>,
     /// Pages that were dirtied, of all and by task, until writers are held to a rate.
@@ -31,7 +31,7 @@ pub(super) struct Limits {
 }
 
 #[derive(Clone, Debug)]
-struct OfDrive {
+struct DriveLimits {
     /// The share of all pages that were written lately.
     written: Share,
     /// More was dirty than its limit, or than that of all (of the first drive), when a writer looked last.
@@ -42,7 +42,7 @@ struct OfDrive {
 
 /// What the limits are judged by.
 #[derive(Clone, Copy)]
-pub(super) struct Standing<'a> {
+pub(super) struct LimitContext<'a> {
     pub(super) now: Time,
     pub(super) rules: &'a Rules,
     pub(super) pages: &'a Pages,
@@ -58,7 +58,7 @@ pub(super) enum Verdict {
     Sleeps,
 }
 
-impl Standing<'_> {
+impl LimitContext<'_> {
     /// Dirty or being written, in all.
     fn unwritten(&self) -> u64 {
         self.pages.dirty() + self.pages.writing()
@@ -71,7 +71,7 @@ impl Limits {
         let of_limit = |lately| Proportions::new(lately, rules.foreground);
         let has_rate = rules.variant == CacheVariant::Linux3_2;
         let written = rules.lately.map(of_limit);
-        let of_drive = OfDrive {
+        let of_drive = DriveLimits {
             written: written.map_or(Share::default(), |all| all.equal(drives as u64)),
             exceeded: false,
             rate: has_rate.then(DirtyRate::new),
@@ -143,7 +143,7 @@ impl Limits {
     }
 
     /// Whether who looks starts background writeback on the drive.
-    pub(super) fn starts_background(&self, at: &Standing, device: DeviceId) -> bool {
+    pub(super) fn starts_background(&self, at: &LimitContext, device: DeviceId) -> bool {
         // 2.4 counts what nobody writes yet.
         let dirty = match at.rules.variant {
             CacheVariant::Linux2_4 => at.pages.waiting(),
@@ -161,7 +161,7 @@ impl Limits {
     /// long as its pages take at the rate that it may have.
     pub(super) fn judge(
         &mut self,
-        at: &Standing,
+        at: &LimitContext,
         device: DeviceId,
         task: TaskId,
         pages: u64,
@@ -185,7 +185,7 @@ impl Limits {
 
     /// Whether so much is dirty that who writes to the drive has to wait (`balance_dirty_pages`). Where drives have limits
     /// of their own, only if all together are beyond the middle of both thresholds.
-    pub(super) fn must_wait(&self, at: &Standing, device: DeviceId, task: TaskId) -> bool {
+    pub(super) fn must_wait(&self, at: &LimitContext, device: DeviceId, task: TaskId) -> bool {
         match (&self.written, at.rules.variant) {
             (_, CacheVariant::Linux2_4) => at.pages.waiting() > at.rules.foreground,
             (None, _) => at.unwritten() > at.rules.foreground,
@@ -197,13 +197,13 @@ impl Limits {
     }
 
     /// Too little of the drive is waiting to be written for a throttled writer to do it.
-    pub(super) fn only_waits(&self, at: &Standing, device: DeviceId, task: TaskId) -> bool {
+    pub(super) fn only_waits(&self, at: &LimitContext, device: DeviceId, task: TaskId) -> bool {
         at.rules.writes_back_only_beyond_limit
             && at.devices.dirty(device) <= self.task_limit(at, device, task)
     }
 
     /// The drive's share of the limit (`bdi_dirty_limit`).
-    pub(super) fn of_drive(&self, at: &Standing, device: DeviceId, of: u64) -> u64 {
+    pub(super) fn of_drive(&self, at: &LimitContext, device: DeviceId, of: u64) -> u64 {
         match &self.written {
             None => of,
             Some(written) => written.part(at.now, self.of_drives[device].written, of),
@@ -212,7 +212,7 @@ impl Limits {
 
     /// The drive's limit for one task (`task_dirty_limit`): no more than is left, and less by up to an eighth the more of
     /// all it has dirtied lately.
-    fn task_limit(&self, at: &Standing, device: DeviceId, task: TaskId) -> u64 {
+    fn task_limit(&self, at: &LimitContext, device: DeviceId, task: TaskId) -> u64 {
         let left = at.rules.foreground.saturating_sub(at.unwritten());
         let limit = self
             .of_drive(at, device, at.rules.foreground)
@@ -225,7 +225,7 @@ impl Limits {
     }
 
     /// Where dirty pages stand: those that are being written count.
-    fn level(&self, at: &Standing, device: DeviceId) -> Level {
+    fn level(&self, at: &LimitContext, device: DeviceId) -> Level {
         Level {
             dirty: at.unwritten(),
             background: at.rules.background,
@@ -236,14 +236,14 @@ impl Limits {
     }
 
     /// Background writeback goes on: from 3.2 on also while the drive has more than its part of the threshold.
-    pub(super) fn goes_on(&self, at: &Standing, device: DeviceId) -> bool {
+    pub(super) fn goes_on(&self, at: &LimitContext, device: DeviceId) -> bool {
         let stop = at.rules.background_stop.max(1);
         let is_held = at.rules.variant == CacheVariant::Linux3_2;
         at.pages.waiting() >= stop || is_held && self.has_more_than_its_part(at, device)
     }
 
     /// Whether the device has more than its part of what starts background writeback (`over_bground_thresh`).
-    fn has_more_than_its_part(&self, at: &Standing, device: DeviceId) -> bool {
+    fn has_more_than_its_part(&self, at: &LimitContext, device: DeviceId) -> bool {
         at.devices.dirty(device) > self.of_drive(at, device, at.rules.background)
     }
 
@@ -261,7 +261,7 @@ impl Limits {
     }
 
     /// A sleeper whose time is over. While the limit is exceeded, each sleeps on.
-    pub(super) fn pop_rested(&mut self, at: &Standing) -> Option<TaskId> {
+    pub(super) fn pop_rested(&mut self, at: &LimitContext) -> Option<TaskId> {
         while self.next_event().is_some_and(|until| until <= at.now) {
             let (_, task, device) = self.sleeping.pop_first()?;
             let level = self.level(at, device);

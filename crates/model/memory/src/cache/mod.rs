@@ -39,7 +39,7 @@ pub use device::journal_task;
 pub use inode_lock::FsyncHolds;
 pub use kernels::dirty_limits::DirtyLimits;
 pub use page_cache::PageCache;
-pub use proportions::Lately;
+pub use proportions::WriteoutPeriod;
 pub use spec::{CacheSpec, CacheVariant, ReadAhead};
 pub use spec::{DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
 

@@ -5,13 +5,13 @@ use crate::cache::device::{Devices, FLUSHER, JOURNAL, OLD_DATA_FLUSHER, journal_
 use crate::cache::flushers::Flushers;
 use crate::cache::inode_lock::InodeLocks;
 use crate::cache::journal::Journals;
-use crate::cache::limits::{Limits, Standing};
+use crate::cache::limits::{LimitContext, Limits};
 use crate::cache::pages::Pages;
 use crate::cache::pdflush_threads::THREADS_MAX;
 use crate::cache::readers::Readers;
 use crate::cache::spec::{CacheSpec, CacheVariant, Rules};
 use crate::cache::syncs::Syncs;
-use crate::cache::writes::{Then, Writes};
+use crate::cache::writes::{WriteFollowUp, Writes};
 use crate::cache::{Effect, FileId, FsyncHolds, Io, PAGE_BYTES};
 use block_layer::{Direction, TaskId};
 use events::slab::Slab;
@@ -37,12 +37,12 @@ pub struct PageCache {
     pub(super) syncs: Syncs,
     pub(super) inode_locks: InodeLocks,
     pub(super) effects: Vec<Effect>,
-    under_way: Slab<UnderWay>,
+    under_way: Slab<PageIo>,
     again: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct PageIo {
     file: FileId,
     page: u64,
     pages: u64,
@@ -192,7 +192,7 @@ impl PageCache {
     pub fn split_read(&mut self, tag: u32, page: u64) -> u32 {
         let id = self.under_way.id(tag);
         let whole = &mut self.under_way[id];
-        let rest = UnderWay {
+        let rest = PageIo {
             page,
             pages: whole.page + whole.pages - page,
             ..*whole
@@ -251,7 +251,7 @@ impl PageCache {
         while let Some(task) = {
             let (pages, devices) = (&self.pages, &self.devices);
             let (now, rules) = (self.now, &self.rules);
-            self.limits.pop_rested(&Standing {
+            self.limits.pop_rested(&LimitContext {
                 now,
                 rules,
                 pages,
@@ -263,8 +263,8 @@ impl PageCache {
     }
 
     /// What the limits are judged by.
-    pub(super) fn standing(&self) -> Standing<'_> {
-        Standing {
+    pub(super) fn standing(&self) -> LimitContext<'_> {
+        LimitContext {
             now: self.now,
             rules: &self.rules,
             pages: &self.pages,
@@ -276,9 +276,9 @@ impl PageCache {
     pub(super) fn end_waits(&mut self) {
         while let Some(then) = self.writes.pop_over() {
             match then {
-                Then::Release(task) => self.release(task),
-                Then::Synced(task) => self.file_is_written(task),
-                Then::Committed(device) => self.committed(device),
+                WriteFollowUp::Release(task) => self.release(task),
+                WriteFollowUp::Synced(task) => self.file_is_written(task),
+                WriteFollowUp::Committed(device) => self.committed(device),
             }
         }
     }
@@ -292,7 +292,7 @@ impl PageCache {
         read_ahead: bool,
     ) {
         (page..page + pages).for_each(|page| self.pages.start_reading(file, page));
-        let tag = self.put(UnderWay {
+        let tag = self.put(PageIo {
             file,
             page,
             pages,
@@ -322,7 +322,7 @@ impl PageCache {
         self.pages.start_writing(file, page, pages);
         self.devices.start_writing(device, pages);
         let number = self.writes.start(file, device);
-        let tag = self.put(UnderWay {
+        let tag = self.put(PageIo {
             file,
             page,
             pages,
@@ -340,18 +340,18 @@ impl PageCache {
         }));
     }
 
-    fn put(&mut self, under_way: UnderWay) -> u32 {
+    fn put(&mut self, under_way: PageIo) -> u32 {
         self.under_way.put(under_way).number()
     }
 
-    fn read_done(&mut self, done: UnderWay) {
+    fn read_done(&mut self, done: PageIo) {
         self.pages.read(done.file, done.page, done.pages);
         while let Some(task) = self.readers.pop_waiting(done.file, done.page, done.pages) {
             self.effects.push(Effect::Wake(task));
         }
     }
 
-    fn write_done(&mut self, done: UnderWay, number: u64) {
+    fn write_done(&mut self, done: PageIo, number: u64) {
         let device = self.backlog.device_of(done.file);
         self.writes.end(done.file, device, number);
         self.devices.written(device, done.pages);

@@ -1,7 +1,7 @@
 //! Floating proportions: who has had which part of what happened lately, without a look at all of them when time goes on.
 
 use events::time::{SECOND, Time};
-pub use kernels::cache::Lately;
+pub use kernels::cache::WriteoutPeriod;
 
 /// Events of all.
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +37,10 @@ impl Share {
 
 impl Proportions {
     /// `limit`: of dirty pages (`calc_period_shift`).
-    pub(super) fn new(lately: Lately, limit: u64) -> Proportions {
+    pub(super) fn new(lately: WriteoutPeriod, limit: u64) -> Proportions {
         let length = match lately {
-            Lately::Pages => Length::Events(2 << limit.saturating_sub(1).max(1).ilog2()),
-            Lately::Time => Length::Ns(PERIOD_NS),
+            WriteoutPeriod::Pages => Length::Events(2 << limit.saturating_sub(1).max(1).ilog2()),
+            WriteoutPeriod::Time => Length::Ns(PERIOD_NS),
         };
         Proportions {
             length,
@@ -103,13 +103,13 @@ mod tests {
     #[test]
     fn a_period_is_the_power_of_two_from_the_limit_on() {
         // calc_period_shift() - 1 of 1000 pages: 1 + ilog2(999) = 10.
-        let proportions = Proportions::new(Lately::Pages, 1000);
+        let proportions = Proportions::new(WriteoutPeriod::Pages, 1000);
         assert_eq!(proportions.equal(1).events, 1024);
     }
 
     #[test]
     fn after_a_period_of_another_half_is_forgotten() {
-        let mut proportions = Proportions::new(Lately::Pages, 1000);
+        let mut proportions = Proportions::new(WriteoutPeriod::Pages, 1000);
         let (mut first, mut second) = (proportions.equal(1), Share::default());
         assert_eq!(proportions.part(0, first, 1000), 1000);
         proportions.count(0, &mut second, 1024);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn from_3_6_on_half_is_forgotten_every_3_s() {
-        let mut proportions = Proportions::new(Lately::Time, 1000);
+        let mut proportions = Proportions::new(WriteoutPeriod::Time, 1000);
         let (mut first, mut second) = (Share::default(), Share::default());
         proportions.count(0, &mut first, 800);
         assert_eq!(proportions.part(0, first, 1000), 1000);
@@ -141,7 +141,7 @@ mod tests {
             of_time: bool, limit in 1u64..5000,
             events in prop::collection::vec((0usize..4, 1u64..3000, 0..8 * SECOND), 1..100),
         ) {
-            let lately = if of_time { Lately::Time } else { Lately::Pages };
+            let lately = if of_time { WriteoutPeriod::Time } else { WriteoutPeriod::Pages };
             let mut proportions = Proportions::new(lately, limit);
             let mut shares = [proportions.equal(4); 4];
             let mut now = 0;

@@ -1,8 +1,8 @@
 //! Reading: page by page, with read-ahead, until one is not there yet.
 
 use crate::cache::page_cache::PageCache;
-use crate::cache::read_ahead::{Found, Stream, Window};
-use crate::cache::readers::Resumed;
+use crate::cache::read_ahead::{ReaderPage, Stream, Window};
+use crate::cache::readers::ResumePoint;
 use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES, ReadAhead};
 use block_layer::{Direction, TaskId};
 use events::time::Time;
@@ -58,7 +58,8 @@ impl PageCache {
         };
         if outcome != Outcome::Done {
             let has_waited = outcome == Outcome::Wait;
-            self.readers.resume_at(task, Resumed { page, has_waited });
+            self.readers
+                .resume_at(task, ResumePoint { page, has_waited });
         }
         self.readers.keep_stream(task, file, stream);
         if copies_in_turn && self.rules.plugs_calls {
@@ -89,7 +90,7 @@ impl PageCache {
         last: u64,
     ) {
         let present = self.pages.is_present(file, page);
-        let found = Found {
+        let found = ReaderPage {
             page,
             left: last - page + 1,
             end: self.end_of(file, last),

@@ -11,7 +11,7 @@ use events::station::Violation;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readers {
     streams: BTreeMap<(TaskId, FileId), Stream>,
-    resumed: BTreeMap<TaskId, Resumed>,
+    resumed: BTreeMap<TaskId, ResumePoint>,
     /// I/O that a call holds back.
     plugged: BTreeMap<TaskId, Vec<Effect>>,
     /// Who waits for which page.
@@ -20,7 +20,7 @@ pub(super) struct Readers {
 
 /// Where a call goes on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Resumed {
+pub(super) struct ResumePoint {
     pub(super) page: u64,
     /// A page that was waited for is read before anything is read ahead again.
     pub(super) has_waited: bool,
@@ -37,14 +37,14 @@ impl Readers {
     }
 
     /// Where the task's call goes on; None: it begins.
-    pub(super) fn take_resumed(&mut self, task: TaskId) -> Option<Resumed> {
+    pub(super) fn take_resumed(&mut self, task: TaskId) -> Option<ResumePoint> {
         match self.resumed.is_empty() {
             true => None,
             false => self.resumed.remove(&task),
         }
     }
 
-    pub(super) fn resume_at(&mut self, task: TaskId, at: Resumed) {
+    pub(super) fn resume_at(&mut self, task: TaskId, at: ResumePoint) {
         self.resumed.insert(task, at);
     }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::cache::PAGE_BYTES;
-use crate::cache::proportions::Lately;
+use crate::cache::proportions::WriteoutPeriod;
 use events::SpecError;
 use events::spec_error::within;
 use events::time::{MILLISECOND, SECOND, Time};
@@ -34,7 +34,7 @@ pub struct CacheSpec {
     #[serde(default)]
     pub plugs_calls: bool,
     /// Drives have limits of their own, by what each has written lately. None: all have one limit together.
-    pub lately: Option<Lately>,
+    pub lately: Option<WriteoutPeriod>,
     /// While the limit is exceeded, a CPU looks once per 8 pages (`dirty_exceeded`).
     pub looks_often_beyond_limit: bool,
     /// A throttled writer writes back only while its drive has more than its limit waiting to be written: in 2.6.31.
@@ -69,7 +69,7 @@ pub(super) struct Rules {
     /// 0: calls are read in windows, however long they are.
     pub(super) request_pages: u64,
     pub(super) plugs_calls: bool,
-    pub(super) lately: Option<Lately>,
+    pub(super) lately: Option<WriteoutPeriod>,
     pub(super) background: u64,
     /// Background writeback goes on until fewer are dirty.
     pub(super) background_stop: u64,
@@ -116,7 +116,7 @@ impl CacheSpec {
             plugs_calls: false,
             lately: match variant {
                 CacheVariant::Linux2_4 | CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18 => None,
-                CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => Some(Lately::Pages),
+                CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => Some(WriteoutPeriod::Pages),
             },
             looks_often_beyond_limit: variant.writes_in_file_order(),
             writes_back_only_beyond_limit: false,

@@ -2,7 +2,7 @@
 
 use crate::cache::flushers::Purpose;
 use crate::cache::page_cache::PageCache;
-use crate::cache::writes::{Then, Whose};
+use crate::cache::writes::{AwaitedWrites, WriteFollowUp};
 use crate::cache::{Effect, FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
@@ -86,7 +86,8 @@ impl PageCache {
     /// What is under way of the task's file is waited for.
     pub(super) fn await_file(&mut self, task: TaskId) {
         if let Some(file) = self.syncs.file_of(task) {
-            self.writes.wait(Whose::File(file), Then::Synced(task));
+            self.writes
+                .wait(AwaitedWrites::File(file), WriteFollowUp::Synced(task));
             self.end_waits();
         }
     }

@@ -2,9 +2,9 @@
 
 use crate::cache::device::DeviceId;
 use crate::cache::flushers::Purpose;
-use crate::cache::limits::{Standing, Verdict};
+use crate::cache::limits::{LimitContext, Verdict};
 use crate::cache::page_cache::PageCache;
-use crate::cache::pages::Dirtied;
+use crate::cache::pages::DirtyOutcome;
 use crate::cache::{FileId, Outcome, PAGE_BYTES};
 use block_layer::TaskId;
 use events::time::Time;
@@ -41,10 +41,10 @@ impl PageCache {
         let mut dirtied = 0;
         for page in first..=last {
             match self.pages.write_to(file, page) {
-                Dirtied::Now => self.became_dirty(file, page),
+                DirtyOutcome::Now => self.became_dirty(file, page),
                 // When it has been written it becomes dirty once more.
-                Dirtied::WhileWriting => self.limits.count_dirtied(),
-                Dirtied::Before => continue,
+                DirtyOutcome::WhileWriting => self.limits.count_dirtied(),
+                DirtyOutcome::Before => continue,
             }
             dirtied += 1;
         }
@@ -83,7 +83,7 @@ impl PageCache {
         if self.limits.starts_background(&self.standing(), device) {
             self.start_background(device);
         }
-        let standing = Standing {
+        let standing = LimitContext {
             now: self.now,
             rules: &self.rules,
             pages: &self.pages,

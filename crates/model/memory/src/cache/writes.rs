@@ -19,13 +19,13 @@ pub(super) struct Writes {
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     until: u64,
-    of: Whose,
-    then: Then,
+    of: AwaitedWrites,
+    then: WriteFollowUp,
 }
 
 /// Writes that are waited for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Whose {
+pub(super) enum AwaitedWrites {
     File(FileId),
     Device(DeviceId),
     /// The oldest of all that are under way.
@@ -33,7 +33,7 @@ pub(super) enum Whose {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
+pub(super) enum WriteFollowUp {
     Release(TaskId),
     Synced(TaskId),
     Committed(DeviceId),
@@ -67,28 +67,28 @@ impl Writes {
     }
 
     /// `pop_over` reports when those that are under way now are done.
-    pub(super) fn wait(&mut self, of: Whose, then: Then) {
+    pub(super) fn wait(&mut self, of: AwaitedWrites, then: WriteFollowUp) {
         let until = match of {
-            Whose::Oldest => self.oldest().unwrap_or(0),
-            Whose::File(_) | Whose::Device(_) => self.last,
+            AwaitedWrites::Oldest => self.oldest().unwrap_or(0),
+            AwaitedWrites::File(_) | AwaitedWrites::Device(_) => self.last,
         };
         self.waits.push(Wait { until, of, then });
     }
 
     /// What is to happen because those that were waited for are done.
-    pub(super) fn pop_over(&mut self) -> Option<Then> {
+    pub(super) fn pop_over(&mut self) -> Option<WriteFollowUp> {
         let over = self.waits.iter().position(|wait| self.is_over(wait))?;
         Some(self.waits.swap_remove(over).then)
     }
 
     fn is_over(&self, wait: &Wait) -> bool {
         let first = match wait.of {
-            Whose::File(file) => {
+            AwaitedWrites::File(file) => {
                 let writes = self.of_files.get(file as usize);
                 writes.and_then(|writes| writes.first().copied())
             }
-            Whose::Device(device) => self.of_devices[device].first().copied(),
-            Whose::Oldest => self.oldest(),
+            AwaitedWrites::Device(device) => self.of_devices[device].first().copied(),
+            AwaitedWrites::Oldest => self.oldest(),
         };
         first.is_none_or(|first| first > wait.until)
     }

@@ -7,14 +7,14 @@ use events::time::Time;
 /// To be done in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The task has so much for a CPU to do; then `Sorting::worked`.
+    /// The task has so much for a CPU to do; then `SortProcesses::worked`.
     Work {
         /// Whose it is.
         task: TaskId,
         /// For how long.
         ns: Time,
     },
-    /// Slots in a row are read or written; `Sorting::granted` when all the task's are in the queue, `Sorting::moved` when
+    /// Slots in a row are read or written; `SortProcesses::granted` when all the task's are in the queue, `SortProcesses::moved` when
     /// they have been.
     Io {
         /// Who waits for it.

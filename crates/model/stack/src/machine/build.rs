@@ -8,7 +8,7 @@ use block_layer::scheduler::spec::Surroundings;
 use block_layer::{HardwareRules, RequestQueue, SECTOR_BYTES};
 use events::SpecError;
 use events::time::SECOND;
-use filesystems::xfs::{Below, Xfs, XfsSpec};
+use filesystems::xfs::{Platform, Xfs, XfsSpec};
 use kernels::Kernel;
 use memory::cache::PageCache;
 use memory::swap::SortLoad;
@@ -76,7 +76,7 @@ fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<Xfs, Sp
     let clock_hz = machine.cpus.clock_hz().expect("checked");
     let cpus = machine.cpus.topology().cpus() as u16;
     let name = &machine.drive_names()[drive];
-    let below = Below {
+    let below = Platform {
         cpus,
         clock_hz,
         drive: &name.name,

@@ -26,13 +26,13 @@ pub(super) struct DetailedPlan {
     /// None until `complete`.
     completion: Option<CompletionSpec>,
     rq_affinity: u8,
-    offline: Vec<Offline>,
+    offline: Vec<OfflineCpu>,
 }
 
 /// A CPU that is taken out for a while, or for good.
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Offline {
+pub(super) struct OfflineCpu {
     /// Its number, from 0.
     cpu: u16,
     /// Since the machine was switched on.
@@ -60,7 +60,7 @@ pub(super) struct DetailedCpusTable {
     calls: CallCycles,
     /// CPUs that are taken out.
     #[serde(default)]
-    offline: Vec<Offline>,
+    offline: Vec<OfflineCpu>,
 }
 
 const CPUS_MAX: u16 = 1024;

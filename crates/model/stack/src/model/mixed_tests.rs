@@ -29,7 +29,7 @@ fn flash() -> Value {
 
 /// A job of so many operations on a file of its own.
 #[derive(Clone, Debug)]
-struct Asked {
+struct MixedJob {
     engine: &'static str,
     direct: bool,
     depth: u32,
@@ -38,12 +38,12 @@ struct Asked {
     random: bool,
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = MixedJob> {
     let depth = prop::sample::select(vec![1u32, 3, 40]);
     let share = prop::sample::select(vec![0.0, 0.5, 1.0]);
     let sync = prop::option::of(1u64..20);
     (0u8..3, depth, share, sync, any::<bool>()).prop_map(
-        |(path, depth, read_share, sync_every, random)| Asked {
+        |(path, depth, read_share, sync_every, random)| MixedJob {
             engine: if path == 2 { "io_uring" } else { "psync" },
             direct: path > 0,
             depth: if path == 2 { depth } else { 1 },
@@ -54,7 +54,7 @@ fn asked() -> impl Strategy<Value = Asked> {
     )
 }
 
-fn phase_of(jobs: &[Asked]) -> Value {
+fn phase_of(jobs: &[MixedJob]) -> Value {
     let mut phase = load();
     let (file, group) = (phase["files"][0].clone(), phase["groups"][0].clone());
     phase["files"] = json!([]);

@@ -29,7 +29,7 @@ mod writeback_tests;
 
 use std::collections::BTreeMap;
 
-use trace::extents::{Bounds, Examined};
+use trace::extents::{Bounds, Examinations};
 use workload::assemble::{Circumstances, assemble};
 use workload::metadata::{self, MetadataPhase};
 #[cfg(test)]
@@ -47,7 +47,7 @@ pub use kinds::{AnyPhase, AnyRecord};
 use memory::cache::FileId;
 use observation::Watch;
 pub use observation::{Observations, ObservedPhase, Probes, Record};
-pub use readers::{Unread, unread};
+pub use readers::{UnreadKey, unread};
 pub use sort::{SortPhase, SortRecord};
 
 /// A simulated machine that runs phases: caches, files and devices keep their state from one to the next.
@@ -59,14 +59,14 @@ pub struct Model {
     directories: BTreeMap<String, u32>,
     /// By drive without a filesystem: where the next file begins.
     next_sector: Vec<Sector>,
-    under_way: Option<UnderWay>,
+    under_way: Option<RunningPhases>,
     /// The last phase was, before its end.
     stopped: bool,
     traces: BTreeMap<String, Vec<u8>>,
 }
 
 /// Phases that were begun together, and what watches them.
-struct UnderWay {
+struct RunningPhases {
     phases: Vec<AnyPhase>,
     /// They were asked for as one of their own, not beside others.
     alone: bool,
@@ -125,7 +125,7 @@ impl Model {
         }
         let drives = self.machine.drive_names();
         let watch = Watch::new(&probes, &names, drives, &mut self.world);
-        self.under_way = Some(UnderWay {
+        self.under_way = Some(RunningPhases {
             phases,
             alone,
             stops,
@@ -186,7 +186,7 @@ impl Model {
     pub fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
         let mut stopped = false;
         let under_way = self.under_way.as_mut().expect("a phase that was begun");
-        let UnderWay {
+        let RunningPhases {
             phases,
             stops,
             watch,
@@ -269,7 +269,7 @@ impl Model {
     }
 
     /// Where files lie, as the probe `extents` tells it: after a sync, so that all that is written has a place.
-    pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examined {
+    pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examinations {
         self.world.sync();
         let drives = self.machine.drive_names();
         let files = paths.into_iter().map(|path| {

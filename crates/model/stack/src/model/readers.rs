@@ -12,7 +12,7 @@ use events::SpecError;
 /// As much of a phase as says what it uses: the keys of `AnyPhase`, others ignored.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Use {
+enum PhaseUse {
     Load {
         files: Vec<FileUse>,
         groups: Vec<GroupUse>,
@@ -58,7 +58,7 @@ struct ReplayUse {
 
 /// A key that no phase reads, and when it would be read; None: never.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadKey {
     /// Dotted path in the machine's file.
     pub key: String,
     /// As a phrase.
@@ -70,32 +70,32 @@ pub fn unread(
     machine: &MachineSpec,
     phases: &[serde_json::Value],
     keys: &[String],
-) -> Result<Vec<Unread>, SpecError> {
+) -> Result<Vec<UnreadKey>, SpecError> {
     let mut used = BTreeSet::new();
     for phase in phases {
-        let phase: Use = serde_json::from_value(phase.clone())
+        let phase: PhaseUse = serde_json::from_value(phase.clone())
             .map_err(|error| SpecError::of("phase", error.to_string()))?;
         used.extend(key_readers(&phase, machine));
     }
     Ok(keys
         .iter()
         .filter(|key| !is_read(key, &used))
-        .map(|key| Unread {
+        .map(|key| UnreadKey {
             key: key.clone(),
             read_when: when_read(key),
         })
         .collect())
 }
 
-fn key_readers(phase: &Use, machine: &MachineSpec) -> BTreeSet<KeyReader> {
+fn key_readers(phase: &PhaseUse, machine: &MachineSpec) -> BTreeSet<KeyReader> {
     let mut used = BTreeSet::from([KeyReader::Cpus]);
     match phase {
-        Use::Load { files, groups } => {
+        PhaseUse::Load { files, groups } => {
             for group in groups {
                 of_group(group, files, machine, &mut used);
             }
         }
-        Use::Metadata { threads } => {
+        PhaseUse::Metadata { threads } => {
             for thread in threads {
                 let place = thread.place.unwrap_or(0) as usize;
                 if place < machine.drive_count() {
@@ -103,7 +103,7 @@ fn key_readers(phase: &Use, machine: &MachineSpec) -> BTreeSet<KeyReader> {
                 }
             }
         }
-        Use::Sort {} => {
+        PhaseUse::Sort {} => {
             used.insert(KeyReader::Swap);
             if let Some(drive) = machine.swap_drive() {
                 used.insert(KeyReader::Drive(drive as u16));

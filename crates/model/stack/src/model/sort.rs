@@ -8,7 +8,7 @@ use workload::assemble::Circumstances;
 use workload::metadata::ThreadRecord;
 use workload::record::{GroupRecord, PhaseRecord};
 
-use memory::swap::{Results, SortLoad, Sorted};
+use memory::swap::{Results, SortLoad, SortResult};
 
 /// Processes that fill memory with random numbers and sort them, swapping where it is too small.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
@@ -95,7 +95,7 @@ pub(super) fn record(
     }
 }
 
-fn group(name: String, process: &Sorted, elapsed_ns: u64) -> GroupRecord<ThreadRecord> {
+fn group(name: String, process: &SortResult, elapsed_ns: u64) -> GroupRecord<ThreadRecord> {
     let job = ThreadRecord {
         name: name.clone(),
         finished_ns: process.finished_ns.unwrap_or(elapsed_ns),
@@ -110,7 +110,7 @@ fn group(name: String, process: &Sorted, elapsed_ns: u64) -> GroupRecord<ThreadR
 }
 
 /// From the first to the last to finish, over the mean of all.
-fn spread(processes: &[Sorted]) -> Option<f64> {
+fn spread(processes: &[SortResult]) -> Option<f64> {
     let finished: Option<Vec<u64>> = processes.iter().map(|one| one.finished_ns).collect();
     let finished = finished?;
     let sum: u64 = finished.iter().sum();

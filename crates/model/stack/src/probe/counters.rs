@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use events::smp::{Context, KINDS, Kind, Processors, Sharing};
+use events::smp::{Context, KINDS, Kind, Processors, SharingCounts};
 use events::time::{SECOND, Time};
 
 /// It has none.
@@ -16,7 +16,7 @@ pub struct CounterOptions {}
 #[derive(Clone, Copy, Debug)]
 pub struct CounterProbe {
     began: Time,
-    before: Counted,
+    before: CpuCounts,
 }
 
 /// What docs/reference/probes.md describes as the observation of `counters`.
@@ -26,7 +26,7 @@ pub struct CounterObservation {
     events: BTreeMap<&'static str, Sum>,
     absent: BTreeMap<&'static str, &'static str>,
     /// By kind of object.
-    sharing: BTreeMap<&'static str, Shared>,
+    sharing: BTreeMap<&'static str, SharingFigures>,
     notes: Vec<String>,
 }
 
@@ -39,15 +39,15 @@ struct Sum {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+struct CpuCounts {
     online_ns: u128,
     stalled_cycles: u64,
-    sharing: [Shared; KINDS],
+    sharing: [SharingFigures; KINDS],
 }
 
 /// What CPUs took from one another of the objects of a kind, and of their locks.
 #[derive(Clone, Copy, Debug, Default, Serialize, schemars::JsonSchema)]
-struct Shared {
+struct SharingFigures {
     transfers: u64,
     transfer_cycles: u64,
     locked: u64,
@@ -100,9 +100,9 @@ impl CounterProbe {
     }
 }
 
-impl Shared {
-    fn since(&self, before: &Shared) -> Shared {
-        Shared {
+impl SharingFigures {
+    fn since(&self, before: &SharingFigures) -> SharingFigures {
+        SharingFigures {
             transfers: self.transfers - before.transfers,
             transfer_cycles: self.transfer_cycles - before.transfer_cycles,
             locked: self.locked - before.locked,
@@ -112,9 +112,9 @@ impl Shared {
     }
 }
 
-impl From<Sharing> for Shared {
-    fn from(sharing: Sharing) -> Shared {
-        Shared {
+impl From<SharingCounts> for SharingFigures {
+    fn from(sharing: SharingCounts) -> SharingFigures {
+        SharingFigures {
             transfers: sharing.transfers.iter().sum(),
             transfer_cycles: sharing.transfer_cycles,
             locked: sharing.locked,
@@ -125,15 +125,15 @@ impl From<Sharing> for Shared {
 }
 
 /// Cycles run on while a CPU is idle, as those of the processors of 2008 did: their reports' are elapsed time x CPUs x clock.
-fn counted<T: Copy>(cpus: &Processors<T>) -> Counted {
-    let begin = Counted {
+fn counted<T: Copy>(cpus: &Processors<T>) -> CpuCounts {
+    let begin = CpuCounts {
         sharing: Kind::NAMED.map(|(kind, _)| cpus.sharing(kind).into()),
-        ..Counted::default()
+        ..CpuCounts::default()
     };
     (0..cpus.cpus()).fold(begin, |sum, cpu| {
         let usage = cpus.usage(cpu);
         let online_ns = usage.total_ns() - usage.ns(Context::Offline);
-        Counted {
+        CpuCounts {
             online_ns: sum.online_ns + u128::from(online_ns),
             stalled_cycles: sum.stalled_cycles + cpus.stalls(cpu).cycles(),
             ..sum

@@ -1,7 +1,7 @@
 //! The probe `extents`: where a simulated filesystem has put its files, as the host's probe tells it.
 
 use trace::event::Device;
-use trace::extents::{Bounds, Examined, Extent, FileMap, Method, Refused};
+use trace::extents::{Bounds, Examinations, Extent, FileMap, LayoutRefusal, Method};
 
 use filesystems::allocator::{self, BLOCK_BYTES};
 
@@ -20,16 +20,16 @@ const ENOENT: i32 = 2;
 
 /// Of files by their paths; None of one that no phase has made. What is written and still without a place, where the
 /// filesystem delays allocation, is in no extent.
-pub fn examined(files: Vec<(String, Option<FileExtents>)>, bounds: Bounds) -> Examined {
+pub fn examined(files: Vec<(String, Option<FileExtents>)>, bounds: Bounds) -> Examinations {
     let maps = files.into_iter().map(|(path, file)| {
         let map = file.map(|file| map_of(&file, bounds.extents_max));
-        let refused = || Refused {
+        let refused = || LayoutRefusal {
             errno: ENOENT,
             absent: "no phase has made this file".to_owned(),
         };
         (path, map.ok_or_else(refused))
     });
-    Examined::of(maps.collect(), bounds.listed_max)
+    Examinations::of(maps.collect(), bounds.listed_max)
 }
 
 fn map_of(file: &FileExtents, extents_max: usize) -> FileMap {

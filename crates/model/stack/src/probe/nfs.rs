@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use events::time::{MILLISECOND, Time};
-use nfs::{DirectIo, Mounted, OperationCounters};
+use nfs::{DirectIo, MountPoint, OperationCounters};
 
 /// It has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -129,7 +129,7 @@ impl OperationObserved {
 fn snapshots<'a>(now: Time, mounts: impl Iterator<Item = &'a DirectIo>) -> Vec<Snapshot> {
     let one = |(number, io): (usize, &DirectIo)| {
         let (device, mount_point) = named(number);
-        let mounted = Mounted {
+        let mounted = MountPoint {
             device: &device,
             mount_point: &mount_point,
         };

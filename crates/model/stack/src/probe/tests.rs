@@ -4,7 +4,7 @@ use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
 use crate::drive_name::{DriveName, Driver};
 use block_layer::invariants;
-use block_layer::invariants::tapped_queue::{Tapped, serve_tapped};
+use block_layer::invariants::tapped_queue::{LoadOutcome, serve_tapped};
 use block_layer::scheduler::noop::Noop;
 use block_layer::{Counts, RequestQueue};
 use events::time::{MILLISECOND, Time};
@@ -14,7 +14,7 @@ const SERVICE_NS: Time = 2 * MILLISECOND;
 fn observed(
     load: &[invariants::Arrival],
     trace: Option<TraceFormat>,
-) -> (Tapped, Counts, Observation) {
+) -> (LoadOutcome, Counts, Observation) {
     let mut queue = RequestQueue::new(invariants::rules(), Box::new(Noop::default()));
     let mut served = serve_tapped(&mut queue, load, 2, SERVICE_NS);
     let options = BlockOptions {

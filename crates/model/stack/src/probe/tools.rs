@@ -6,7 +6,7 @@ use std::process::Command;
 use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
 use crate::drive_name::{DriveName, Driver};
-use block_layer::invariants::tapped_queue::{Tapped, serve_tapped};
+use block_layer::invariants::tapped_queue::{LoadOutcome, serve_tapped};
 use block_layer::invariants::{self, Arrival};
 use block_layer::scheduler::cfq::{Cfq, CfqTunables, Surroundings, Version};
 use block_layer::{Counts, Direction, EventKind, RequestQueue};
@@ -17,22 +17,22 @@ use kernels::queue::{PlugRules, QueueRules};
 const BIOS: u32 = 2000;
 const SERVICE_NS: Time = MILLISECOND;
 
-struct Written {
+struct TappedRun {
     directory: PathBuf,
-    served: Tapped,
+    served: LoadOutcome,
     events: Vec<EventKind>,
     counts: Counts,
     found: Observation,
 }
 
-impl Drop for Written {
+impl Drop for TappedRun {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
 /// Four tasks, of which two read and two write, behind CFQ in a queue that plugs and has few requests.
-fn written() -> Written {
+fn written() -> TappedRun {
     let mut stream = base::rng::stream(1, 0);
     let mut next = [0, 100_000, 200_000, 300_000];
     let load: Vec<Arrival> = (0..BIOS)
@@ -81,7 +81,7 @@ fn written() -> Written {
     for (name, bytes) in files {
         std::fs::write(directory.join(name), bytes).unwrap();
     }
-    Written {
+    TappedRun {
         directory,
         served,
         events,

@@ -2,7 +2,7 @@
 
 use base::rng::stream;
 
-use super::cpus::Finished;
+use super::cpus::Continuation;
 use super::{GroupSpec, PhaseSpec, World};
 use events::smp::CpuSet;
 use events::time::Time;
@@ -12,17 +12,17 @@ impl World {
     pub(super) fn follow_cpus(&mut self, now: Time) {
         while let Some(finished) = self.cpus.follow(now) {
             match finished {
-                Finished::Next { cpu, turn } => self.has_cpu(now, cpu, turn),
-                Finished::Called { task, cpu } => self.call_done(now, cpu, task),
-                Finished::Looked { task } => self.looked(now, task),
-                Finished::WorkItem { origin, cpu } => self.item_done(now, cpu, origin),
-                Finished::Entered { drive, mut bio } => {
+                Continuation::Next { cpu, turn } => self.has_cpu(now, cpu, turn),
+                Continuation::Called { task, cpu } => self.call_done(now, cpu, task),
+                Continuation::Looked { task } => self.looked(now, task),
+                Continuation::WorkItem { origin, cpu } => self.item_done(now, cpu, origin),
+                Continuation::Entered { drive, mut bio } => {
                     bio.submitted_at = now;
                     self.enter(now, drive, bio);
                     self.io[drive].unplug(now);
                     self.run_drive(now, drive);
                 }
-                Finished::Completed { drive, tag, cpu } => {
+                Continuation::Completed { drive, tag, cpu } => {
                     self.run_drive_after(now, drive, Some((tag, cpu)));
                 }
             }

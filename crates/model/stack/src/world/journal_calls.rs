@@ -2,7 +2,7 @@
 
 use super::World;
 use super::filesystem_calls::OF_FILESYSTEM;
-use super::vfs::{JournalWrite, LoadJournal, NextStep, ToCommit};
+use super::vfs::{JournalWrite, LoadJournal, NextStep, SyncDemand};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::time::Time;
@@ -23,7 +23,7 @@ impl World {
         now: Time,
         drive: usize,
         task: TaskId,
-        changes: ToCommit,
+        changes: SyncDemand,
     ) -> bool {
         if !self.vfs.has_journal(drive) {
             return false;

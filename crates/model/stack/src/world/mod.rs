@@ -5,7 +5,7 @@ mod cache_calls;
 mod clock;
 mod cpu_work;
 mod cpus;
-mod driven;
+mod driven_component;
 mod file_calls;
 mod filesystem_calls;
 mod io_path;
@@ -78,12 +78,12 @@ pub struct World {
     /// The parts that have been used since the machine was made.
     touched: BTreeSet<KeyReader>,
     stop_poll: StopPoll,
-    kept: Kept,
+    kept: ScratchLists,
 }
 
 /// Lists that are kept between events, so that none is allocated for each.
 #[derive(Default)]
-struct Kept {
+struct ScratchLists {
     may_retry: Vec<TaskId>,
     found: Vec<FileExtent>,
     scheduled: Vec<SchedulerEvent>,
@@ -115,7 +115,7 @@ impl World {
             phase: Phase::default(),
             touched: BTreeSet::new(),
             stop_poll: StopPoll::default(),
-            kept: Kept::default(),
+            kept: ScratchLists::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use base::usage::{Sample, Usage};
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, JobError};
-use workload::phase::StopsWith;
+use workload::phase::StopCondition;
 
 use super::clock::Event;
 use super::phase_spec::{GroupSpec, Path, PhaseSpec};
@@ -155,7 +155,7 @@ impl World {
             files: spec.files.clone(),
             ends_with_first: spec.ends_with_first,
             stopper: None,
-            to_stop: spec.stops_with.as_ref().map_or(0, StopsWith::count),
+            to_stop: spec.stops_with.as_ref().map_or(0, StopCondition::count),
             cut: false,
         };
         self.clock.progressed(self.clock.now());

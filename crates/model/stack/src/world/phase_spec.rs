@@ -1,6 +1,6 @@
 //! What a phase of loads is to be: its groups of jobs, and how it ends.
 
-use workload::phase::StopsWith;
+use workload::phase::StopCondition;
 use workload::spec::JobSpec;
 
 use block_layer::Priority;
@@ -59,7 +59,7 @@ pub struct PhaseSpec {
     /// others still have to write is written unmeasured.
     pub ends_with_first: bool,
     /// The jobs whose end stops the others; None: each goes on to its own end.
-    pub stops_with: Option<StopsWith>,
+    pub stops_with: Option<StopCondition>,
     /// Seeds where tasks begin, the jitter of CPU costs and the times of mounts.
     pub seed: u64,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::World;
-use super::io_path::{Held, Retried};
+use super::io_path::{PlugOutcome, RetryOutcome};
 use super::task::State;
 use block_layer::{Bio, TaskId};
 use events::time::Time;
@@ -12,9 +12,9 @@ impl World {
     /// Into the queue, or into the plug of the running call: whoever submits flushes that in the end.
     pub(super) fn submit(&mut self, now: Time, drive: usize, bio: Bio) {
         match self.io.hold(drive, bio) {
-            Held::No(bio) => self.queue_bio(now, drive, bio),
-            Held::Full => self.flush_task_plug(now),
-            Held::Yes => {}
+            PlugOutcome::No(bio) => self.queue_bio(now, drive, bio),
+            PlugOutcome::Full => self.flush_task_plug(now),
+            PlugOutcome::Yes => {}
         }
     }
 
@@ -74,7 +74,7 @@ impl World {
 
     /// Puts what has waited into the queues until there is no request again: into which.
     fn retry(&mut self, now: Time, task: TaskId) -> BTreeSet<usize> {
-        let Some(Retried { entered, all }) = self.io.retry(now, task) else {
+        let Some(RetryOutcome { entered, all }) = self.io.retry(now, task) else {
             return BTreeSet::new();
         };
         if all {

@@ -3,7 +3,7 @@
 use super::World;
 use super::clock::Event;
 use super::cpus::{Cost, Origin, RUNNERS, RunnerNumber, WorkItem};
-use super::driven::Driven;
+use super::driven_component::DrivenComponent;
 use super::vfs::FileExtent;
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, Sector, TaskId};
@@ -11,11 +11,11 @@ use events::Component;
 use events::smp::{Context, Rank, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
-use memory::swap::{Effect, ReclaimKind, Results, SortLoad, Sorting, SwapSpec};
+use memory::swap::{Effect, ReclaimKind, Results, SortLoad, SortProcesses, SwapSpec};
 
 /// The processes of a phase, and where they swap.
 pub(super) struct Swap {
-    sorting: Driven<Sorting>,
+    sorting: DrivenComponent<SortProcesses>,
     /// By the processes' own numbers.
     runners: Vec<RunnerNumber>,
     drive: usize,
@@ -58,7 +58,7 @@ impl World {
     /// Processes that sort, beside the jobs of the phase that was begun. What `load` says has been checked.
     pub fn begin_sorting(&mut self, area: &SwapArea, load: &SortLoad) {
         let now = self.clock.now();
-        let sorting = Sorting::new(now, &area.spec, load, area.reclaim);
+        let sorting = SortProcesses::new(now, &area.spec, load, area.reclaim);
         let cpus = u32::from(self.cpus.count());
         let runners = (0..sorting.tasks()).map(|task| {
             self.cpus.add_runner(TaskSpec {
@@ -70,7 +70,7 @@ impl World {
         });
         let runners: Vec<RunnerNumber> = runners.collect();
         self.swap = Some(Swap {
-            sorting: Driven::new(sorting),
+            sorting: DrivenComponent::new(sorting),
             runners,
             drive: area.spec.drive,
             begin: area.begin,

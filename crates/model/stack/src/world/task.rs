@@ -6,10 +6,10 @@ use std::ops::{Index, IndexMut};
 use base::rng::{Stream, stream};
 use base::usage::{Sample, Samples, Usage};
 use workload::assemble::GroupMeasured;
-use workload::job::{Job, Next, Op};
-use workload::measure::{Measure, Measured, Verdict};
+use workload::job::{Job, JobStep, Op};
+use workload::measure::{JobMeasurement, Measure, Verdict};
 
-use super::cpus::{Call, Used};
+use super::cpus::{Call, UsageAccounts};
 use super::phase_spec::{GroupSpec, Path, PhaseSpec};
 use block_layer::{Priority, TaskId};
 use events::slab::Id;
@@ -42,7 +42,7 @@ pub(super) struct Task {
     /// Its call has so many pages to copy before it goes on.
     copies: Option<u64>,
     /// Whether it is about to try again to get a request.
-    again: Again,
+    again: RetryState,
     /// What the CPU is doing for it: takes effect when its cost has passed.
     action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
@@ -82,7 +82,7 @@ pub(super) enum State {
 
 /// What becomes of a task that found no request: it is woken, has a CPU in its turn, and tries again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Again {
+enum RetryState {
     #[default]
     No,
     /// There may be a request; it has not had a CPU since.
@@ -165,9 +165,9 @@ impl Tasks {
     }
 
     /// What the task uses counts for it and for all. And how its costs turn out.
-    pub(super) fn used(&mut self, number: TaskId) -> (Used<'_>, &mut Stream) {
+    pub(super) fn used(&mut self, number: TaskId) -> (UsageAccounts<'_>, &mut Stream) {
         let task = &mut self.tasks[number as usize];
-        let used = Used {
+        let used = UsageAccounts {
             task: &mut task.used,
             all: &mut self.used,
         };
@@ -251,7 +251,7 @@ impl RunningJob {
         }
     }
 
-    fn into_measured(self) -> Measured {
+    fn into_measured(self) -> JobMeasurement {
         self.measure.finish_of(&self.job)
     }
 }
@@ -270,7 +270,7 @@ const POLLING_REFUSED: &str =
     "polled completion refused: the drive has no polled queue; waiting for interrupts";
 
 /// What came of asking a task's jobs.
-pub(super) struct Asked {
+pub(super) struct DoneJobs {
     /// A job is done that was not.
     pub(super) one_is_done: bool,
     /// So many of them are done whose end stops the others.
@@ -297,7 +297,7 @@ impl Task {
             naps_until: None,
             resumes: false,
             copies: None,
-            again: Again::No,
+            again: RetryState::No,
             action: None,
             completed: VecDeque::new(),
             offered: VecDeque::new(),
@@ -398,20 +398,20 @@ impl Task {
 
     /// There may be a request for it: it is to try again when it has a CPU.
     pub(super) fn is_to_retry(&mut self) {
-        self.again = Again::Woken;
+        self.again = RetryState::Woken;
     }
 
     #[inline]
     pub(super) fn retries(&self) -> bool {
-        self.again != Again::No
+        self.again != RetryState::No
     }
 
     /// Whether it is to try again now that it has a CPU; then it is about to.
     #[inline]
     pub(super) fn begins_retry(&mut self) -> bool {
-        let is = self.again == Again::Woken;
+        let is = self.again == RetryState::Woken;
         if is {
-            self.again = Again::Tries;
+            self.again = RetryState::Tries;
         }
         is
     }
@@ -419,9 +419,9 @@ impl Task {
     /// Whether it was about to try again; then it does.
     #[inline]
     pub(super) fn ends_retry(&mut self) -> bool {
-        let is = self.again == Again::Tries;
+        let is = self.again == RetryState::Tries;
         if is {
-            self.again = Again::No;
+            self.again = RetryState::No;
         }
         is
     }
@@ -513,7 +513,7 @@ impl Task {
 
     /// Asks its jobs for operations: for all that they offer now, or for one where each is waited for. `is_cut`: they
     /// are to end early.
-    pub(super) fn ask_jobs(&mut self, since_start: Time, is_cut: bool) -> Asked {
+    pub(super) fn ask_jobs(&mut self, since_start: Time, is_cut: bool) -> DoneJobs {
         let (mut one_is_done, mut stoppers_done) = (false, 0);
         let mut jobs = self.jobs.iter_mut().enumerate();
         while let Some((job, running)) = jobs.next()
@@ -527,23 +527,23 @@ impl Task {
             }
             loop {
                 match running.job.next(since_start) {
-                    Next::Io(op) => {
+                    JobStep::Io(op) => {
                         self.offered.push_back((job, op));
                         if !self.path.is_async() {
                             break;
                         }
                     }
-                    Next::Done => {
+                    JobStep::Done => {
                         running.done = true;
                         one_is_done = true;
                         stoppers_done += usize::from(running.stops);
                         break;
                     }
-                    Next::WaitUntil(_) | Next::WaitForCompletion => break,
+                    JobStep::WaitUntil(_) | JobStep::WaitForCompletion => break,
                 }
             }
         }
-        Asked {
+        DoneJobs {
             one_is_done,
             stoppers_done,
         }

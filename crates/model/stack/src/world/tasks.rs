@@ -3,8 +3,8 @@
 use workload::job::OpKind;
 
 use super::clock::Event;
-use super::cpus::{Call, Calling, Later, RunnerNumber, Switch, Turn, WorkItem};
-use super::task::{Action, Asked, State, drawn};
+use super::cpus::{Call, CallContext, RunnerNumber, Switch, TimedReminder, Turn, WorkItem};
+use super::task::{Action, DoneJobs, State, drawn};
 use super::{HOUSEKEEPER, Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::{KERNEL_TASKS, TaskId};
@@ -92,7 +92,7 @@ impl World {
     }
 
     fn spend(&mut self, now: Time, cpu: u16, number: TaskId, call: Call, drive: Option<usize>) {
-        let calling = Calling {
+        let calling = CallContext {
             task: number,
             cpu,
             call,
@@ -139,7 +139,7 @@ impl World {
 
     /// Asks the task's jobs for operations. The end of one may be that of others.
     fn offers(&mut self, since_start: Time, number: TaskId) {
-        let Asked {
+        let DoneJobs {
             one_is_done,
             stoppers_done,
         } = self.tasks[number].ask_jobs(since_start, self.phase.is_cut());
@@ -212,7 +212,7 @@ impl World {
         self.plan_reminder(later);
     }
 
-    pub(super) fn plan_reminder(&mut self, later: Later) {
+    pub(super) fn plan_reminder(&mut self, later: TimedReminder) {
         if let Some((at, reminder)) = later {
             self.clock.put(at, Event::Reminder(reminder));
         }

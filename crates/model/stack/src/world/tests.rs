@@ -13,9 +13,9 @@ use events::time::SECOND;
 use filesystems::allocator::{FilesystemSpec, Kind};
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
 use memory::cache::{self, CacheSpec};
-use workload::measure::Measured;
+use workload::measure::JobMeasurement;
 use workload::spec::JobSpec;
-use workload::spec::{Arrival, BlockSize, FileOrder, Pattern, Until};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, Pattern};
 use workload::timeline::totals;
 
 const CPUS: CpuSpec = CpuSpec {
@@ -40,7 +40,7 @@ fn rules() -> QueueRules {
     }
 }
 
-fn job(name: &str, pattern: Pattern, queue_depth: u32, until: Until) -> JobSpec {
+fn job(name: &str, pattern: Pattern, queue_depth: u32, until: JobBounds) -> JobSpec {
     JobSpec {
         name: name.to_owned(),
         files: vec![0],
@@ -71,8 +71,8 @@ fn job(name: &str, pattern: Pattern, queue_depth: u32, until: Until) -> JobSpec 
     }
 }
 
-fn for_ops(ops: u64) -> Until {
-    Until {
+fn for_ops(ops: u64) -> JobBounds {
+    JobBounds {
         ops: Some(ops),
         bytes: None,
         duration_ns: None,
@@ -162,7 +162,7 @@ struct Done {
 }
 
 fn jobs(results: &Results) -> Vec<Done> {
-    let of = |job: &Measured| {
+    let of = |job: &JobMeasurement| {
         let total = totals(&job.intervals, 0);
         Done {
             ops: total.read.latency.count() + total.write.latency.count(),
@@ -250,7 +250,7 @@ fn blocking_tasks_have_one_operation_outstanding_each() {
 
 #[test]
 fn a_duration_ends_the_run() {
-    let until = Until {
+    let until = JobBounds {
         ops: None,
         bytes: None,
         duration_ns: Some(2 * SECOND),
@@ -270,7 +270,7 @@ fn a_duration_ends_the_run() {
 
 #[test]
 fn stopping_ends_it_and_nothing_is_left_behind() {
-    let until = Until {
+    let until = JobBounds {
         ops: None,
         bytes: None,
         duration_ns: Some(1000 * SECOND),
@@ -413,7 +413,7 @@ fn a_phase_with_fewer_tasks_ignores_the_wake_ups_of_the_one_before() {
             rate_per_s: 1.0,
             spacing: workload::spec::Spacing::Constant,
         },
-        until: Until {
+        until: JobBounds {
             ops: Some(3),
             bytes: None,
             duration_ns: Some(2 * SECOND),
@@ -504,7 +504,7 @@ fn real_time_readers_go_before_best_effort_ones_under_cfq() {
         rotational: true,
     };
     let scheduler = Cfq::new(cfq::Version::Linux2_6_35, tunables, around, &[1000]);
-    let until = Until {
+    let until = JobBounds {
         ops: None,
         bytes: None,
         duration_ns: Some(2 * SECOND),
@@ -573,11 +573,11 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
 }
 
 /// Takes commands, has something to do each second, and never completes one.
-struct Silent {
+struct SilentDevice {
     now: Time,
 }
 
-impl Device for Silent {
+impl Device for SilentDevice {
     fn sectors(&self) -> Sector {
         1 << 20
     }
@@ -615,7 +615,7 @@ fn world_on(device: Box<dyn Device>) -> World {
 fn a_device_that_never_answers_ends_the_run() {
     let one = job("r", Pattern::Uniform, 4, for_ops(10));
     run(
-        world_on(Box::new(Silent { now: 0 })),
+        world_on(Box::new(SilentDevice { now: 0 })),
         &[group(Path::Direct, vec![one])],
         1,
     );

@@ -7,7 +7,7 @@ use events::smp::Context;
 use events::time::{MILLISECOND, SECOND, Time};
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, Results, World};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
 use workload::timeline::totals;
 
 const CPUS: u16 = 8;
@@ -70,7 +70,7 @@ fn job(file: u32, read_share: f64, bytes: u32, queue_depth: u32, ops: u64) -> Jo
             think_ns: 0,
             think_every: 1,
         },
-        until: Until {
+        until: JobBounds {
             ops: Some(ops),
             bytes: None,
             duration_ns: None,

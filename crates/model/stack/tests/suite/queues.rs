@@ -6,7 +6,7 @@ use block_layer::{Direction, EventKind, QueueEvent};
 use events::time::SECOND;
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, World};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
 
 const FILE_BYTES: u64 = 64 << 20;
 
@@ -53,7 +53,7 @@ fn group(path: Path, read_share: f64, bytes: u32) -> GroupSpec {
             think_ns: 0,
             think_every: 1,
         },
-        until: Until {
+        until: JobBounds {
             ops: None,
             bytes: Some(FILE_BYTES),
             duration_ns: None,

@@ -90,7 +90,7 @@ def read(
     return JobFile([_job(section, ours, problems, runner, suggested) for section in sections])
 
 
-def looks_like_one(text: str) -> bool:
+def is_job_file(text: str) -> bool:
     """Whether a text is a job file and not TOML: sections, and every option in them is one of fio's."""
     problems = JobFileProblems("")
     sections = ini.parse(text, _AnyVariable(), problems)

@@ -19,7 +19,7 @@ from iolab.domain.workload.fio_file.value import Reader
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownNames:
     """The names that fio gives its options and engines, up to `version`. Made by tools/fio_options.py."""
 
     version: str
@@ -29,11 +29,13 @@ class Known:
 
 
 @cache
-def known() -> Known:
+def known() -> KnownNames:
     """The names, read once from options.json beside this file."""
     data = json.loads(resources.files("iolab.domain.workload.fio_file").joinpath("options.json").read_text())
     names = {alias: name for name, aliases in data["options"].items() for alias in aliases}
-    return Known(data["version"], frozenset(data["engines"]), {**names, **{name: name for name in data["options"]}})
+    return KnownNames(
+        data["version"], frozenset(data["engines"]), {**names, **{name: name for name in data["options"]}}
+    )
 
 
 DIRECTIONS = {

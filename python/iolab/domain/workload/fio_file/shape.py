@@ -208,7 +208,7 @@ class Shape:
         """Each direction has one size, and blocks of that size side by side."""
         return self.sizes == self.aligns
 
-    def bounds(self) -> native.Until:
+    def bounds(self) -> native.JobBounds:
         """The engine's `until`: whichever comes first."""
         duration_ns = self.start_ns + self.job["ramp_time"] + self.job["runtime"] if self.job["runtime"] else None
         if self.time_based:

@@ -21,12 +21,12 @@ from iolab.machines.host.control import (
     queue,
     writeback,
 )
-from iolab.machines.host.control.applier import Applied, Applier, Context
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase
 
-__all__ = ["APPLIERS", "Applied", "Context", "apply", "place"]
+__all__ = ["APPLIERS", "AppliedValue", "Context", "apply", "place"]
 
 _FAMILIES = (queue, interrupt, writeback, power, cpu, background, priority, limit, cache, affinity)
 
@@ -34,7 +34,7 @@ APPLIERS: dict[str, Applier] = {applier.name: applier for family in _FAMILIES fo
 """By control. Those that have none amend the trial, or mean nothing on this machine."""
 
 
-def apply(controls: Mapping[str, Any], *contexts: Context) -> dict[str, Applied]:
+def apply(controls: Mapping[str, Any], *contexts: Context) -> dict[str, AppliedValue]:
     """Changes the machine, each change journaled first. By control name, what was changed.
 
     Args:
@@ -54,7 +54,7 @@ def apply(controls: Mapping[str, Any], *contexts: Context) -> dict[str, Applied]
     return changed
 
 
-def place(phases: Sequence[Phase], applied: Mapping[str, Applied]) -> Sequence[Phase]:
+def place(phases: Sequence[Phase], applied: Mapping[str, AppliedValue]) -> Sequence[Phase]:
     """The phases with what was only known once the controls were applied.
 
     Raises UnsupportedSetting as `Applier.place`.

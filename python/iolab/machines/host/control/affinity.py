@@ -14,7 +14,7 @@ from iolab.base.errors import MachineError
 from iolab.domain.control import cell
 from iolab.domain.control.control import UnsupportedSetting
 from iolab.machines.host.control import kernel_file
-from iolab.machines.host.control.applier import Applied, Applier, Context, queue_device
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.host.control.interrupt import pin_workqueues
 from iolab.machines.system import interrupt
 
@@ -28,7 +28,7 @@ class Affinity(Applier):
     """Pins the application, its queueing and its completion: by CPU masks, io_uring's thread and rq_affinity."""
 
     @override
-    def apply(self, context: Context, value: dict[str, Part]) -> Applied:
+    def apply(self, context: Context, value: dict[str, Part]) -> AppliedValue:
         disk = queue_device(self.name, context)
         allowed = sorted(os.sched_getaffinity(0))
         notes: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Affinity(Applier):
         found = cell.resolve(value, allowed, cpu)
         rq_affinity = kernel_file.write(self.name, disk.queue / "rq_affinity", str(found.rq_affinity), context.undo)
         cpus = {name: getattr(found, name) for name in (*cell.PARTS, "interrupt")}
-        return Applied(
+        return AppliedValue(
             {"rq_affinity": rq_affinity.before},
             {**cpus, "rq_affinity": rq_affinity.applied},
             (*notes, *rq_affinity.notes),

@@ -40,7 +40,7 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Applied:
+class AppliedValue:
     """Values as the kernel shows them, read back after the change."""
 
     before: Any
@@ -56,7 +56,7 @@ class Applier(ABC):
         """The control's."""
 
     @abstractmethod
-    def apply(self, context: Context, value: Any) -> Applied:
+    def apply(self, context: Context, value: Any) -> AppliedValue:
         """Changes the machine, journaled first.
 
         Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iolab.base.plain_text import clipped
-from iolab.machines.host.control.applier import Applied, Applier, Context
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context
 from iolab.machines.system import shell
 
 SAID_MAX = 200
@@ -20,18 +20,18 @@ SAID_MAX = 200
 class Background(Applier):
     """Starts the shell command, and kills it."""
 
-    def apply(self, context: Context, value: str) -> Applied:
+    def apply(self, context: Context, value: str) -> AppliedValue:
         """Starts it; it is killed before the journal is undone. MachineError without root or unshare."""
         directory = context.path if context.path.is_dir() else Path("/")
         environment = {"TARGET": str(context.path)}
         if context.device is not None:
             environment["DEVICE"] = f"/dev/{context.device.name}"
-        beside = shell.Beside.start(value, directory=directory, environment=environment)
+        beside = shell.BackgroundCommand.start(value, directory=directory, environment=environment)
         context.before_undo.callback(_end, beside, context.notes)
-        return Applied(None, value)
+        return AppliedValue(None, value)
 
 
-def _end(beside: shell.Beside, notes: list[str]) -> None:
+def _end(beside: shell.BackgroundCommand, notes: list[str]) -> None:
     """Kills it; reports it if it had ended already, since the rest of the trial then ran without it."""
     ended = beside.end()
     if ended is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from iolab.machines.host.control.applier import Applied, Applier, Context
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context
 from iolab.machines.system.page_cache import DROP_CACHES
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ class DropCaches(Applier):
     """Notes which caches are dropped."""
 
     @override
-    def apply(self, context: Context, value: bool) -> Applied:
+    def apply(self, context: Context, value: bool) -> AppliedValue:
         reach = "all caches" if os.access(DROP_CACHES, os.W_OK) else "the files' own pages"
-        return Applied(None, reach if value else False)
+        return AppliedValue(None, reach if value else False)
 
 
 APPLIERS: tuple[Applier, ...] = (DropCaches("drop_caches"),)

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
-from iolab.machines.host.control.applier import Applied, Applier, Context
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context
 
 if TYPE_CHECKING:
     pass
@@ -19,7 +19,7 @@ class Cpus(Applier):
     """Checks that this process may run on the CPUs."""
 
     @override
-    def apply(self, context: Context, value: list[int]) -> Applied:
+    def apply(self, context: Context, value: list[int]) -> AppliedValue:
         allowed = sorted(os.sched_getaffinity(0))
         missing = [cpu for cpu in value if cpu not in allowed]
         if missing:
@@ -27,7 +27,7 @@ class Cpus(Applier):
                 f"cpus: CPU {cpu_list.text(missing)} is not available here",
                 remedy=f"choose from {cpu_list.text(allowed)}",
             )
-        return Applied(allowed, value)
+        return AppliedValue(allowed, value)
 
 
 APPLIERS: tuple[Applier, ...] = (Cpus("cpus"),)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
 from iolab.machines.host.control import kernel_file
-from iolab.machines.host.control.applier import Applied, Applier, Context, queue_device
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system import interrupt
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class IrqCpus(Applier):
     """/proc/irq/N/smp_affinity_list of each vector of the device's requests."""
 
     @override
-    def apply(self, context: Context, value: list[int]) -> Applied:
+    def apply(self, context: Context, value: list[int]) -> AppliedValue:
         disk = queue_device(self.name, context)
         found = interrupt.interrupts_of(disk)
         if not found:
@@ -33,7 +33,7 @@ class IrqCpus(Applier):
             )
         return kernel_file.together([(one.name, self._move(one, value, context.undo)) for one in found])
 
-    def _move(self, one: interrupt.Interrupt, cpus: list[int], undo: UndoJournal) -> Applied:
+    def _move(self, one: interrupt.Interrupt, cpus: list[int], undo: UndoJournal) -> AppliedValue:
         hint = "the kernel manages this interrupt itself, with one vector for each queue's CPUs; leave irq_cpus out"
         return kernel_file.write(
             self.name,
@@ -50,11 +50,11 @@ class WorkqueueCpus(Applier):
     """/sys/devices/virtual/workqueue/cpumask: unbound work of the whole machine, that of loop devices included."""
 
     @override
-    def apply(self, context: Context, value: list[int]) -> Applied:
+    def apply(self, context: Context, value: list[int]) -> AppliedValue:
         return pin_workqueues(self.name, value, context.undo)
 
 
-def pin_workqueues(name: str, cpus: list[int], undo: UndoJournal) -> Applied:
+def pin_workqueues(name: str, cpus: list[int], undo: UndoJournal) -> AppliedValue:
     """Restricts unbound kernel threads to `cpus`; values as lists of CPUs.
 
     Raises:
@@ -66,7 +66,7 @@ def pin_workqueues(name: str, cpus: list[int], undo: UndoJournal) -> Applied:
     path = interrupt.workqueue_mask()
     done = kernel_file.write(name, path, cpu_list.mask(cpus), undo, same=cpu_list.same_mask)
     before, applied = (cpu_list.text(cpu_list.of_mask(mask)) for mask in (done.before, done.applied))
-    return Applied(before, applied, done.notes)
+    return AppliedValue(before, applied, done.notes)
 
 
 APPLIERS: tuple[Applier, ...] = (IrqCpus("irq_cpus"), WorkqueueCpus("workqueue_cpus"))

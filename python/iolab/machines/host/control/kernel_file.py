@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
-from iolab.machines.host.control.applier import Applied
+from iolab.machines.host.control.applier import AppliedValue
 from iolab.machines.system.action import WriteFile
 from iolab.machines.system.block import shown
 
@@ -27,7 +27,7 @@ def write(
     hint: str = "",
     hint_for: Container[int | None] = (),
     even_if_same: bool = False,
-) -> Applied:
+) -> AppliedValue:
     """Journal, write, read back. A write that the kernel takes without any effect is an error; another value than the
     one asked for (rounded, clipped) is noted.
 
@@ -43,7 +43,7 @@ def write(
     check_writable(name, path)
     before = shown(path)
     if same(before, wanted) and not even_if_same:
-        return Applied(before, before)
+        return AppliedValue(before, before)
     if undo is not None:
         undo.before(WriteFile(str(path), before))
     try:
@@ -60,7 +60,7 @@ def write(
             f"{name}: the kernel takes {wanted} and keeps {before}", where=str(path), remedy=_limit(path, before)
         )
     notes = () if same(after, wanted) else (f"{name}: asked for {wanted}, the kernel made it {after}",)
-    return Applied(before, after, notes)
+    return AppliedValue(before, after, notes)
 
 
 def check_writable(name: str, path: Path) -> None:
@@ -71,10 +71,10 @@ def check_writable(name: str, path: Path) -> None:
         raise MachineError(f"{name} needs write access to {path}", remedy="run as root: sudo iolab run ...")
 
 
-def together(changes: list[tuple[str, Applied]]) -> Applied:
+def together(changes: list[tuple[str, AppliedValue]]) -> AppliedValue:
     """Changes of several files of one setting as one: the value alone if all agree, by name if they don't."""
     notes = tuple(dict.fromkeys(note for _, change in changes for note in change.notes))
-    return Applied(
+    return AppliedValue(
         agreed({name: change.before for name, change in changes}),
         agreed({name: change.applied for name, change in changes}),
         notes,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolab.domain.control.limit import CPU_PERIOD_US
-from iolab.machines.host.control.applier import Applied, Applier, Context, queue_device
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system import cgroup
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Limit(Applier):
 class IoMax(Limit):
     """Bytes and operations per second, by key (`FILES`)."""
 
-    def apply(self, context: Context, value: dict[str, int]) -> Applied:
+    def apply(self, context: Context, value: dict[str, int]) -> AppliedValue:
         """Makes the group and writes its limits for the target's device. MachineError if the kernel has none."""
         device = queue_device(self.name, context)
         group = self._group(context, "blkio", "io")
@@ -58,13 +58,13 @@ class IoMax(Limit):
                 group.set(FILES[key][0], f"{number} {limit}")
         notes = () if group.owns_buffered_writes else (_BUFFERED,)
         limits_writes = any(key.startswith("write") for key in value)
-        return Applied(None, {**value, "cgroup": group.version}, notes if limits_writes else ())
+        return AppliedValue(None, {**value, "cgroup": group.version}, notes if limits_writes else ())
 
 
 class CpuQuota(Limit):
     """CPU time per wall time, in CPUs."""
 
-    def apply(self, context: Context, value: float) -> Applied:
+    def apply(self, context: Context, value: float) -> AppliedValue:
         """Makes the group and writes its quota. MachineError if the kernel has none."""
         group = self._group(context, "cpu", "cpu")
         quota_us = round(value * CPU_PERIOD_US)
@@ -73,7 +73,7 @@ class CpuQuota(Limit):
         else:
             group.set("cpu.cfs_period_us", str(CPU_PERIOD_US))
             group.set("cpu.cfs_quota_us", str(quota_us))
-        return Applied(None, {"cpus": quota_us / CPU_PERIOD_US, "cgroup": group.version})
+        return AppliedValue(None, {"cpus": quota_us / CPU_PERIOD_US, "cgroup": group.version})
 
 
 _BUFFERED = (

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from iolab.base.errors import MachineError, unknown
 from iolab.machines.host.control import kernel_file
-from iolab.machines.host.control.applier import Applied, Applier, Context
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context
 from iolab.machines.system import block
 
 DMA_LATENCY = Path("/dev/cpu_dma_latency")
@@ -22,7 +22,7 @@ DMA_LATENCY = Path("/dev/cpu_dma_latency")
 class IdleStatesDisabled(Applier):
     """cpuidle/state*/disable of every CPU."""
 
-    def apply(self, context: Context, value: list[str]) -> Applied:
+    def apply(self, context: Context, value: list[str]) -> AppliedValue:
         """All states are put as asked: those that `value` leaves out are enabled."""
         states = _idle_states(self.name)
         names = list(dict.fromkeys(name for _, name in states))
@@ -32,14 +32,14 @@ class IdleStatesDisabled(Applier):
         before = _disabled(states)
         for directory, name in states:
             kernel_file.write(self.name, directory / "disable", str(int(name in value)), context.undo)
-        return Applied(before, _disabled(states))
+        return AppliedValue(before, _disabled(states))
 
 
 class IdleLatencyMax(Applier):
     """/dev/cpu_dma_latency, open for the trial: the kernel forgets the demand with the file's last user."""
 
     @override
-    def apply(self, context: Context, value: int) -> Applied:
+    def apply(self, context: Context, value: int) -> AppliedValue:
         _idle_states(self.name)
         before = self.read(context)
         try:
@@ -50,7 +50,7 @@ class IdleLatencyMax(Applier):
             ) from error
         context.until_end.callback(os.close, fd)
         os.write(fd, struct.pack("=i", value))
-        return Applied(before, self.read(context))
+        return AppliedValue(before, self.read(context))
 
     def read(self, context: Context) -> int | None:
         """The strictest demand of all processes."""
@@ -64,7 +64,7 @@ class Governor(Applier):
     """cpufreq/scaling_governor of every CPU."""
 
     @override
-    def apply(self, context: Context, value: str) -> Applied:
+    def apply(self, context: Context, value: str) -> AppliedValue:
         files = sorted(_cpus().glob("cpu[0-9]*/cpufreq/scaling_governor"))
         if not files:
             raise _lacking(self.name, "no control of CPU frequencies", "cpu0/cpufreq")
@@ -81,13 +81,13 @@ class Boost(Applier):
     """cpufreq/boost, or its opposite intel_pstate/no_turbo."""
 
     @override
-    def apply(self, context: Context, value: bool) -> Applied:
+    def apply(self, context: Context, value: bool) -> AppliedValue:
         boost, no_turbo = _cpus() / "cpufreq" / "boost", _cpus() / "intel_pstate" / "no_turbo"
         inverted = not boost.exists() and no_turbo.exists()
         if not boost.exists() and not inverted:
             raise _lacking(self.name, "no frequencies that could be boosted", "cpufreq/boost")
         done = kernel_file.write(self.name, no_turbo if inverted else boost, str(int(value != inverted)), context.undo)
-        return Applied((done.before == "1") != inverted, (done.applied == "1") != inverted)
+        return AppliedValue((done.before == "1") != inverted, (done.applied == "1") != inverted)
 
 
 def _cpus() -> Path:

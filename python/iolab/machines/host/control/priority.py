@@ -16,7 +16,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from iolab.base.errors import MachineError
-from iolab.machines.host.control.applier import Applied, Applier, Context
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context
 
 CLASSES = {"none": 0, "rt": 1, "be": 2, "idle": 3}
 LEVELS = 8
@@ -33,11 +33,11 @@ class IoPriority(Applier):
     """The I/O class and level of the jobs' threads (ioprio_set(2))."""
 
     @override
-    def apply(self, context: Context, value: str) -> Applied:
+    def apply(self, context: Context, value: str) -> AppliedValue:
         before = _io_priority()
         _set_io_priority(self.name, _number(value))
         context.until_end.callback(_give_back_io_priority, before)
-        return Applied(_words(before), self.read(context))
+        return AppliedValue(_words(before), self.read(context))
 
     @override
     def read(self, context: Context) -> str:
@@ -48,7 +48,7 @@ class Nice(Applier):
     """The nice value of the jobs' threads (setpriority(2))."""
 
     @override
-    def apply(self, context: Context, value: int) -> Applied:
+    def apply(self, context: Context, value: int) -> AppliedValue:
         before = self.read(context)
         try:
             os.setpriority(os.PRIO_PROCESS, 0, value)
@@ -61,7 +61,7 @@ class Nice(Applier):
             context.notes.append(
                 "nice: it counts among the processes of one session only, because kernel.sched_autogroup_enabled is 1"
             )
-        return Applied(before, self.read(context))
+        return AppliedValue(before, self.read(context))
 
     @override
     def read(self, context: Context) -> int:

@@ -16,7 +16,7 @@ from typing_extensions import override
 from iolab.base.errors import InputError, MachineError, unknown
 from iolab.domain.control import queue as declared
 from iolab.machines.host.control import kernel_file
-from iolab.machines.host.control.applier import Applied, Applier, Context, queue_device
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system import scheduler
 from iolab.machines.system.action import WriteFile
 from iolab.machines.system.block import shown
@@ -41,7 +41,7 @@ class QueueFile(Applier):
         return shown(path) if path.exists() else None
 
     @override
-    def apply(self, context: Context, value: int) -> Applied:
+    def apply(self, context: Context, value: int) -> AppliedValue:
         return kernel_file.write(
             self.name, queue_device(self.name, context).queue / self.name, str(value), context.undo
         )
@@ -57,7 +57,7 @@ class Scheduler(Applier):
         return {"name": shown(device.queue / "scheduler"), **tunables}
 
     @override
-    def apply(self, context: Context, value: declared.SchedulerTexts) -> Applied:
+    def apply(self, context: Context, value: declared.SchedulerTexts) -> AppliedValue:
         device = queue_device(self.name, context)
         before = self.read(context)
         if value["name"] == before["name"]:
@@ -67,7 +67,7 @@ class Scheduler(Applier):
         for name, wanted in value.items():
             if name != "name":
                 notes += self._write_tunable(device, value["name"], name, wanted, context.undo)
-        return Applied(before, self.read(context), tuple(notes))
+        return AppliedValue(before, self.read(context), tuple(notes))
 
     def _write_tunable(
         self, device: BlockDevice, scheduler_name: str, name: str, wanted: str, undo: UndoJournal

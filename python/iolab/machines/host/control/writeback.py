@@ -13,7 +13,7 @@ from iolab.base.quantity import format_duration_ns, parse_duration_ns
 from iolab.domain.control import writeback as declared
 from iolab.domain.control.writeback import CENTISECOND_NS, VM
 from iolab.machines.host.control import kernel_file
-from iolab.machines.host.control.applier import Applied, Applier, Context, queue_device
+from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system.action import WriteFile, WriteOneOfTwo
 from iolab.machines.system.block import shown
 
@@ -32,13 +32,13 @@ class Threshold(Applier):
         self._other = control.other
 
     @override
-    def apply(self, context: Context, value: int) -> Applied:
+    def apply(self, context: Context, value: int) -> AppliedValue:
         before = self._in_force()
         self._journal(before, context.undo)
         # A file that shows 0 may be the one that is not in force.
         even_if_same = self.name not in before
         done = kernel_file.write(self.name, VM / self.name, str(value), None, even_if_same=even_if_same)
-        return Applied({name: int(shown) for name, shown in before.items()}, done.applied, done.notes)
+        return AppliedValue({name: int(shown) for name, shown in before.items()}, done.applied, done.notes)
 
     @override
     def read(self, context: Context) -> str:
@@ -66,18 +66,18 @@ class Centiseconds(Applier):
         self._path = control.path
 
     @override
-    def apply(self, context: Context, value: str) -> Applied:
+    def apply(self, context: Context, value: str) -> AppliedValue:
         centiseconds = str(parse_duration_ns(value) // CENTISECOND_NS)
         done = kernel_file.write(self.name, self._path, centiseconds, context.undo)
         before, applied = (format_duration_ns(int(text) * CENTISECOND_NS) for text in (done.before, done.applied))
-        return Applied(before, applied, done.notes)
+        return AppliedValue(before, applied, done.notes)
 
 
 class BdiFile(Applier):
     """A number in one file of the disk's bdi directory."""
 
     @override
-    def apply(self, context: Context, value: int) -> Applied:
+    def apply(self, context: Context, value: int) -> AppliedValue:
         path = queue_device(self.name, context).directory / "bdi" / self.name.removeprefix("bdi_")
         fine = path.with_name(f"{path.name}_fine")
         if not fine.exists():

@@ -25,7 +25,7 @@ MARKER = ".iolab"
 MARKER_BYTES_MAX = 1024
 
 
-class _NotOurs(Exception):
+class _ForeignFile(Exception):
     """In what the thing under the path differs from the one that iolab made, for `... and is left alone`."""
 
 
@@ -58,7 +58,7 @@ class TruncateFile(Action):
             if size == self.size_bytes:
                 return None
             if size != self.grown_bytes:
-                raise _NotOurs(f"holds {size} bytes, not the {self.grown_bytes} that iolab gave it")
+                raise _ForeignFile(f"holds {size} bytes, not the {self.grown_bytes} that iolab gave it")
             os.truncate(beneath.itself(fd), self.size_bytes)
             return Outcome(f"truncated {self.path} to {self.size_bytes} bytes")
         return left.outcome
@@ -83,7 +83,7 @@ class RemoveFile(Action):
         path = self.path
         with refusal(f"remove {path}"), _left_alone(path) as left, _the_file(path, self.identity) as fd:
             if os.fstat(fd).st_size:
-                raise _NotOurs("holds data that iolab did not write")
+                raise _ForeignFile("holds data that iolab did not write")
             with beneath.opened(Path(path).parent) as parent:
                 os.unlink(Path(path).name, dir_fd=parent)
             return Outcome(f"removed {path}")
@@ -166,20 +166,20 @@ def _identity_at(path: Path) -> str | None:
 
 
 @dataclass
-class _Left:
+class _RemovalOutcome:
     outcome: Outcome | None = None
     """None: there was nothing at all."""
 
 
 @contextmanager
-def _left_alone(path: str) -> Iterator[_Left]:
+def _left_alone(path: str) -> Iterator[_RemovalOutcome]:
     """What is not ours, found inside, becomes a line about it; what is not there, none."""
-    left = _Left()
+    left = _RemovalOutcome()
     try:
         yield left
     except FileNotFoundError:
         pass
-    except _NotOurs as difference:
+    except _ForeignFile as difference:
         left.outcome = Outcome(f"{path} {difference}, and is left alone", unusual=True)
 
 
@@ -188,12 +188,12 @@ def _the_file(path: str, identity: str | None) -> Iterator[int]:
     """A descriptor of what is under the path, which is the very file; reached without following a link."""
     if identity is None:
         Path(path).lstat()
-        raise _NotOurs("was written down by its name only, by an older iolab")
+        raise _ForeignFile("was written down by its name only, by an older iolab")
     with _on_the_way(Path(path).parent) as parent:
         fd = os.open(Path(path).name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode) or identity_of(fd) != identity:
-                raise _NotOurs("is not the file that iolab wrote to")
+                raise _ForeignFile("is not the file that iolab wrote to")
             yield fd
         finally:
             os.close(fd)
@@ -206,7 +206,7 @@ def _the_directory(path: Path) -> Iterator[tuple[int, int]]:
         try:
             fd = os.open(path.name, beneath.LISTED, dir_fd=parent)
         except NotADirectoryError as error:
-            raise _NotOurs("is not the directory that iolab made") from error
+            raise _ForeignFile("is not the directory that iolab made") from error
         try:
             yield parent, fd
         finally:
@@ -219,7 +219,7 @@ def _on_the_way(parent: Path) -> Iterator[int]:
         try:
             fd = stack.enter_context(beneath.opened(parent))
         except NotADirectoryError as error:
-            raise _NotOurs("is reached by another way than before: a directory above it was replaced") from error
+            raise _ForeignFile("is reached by another way than before: a directory above it was replaced") from error
         yield fd
 
 

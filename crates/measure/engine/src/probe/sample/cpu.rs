@@ -12,10 +12,10 @@ use super::frequency::Frequency;
 use super::kernel_file::KernelFile;
 use super::stat;
 use super::ticker::{Source, Ticker};
-use crate::probe::{Reason, Running, Started};
+use crate::probe::{ProbeStart, Reason, RunningProbe};
 
 /// Reads /proc/stat every `interval`.
-pub fn start(interval: Duration) -> Started {
+pub fn start(interval: Duration) -> ProbeStart {
     let file = KernelFile::open(Path::new("/proc/stat"))
         .map_err(|error| format!("/proc/stat: {error}"))?;
     let source = Cpus {
@@ -55,7 +55,7 @@ impl Source for Cpus {
     }
 }
 
-impl Running for Ticker<Cpus> {
+impl RunningProbe for Ticker<Cpus> {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let observed = Ticker::stop(*self).ok_or("its thread broke down")?;
         let observation = CpuObservation {

@@ -16,10 +16,10 @@ use super::pairs::{pairs, pressure_us};
 use super::series::{Interval, Level, Reading, Series};
 use super::ticker::{Source, Ticker};
 use super::vm::{counters, levels};
-use crate::probe::{Reason, Running, Started};
+use crate::probe::{ProbeStart, Reason, RunningProbe};
 
 /// Reads the files every `interval`.
-pub fn start(interval: Duration) -> Started {
+pub fn start(interval: Duration) -> ProbeStart {
     let source = Memory::open(Path::new("/proc"))?;
     let ticker = Ticker::start("iolab-memory", source, interval)
         .map_err(|error| format!("/proc/meminfo: {error}"))?;
@@ -135,7 +135,7 @@ impl Source for Memory {
     }
 }
 
-impl Running for Ticker<Memory> {
+impl RunningProbe for Ticker<Memory> {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let observed = Ticker::stop(*self).ok_or("its thread broke down")?;
         let observation = MemoryObservation {
@@ -180,7 +180,7 @@ fn columns(series: &Series<MemoryReading>) -> SampledSeries {
 
 #[cfg(test)]
 mod tests {
-    use super::super::vm::Worth;
+    use super::super::vm::CounterUnit;
     use super::*;
 
     fn reading(meminfo: &str, vmstat: &str) -> MemoryReading {
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(first.levels["dirty_bytes"].max, 12.0 * 1024.0);
         assert_eq!(
             first.counters["swap_in_bytes_per_s"],
-            30.0 * Worth::Page.bytes()
+            30.0 * CounterUnit::Page.bytes()
         );
     }
 

@@ -23,11 +23,11 @@ pub trait Source: Send + 'static {
 /// A source that is being read.
 pub struct Ticker<S: Source> {
     stop: Sender<()>,
-    thread: JoinHandle<Observed<S>>,
+    thread: JoinHandle<SampledSource<S>>,
 }
 
 /// Everything that was read of a source.
-pub struct Observed<S: Source> {
+pub struct SampledSource<S: Source> {
     pub source: S,
     pub series: Series<S::Reading>,
     pub times: Times,
@@ -50,7 +50,7 @@ impl<S: Source> Ticker<S> {
     }
 
     /// Reads a last time. None if the thread broke down.
-    pub fn stop(self) -> Option<Observed<S>> {
+    pub fn stop(self) -> Option<SampledSource<S>> {
         drop(self.stop);
         self.thread.join().ok()
     }
@@ -62,7 +62,7 @@ fn watch<S: Source>(
     stopped: &Receiver<()>,
     started: Instant,
     started_unix_ns: u64,
-) -> Observed<S> {
+) -> SampledSource<S> {
     let (mut readings, mut readings_failed) = (1, 0);
     let mut due = series.interval();
     let mut running = true;
@@ -86,7 +86,7 @@ fn watch<S: Source>(
         readings_failed,
         cost_cpu_ns: Some(thread_clock_ns()),
     };
-    Observed {
+    SampledSource {
         source,
         series,
         times,

@@ -36,13 +36,13 @@ pub fn counters(vmstat: &str, into: &mut BTreeMap<&'static str, f64>) {
     }
 }
 
-impl Worth {
+impl CounterUnit {
     pub(super) fn bytes(self) -> f64 {
         match self {
-            Worth::One => 1.0,
-            Worth::Kibibyte => 1024.0,
+            CounterUnit::One => 1.0,
+            CounterUnit::Kibibyte => 1024.0,
             // SAFETY: sysconf has no preconditions.
-            Worth::Page => unsafe { libc::sysconf(libc::_SC_PAGESIZE) as f64 },
+            CounterUnit::Page => unsafe { libc::sysconf(libc::_SC_PAGESIZE) as f64 },
         }
     }
 }
@@ -60,13 +60,13 @@ const LEVELS: [(&str, &str); 5] = [
 const SWAP_USED: &str = "swap_used_bytes";
 
 /// Counters: the column, what /proc/vmstat calls them (those of one column are added up), and what one count is worth.
-const COUNTERS: [(&str, &[&str], Worth); 10] = [
-    ("swap_in_bytes_per_s", &["pswpin"], Worth::Page),
-    ("swap_out_bytes_per_s", &["pswpout"], Worth::Page),
-    ("page_in_bytes_per_s", &["pgpgin"], Worth::Kibibyte),
-    ("page_out_bytes_per_s", &["pgpgout"], Worth::Kibibyte),
-    ("faults_per_s", &["pgfault"], Worth::One),
-    ("faults_major_per_s", &["pgmajfault"], Worth::One),
+const COUNTERS: [(&str, &[&str], CounterUnit); 10] = [
+    ("swap_in_bytes_per_s", &["pswpin"], CounterUnit::Page),
+    ("swap_out_bytes_per_s", &["pswpout"], CounterUnit::Page),
+    ("page_in_bytes_per_s", &["pgpgin"], CounterUnit::Kibibyte),
+    ("page_out_bytes_per_s", &["pgpgout"], CounterUnit::Kibibyte),
+    ("faults_per_s", &["pgfault"], CounterUnit::One),
+    ("faults_major_per_s", &["pgmajfault"], CounterUnit::One),
     (
         "pages_scanned_per_s",
         &[
@@ -75,7 +75,7 @@ const COUNTERS: [(&str, &[&str], Worth); 10] = [
             "pgscan_khugepaged",
             "pgscan_proactive",
         ],
-        Worth::One,
+        CounterUnit::One,
     ),
     (
         "pages_reclaimed_per_s",
@@ -85,7 +85,7 @@ const COUNTERS: [(&str, &[&str], Worth); 10] = [
             "pgsteal_khugepaged",
             "pgsteal_proactive",
         ],
-        Worth::One,
+        CounterUnit::One,
     ),
     (
         "refaults_per_s",
@@ -95,13 +95,17 @@ const COUNTERS: [(&str, &[&str], Worth); 10] = [
             "workingset_refault_file",
             "workingset_refault_anon",
         ],
-        Worth::One,
+        CounterUnit::One,
     ),
-    ("pages_written_back_per_s", &["nr_written"], Worth::One),
+    (
+        "pages_written_back_per_s",
+        &["nr_written"],
+        CounterUnit::One,
+    ),
 ];
 
 #[derive(Clone, Copy)]
-pub(super) enum Worth {
+pub(super) enum CounterUnit {
     One,
     Page,
     Kibibyte,

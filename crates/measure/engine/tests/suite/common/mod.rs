@@ -11,7 +11,7 @@ use std::time::Duration;
 use engine::{Handle, Memory, start};
 use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::record::{JobRecord, PhaseRecord};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
 
 pub const MIB: u64 = 1 << 20;
 pub const ALL_ENGINES: [EngineKind; 5] = [
@@ -76,7 +76,7 @@ pub fn job() -> JobSpec {
             think_ns: 0,
             think_every: 1,
         },
-        until: Until {
+        until: JobBounds {
             ops: Some(256),
             bytes: None,
             duration_ns: None,
@@ -100,8 +100,8 @@ pub fn writer() -> JobSpec {
     }
 }
 
-pub fn lasting(milliseconds: u64) -> Until {
-    Until {
+pub fn lasting(milliseconds: u64) -> JobBounds {
+    JobBounds {
         ops: None,
         bytes: None,
         duration_ns: Some(milliseconds * 1_000_000),

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use base::time::Time;
-use workload::job::{Job, Next, Op};
+use workload::job::{Job, JobStep, Op};
 
 /// One operation's life.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Served {
+pub struct ServedOp {
     pub op: Op,
     pub started_ns: Time,
     pub completed_ns: Time,
@@ -20,8 +20,8 @@ pub fn run(
     queue_depth: u32,
     servers: usize,
     mut service_ns: impl FnMut(&Op) -> Time,
-) -> Vec<Served> {
-    let mut served: Vec<Served> = Vec::new();
+) -> Vec<ServedOp> {
+    let mut served: Vec<ServedOp> = Vec::new();
     let mut in_flight: BTreeMap<(Time, usize), Op> = BTreeMap::new();
     let mut free_at = vec![0; servers];
     let mut now = 0;
@@ -29,7 +29,7 @@ pub fn run(
         assert_eq!(job.in_flight() as usize, in_flight.len());
         let first_completion = in_flight.keys().next().copied();
         let wakeup = match job.next(now) {
-            Next::Io(op) => {
+            JobStep::Io(op) => {
                 let server = free_at.iter_mut().min().expect("a server");
                 *server = now.max(*server) + service_ns(&op);
                 in_flight.insert((*server, served.len()), op);
@@ -37,29 +37,29 @@ pub fn run(
                     in_flight.len() <= queue_depth as usize,
                     "deeper than {queue_depth}"
                 );
-                served.push(Served {
+                served.push(ServedOp {
                     op,
                     started_ns: now,
                     completed_ns: *server,
                 });
                 continue;
             }
-            Next::WaitUntil(time) => {
+            JobStep::WaitUntil(time) => {
                 assert!(time > now, "asked to wait for the past");
                 // None: an operation that is held back needs a completion as well.
                 assert!(job.next_wakeup().is_none_or(|wakeup| wakeup == time));
                 Some(time)
             }
-            Next::WaitForCompletion => {
+            JobStep::WaitForCompletion => {
                 assert!(
                     first_completion.is_some(),
                     "waits for a completion, but nothing is in flight"
                 );
                 None
             }
-            Next::Done => {
+            JobStep::Done => {
                 assert!(in_flight.is_empty(), "done with operations in flight");
-                assert_eq!(job.next(now + 1), Next::Done);
+                assert_eq!(job.next(now + 1), JobStep::Done);
                 return served;
             }
         };

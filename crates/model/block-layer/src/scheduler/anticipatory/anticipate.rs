@@ -1,7 +1,7 @@
 //! Whether to wait for the target's next request, and when to stop.
 
 use crate::scheduler::anticipatory::io_context::observe;
-use crate::scheduler::anticipatory::{Anticipatory, Version, Waiting};
+use crate::scheduler::anticipatory::{Anticipation, Anticipatory, Version};
 use crate::{Request, RequestId, Requests, Sector, TaskId};
 
 /// A distance within which a request is as good as the target's, by how long it has been waited already.
@@ -21,23 +21,23 @@ impl Anticipatory {
         candidate: Option<RequestId>,
     ) -> bool {
         self.target.is_some()
-            && self.waiting != Waiting::Finished
+            && self.waiting != Anticipation::Finished
             && !self.can_break(requests, candidate)
     }
 
     /// `as_antic_waitreq`, `as_antic_waitnext`.
     pub(super) fn wait(&mut self) {
         if self.target_finished {
-            self.waiting = Waiting::ForRequest;
+            self.waiting = Anticipation::ForRequest;
             self.timer = Some(self.waiting_since + self.antic_expire);
         } else {
-            self.waiting = Waiting::ForCompletion;
+            self.waiting = Anticipation::ForCompletion;
         }
     }
 
     /// `as_antic_stop`.
     pub(super) fn stop_waiting(&mut self) {
-        self.waiting = Waiting::Finished;
+        self.waiting = Anticipation::Finished;
         self.timer = None;
         self.kick();
     }
@@ -160,7 +160,7 @@ impl Anticipatory {
 
     /// None: however far.
     fn close_sectors(&self) -> Option<u64> {
-        let delay = if self.waiting == Waiting::Off || !self.target_finished {
+        let delay = if self.waiting == Anticipation::Off || !self.target_finished {
             0
         } else {
             self.delay()

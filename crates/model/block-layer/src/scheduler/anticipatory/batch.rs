@@ -1,6 +1,6 @@
 //! Batches: a class is served for a time, and writes only so many that they take about theirs.
 
-use crate::scheduler::anticipatory::{Anticipatory, Class, Version, Waiting};
+use crate::scheduler::anticipatory::{Anticipation, Anticipatory, Class, Version};
 use crate::{RequestId, Requests};
 
 impl Anticipatory {
@@ -81,9 +81,9 @@ impl Anticipatory {
         if self.target == Some(request.task) {
             self.waiting_since = now;
             self.target_finished = true;
-            if self.waiting == Waiting::ForCompletion {
+            if self.waiting == Anticipation::ForCompletion {
                 // The wait has begun already: now its end is known.
-                self.waiting = Waiting::ForRequest;
+                self.waiting = Anticipation::ForRequest;
                 self.timer = Some(now + self.antic_expire);
             }
         }

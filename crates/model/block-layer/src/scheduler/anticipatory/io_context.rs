@@ -26,7 +26,7 @@ impl IoContext {
         request: &Request,
         now: u64,
         cap: u64,
-        strangers: &mut Strangers,
+        strangers: &mut UnknownTaskStatistics,
     ) {
         let last_sector = self.last_sector.replace(request.end());
         if last_sector.is_none() && self.last_end.is_none() {
@@ -61,7 +61,7 @@ impl IoContext {
 
 /// What is true of tasks that are not known yet. Probabilities: 1.0 is 256.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Strangers {
+pub(super) struct UnknownTaskStatistics {
     /// That a task exits instead of going on.
     pub(super) exit: u64,
     /// That, when one has, nobody continues where it stopped.

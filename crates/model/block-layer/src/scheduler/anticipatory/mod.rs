@@ -10,12 +10,12 @@ mod io_context;
 mod tunables;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::backwards::Backwards;
-use crate::scheduler::by_task::ByTask;
+use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::scheduler::task_map::TaskMap;
 use crate::{Bio, Direction, Request, RequestId, Requests, Sector, TaskId};
 use events::time::{Tick, Time};
-use io_context::{IoContext, Strangers};
+use io_context::{IoContext, UnknownTaskStatistics};
 pub use tunables::{AnticipatoryTunables, Version};
 
 /// The state of one queue's anticipatory scheduler.
@@ -31,7 +31,7 @@ pub struct Anticipatory {
 
     /// A FIFO for each class.
     fifos: RequestFifos,
-    of: [OfClass; 2],
+    of: [ClassState; 2],
     class: Class,
     batch_end: u64,
     /// Waiting for what the device has of the other class.
@@ -42,7 +42,7 @@ pub struct Anticipatory {
     write_count_left: u64,
     write_batch_idled: bool,
 
-    waiting: Waiting,
+    waiting: Anticipation,
     /// Whose next request would be waited for.
     target: Option<TaskId>,
     /// What the target had at the device has completed.
@@ -50,8 +50,8 @@ pub struct Anticipatory {
     waiting_since: u64,
     timer: Option<u64>,
 
-    io_contexts: ByTask<IoContext>,
-    strangers: Strangers,
+    io_contexts: TaskMap<IoContext>,
+    strangers: UnknownTaskStatistics,
     in_flight: u32,
     kicked: Option<Time>,
     now: Time,
@@ -65,14 +65,14 @@ enum Class {
 }
 
 #[derive(Clone, Debug, Default)]
-struct OfClass {
+struct ClassState {
     next: Option<RequestId>,
     /// Where what was dispatched last ended.
     last_sector: Sector,
     checked_at: u64,
 }
 
-const BACKWARDS: Backwards = Backwards {
+const BACKWARDS: BackwardSeekRule = BackwardSeekRule {
     sectors_max: 1024 * 1024,
     penalty: 2,
 };
@@ -81,7 +81,7 @@ const BACKWARDS: Backwards = Backwards {
 const DEPARTED: TaskId = TaskId::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waiting {
+enum Anticipation {
     Off,
     /// The target's requests are still at the device.
     ForCompletion,
@@ -118,13 +118,13 @@ impl Anticipatory {
             },
             write_count_left: 0,
             write_batch_idled: false,
-            waiting: Waiting::Off,
+            waiting: Anticipation::Off,
             target: None,
             target_finished: false,
             waiting_since: 0,
             timer: None,
-            io_contexts: ByTask::default(),
-            strangers: Strangers::default(),
+            io_contexts: TaskMap::default(),
+            strangers: UnknownTaskStatistics::default(),
             in_flight: 0,
             kicked: None,
             now: 0,
@@ -133,14 +133,17 @@ impl Anticipatory {
 
     /// Whether it holds requests back in hope of the target's next one.
     pub fn is_anticipating(&self) -> bool {
-        matches!(self.waiting, Waiting::ForCompletion | Waiting::ForRequest)
+        matches!(
+            self.waiting,
+            Anticipation::ForCompletion | Anticipation::ForRequest
+        )
     }
 
     fn jiffies(&self) -> u64 {
         self.tick.count(self.now)
     }
 
-    fn of(&self, class: Class) -> &OfClass {
+    fn of(&self, class: Class) -> &ClassState {
         &self.of[class as usize]
     }
 
@@ -182,7 +185,7 @@ impl Anticipatory {
     /// `as_move_to_dispatch`.
     fn send(&mut self, requests: &Requests, id: RequestId) -> RequestId {
         let request = &requests[id];
-        self.waiting = Waiting::Off;
+        self.waiting = Anticipation::Off;
         self.timer = None;
         let class = self.class_of(request);
         self.of[class as usize].last_sector = request.end();

@@ -21,7 +21,7 @@ pub(super) struct Injection {
 
 /// The measuring of one first request: of the queue in service, which had none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Measuring {
+pub(super) struct InjectionMeasurement {
     /// The next request of the queue is the one.
     awaits_dispatch: bool,
     request: Option<RequestId>,
@@ -120,7 +120,7 @@ impl Bfq {
 
     /// A turn has ended: nothing of it is measured any more.
     pub(super) fn end_measuring(&mut self) {
-        self.measuring = Measuring::default();
+        self.measuring = InjectionMeasurement::default();
     }
 
     /// While the active queue is idled for (`bfq_choose_bfqq_for_injection`): the queue of which a request may be sent

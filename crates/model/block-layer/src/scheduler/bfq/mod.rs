@@ -21,13 +21,13 @@ mod tunables;
 use std::collections::BTreeMap;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::backwards::Backwards;
-use crate::scheduler::by_task::ByTask;
+use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::scheduler::task_map::TaskMap;
 use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, TaskId};
 use events::time::Time;
 use hierarchy::{GroupId, Hierarchy};
-use inject::Measuring;
+use inject::InjectionMeasurement;
 use queue::Queue;
 use raise::Burst;
 use rate::PeakRate;
@@ -40,14 +40,14 @@ type QueueId = FifoId;
 pub struct Bfq {
     tunables: BfqTunables,
     rotational: bool,
-    backwards: Backwards,
+    backwards: BackwardSeekRule,
     queues: Vec<Queue>,
     /// A FIFO for each queue; which a request is in is known until it completes.
     fifos: RequestFifos,
     /// By entity; groups have none.
     queue_of_entity: Vec<Option<QueueId>>,
     hierarchy: Hierarchy,
-    sync_queues: ByTask<QueueId>,
+    sync_queues: TaskMap<QueueId>,
     async_queues: BTreeMap<(GroupId, IoClass, u8), QueueId>,
 
     active: Option<QueueId>,
@@ -73,7 +73,7 @@ pub struct Bfq {
     /// The root's group is one of those that may differ: from 6.2 on.
     counts_root: bool,
     depth: DeviceDepth,
-    measuring: Measuring,
+    measuring: InjectionMeasurement,
     /// Queues that come soon after one another become one: from 5.13 on.
     merges_queues: bool,
     /// By group: the queue with which those that come soon are merged.
@@ -107,7 +107,7 @@ impl Bfq {
     /// `group_weights`: by group; the first, the root's, has no meaning here. Groups beyond have 100.
     pub fn new(tunables: BfqTunables, rotational: bool, group_weights: &[u32]) -> Bfq {
         Bfq {
-            backwards: Backwards {
+            backwards: BackwardSeekRule {
                 sectors_max: tunables.back_seek_max_kib * 2,
                 penalty: tunables.back_seek_penalty,
             },
@@ -117,7 +117,7 @@ impl Bfq {
             fifos: RequestFifos::default(),
             queue_of_entity: Vec::new(),
             hierarchy: Hierarchy::new(group_weights),
-            sync_queues: ByTask::default(),
+            sync_queues: TaskMap::default(),
             async_queues: BTreeMap::new(),
             active: None,
             active_since: 0,
@@ -135,7 +135,7 @@ impl Bfq {
             counted_in_groups: BTreeMap::new(),
             counts_root: true,
             depth: DeviceDepth::default(),
-            measuring: Measuring::default(),
+            measuring: InjectionMeasurement::default(),
             merges_queues: false,
             last_made: BTreeMap::new(),
             budgets_given: 0,

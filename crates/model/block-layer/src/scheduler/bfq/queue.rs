@@ -3,7 +3,7 @@
 use crate::scheduler::bfq::QueueId;
 use crate::scheduler::bfq::hierarchy::GroupId;
 use crate::scheduler::bfq::inject::Injection;
-use crate::scheduler::bfq::raise::Raised;
+use crate::scheduler::bfq::raise::WeightRaise;
 use crate::scheduler::bfq::soft_real_time::Pace;
 use crate::scheduler::bfq::tree::EntityId;
 use crate::scheduler::mean::Mean;
@@ -25,7 +25,7 @@ pub(super) struct Queue {
     pub(super) busy: bool,
     /// The weight under which it is among those by which it is judged whether all are alike; None: it is not.
     pub(super) counted: Option<u64>,
-    pub(super) raised: Option<Raised>,
+    pub(super) raised: Option<WeightRaise>,
     /// Sectors that it has been served since its weight was raised.
     pub(super) raised_service: u64,
     pub(super) pace: Pace,

@@ -26,7 +26,7 @@ const LARGE_BURST: usize = 8;
 
 /// Since when a queue's weight is raised, and for how long.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raised {
+pub(super) struct WeightRaise {
     since: Time,
     lasts_ns: Time,
     kind: Kind,
@@ -49,7 +49,7 @@ pub(super) struct Burst {
     is_large: bool,
 }
 
-impl Raised {
+impl WeightRaise {
     /// How far.
     pub(super) fn coefficient(&self) -> u64 {
         match self.kind {
@@ -95,7 +95,7 @@ impl Bfq {
         if !self.tunables.low_latency || !queue.sync || queue.in_large_burst {
             self.lower(id);
         } else if was_away && is_common {
-            let raised = Raised {
+            let raised = WeightRaise {
                 since: now,
                 lasts_ns,
                 kind: Kind::Interactive,
@@ -107,7 +107,7 @@ impl Bfq {
                 Some((Kind::SoftRealTime { interactive_since }, _)) => interactive_since,
                 None => None,
             };
-            let raised = Raised {
+            let raised = WeightRaise {
                 since: now,
                 lasts_ns: LASTS_NS,
                 kind: Kind::SoftRealTime { interactive_since },
@@ -117,7 +117,7 @@ impl Bfq {
         self.settle_weight(id);
     }
 
-    pub(super) fn raise(&mut self, id: QueueId, raised: Raised) {
+    pub(super) fn raise(&mut self, id: QueueId, raised: WeightRaise) {
         let queue = &mut self.queues[id];
         let was_raised = queue.raised.replace(raised).is_some();
         queue.raised_service = 0;
@@ -148,7 +148,7 @@ impl Bfq {
     }
 
     /// Whoever was taken for interactive before is so again, for the rest of that time (`switch_back_to_interactive_wr`).
-    pub(super) fn end_raise(&mut self, id: QueueId, raised: Raised) {
+    pub(super) fn end_raise(&mut self, id: QueueId, raised: WeightRaise) {
         let lasts_ns = self.peak_rate.raise_ns(self.rotational);
         let before = match raised.kind {
             Kind::SoftRealTime { interactive_since } => interactive_since,
@@ -157,7 +157,7 @@ impl Bfq {
         match before.filter(|since| self.now <= since + lasts_ns) {
             None => self.lower(id),
             Some(since) => {
-                self.queues[id].raised = Some(Raised {
+                self.queues[id].raised = Some(WeightRaise {
                     since,
                     lasts_ns,
                     kind: Kind::Interactive,

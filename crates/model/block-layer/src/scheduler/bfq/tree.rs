@@ -9,20 +9,20 @@ use crate::scheduler::sorted_set::SortedSet;
 pub(super) type EntityId = usize;
 
 /// Virtual time: sectors over weight, with 22 bits of fraction. 64 bits last for 10^18 sectors at weight 1.
-pub(super) type Virtual = u64;
+pub(super) type VirtualTime = u64;
 
 const FRACTION_BITS: u32 = 22;
 
 /// `bfq_delta`.
-pub(super) fn delta(sectors: u64, weight: u64) -> Virtual {
+pub(super) fn delta(sectors: u64, weight: u64) -> VirtualTime {
     (sectors << FRACTION_BITS) / weight
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entity {
     pub(super) weight: u64,
-    pub(super) start: Virtual,
-    pub(super) finish: Virtual,
+    pub(super) start: VirtualTime,
+    pub(super) finish: VirtualTime,
     /// In sectors: of this stay, and what of it has been had.
     pub(super) budget: u64,
     pub(super) service: u64,
@@ -58,7 +58,7 @@ impl Entity {
     }
 
     /// `bfq_calc_finish`.
-    pub(super) fn finish_after(&self, sectors: u64) -> Virtual {
+    pub(super) fn finish_after(&self, sectors: u64) -> VirtualTime {
         self.start + delta(sectors, self.weight)
     }
 
@@ -76,19 +76,19 @@ impl Entity {
 /// those that are kept by F when V reaches them, each once a stay.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
-    now: Virtual,
+    now: VirtualTime,
     weights: u64,
     /// By finish.
-    eligible: SortedSet<(Virtual, EntityId)>,
+    eligible: SortedSet<(VirtualTime, EntityId)>,
     /// By start and finish.
-    waiting: SortedSet<(Virtual, Virtual, EntityId)>,
+    waiting: SortedSet<(VirtualTime, VirtualTime, EntityId)>,
     /// By finish.
-    idle: SortedSet<(Virtual, EntityId)>,
+    idle: SortedSet<(VirtualTime, EntityId)>,
 }
 
 impl Tree {
     #[cfg(test)]
-    pub(super) fn now(&self) -> Virtual {
+    pub(super) fn now(&self) -> VirtualTime {
         self.now
     }
 
@@ -199,7 +199,7 @@ impl Tree {
     }
 
     /// `bfq_update_vtime`, `bfq_forget_idle`.
-    fn advance_to(&mut self, entities: &mut [Entity], now: Virtual) {
+    fn advance_to(&mut self, entities: &mut [Entity], now: VirtualTime) {
         self.now = now;
         while let Some((start, finish, id)) = self.waiting.first()
             && start <= now

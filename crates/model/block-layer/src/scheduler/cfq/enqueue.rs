@@ -1,7 +1,7 @@
 //! Requests come in: into which queue, what is learned of their task, and whether they interrupt who is being served.
 
 use crate::scheduler::cfq::message::Event;
-use crate::scheduler::cfq::queue::{IoContext, Queue, QueueId, Standing, Workload};
+use crate::scheduler::cfq::queue::{IoContext, Queue, QueueId, TreePlace, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
 use crate::{IoClass, Request, RequestId, Requests, TaskId};
 
@@ -323,7 +323,7 @@ impl Cfq {
         if class != IoClass::Idle && !at_front {
             self.queues[id].slice_residual = 0;
         }
-        let same = |old: &Standing| {
+        let same = |old: &TreePlace| {
             (old.key, old.class, old.workload, old.group) == (key, class, workload, group)
         };
         if let Some(old) = self.queues[id].standing {
@@ -332,7 +332,7 @@ impl Cfq {
             }
             self.groups.get_mut(old.group).leave(id, old);
         }
-        let standing = Standing {
+        let standing = TreePlace {
             group,
             class,
             workload,

@@ -1,7 +1,7 @@
 //! Groups: queues that share a weight. The one that has had least of its share is served next.
 
 use crate::IoClass;
-use crate::scheduler::cfq::queue::{GroupId, QueueId, Standing, WORKLOADS, Workload};
+use crate::scheduler::cfq::queue::{GroupId, QueueId, TreePlace, WORKLOADS, Workload};
 use crate::scheduler::sorted_set::SortedSet;
 
 /// A group's queues of one class and kind, in the order of their keys.
@@ -21,13 +21,13 @@ pub(super) struct Group {
     /// Moving averages of busy queues, best-effort and real-time.
     pub(super) busy_mean: [u64; 2],
     /// What was left of the turn of one kind of workload when the group was last served.
-    pub(super) saved: Option<Saved>,
+    pub(super) saved: Option<SavedWorkload>,
     /// Requests at the device.
     pub(super) dispatched: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Saved {
+pub(super) struct SavedWorkload {
     pub(super) ticks: u64,
     pub(super) workload: Workload,
     pub(super) class: IoClass,
@@ -56,11 +56,11 @@ impl Group {
         }
     }
 
-    pub(super) fn stand(&mut self, queue: QueueId, at: Standing) {
+    pub(super) fn stand(&mut self, queue: QueueId, at: TreePlace) {
         self.tree_mut(at).insert((at.key, at.sequence, queue));
     }
 
-    pub(super) fn leave(&mut self, queue: QueueId, at: Standing) {
+    pub(super) fn leave(&mut self, queue: QueueId, at: TreePlace) {
         self.tree_mut(at).remove(&(at.key, at.sequence, queue));
     }
 
@@ -116,7 +116,7 @@ impl Group {
         *mean
     }
 
-    fn tree_mut(&mut self, at: Standing) -> &mut Tree {
+    fn tree_mut(&mut self, at: TreePlace) -> &mut Tree {
         match at.class {
             IoClass::RealTime => &mut self.trees[0][at.workload as usize],
             IoClass::BestEffort => &mut self.trees[1][at.workload as usize],

@@ -15,17 +15,17 @@ mod tunables;
 use std::collections::BTreeMap;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::backwards::Backwards;
-use crate::scheduler::by_task::ByTask;
+use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::cfq::message::{Event, QueueName, SchedulerMessage};
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
 use crate::scheduler::sorted_set::SortedSet;
+use crate::scheduler::task_map::TaskMap;
 use crate::{Bio, IoClass, RequestId, Requests, Sector, TaskId};
 use events::time::{Tick, Time};
 use group::Groups;
 pub use queue::Workload;
 use queue::{GroupId, IoContext, Queue, QueueId};
-use tunables::InTicks;
+use tunables::TunableTicks;
 pub use tunables::{CfqTunables, Surroundings, Version};
 
 /// The state of one queue's CFQ.
@@ -33,17 +33,17 @@ pub use tunables::{CfqTunables, Surroundings, Version};
 pub struct Cfq {
     version: Version,
     tunables: CfqTunables,
-    ticks: InTicks,
+    ticks: TunableTicks,
     tick: Tick,
     rotational: bool,
-    backwards: Backwards,
+    backwards: BackwardSeekRule,
 
     queues: Vec<Queue>,
     /// A FIFO for each queue; which a request is in is known until it completes.
     fifos: RequestFifos,
     groups: Groups,
     /// What is known of each task.
-    io_contexts: ByTask<IoContext>,
+    io_contexts: TaskMap<IoContext>,
     /// Queues shared by all tasks for what nobody waits for, by priority.
     async_queues: BTreeMap<(IoClass, u8), QueueId>,
     /// The places of queues that have ended, to be used again.
@@ -106,18 +106,18 @@ impl Cfq {
     ) -> Cfq {
         Cfq {
             version,
-            ticks: InTicks::of(&tunables, version, surroundings.hz),
+            ticks: TunableTicks::of(&tunables, version, surroundings.hz),
             tunables,
             tick: Tick::of_hz(surroundings.hz),
             rotational: surroundings.rotational,
-            backwards: Backwards {
+            backwards: BackwardSeekRule {
                 sectors_max: tunables.back_seek_max_kib * 2,
                 penalty: tunables.back_seek_penalty,
             },
             queues: Vec::new(),
             fifos: RequestFifos::default(),
             groups: Groups::new(group_weights),
-            io_contexts: ByTask::default(),
+            io_contexts: TaskMap::default(),
             async_queues: BTreeMap::new(),
             free_queues: Vec::new(),
             places: Default::default(),

@@ -21,7 +21,7 @@ pub(super) const WORKLOADS: [Workload; 3] = [Workload::Async, Workload::SyncNoId
 
 /// Where a queue stands in a service tree: which group's tree, and its key in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct TreePlace {
     pub(super) group: GroupId,
     pub(super) class: IoClass,
     pub(super) workload: Workload,
@@ -48,7 +48,7 @@ pub(super) struct Queue {
     pub(super) metadata_queued: u32,
     /// At the device.
     pub(super) dispatched: u32,
-    pub(super) standing: Option<Standing>,
+    pub(super) standing: Option<TreePlace>,
 
     /// When the first request of this slice completed.
     pub(super) slice_start: Option<u64>,

@@ -1,6 +1,6 @@
 //! Which queue is served: groups by their share, then classes, then kinds of workload, then queues.
 
-use crate::scheduler::cfq::group::Saved;
+use crate::scheduler::cfq::group::SavedWorkload;
 use crate::scheduler::cfq::message::Event;
 use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
@@ -235,7 +235,7 @@ impl Cfq {
         self.groups.charge(group_id, charge);
         let left = self.workload_ends - self.jiffies() as i64;
         let (workload, class) = (self.serving_workload, self.serving_class);
-        self.groups.get_mut(group_id).saved = (left > 0).then_some(Saved {
+        self.groups.get_mut(group_id).saved = (left > 0).then_some(SavedWorkload {
             ticks: left.max(0) as u64,
             workload,
             class,

@@ -92,7 +92,7 @@ pub struct Surroundings {
 
 /// The same in ticks, as the kernel keeps them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InTicks {
+pub(super) struct TunableTicks {
     pub(super) fifo_expire: [u64; 2],
     pub(super) slice: [u64; 2],
     pub(super) slice_idle: u64,
@@ -105,11 +105,11 @@ pub(super) struct InTicks {
     pub(super) second: u64,
 }
 
-impl InTicks {
-    pub(super) fn of(tunables: &CfqTunables, version: Version, hz: u32) -> InTicks {
+impl TunableTicks {
+    pub(super) fn of(tunables: &CfqTunables, version: Version, hz: u32) -> TunableTicks {
         // Less than a tick is a tick, as the kernel's conversion has it; nothing stays nothing.
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
-        InTicks {
+        TunableTicks {
             fifo_expire: [
                 ticks(tunables.fifo_expire_async_ns),
                 ticks(tunables.fifo_expire_sync_ns),

@@ -7,10 +7,10 @@ mod round;
 mod tests;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::backwards::Backwards;
-use crate::scheduler::by_task::ByTask;
+use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
+use crate::scheduler::task_map::TaskMap;
 use crate::{Bio, RequestId, Requests, Sector, TaskId};
 use events::time::{MILLISECOND, SECOND, Tick, Time};
 
@@ -65,10 +65,10 @@ pub struct CfqByService {
     tunables: CfqByServiceTunables,
     ticks: Ticks,
     tick: Tick,
-    backwards: Backwards,
+    backwards: BackwardSeekRule,
     pool_requests: u32,
     queued_max: u32,
-    queue_of: ByTask<QueueId>,
+    queue_of: TaskMap<QueueId>,
     queues: Vec<Queue>,
     /// By queue, in order of sectors.
     fifos: RequestFifos,
@@ -124,14 +124,14 @@ impl CfqByService {
                 service: u64::from(hz),
             },
             tick: Tick::of_hz(hz),
-            backwards: Backwards {
+            backwards: BackwardSeekRule {
                 sectors_max: tunables.back_seek_max_kib * 2,
                 penalty: tunables.back_seek_penalty,
             },
             tunables,
             pool_requests,
             queued_max: POOL_REQUESTS / SHARE_MAX,
-            queue_of: ByTask::default(),
+            queue_of: TaskMap::default(),
             queues: Vec::new(),
             fifos: RequestFifos::default(),
             arrivals: RequestFifos::default(),

@@ -9,7 +9,7 @@ mod service;
 mod tests;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::backwards::Backwards;
+use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::cfq;
 use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
@@ -62,7 +62,7 @@ pub struct CfqLists {
     tunables: CfqListsTunables,
     ticks: Ticks,
     tick: Tick,
-    backwards: Backwards,
+    backwards: BackwardSeekRule,
     queues: TaskQueues<Queue>,
     fifos: RequestFifos,
     lists: Lists,
@@ -119,7 +119,7 @@ impl CfqLists {
                 idle_grace: u64::from(hz) / 10,
             },
             tick: Tick::of_hz(hz),
-            backwards: Backwards {
+            backwards: BackwardSeekRule {
                 sectors_max: common.back_seek_max_kib * 2,
                 penalty: common.back_seek_penalty,
             },

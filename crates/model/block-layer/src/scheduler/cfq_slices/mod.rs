@@ -9,7 +9,7 @@ mod queue;
 mod tests;
 
 use crate::scheduler::Scheduler;
-use crate::scheduler::backwards::Backwards;
+use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::cfq::{CfqTunables, Surroundings};
 use crate::scheduler::dispatch_list::DispatchList;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
@@ -26,7 +26,7 @@ pub struct CfqSlices {
     ticks: Ticks,
     tick: Tick,
     rotational: bool,
-    backwards: Backwards,
+    backwards: BackwardSeekRule,
     queues: TaskQueues<Queue>,
     fifos: RequestFifos,
     /// Queues that have requests, in the order of service.
@@ -103,7 +103,7 @@ impl CfqSlices {
             tunables,
             tick: Tick::of_hz(surroundings.hz),
             rotational: surroundings.rotational,
-            backwards: Backwards {
+            backwards: BackwardSeekRule {
                 sectors_max: tunables.back_seek_max_kib * 2,
                 penalty: tunables.back_seek_penalty,
             },

@@ -15,7 +15,7 @@ use crate::allocator::space::{GROUP_BLOCKS, Space};
 use crate::allocator::{Allocator, Extent, Full, Geometry};
 use block_layer::TaskId;
 use memory::cache::FileId;
-use request::{LOCALITY_GROUP_BLOCKS, SMALL_FILE_BLOCKS, Wanted};
+use request::{AllocationRequest, LOCALITY_GROUP_BLOCKS, SMALL_FILE_BLOCKS};
 
 /// ext4's multi-block allocator: free blocks, files, and the locality group that small files share.
 #[derive(Clone, Debug)]
@@ -137,14 +137,14 @@ impl Inode {
     }
 
     /// The request, enlarged while the file is open, without what is mapped or set aside on either side of it.
-    fn wanted(&self, block: u64, blocks: u64) -> Wanted {
+    fn wanted(&self, block: u64, blocks: u64) -> AllocationRequest {
         if !self.open {
-            return Wanted {
+            return AllocationRequest {
                 start: block,
                 blocks,
             };
         }
-        let Wanted { start, blocks } = request::normalize(block, blocks, self.end);
+        let AllocationRequest { start, blocks } = request::normalize(block, blocks, self.end);
         let mapped = self.map.before(block).map_or(0, |(logical, _)| logical + 1);
         let before = self.set_aside.range(..block).next_back();
         let set_aside = before.map_or(0, |(logical, (_, length))| logical + length);
@@ -153,7 +153,7 @@ impl Inode {
         let next_set_aside = self.set_aside.range(block..).next();
         let next = next_mapped.min(next_set_aside.map_or(u64::MAX, |(&logical, _)| logical));
         let end = (start + blocks).min(next);
-        Wanted {
+        AllocationRequest {
             start: from,
             blocks: end - from,
         }

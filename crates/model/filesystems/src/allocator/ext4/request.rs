@@ -10,7 +10,7 @@ pub(super) const LOCALITY_GROUP_BLOCKS: u64 = 512;
 
 /// Blocks of a file to allocate: of the request and round it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct AllocationRequest {
     pub(super) start: u64,
     pub(super) blocks: u64,
 }
@@ -18,18 +18,18 @@ pub(super) struct Wanted {
 /// By the size that the file is expected to have, which is where the request or the file ends
 /// (`ext4_mb_normalize_request`): up to 1 MiB the next power of two from 16 KiB on, from the file's start; below 4 MiB
 /// chunks of 2 MiB; below 8 MiB of 4; then of 8, aligned in the file; a longer request is as it is.
-pub(super) fn normalize(block: u64, blocks: u64, file_end: u64) -> Wanted {
+pub(super) fn normalize(block: u64, blocks: u64, file_end: u64) -> AllocationRequest {
     let end = file_end.max(block + blocks);
     let bytes = end * BLOCK_BYTES;
     let chunk = |size: u64| {
         let size = size / BLOCK_BYTES;
-        Wanted {
+        AllocationRequest {
             start: block - block % size,
             blocks: size,
         }
     };
     if bytes <= MIB {
-        Wanted {
+        AllocationRequest {
             start: 0,
             blocks: end.next_power_of_two().max(16 / 4),
         }
@@ -40,7 +40,7 @@ pub(super) fn normalize(block: u64, blocks: u64, file_end: u64) -> Wanted {
     } else if blocks * BLOCK_BYTES <= 8 * MIB {
         chunk(8 * MIB)
     } else {
-        Wanted {
+        AllocationRequest {
             start: block,
             blocks,
         }
@@ -51,8 +51,8 @@ pub(super) fn normalize(block: u64, blocks: u64, file_end: u64) -> Wanted {
 mod tests {
     use super::*;
 
-    const fn wanted(start: u64, blocks: u64) -> Wanted {
-        Wanted { start, blocks }
+    const fn wanted(start: u64, blocks: u64) -> AllocationRequest {
+        AllocationRequest { start, blocks }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use windows::{Reservation, Windows};
 
 /// How blocks are set aside for a file that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetAside {
+pub enum PreallocationRule {
     /// ext3 before windows: nothing, every block is searched for by itself.
     Nothing,
     /// ext2: so many blocks in all are marked as used at once; 8 unless the superblock says otherwise.
@@ -48,7 +48,7 @@ pub struct Indirect {
 /// What all files share.
 #[derive(Clone, Debug)]
 struct Disk {
-    set_aside: SetAside,
+    set_aside: PreallocationRule,
     /// 2.5.53 and later: a task's files begin at one of 16 places in the group; before, at the group's first block.
     colours: bool,
     space: Space,
@@ -68,7 +68,7 @@ struct Inode {
 
 impl Indirect {
     /// An empty filesystem. `colours`: a task's files begin at one of 16 places in their group (2.5.53 and later).
-    pub fn new(geometry: &Geometry, set_aside: SetAside, colours: bool) -> Indirect {
+    pub fn new(geometry: &Geometry, set_aside: PreallocationRule, colours: bool) -> Indirect {
         Indirect {
             inodes: geometry.inodes(),
             files: BTreeMap::new(),
@@ -142,13 +142,17 @@ impl Disk {
     fn one_block(&mut self, file: FileId, inode: &mut Inode, goal: u64) -> Result<u64, Full> {
         let space = &mut self.space;
         match self.set_aside {
-            SetAside::Nothing => {
+            PreallocationRule::Nothing => {
                 let block = search::find(space, goal)?;
                 space.take(block);
                 Ok(block)
             }
-            SetAside::Preallocation { blocks } => inode.preallocation.take(space, goal, blocks),
-            SetAside::Windows => self.windows.take(space, file, &mut inode.reservation, goal),
+            PreallocationRule::Preallocation { blocks } => {
+                inode.preallocation.take(space, goal, blocks)
+            }
+            PreallocationRule::Windows => {
+                self.windows.take(space, file, &mut inode.reservation, goal)
+            }
         }
     }
 }

@@ -3,9 +3,9 @@
 use super::*;
 use base::rng::{Stream, stream};
 
-const EXT2: SetAside = SetAside::Preallocation { blocks: 8 };
+const EXT2: PreallocationRule = PreallocationRule::Preallocation { blocks: 8 };
 
-fn filesystem(set_aside: SetAside, colours: bool) -> Indirect {
+fn filesystem(set_aside: PreallocationRule, colours: bool) -> Indirect {
     let geometry = Geometry {
         blocks: 16 * GROUP_BLOCKS,
         ..Geometry::TEST
@@ -22,7 +22,7 @@ fn at(fs: &Indirect, file: FileId, block: u64) -> u64 {
 
 #[test]
 fn next_block_of_the_file_goes_behind_the_last() {
-    let mut fs = filesystem(SetAside::Nothing, false);
+    let mut fs = filesystem(PreallocationRule::Nothing, false);
     fs.allocate(3, 0, 0, 5).unwrap();
     assert_eq!(fs.extents(0).len(), 1);
     assert_eq!(at(&fs, 0, 0), 0, "the group's first block");
@@ -30,7 +30,7 @@ fn next_block_of_the_file_goes_behind_the_last() {
 
 #[test]
 fn else_the_goal_is_the_nearest_earlier_block_itself() {
-    let mut fs = filesystem(SetAside::Nothing, false);
+    let mut fs = filesystem(PreallocationRule::Nothing, false);
     fs.allocate(0, 0, 0, 3).unwrap();
     fs.allocate(0, 1, 0, 1).unwrap();
     // Block 9 is sought at block 2 of the disk, in use: the first free one is behind the other file's.
@@ -40,17 +40,17 @@ fn else_the_goal_is_the_nearest_earlier_block_itself() {
 
 #[test]
 fn colours_start_a_file_at_process_number_mod_16_times_8_mib_from_2_5_53_on() {
-    let mut with = filesystem(SetAside::Nothing, true);
+    let mut with = filesystem(PreallocationRule::Nothing, true);
     with.allocate(35, 0, 0, 1).unwrap();
     assert_eq!(at(&with, 0, 0), 3 * 2048);
-    let mut without = filesystem(SetAside::Nothing, false);
+    let mut without = filesystem(PreallocationRule::Nothing, false);
     without.allocate(35, 0, 0, 1).unwrap();
     assert_eq!(at(&without, 0, 0), 0);
 }
 
 #[test]
 fn an_indirect_block_lies_just_before_the_block_that_it_leads_to_one_for_1024() {
-    for set_aside in [SetAside::Nothing, EXT2, SetAside::Windows] {
+    for set_aside in [PreallocationRule::Nothing, EXT2, PreallocationRule::Windows] {
         let mut fs = filesystem(set_aside, false);
         let all = fs.free_blocks();
         fs.allocate(0, 0, 0, 12 + 3 * 1024).unwrap();
@@ -65,7 +65,7 @@ fn an_indirect_block_lies_just_before_the_block_that_it_leads_to_one_for_1024() 
 
 #[test]
 fn an_indirect_block_without_earlier_pointers_draws_its_data_to_itself() {
-    let mut fs = filesystem(SetAside::Nothing, false);
+    let mut fs = filesystem(PreallocationRule::Nothing, false);
     fs.allocate(0, 0, 500, 1).unwrap();
     fs.allocate(0, 1, 0, 1).unwrap();
     // The indirect block is 0, the data 1, the other file 2; an earlier block of the leaf finds no earlier pointer.
@@ -86,7 +86,7 @@ fn leftovers_of_the_preallocation_return_on_close() {
 
 #[test]
 fn with_colours_the_lower_file_skips_behind_the_tail_of_the_upper_when_it_meets_it() {
-    let mut fs = filesystem(SetAside::Nothing, true);
+    let mut fs = filesystem(PreallocationRule::Nothing, true);
     for block in 0..4000 {
         fs.allocate(0, 0, block, 1).unwrap();
         fs.allocate(1, 1, block, 1).unwrap();
@@ -126,7 +126,7 @@ fn mean_extent_bytes(fs: &Indirect, file: FileId) -> f64 {
 
 #[test]
 fn bmap_calls_that_strictly_alternate_on_ext3_give_stride_2() {
-    let mut fs = filesystem(SetAside::Nothing, false);
+    let mut fs = filesystem(PreallocationRule::Nothing, false);
     two_writers(&mut fs, 12, |_| 1);
     let places: Vec<u64> = (0..12).map(|block| at(&fs, 0, block)).collect();
     assert_eq!(places, (0..12).map(|block| 2 * block).collect::<Vec<u64>>());
@@ -134,7 +134,7 @@ fn bmap_calls_that_strictly_alternate_on_ext3_give_stride_2() {
 
 #[test]
 fn bmap_of_two_writers_on_two_cpus_on_ext3_has_a_mean_extent_of_4321_bytes() {
-    let mut fs = filesystem(SetAside::Nothing, true);
+    let mut fs = filesystem(PreallocationRule::Nothing, true);
     // One run in 20 is of two blocks: calls do not quite alternate.
     two_writers(&mut fs, SEED_003_BLOCKS, |random| {
         1 + u64::from(random.below(20) == 0)
@@ -158,7 +158,7 @@ fn bmap_of_two_writers_on_two_cpus_on_ext2_has_units_of_32_kib() {
 
 #[test]
 fn bmap_of_two_writers_that_keep_the_cpu_for_a_time_slice_is_contiguous() {
-    let mut fs = filesystem(SetAside::Nothing, true);
+    let mut fs = filesystem(PreallocationRule::Nothing, true);
     two_writers(&mut fs, SEED_003_BLOCKS, |_| 5000);
     // But for an indirect block each 4 MiB.
     let mean = mean_extent_bytes(&fs, 0);
@@ -167,7 +167,7 @@ fn bmap_of_two_writers_that_keep_the_cpu_for_a_time_slice_is_contiguous() {
 
 #[test]
 fn bmap_of_two_writers_on_two_cpus_with_windows_has_units_of_4_mib() {
-    let mut fs = filesystem(SetAside::Windows, true);
+    let mut fs = filesystem(PreallocationRule::Windows, true);
     two_writers(&mut fs, SEED_003_BLOCKS / 4, |_| 1);
     let mean = mean_extent_bytes(&fs, 0);
     assert!(mean > 1.8e6, "{mean} bytes");
@@ -175,7 +175,7 @@ fn bmap_of_two_writers_on_two_cpus_with_windows_has_units_of_4_mib() {
 
 #[test]
 fn n_writers_that_alternate_have_stride_n() {
-    let mut fs = filesystem(SetAside::Nothing, false);
+    let mut fs = filesystem(PreallocationRule::Nothing, false);
     (2..8).for_each(|file| fs.create(file, 0));
     for block in 0..8 {
         (0..8).for_each(|file| fs.allocate(file, file, block, 1).unwrap());

@@ -14,7 +14,7 @@ pub(super) struct Items {
 
 /// What may be written in place now.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct WritableBlocks {
     /// Ascending, on their way from now on.
     pub(super) blocks: Vec<u64>,
     /// Some could not be: the log has to be forced first.
@@ -44,8 +44,8 @@ impl Items {
         target: u64,
         most: usize,
         is_pinned: impl Fn(u64) -> bool,
-    ) -> Taken {
-        let mut taken = Taken::default();
+    ) -> WritableBlocks {
+        let mut taken = WritableBlocks::default();
         for (&position, blocks) in self.by_position.range(..=target) {
             for &block in blocks {
                 if taken.blocks.len() == most {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::super::{BLOCK_BYTES, XfsSpec};
-use super::items::{Items, Taken};
+use super::items::{Items, WritableBlocks};
 
 /// What is in the log, in memory and on the drive. Positions are bytes written since the filesystem was made; on the drive the log goes around.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ impl LogSpace {
     }
 
     /// What may be written in place up to that position, at most so many blocks.
-    pub(super) fn take_items(&mut self, target: u64, most: usize) -> Taken {
+    pub(super) fn take_items(&mut self, target: u64, most: usize) -> WritableBlocks {
         let (pending, checkpoints) = (&self.pending, &self.checkpoints);
         self.items.take(target, most, |block| {
             pending.contains(&block)

@@ -6,7 +6,7 @@ use super::super::Xfs;
 use super::super::io::Purpose;
 use super::super::machine::Timer;
 use super::super::site::Site;
-use super::super::step::Next;
+use super::super::step::StageOutcome;
 use super::super::thread::Stage;
 use super::space::LogWrite;
 use block_layer::TaskId;
@@ -65,7 +65,7 @@ impl Waits {
 
 impl Xfs {
     /// Room in the log for a transaction of the thread (`xfs_log_reserve`); None: it has it.
-    pub(in crate::xfs) fn reserve_log(&mut self, number: u32) -> Option<Next> {
+    pub(in crate::xfs) fn reserve_log(&mut self, number: u32) -> Option<StageOutcome> {
         let transactions = self.log.waits.transactions;
         if let Some(target) = self.log.space.push_target(transactions) {
             self.push_to(target);
@@ -76,7 +76,7 @@ impl Xfs {
         }
         self.log.waits.room.push_back(number);
         self.make_room();
-        Some(Next::Sleep(Stage::Begun, Site::LogSpace))
+        Some(StageOutcome::Sleep(Stage::Begun, Site::LogSpace))
     }
 
     /// The transaction is over: what it has changed is in memory, and its room is what it took.
@@ -93,24 +93,24 @@ impl Xfs {
     }
 
     /// A thread's checkpoint goes into the log's buffers; while none is free, it sleeps.
-    pub(in crate::xfs) fn logs(&mut self, number: u32) -> Next {
+    pub(in crate::xfs) fn logs(&mut self, number: u32) -> StageOutcome {
         let thread = &mut self.threads[number];
         let checkpoint = thread.checkpoint.take().expect("it has begun one");
         let task = thread.task;
         self.fill_buffers(task);
         if self.log.space.is_in_buffers(checkpoint) {
-            return Next::Stage(Stage::Over);
+            return StageOutcome::Stage(Stage::Over);
         }
         self.log
             .waits
             .for_buffers(checkpoint, BufferWaiter::Thread(number));
-        Next::Sleep(Stage::Over, Site::LogBuffers)
+        StageOutcome::Sleep(Stage::Over, Site::LogBuffers)
     }
 
     /// What is committed is to be on the drive. None: it is.
-    pub(in crate::xfs) fn force(&mut self, number: u32) -> Option<Next> {
+    pub(in crate::xfs) fn force(&mut self, number: u32) -> Option<StageOutcome> {
         let waits = self.force_for(Waiter::Thread(number));
-        waits.then_some(Next::Sleep(Stage::Forced, Site::LogForce))
+        waits.then_some(StageOutcome::Sleep(Stage::Forced, Site::LogForce))
     }
 
     /// The same for anybody (`_xfs_log_force`); whether it has to wait.

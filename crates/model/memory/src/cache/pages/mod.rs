@@ -39,7 +39,7 @@ struct File {
 
 /// What has become of a page that was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dirtied {
+pub(super) enum DirtyOutcome {
     Now,
     Before,
     /// It is being written; it has to be again.
@@ -239,7 +239,7 @@ impl Pages {
     }
 
     #[inline]
-    pub(super) fn write_to(&mut self, file: FileId, page: u64) -> Dirtied {
+    pub(super) fn write_to(&mut self, file: FileId, page: u64) -> DirtyOutcome {
         let index = self.make(file, page);
         let chunk = &mut self.chunks[index as usize];
         let bit = bit(page);
@@ -248,7 +248,7 @@ impl Pages {
         }
         chunk.present |= bit;
         if chunk.dirty & bit != 0 {
-            return Dirtied::Before;
+            return DirtyOutcome::Before;
         }
         let of = &mut self.files[file as usize];
         if chunk.dirty == 0 {
@@ -263,9 +263,9 @@ impl Pages {
         self.relist(index);
         self.make_room();
         if while_writing {
-            Dirtied::WhileWriting
+            DirtyOutcome::WhileWriting
         } else {
-            Dirtied::Now
+            DirtyOutcome::Now
         }
     }
 
@@ -346,10 +346,10 @@ mod tests {
     #[test]
     fn a_page_that_is_dirtied_while_it_is_written_is_still_dirty_after() {
         let mut pages = Pages::new(10);
-        assert_eq!(pages.write_to(0, 5), Dirtied::Now);
-        assert_eq!(pages.write_to(0, 5), Dirtied::Before);
+        assert_eq!(pages.write_to(0, 5), DirtyOutcome::Now);
+        assert_eq!(pages.write_to(0, 5), DirtyOutcome::Before);
         pages.start_writing(0, 5, 1);
-        assert_eq!(pages.write_to(0, 5), Dirtied::WhileWriting);
+        assert_eq!(pages.write_to(0, 5), DirtyOutcome::WhileWriting);
         assert_eq!((pages.unwritten(), pages.waiting()), (1, 0));
         let mut again = Vec::new();
         pages.written(0, 5, 1, &mut again);

@@ -3,7 +3,7 @@
 //! The limit doubles with each window. While a window is in use the next is asked for as soon as a page of the last request
 //! is found ready.
 
-use super::{Found, Window};
+use super::{ReaderPage, Window};
 
 /// `vm_min_readahead`.
 const PAGES_MIN: u64 = 3;
@@ -35,7 +35,7 @@ impl Stream {
     }
 
     /// `generic_file_readahead`.
-    pub(super) fn next(&mut self, found: Found, most: u64) -> Option<Window> {
+    pub(super) fn next(&mut self, found: ReaderPage, most: u64) -> Option<Window> {
         let page = found.page;
         let from = if !found.present {
             let inside = self.request > 0 && page < self.end && page + self.window >= self.end;
@@ -74,8 +74,8 @@ impl Stream {
 mod tests {
     use super::*;
 
-    fn found(page: u64, present: bool) -> Found {
-        Found {
+    fn found(page: u64, present: bool) -> ReaderPage {
+        ReaderPage {
             page,
             left: 1,
             end: u64::MAX,

@@ -5,7 +5,7 @@
 //! taken for one of all of it: half the largest window at once.
 
 use super::two_windows::TwoWindows;
-use super::{Found, Window};
+use super::{ReaderPage, Window};
 
 /// `VM_MIN_READAHEAD`, 16 KiB.
 const PAGES_MIN: u64 = 4;
@@ -20,7 +20,7 @@ pub(in crate::cache) struct Stream {
 
 impl Stream {
     /// `page_cache_readahead`.
-    pub(super) fn next(&mut self, found: Found, most: u64) -> Option<Window> {
+    pub(super) fn next(&mut self, found: ReaderPage, most: u64) -> Option<Window> {
         let page = found.page;
         if most == 0 || (page == self.previous && self.next_size != 0) {
             return None;

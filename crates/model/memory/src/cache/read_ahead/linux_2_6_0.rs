@@ -12,7 +12,7 @@
 //! elsewhere.
 
 use super::two_windows::TwoWindows;
-use super::{Found, Window};
+use super::{ReaderPage, Window};
 use crate::cache::spec::ReadAhead;
 
 /// `VM_MIN_READAHEAD`, 16 KiB.
@@ -54,7 +54,7 @@ impl Stream {
 
     pub(super) fn next(
         &mut self,
-        found: Found,
+        found: ReaderPage,
         most: u64,
         is_cached: impl Fn(u64) -> bool,
     ) -> Option<Window> {
@@ -228,7 +228,7 @@ mod tests {
         let mut windows = Vec::new();
         for page in pages {
             let absent = !cached.contains(&page);
-            let found = Found {
+            let found = ReaderPage {
                 absent,
                 ..found(page)
             };
@@ -282,13 +282,13 @@ mod tests {
     fn windows_that_are_there_already_become_shorter_and_end() {
         let mut stream = Stream::new(ReadAhead::Linux2_6_7);
         stream.next(found(0), 32, |_| false);
-        let here = Found {
+        let here = ReaderPage {
             absent: false,
             ..found(0)
         };
         let mut lengths = Vec::new();
         for seek in 1..40 {
-            let here = Found {
+            let here = ReaderPage {
                 page: seek * 10_000,
                 ..here
             };

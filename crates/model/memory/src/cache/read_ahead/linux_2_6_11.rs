@@ -8,7 +8,7 @@
 //! 2006 against 2.6.16-rc3, with aed75ff3 of March among them, in 2.6.17.
 
 use super::two_windows::TwoWindows;
-use super::{Found, Window, Windows, on_demand};
+use super::{ReaderPage, Window, Windows, on_demand};
 use crate::cache::spec::ReadAhead;
 
 /// `VM_MIN_READAHEAD`, 16 KiB.
@@ -56,7 +56,7 @@ impl Stream {
 
     pub(super) fn next(
         &mut self,
-        found: Found,
+        found: ReaderPage,
         most: u64,
         is_cached: impl Fn(u64) -> bool,
     ) -> Option<Windows> {
@@ -74,7 +74,12 @@ impl Stream {
     }
 
     /// `page_cache_readahead`.
-    fn ask(&mut self, found: Found, most: u64, is_there: impl Fn(u64) -> bool) -> Option<Windows> {
+    fn ask(
+        &mut self,
+        found: ReaderPage,
+        most: u64,
+        is_there: impl Fn(u64) -> bool,
+    ) -> Option<Windows> {
         let (mut page, mut request) = (found.page, self.call_end - found.page);
         let reads_on = self.previous == Some(page);
         if reads_on && (request == 1 || self.kernel >= ReadAhead::Linux2_6_12) {
@@ -111,7 +116,7 @@ impl Stream {
 
     fn go_on(
         &mut self,
-        found: Found,
+        found: ReaderPage,
         most: u64,
         is_there: impl Fn(u64) -> bool,
     ) -> Option<Windows> {
@@ -137,7 +142,7 @@ impl Stream {
     fn look_ahead(
         &mut self,
         is_needed: bool,
-        found: Found,
+        found: ReaderPage,
         most: u64,
         is_there: impl Fn(u64) -> bool,
     ) -> Option<Window> {
@@ -235,7 +240,7 @@ mod tests {
             self.stream.begin(first, pages);
             let mut asked = Vec::new();
             for page in first..first + pages {
-                let found = Found {
+                let found = ReaderPage {
                     left: first + pages - page,
                     absent: !self.cached.contains(&page),
                     congested: self.congested,

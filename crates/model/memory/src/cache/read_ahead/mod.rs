@@ -75,7 +75,7 @@ impl From<Window> for Windows {
 
 /// A page as a reader finds it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+pub(super) struct ReaderPage {
     pub(super) page: u64,
     /// Pages of the call from this one on.
     pub(super) left: u64,
@@ -127,7 +127,7 @@ impl Stream {
     #[inline]
     pub(super) fn next(
         &mut self,
-        found: Found,
+        found: ReaderPage,
         most: u64,
         is_cached: impl Fn(u64) -> bool,
     ) -> Option<Windows> {
@@ -149,11 +149,11 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use super::Found;
+    use super::ReaderPage;
 
     /// One page that nobody has read.
-    pub(super) fn found(page: u64) -> Found {
-        Found {
+    pub(super) fn found(page: u64) -> ReaderPage {
+        ReaderPage {
             page,
             left: 1,
             end: u64::MAX,

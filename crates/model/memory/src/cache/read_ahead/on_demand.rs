@@ -4,7 +4,7 @@
 //! A miss that looks sequential starts a window of two to four times the request; a mark in it is where the reader asks for
 //! the next, twice as long (four times while short), so that one window is always under way while the last is used up.
 
-use super::{Found, Window, Windows};
+use super::{ReaderPage, Window, Windows};
 use crate::cache::spec::ReadAhead;
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl Stream {
     #[inline]
     pub(super) fn next(
         &mut self,
-        found: Found,
+        found: ReaderPage,
         most: u64,
         is_cached: impl Fn(u64) -> bool,
     ) -> Option<Windows> {
@@ -49,7 +49,7 @@ impl Stream {
         self.previous = Some(last);
     }
 
-    fn missed(&mut self, found: Found, most: u64, is_cached: impl Fn(u64) -> bool) -> Windows {
+    fn missed(&mut self, found: ReaderPage, most: u64, is_cached: impl Fn(u64) -> bool) -> Windows {
         let mut first = self.window_for(found.page, found.left, most, is_cached);
         let mut second = None;
         if self.kernel < ReadAhead::Linux2_6_31 && first.mark == Some(found.page) {
@@ -117,7 +117,7 @@ impl Stream {
 
     fn met_mark(
         &mut self,
-        found: Found,
+        found: ReaderPage,
         most: u64,
         is_cached: impl Fn(u64) -> bool,
     ) -> Option<Window> {
@@ -224,7 +224,7 @@ mod tests {
             let mut asked = Vec::new();
             for page in first..first + pages {
                 let absent = !self.cached.contains(&page);
-                let found = Found {
+                let found = ReaderPage {
                     page,
                     left: first + pages - page,
                     end: u64::MAX,

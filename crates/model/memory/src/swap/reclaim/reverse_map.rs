@@ -66,12 +66,12 @@ impl Reclaim for ReverseMap {
             round.scan_left -= 1;
             effort.scanned += 1;
             match look_at(memory, page) {
-                Found::Kept => {}
-                Found::Freed => {
+                ReclaimOutcome::Kept => {}
+                ReclaimOutcome::Freed => {
                     round.limit -= 1;
                     effort.left = effort.left.saturating_sub(1);
                 }
-                Found::Outside(step) => {
+                ReclaimOutcome::Outside(step) => {
                     effort.round = Some(round);
                     return step;
                 }
@@ -103,38 +103,38 @@ impl Reclaim for ReverseMap {
     fn exited(&mut self, _process: usize) {}
 }
 
-enum Found {
+enum ReclaimOutcome {
     Kept,
     Freed,
     Outside(ReclaimStep),
 }
 
 /// `shrink_list`, one page.
-fn look_at(memory: &mut Memory, number: PageNumber) -> Found {
+fn look_at(memory: &mut Memory, number: PageNumber) -> ReclaimOutcome {
     memory.put_newest(number, List::Inactive);
     let page = *memory.page(number);
     if page.place == PageState::Reading {
-        return Found::Kept;
+        return ReclaimOutcome::Kept;
     }
     let is_mapped = page.place == PageState::Mapped;
     if page.writing {
         return if is_mapped {
-            Found::Outside(ReclaimStep::Wait(number))
+            ReclaimOutcome::Outside(ReclaimStep::Wait(number))
         } else {
-            Found::Kept
+            ReclaimOutcome::Kept
         };
     }
     let is_used = was_referenced(memory, number);
     if is_mapped && (is_used || !memory.unmap(number)) {
         memory.put_newest(number, List::Active);
-        return Found::Kept;
+        return ReclaimOutcome::Kept;
     }
     if memory.page(number).dirty {
         memory.begin_write(number);
-        return Found::Outside(ReclaimStep::Write(number));
+        return ReclaimOutcome::Outside(ReclaimStep::Write(number));
     }
     memory.release(number);
-    Found::Freed
+    ReclaimOutcome::Freed
 }
 
 /// `refill_inactive_zone`. Returns how many pages it has looked at.

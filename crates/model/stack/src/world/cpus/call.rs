@@ -24,7 +24,7 @@ pub(in crate::world) enum Call {
 
 /// Who makes a call, and where.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::world) struct Calling {
+pub(in crate::world) struct CallContext {
     pub(in crate::world) task: TaskId,
     pub(in crate::world) cpu: u16,
     pub(in crate::world) call: Call,
@@ -41,12 +41,12 @@ pub(in crate::world) enum Switch {
 
 /// What a task has used until now, and all tasks together.
 #[derive(Debug)]
-pub(in crate::world) struct Used<'a> {
+pub(in crate::world) struct UsageAccounts<'a> {
     pub(in crate::world) task: &'a mut Usage,
     pub(in crate::world) all: &'a mut Usage,
 }
 
-impl Used<'_> {
+impl UsageAccounts<'_> {
     pub(super) fn system(self, ns: Time) {
         self.task.cpu_system_ns += ns;
         self.all.cpu_system_ns += ns;
@@ -63,7 +63,7 @@ impl Used<'_> {
 
     /// The task has used that until now, whatever was known of it before.
     pub(super) fn reach(self, now: TaskUsage) {
-        let Used { task, all } = self;
+        let UsageAccounts { task, all } = self;
         for (now, before, all) in [
             (now.user_ns, &mut task.cpu_user_ns, &mut all.cpu_user_ns),
             (

@@ -2,31 +2,31 @@
 //! contexts, interrupts and messages. Whoever uses them does not know which.
 
 mod call;
-mod detailed;
+mod detailed_cpus;
 mod dma;
 mod outcome;
 mod runner;
-mod simple;
+mod simple_cpus;
 mod spec;
 
 use base::usage::Usage;
 use block_layer::completion::Counters;
 use block_layer::scheduler::hooks::Hooks;
 use block_layer::{Bio, Request, TaskId};
-pub(super) use call::{Call, Calling, Switch, Used};
-use detailed::Detailed;
-pub use detailed::Tag;
+pub(super) use call::{Call, CallContext, Switch, UsageAccounts};
+use detailed_cpus::DetailedCpus;
+pub use detailed_cpus::Tag;
 pub use dma::DmaSpec;
 use events::SpecError;
 use events::smp::{CpuSet, Processors, SchedulerEvent, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
-pub(super) use outcome::{Finished, Later, Reminder, Turn};
+pub(super) use outcome::{Continuation, Reminder, TimedReminder, Turn};
 pub(crate) use runner::{Cost, LockNumber, RUNNERS, WorkItem};
 pub use runner::{Origin, RunnerNumber};
-pub(crate) use simple::CALL_NS_MAX;
-pub use simple::CpuSpec;
-use simple::Simple;
+pub(crate) use simple_cpus::CALL_NS_MAX;
+pub use simple_cpus::CpuSpec;
+use simple_cpus::SimpleCpus;
 pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
 
 /// The CPUs of a machine.
@@ -40,14 +40,14 @@ pub struct Cpus(Form);
 )]
 enum Form {
     /// A number of CPUs that tasks take turns on.
-    Simple(Simple),
+    Simple(SimpleCpus),
     /// Processors with contexts, interrupts and messages.
-    Detailed(Box<Detailed>),
+    Detailed(Box<DetailedCpus>),
 }
 
 impl From<CpuSpec> for Cpus {
     fn from(spec: CpuSpec) -> Cpus {
-        Cpus(Form::Simple(Simple::new(spec)))
+        Cpus(Form::Simple(SimpleCpus::new(spec)))
     }
 }
 
@@ -55,7 +55,7 @@ impl From<CpuSpec> for Cpus {
 impl Cpus {
     /// Processors with contexts, interrupts and messages. The error names a key of `smp`, or of the drive's completions.
     pub fn detailed(spec: &DetailedSpec) -> Result<Cpus, SpecError> {
-        let detailed = Detailed::new(spec)?;
+        let detailed = DetailedCpus::new(spec)?;
         Ok(Cpus(Form::Detailed(Box::new(detailed))))
     }
 
@@ -135,7 +135,7 @@ impl Cpus {
     }
 
     /// The next of what they are done with, until there is none.
-    pub(super) fn follow(&mut self, now: Time) -> Option<Finished> {
+    pub(super) fn follow(&mut self, now: Time) -> Option<Continuation> {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.follow(now),
             Form::Detailed(cpus) => cpus.follow(),
@@ -175,10 +175,10 @@ impl Cpus {
     pub(super) fn call(
         &mut self,
         now: Time,
-        calling: Calling,
-        used: Used<'_>,
+        calling: CallContext,
+        used: UsageAccounts<'_>,
         mut drawn: impl FnMut(u64, f64) -> u64,
-    ) -> Later {
+    ) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(cpus) => Some(cpus.call(now, calling, used, drawn)),
             Form::Detailed(cpus) => {
@@ -230,21 +230,21 @@ impl Cpus {
     }
 
     /// The task is done with looking, for which it has had a CPU for so long. Detailed ones count for themselves.
-    pub(super) fn looked_for(&self, ns: Time, used: Used<'_>) {
+    pub(super) fn looked_for(&self, ns: Time, used: UsageAccounts<'_>) {
         if let Form::Simple(_) = self.0 {
             used.system(ns);
         }
     }
 
     /// The task has lost its CPU. Detailed ones count for themselves.
-    pub(super) fn switched(&self, switch: Switch, used: Used<'_>) {
+    pub(super) fn switched(&self, switch: Switch, used: UsageAccounts<'_>) {
         if let Form::Simple(_) = self.0 {
             used.switched(switch);
         }
     }
 
     /// Brings up to now what the task has used; simple CPUs have told everything.
-    pub(super) fn count_use(&self, task: TaskId, used: Used<'_>) {
+    pub(super) fn count_use(&self, task: TaskId, used: UsageAccounts<'_>) {
         if let Form::Detailed(cpus) = &self.0 {
             used.reach(cpus.used(task));
         }
@@ -253,7 +253,7 @@ impl Cpus {
 
 /// Requests of drives.
 impl Cpus {
-    /// The bio comes back if it enters its queue here and now; else `Finished::Entered` brings it.
+    /// The bio comes back if it enters its queue here and now; else `Continuation::Entered` brings it.
     pub(super) fn enter(&mut self, now: Time, drive: usize, bio: Bio) -> Option<Bio> {
         match &mut self.0 {
             Form::Simple(_) => Some(bio),
@@ -273,8 +273,8 @@ impl Cpus {
         matches!(self.0, Form::Detailed(_))
     }
 
-    /// The device is done with the request of that tag, and `Finished::Completed` will say that it is completed.
-    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Later {
+    /// The device is done with the request of that tag, and `Continuation::Completed` will say that it is completed.
+    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(_) => unreachable!("simple CPUs complete no requests"),
             Form::Detailed(cpus) => cpus.arrived(now, drive, tag),
@@ -315,7 +315,7 @@ impl Cpus {
         runner: RunnerNumber,
         by: Option<u16>,
         item: WorkItem,
-    ) -> Later {
+    ) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.give_runner(now, runner, item),
             Form::Detailed(cpus) => {

@@ -5,7 +5,7 @@ use block_layer::{Bio, TaskId};
 use events::time::Time;
 
 /// They want to be told that then.
-pub(in crate::world) type Later = Option<(Time, Reminder)>;
+pub(in crate::world) type TimedReminder = Option<(Time, Reminder)>;
 
 /// For the CPUs: opaque to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(in crate::world) enum Turn {
 
 /// What there is to go on with.
 #[derive(Debug)]
-pub(in crate::world) enum Finished {
+pub(in crate::world) enum Continuation {
     /// The CPU has been given away.
     Next { cpu: u16, turn: Turn },
     /// The task's call has had its time.

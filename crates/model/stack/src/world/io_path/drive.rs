@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::poll_delay::{PollRules, Polling};
 use block_layer::{
-    Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector, Submitted, TaskId,
+    Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector, SubmitOutcome, TaskId,
 };
 use devices::{Command, Completion, Device};
 use events::Component;
@@ -163,12 +163,12 @@ impl Drive {
         }
     }
 
-    pub(super) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+    pub(super) fn submit(&mut self, now: Time, bio: Bio) -> SubmitOutcome {
         self.submit_after(now, bio, false)
     }
 
     /// The same, perhaps of a bio that has waited for a request.
-    pub(super) fn submit_after(&mut self, now: Time, bio: Bio, has_waited: bool) -> Submitted {
+    pub(super) fn submit_after(&mut self, now: Time, bio: Bio, has_waited: bool) -> SubmitOutcome {
         self.told_at = Some(now);
         match has_waited {
             true => self.queue.submit_again(now, bio),

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
 use super::clock::{Clock, Event};
-use super::driven::Driven;
+use super::driven_component::DrivenComponent;
 use backlog::Backlog;
-use block_layer::{Bio, QueueEvent, Submitted, TaskId, TaskPlug};
+use block_layer::{Bio, QueueEvent, SubmitOutcome, TaskId, TaskPlug};
 use drive::Drive;
 pub use drive::DriveParts;
 pub(super) use drive::Effect;
@@ -27,7 +27,7 @@ pub use poll_delay::{PollDelay, PollRules};
 /// tell it what is no bio (`IndexMut`), and then calls `call_back`, or `run` and does the effects. The I/O path knows
 /// no CPU, file or state of a task; what it means for those stands in `impl World`, in `bios` and `submission`.
 pub(super) struct IoPath {
-    drives: Vec<Driven<Drive>>,
+    drives: Vec<DrivenComponent<Drive>>,
     /// What the running call submits is held back until its end: kernels from 2.6.39 on.
     plug: Option<TaskPlug>,
     backlog: Backlog,
@@ -37,7 +37,7 @@ pub(super) struct IoPath {
 }
 
 /// What has become of a bio that was to be held back.
-pub(super) enum Held {
+pub(super) enum PlugOutcome {
     /// It is in the plug.
     Yes,
     /// It is, and the plug has to be flushed.
@@ -47,7 +47,7 @@ pub(super) enum Held {
 }
 
 /// What has become of a task's bios that waited for a request.
-pub(super) struct Retried {
+pub(super) struct RetryOutcome {
     /// The drives whose queues got some.
     pub(super) entered: BTreeSet<usize>,
     /// None of them waits any more.
@@ -68,7 +68,9 @@ impl IoPath {
         IoPath {
             drives: (0..)
                 .zip(drives)
-                .map(|(number, parts)| Driven::new(Drive::new(number, parts, cpus_complete)))
+                .map(|(number, parts)| {
+                    DrivenComponent::new(Drive::new(number, parts, cpus_complete))
+                })
                 .collect(),
             plug,
             backlog: Backlog::default(),
@@ -116,12 +118,12 @@ impl IoPath {
     }
 
     /// Into the plug of the running call: whoever submits flushes that in the end.
-    pub(super) fn hold(&mut self, drive: usize, bio: Bio) -> Held {
+    pub(super) fn hold(&mut self, drive: usize, bio: Bio) -> PlugOutcome {
         match &mut self.plug {
-            None => Held::No(bio),
+            None => PlugOutcome::No(bio),
             Some(plug) => match plug.hold(drive, bio) {
-                true => Held::Full,
-                false => Held::Yes,
+                true => PlugOutcome::Full,
+                false => PlugOutcome::Yes,
             },
         }
     }
@@ -140,7 +142,7 @@ impl IoPath {
         // A ring's submission does not wait (`IOCB_NOWAIT`), but a worker does that makes it again (`io_queue_async`).
         let has_worker = bio.workers > 0;
         let waits = !has_worker && self.backlog.has(bio.task);
-        if !waits && self.drives[drive].submit(now, bio.clone()) != Submitted::MustWait {
+        if !waits && self.drives[drive].submit(now, bio.clone()) != SubmitOutcome::MustWait {
             return false;
         }
         match has_worker {
@@ -151,7 +153,7 @@ impl IoPath {
     }
 
     /// Puts what has waited into the queues until there is no request again. None: nothing has waited.
-    pub(super) fn retry(&mut self, now: Time, task: TaskId) -> Option<Retried> {
+    pub(super) fn retry(&mut self, now: Time, task: TaskId) -> Option<RetryOutcome> {
         let mut waiting = self.backlog.take(task)?;
         let mut entered = BTreeSet::new();
         let mut has_waited = true;
@@ -160,14 +162,14 @@ impl IoPath {
             if !self.submits_again(now, drive, &bio, std::mem::take(&mut has_waited)) {
                 waiting.push_front((drive, bio));
                 self.backlog.put_back(task, waiting);
-                return Some(Retried {
+                return Some(RetryOutcome {
                     entered,
                     all: false,
                 });
             }
             entered.insert(drive);
         }
-        Some(Retried { entered, all: true })
+        Some(RetryOutcome { entered, all: true })
     }
 
     /// A worker that waits for the task may have a request now; then it goes on with what no worker has taken up.
@@ -193,7 +195,7 @@ impl IoPath {
     /// Whether the bio has found a request; `has_waited`: it was woken for it.
     fn submits_again(&mut self, now: Time, drive: usize, bio: &Bio, has_waited: bool) -> bool {
         let drive = &mut self.drives[drive];
-        drive.submit_after(now, bio.clone(), has_waited) != Submitted::MustWait
+        drive.submit_after(now, bio.clone(), has_waited) != SubmitOutcome::MustWait
     }
 
     /// The event that `call_back` has put has come.

@@ -41,12 +41,12 @@ impl PollDelay {
 pub(super) struct Polling {
     rules: PollRules,
     /// By direction.
-    took: [Took; 2],
+    took: [RequestTimes; 2],
 }
 
 /// How long requests of a direction take, in windows of 100 ms (`blk_mq_poll_stats_start`).
 #[derive(Clone, Copy, Debug, Default)]
-struct Took {
+struct RequestTimes {
     window_ends_at: Time,
     sum_ns: Time,
     count: u64,
@@ -74,9 +74,9 @@ impl Polling {
         took.sum_ns += now - issued_at;
         took.count += 1;
         if now >= took.window_ends_at {
-            *took = Took {
+            *took = RequestTimes {
                 mean_ns_before: took.sum_ns / took.count,
-                ..Took::default()
+                ..RequestTimes::default()
             };
         }
     }

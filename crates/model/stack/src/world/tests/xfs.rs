@@ -84,7 +84,7 @@ impl Machine {
         }
         let cpus = count.or(cores).unwrap() as u16;
         let world = MachineSpec::from_json(file).unwrap().build().unwrap();
-        let below = Below {
+        let below = Platform {
             cpus,
             ..some_drive()
         };

@@ -1,7 +1,7 @@
 //! The page cache on the machine: its event, and the bios that its I/O became.
 
 use super::super::clock::{Clock, Event};
-use super::super::driven::Driven;
+use super::super::driven_component::DrivenComponent;
 use super::bios_left::BiosLeft;
 use events::time::Time;
 use memory::cache::{Effect, PageCache};
@@ -10,7 +10,7 @@ use memory::cache::{Effect, PageCache};
 ///
 /// Calls that may have effects are made by `World::with_cache` alone, which does these.
 pub(in crate::world) struct CacheIo {
-    cache: Driven<PageCache>,
+    cache: DrivenComponent<PageCache>,
     /// By the cache's tags.
     bios: BiosLeft,
 }
@@ -18,7 +18,7 @@ pub(in crate::world) struct CacheIo {
 impl CacheIo {
     pub(super) fn new(cache: PageCache) -> CacheIo {
         CacheIo {
-            cache: Driven::new(cache),
+            cache: DrivenComponent::new(cache),
             bios: BiosLeft::default(),
         }
     }

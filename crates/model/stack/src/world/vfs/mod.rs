@@ -9,7 +9,7 @@ mod syncs;
 
 use std::collections::BTreeMap;
 
-use super::driven::Driven;
+use super::driven_component::DrivenComponent;
 use cache_io::CacheIo;
 use events::Component;
 use events::station::Violation;
@@ -24,8 +24,8 @@ pub(super) use load_journal::{JournalWrite, NextStep};
 use memory::cache::{FileId, PageCache};
 pub(super) use mounted_filesystem::MountedFilesystem;
 use nfs::DirectIo;
+pub(super) use syncs::SyncDemand;
 use syncs::Syncs;
-pub(super) use syncs::ToCommit;
 
 /// The owner of files and of what lies between them and the I/O path.
 ///
@@ -41,7 +41,7 @@ pub(super) struct Vfs {
     filesystems: BTreeMap<usize, MountedFilesystem>,
     /// By drive: of ext3 and ext4.
     journals: BTreeMap<usize, LoadJournal>,
-    mounts: Vec<Driven<DirectIo>>,
+    mounts: Vec<DrivenComponent<DirectIo>>,
     /// None: the machine has no memory for it.
     cache_io: Option<CacheIo>,
     reads: FileReads,
@@ -70,7 +70,7 @@ impl Vfs {
     }
 
     pub(super) fn set_mounts(&mut self, mounts: Vec<DirectIo>) {
-        self.mounts = mounts.into_iter().map(Driven::new).collect();
+        self.mounts = mounts.into_iter().map(DrivenComponent::new).collect();
     }
 
     pub(super) fn add_journal(&mut self, drive: usize, journal: LoadJournal) {
@@ -226,7 +226,7 @@ impl Vfs {
         self.mounts.iter().map(|mount| &**mount)
     }
 
-    pub(super) fn mount_mut(&mut self, mount: usize) -> &mut Driven<DirectIo> {
+    pub(super) fn mount_mut(&mut self, mount: usize) -> &mut DrivenComponent<DirectIo> {
         &mut self.mounts[mount]
     }
 

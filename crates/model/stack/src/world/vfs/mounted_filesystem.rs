@@ -2,11 +2,11 @@
 
 use super::super::clock::{Clock, Event};
 use super::super::cpus::{Cost, LockNumber, RUNNERS, RunnerNumber};
-use super::super::driven::Driven;
+use super::super::driven_component::DrivenComponent;
 use super::bios_left::BiosLeft;
 use block_layer::TaskId;
 use events::Component;
-use events::smp::{Scheduled, SchedulerEvent, TaskNumber, TaskUsage};
+use events::smp::{SchedulerEvent, SchedulerEventKind, TaskNumber, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
 use filesystems::effect::Effect;
@@ -18,7 +18,7 @@ use filesystems::xfs::Xfs;
 ///
 /// Calls that may have effects are made by `World::with_filesystem` alone, which does these.
 pub(in crate::world) struct MountedFilesystem {
-    filesystem: Driven<Kind>,
+    filesystem: DrivenComponent<Kind>,
     /// By the filesystem's own number of a task.
     runners: Vec<RunnerNumber>,
     /// Of the list of the checkpoint under way.
@@ -47,7 +47,7 @@ impl MountedFilesystem {
 
     fn new(filesystem: Kind, lock: LockNumber) -> MountedFilesystem {
         MountedFilesystem {
-            filesystem: Driven::new(filesystem),
+            filesystem: DrivenComponent::new(filesystem),
             runners: Vec::new(),
             lock,
             bios: BiosLeft::default(),
@@ -222,12 +222,12 @@ impl Kind {
 /// The event with other numbers of tasks.
 fn renumbered(event: &SchedulerEvent, own: impl Fn(TaskNumber) -> TaskNumber) -> SchedulerEvent {
     let what = match event.what {
-        Scheduled::Woken(task) => Scheduled::Woken(own(task)),
-        Scheduled::Switch {
+        SchedulerEventKind::Woken(task) => SchedulerEventKind::Woken(own(task)),
+        SchedulerEventKind::Switch {
             previous,
             preempted,
             next,
-        } => Scheduled::Switch {
+        } => SchedulerEventKind::Switch {
             previous: previous.map(&own),
             preempted,
             next: next.map(&own),

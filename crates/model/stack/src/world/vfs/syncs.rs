@@ -36,7 +36,7 @@ struct Changes {
 
 /// What an fsync has to have committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::world) struct ToCommit {
+pub(in crate::world) struct SyncDemand {
     /// Blocks of metadata: what describes the inode, and what describes blocks that it got.
     pub(in crate::world) metadata_blocks: u32,
     /// The file's times.
@@ -99,9 +99,9 @@ impl Syncs {
         &mut self,
         file: FileId,
         data_only: bool,
-    ) -> Option<ToCommit> {
+    ) -> Option<SyncDemand> {
         let changes = self.changes.get_mut(&file)?;
-        let found = ToCommit {
+        let found = SyncDemand {
             metadata_blocks: if changes.blocks { 3 } else { 1 },
             times: changes.times,
         };

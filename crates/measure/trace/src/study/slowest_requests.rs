@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Serialize;
 
 use crate::event::Device;
-use crate::input::About;
+use crate::input::TraceInfo;
 use crate::request::Io;
 
 /// Keeps the slowest, and of late the others that completed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Worst {
+pub(super) struct SlowestRequests {
     /// By latency, with the device.
-    slowest: Vec<(u64, Device, Slow)>,
+    slowest: Vec<(u64, Device, SlowRequest)>,
     recent: VecDeque<Io>,
 }
 
 /// A slow request, step by step.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Slow {
+pub struct SlowRequest {
     /// `major:minor`, or the name that the trace has for it.
     pub device: String,
     /// Who submitted it; 0 if unknown.
@@ -41,7 +41,7 @@ pub struct Slow {
     pub error: i16,
     /// Requests that completed while it was under way, by task, those of most time first. What is older than the last
     /// thousands is not in it.
-    pub ahead: Vec<Ahead>,
+    pub ahead: Vec<TaskAhead>,
     /// The number of requests that completed first, among those that were with the driver when it was handed over or
     /// came after.
     pub overtaken_by: u64,
@@ -49,7 +49,7 @@ pub struct Slow {
 
 /// What one task had in front of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Ahead {
+pub struct TaskAhead {
     /// The task.
     pub pid: u32,
     /// Its requests.
@@ -62,7 +62,7 @@ const KEPT: usize = 10;
 const RECENT: usize = 1 << 13;
 const TASKS: usize = 5;
 
-impl Worst {
+impl SlowestRequests {
     /// A request that completed.
     #[inline]
     pub(super) fn add(&mut self, io: &Io) {
@@ -87,7 +87,7 @@ impl Worst {
         self.recent.push_back(*io);
     }
 
-    fn slow(&self, io: &Io) -> Slow {
+    fn slow(&self, io: &Io) -> SlowRequest {
         let mut by_pid: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         let arrived_ns = io.arrived_ns();
         let while_under_way = self
@@ -102,9 +102,9 @@ impl Worst {
             *bytes += other.bytes();
             overtaken_by += u64::from(other.arrived_ns() > arrived_ns);
         }
-        let mut ahead: Vec<Ahead> = by_pid
+        let mut ahead: Vec<TaskAhead> = by_pid
             .into_iter()
-            .map(|(pid, (requests, bytes))| Ahead {
+            .map(|(pid, (requests, bytes))| TaskAhead {
                 pid,
                 requests,
                 bytes,
@@ -112,7 +112,7 @@ impl Worst {
             .collect();
         ahead.sort_by_key(|task| std::cmp::Reverse((task.bytes, task.requests)));
         ahead.truncate(TASKS);
-        Slow {
+        SlowRequest {
             device: String::new(),
             pid: io.pid,
             rwbs: crate::event::rwbs(io.op, io.marks),
@@ -129,10 +129,10 @@ impl Worst {
     }
 
     /// `began_ns`: when the trace did.
-    pub(super) fn finish(self, about: &About, began_ns: u64) -> Vec<Slow> {
+    pub(super) fn finish(self, about: &TraceInfo, began_ns: u64) -> Vec<SlowRequest> {
         let slowest = self.slowest.into_iter();
         slowest
-            .map(|(_, device, slow)| Slow {
+            .map(|(_, device, slow)| SlowRequest {
                 device: about.device_name(device),
                 arrived_ns: slow.arrived_ns.saturating_sub(began_ns),
                 ..slow

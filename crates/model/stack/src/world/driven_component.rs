@@ -7,16 +7,16 @@ use events::Component;
 use events::time::Time;
 
 /// A component, when the machine has been asked to come back to it, and room for what it hands over.
-pub(super) struct Driven<C: Component> {
+pub(super) struct DrivenComponent<C: Component> {
     component: C,
     called_at: Option<Time>,
     /// Kept between events, so that none is allocated for each.
     effects: Vec<C::Effect>,
 }
 
-impl<C: Component> Driven<C> {
-    pub(super) fn new(component: C) -> Driven<C> {
-        Driven {
+impl<C: Component> DrivenComponent<C> {
+    pub(super) fn new(component: C) -> DrivenComponent<C> {
+        DrivenComponent {
             component,
             called_at: None,
             effects: Vec::new(),
@@ -59,7 +59,7 @@ impl<C: Component> Driven<C> {
     }
 }
 
-impl<C: Component> Deref for Driven<C> {
+impl<C: Component> Deref for DrivenComponent<C> {
     type Target = C;
 
     #[inline]
@@ -68,7 +68,7 @@ impl<C: Component> Deref for Driven<C> {
     }
 }
 
-impl<C: Component> DerefMut for Driven<C> {
+impl<C: Component> DerefMut for DrivenComponent<C> {
     #[inline]
     fn deref_mut(&mut self) -> &mut C {
         &mut self.component

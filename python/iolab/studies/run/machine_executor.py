@@ -10,16 +10,16 @@ from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceIdentity, Trial
 from iolab.machines.host.local_process import LocalProcess
-from iolab.machines.model import RunAhead
+from iolab.machines.model import ModelExecutor
 
 
-class ByMachine:
+class MachineExecutor:
     """Each trial on the machine that it names. Use as a context."""
 
     def __init__(self, patience_s: float | None = None) -> None:
         """`patience_s`: see `LocalProcess`."""
         self._host = LocalProcess(patience_s)
-        self._model = RunAhead()
+        self._model = ModelExecutor()
 
     def expect(self, trials: Iterable[Trial]) -> None:
         """See `Executor.expect`. A host does one at a time; a guest's time is its own, whatever else runs."""

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::change::{Change, Joined, State};
+use super::change::{Change, JoinedBio, State};
 use super::device_step::DeviceStep;
 use super::io::Io;
 use super::losses::Losses;
 use super::under_way::Items;
 use super::unknown::Unknown;
 use crate::event::{Device, Step, TraceEvent};
-use crate::recent::Recent;
+use crate::recent::RecentPlaces;
 
 /// Takes events in the order of time and yields the requests that ended. Its memory is what is under way.
 #[derive(Clone, Debug, Default)]
-pub struct Follow {
+pub struct RequestTracker {
     devices: Vec<(Device, Disk)>,
     /// The place in `devices`; for a partition, that of its disk.
     routes: BTreeMap<Device, usize>,
-    recent: Recent,
+    recent: RecentPlaces,
     latest: Option<(Device, usize)>,
     losses: Losses,
     /// What was not determined.
@@ -42,7 +42,7 @@ impl Disk {
     }
 }
 
-impl Follow {
+impl RequestTracker {
     /// Bios of a partition carry its own number, with the whole disk's sectors; requests carry the disk's.
     pub fn partition(&mut self, partition: Device, disk: Device) {
         let route = self.route(disk);
@@ -103,7 +103,7 @@ impl Follow {
         &mut self,
         mut io: Io,
         doubtful: bool,
-        joined: &[Joined],
+        joined: &[JoinedBio],
         from: State,
         mut each: impl FnMut(Change<'_>),
     ) {

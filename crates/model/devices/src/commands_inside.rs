@@ -7,25 +7,25 @@ use events::time::Time;
 
 /// Each from its arrival to its completion, with how much it still waits for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Inside {
-    commands: Slab<Waiting>,
+pub(super) struct CommandsInside {
+    commands: Slab<WaitingCommand>,
     station: Station,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingCommand {
     command: Command,
     since: Time,
     parts: u32,
 }
 
-pub(super) type CommandId = Id<Waiting>;
+pub(super) type CommandId = Id<WaitingCommand>;
 
-impl Inside {
+impl CommandsInside {
     #[inline]
     pub(super) fn enter(&mut self, now: Time, command: Command) -> CommandId {
         self.station.enter(now);
-        self.commands.put(Waiting {
+        self.commands.put(WaitingCommand {
             command,
             since: now,
             parts: 0,
@@ -57,7 +57,7 @@ impl Inside {
 
     #[inline]
     pub(super) fn leave(&mut self, now: Time, id: CommandId) -> Completion {
-        let Waiting { command, since, .. } = self.commands.take(id);
+        let WaitingCommand { command, since, .. } = self.commands.take(id);
         self.station.leave(now, since);
         Completion {
             tag: command.tag,

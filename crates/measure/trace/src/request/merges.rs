@@ -3,7 +3,7 @@
 use super::change::{Change, State};
 use super::device_step::{DeviceStep, fits};
 use super::in_flight::{Entry, Slot};
-use super::under_way::{Found, Item, find};
+use super::under_way::{Item, SlotMatch, find};
 use crate::event::{Op, Step, TraceEvent};
 
 impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
@@ -22,7 +22,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
             true => self.request_before(event),
             false => find(self.items, end, |item| item.what.waits(event.op)),
         };
-        if into == Found::None {
+        if into == SlotMatch::None {
             // It stays a bio: when a request that covers it is issued, it will be found to be part of that.
             return self.put_back(taken);
         }
@@ -59,7 +59,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
     }
 
     /// What joins the request before it: the submitter's own bio, or a bio or a request that waits there.
-    fn joining_back(&mut self, event: &TraceEvent) -> Found {
+    fn joining_back(&mut self, event: &TraceEvent) -> SlotMatch {
         let own = find(self.items, event.sector, |bio| {
             bio.what.is_bio(event.op) && fits(bio, event) && bio.what.io.pid == event.pid
         });
@@ -120,15 +120,15 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
 
     /// What waits and ends where the event begins, or may end there. Discards join whatever discard waits: a device may
     /// take several ranges at once.
-    fn request_before(&mut self, event: &TraceEvent) -> Found {
+    fn request_before(&mut self, event: &TraceEvent) -> SlotMatch {
         let waits = |item: &Entry<Item>| item.what.waits(event.op) && item.sectors > 0;
         let mut candidates = self.items.all_ending_at(event.sector, waits);
         if candidates.is_empty() && event.op == Op::Discard {
             candidates = self.items.all(waits);
         }
         match candidates[..] {
-            [] => Found::None,
-            [slot] => Found::One(slot),
+            [] => SlotMatch::None,
+            [slot] => SlotMatch::One(slot),
             _ => {
                 let key = |slot: &Slot| self.items.get(*slot).map(|it| (it.start, it.arrival));
                 let latest = candidates.iter().copied().max_by_key(key);
@@ -138,7 +138,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
                         item.vague = true;
                     }
                 }
-                latest.map_or(Found::None, Found::Any)
+                latest.map_or(SlotMatch::None, SlotMatch::Any)
             }
         }
     }

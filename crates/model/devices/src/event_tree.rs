@@ -4,7 +4,7 @@ use events::time::Time;
 
 /// The time of each part's next event, as a tree of winners: changing one costs a walk to the root.
 #[derive(Clone, Debug)]
-pub(super) struct Soonest {
+pub(super) struct EventTree {
     /// Node n has the children 2n and 2n+1; the leaves are the second half. Each holds its soonest leaf's number.
     winners: Vec<u32>,
     times: Vec<Time>,
@@ -12,10 +12,10 @@ pub(super) struct Soonest {
 
 const NEVER: Time = Time::MAX;
 
-impl Soonest {
-    pub(super) fn new(parts: usize) -> Soonest {
+impl EventTree {
+    pub(super) fn new(parts: usize) -> EventTree {
         let leaves = parts.next_power_of_two().max(2);
-        let mut soonest = Soonest {
+        let mut soonest = EventTree {
             winners: vec![0; leaves],
             times: vec![NEVER; leaves],
         };
@@ -67,7 +67,7 @@ mod tests {
             parts in 1usize..20,
             changes in prop::collection::vec((0usize..20, prop::option::of(0u64..30)), 0..100),
         ) {
-            let mut soonest = Soonest::new(parts);
+            let mut soonest = EventTree::new(parts);
             let mut times = vec![None; parts];
             for (part, at) in changes {
                 let part = part % parts;

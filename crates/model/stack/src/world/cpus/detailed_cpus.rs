@@ -1,8 +1,8 @@
 //! CPUs in detail: calls of tasks are work for simulated processors, and drives interrupt them.
 
-use super::call::{Call, Calling};
+use super::call::{Call, CallContext};
 use super::dma::Dma;
-use super::outcome::{Finished, Later, Reminder, Turn};
+use super::outcome::{Continuation, Reminder, TimedReminder, Turn};
 use super::runner::{LockNumber, Origin, RunnerNumber, WorkItem};
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
 use block_layer::completion::{CompletionStep, Completions, Counters, Outcome, RequestId};
@@ -19,7 +19,7 @@ use events::time::{SECOND, Time};
 
 /// Processors with contexts, interrupts and messages, and the completions of the drives on them.
 #[derive(Debug)]
-pub(super) struct Detailed {
+pub(super) struct DetailedCpus {
     smp: Processors<Tag>,
     completions: Completions,
     calls: CallCycles,
@@ -32,7 +32,7 @@ pub(super) struct Detailed {
     /// Whose work is what happens now.
     here: Option<u16>,
     /// What of the scheduler's cost was in the call that takes effect now.
-    paid: Paid,
+    paid: PaidWork,
     /// Bios that another CPU puts into their queue: drive and bio.
     entering: Slab<(usize, Bio)>,
     /// Polled requests that the devices are done with, and whose tasks have not seen that yet.
@@ -46,13 +46,13 @@ pub(super) struct Detailed {
 struct DriveState {
     cpus: DriveCpus,
     /// Of the requests at the device, by their tags.
-    sent: Vec<Sent>,
+    sent: Vec<SentRequest>,
     dma: Option<Dma>,
     scheduler: HookCosts,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentRequest {
     request: RequestId,
     submitted_on: u16,
     sectors: u32,
@@ -77,8 +77,8 @@ pub enum Tag {
     Completion(CompletionStep),
 }
 
-impl Detailed {
-    pub(super) fn new(spec: &DetailedSpec) -> Result<Detailed, SpecError> {
+impl DetailedCpus {
+    pub(super) fn new(spec: &DetailedSpec) -> Result<DetailedCpus, SpecError> {
         let mut smp = Processors::new(&spec.smp)?;
         let mut completions = Completions::new(spec.completion, &mut smp);
         for drive in &spec.drives {
@@ -91,7 +91,7 @@ impl Detailed {
             scheduler: HookCosts::new(&mut smp, cpus),
         });
         let drives = drives.collect();
-        Ok(Detailed {
+        Ok(DetailedCpus {
             drives,
             smp,
             completions,
@@ -100,7 +100,7 @@ impl Detailed {
             runners: Vec::new(),
             locks: Vec::new(),
             here: None,
-            paid: Paid::default(),
+            paid: PaidWork::default(),
             entering: Slab::new(),
             unseen: Vec::new(),
             done: Vec::new(),
@@ -159,7 +159,7 @@ impl Detailed {
         }
     }
 
-    pub(super) fn follow(&mut self) -> Option<Finished> {
+    pub(super) fn follow(&mut self) -> Option<Continuation> {
         while let Some(&done) = self.done.get(self.followed) {
             self.followed += 1;
             let finished = self.follow_one(done);
@@ -174,24 +174,24 @@ impl Detailed {
     }
 
     /// What follows happens on the CPU that is done with something.
-    fn follow_one(&mut self, done: Done<Tag>) -> Option<Finished> {
+    fn follow_one(&mut self, done: Done<Tag>) -> Option<Continuation> {
         let Done { at, cpu, tag } = done;
         self.here = Some(cpu);
-        self.paid = Paid::default();
+        self.paid = PaidWork::default();
         match tag {
-            Tag::Runs(task) => Some(Finished::Next {
+            Tag::Runs(task) => Some(Continuation::Next {
                 cpu,
                 turn: Turn::Task(task),
             }),
-            Tag::Called(task) => Some(Finished::Called { task, cpu }),
-            Tag::Looked(task) => Some(Finished::Looked { task }),
-            Tag::WorkItem(origin) => Some(Finished::WorkItem { origin, cpu }),
+            Tag::Called(task) => Some(Continuation::Called { task, cpu }),
+            Tag::Looked(task) => Some(Continuation::Looked { task }),
+            Tag::WorkItem(origin) => Some(Continuation::WorkItem { origin, cpu }),
             Tag::Submits(task) => {
-                self.paid = Paid {
+                self.paid = PaidWork {
                     insertion: true,
                     dispatch: true,
                 };
-                Some(Finished::Called { task, cpu })
+                Some(Continuation::Called { task, cpu })
             }
             Tag::Completion(tag) => {
                 let step = Done { at, cpu, tag };
@@ -202,12 +202,12 @@ impl Detailed {
         }
     }
 
-    fn finished(&mut self, now: Time, outcome: Outcome) -> Finished {
+    fn finished(&mut self, now: Time, outcome: Outcome) -> Continuation {
         match outcome {
             Outcome::Entered { token, .. } => {
                 let id = self.entering.id(token);
                 let (drive, bio) = self.entering.take(id);
-                Finished::Entered { drive, bio }
+                Continuation::Entered { drive, bio }
             }
             Outcome::Completed { queue, token, cpu } => {
                 let drive = queue as usize;
@@ -215,7 +215,7 @@ impl Detailed {
                 if let Some(work) = scheduler.work(cpu, scheduler.hooks.complete_cycles) {
                     self.smp.charge(now, cpu, work);
                 }
-                Finished::Completed {
+                Continuation::Completed {
                     drive,
                     tag: token,
                     cpu,
@@ -235,8 +235,13 @@ impl Detailed {
     }
 
     /// `drawn` says how costs turn out this time.
-    pub(super) fn call(&mut self, now: Time, calling: Calling, mut drawn: impl FnMut(u64) -> u64) {
-        let Calling {
+    pub(super) fn call(
+        &mut self,
+        now: Time,
+        calling: CallContext,
+        mut drawn: impl FnMut(u64) -> u64,
+    ) {
+        let CallContext {
             task,
             cpu,
             call,
@@ -418,7 +423,7 @@ impl Detailed {
             }
         }
         let sent = &mut self.drives[drive].sent;
-        let entry = Sent {
+        let entry = SentRequest {
             request: id,
             submitted_on,
             sectors: request.sectors,
@@ -433,7 +438,7 @@ impl Detailed {
     }
 
     /// Its adapter moves the request's data until the time that is returned; None: the interrupt is there.
-    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Later {
+    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> TimedReminder {
         let state = &mut self.drives[drive];
         let sent = state.sent[tag as usize];
         let interrupts = state.cpus.interrupts.for_request(sent.submitted_on);
@@ -504,7 +509,7 @@ struct HookCosts {
 
 /// What is done of the scheduler's work.
 #[derive(Clone, Copy, Debug, Default)]
-struct Paid {
+struct PaidWork {
     insertion: bool,
     dispatch: bool,
 }

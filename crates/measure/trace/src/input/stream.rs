@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::about::{About, ReadError};
+use super::trace_info::{ReadError, TraceInfo};
 use crate::event::TraceEvent;
 
 /// A trace as it is read: events in batches.
@@ -11,7 +11,7 @@ pub trait Reader: Send {
     fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError>;
 
     /// What was learnt beside the events; complete at the end.
-    fn about(&mut self) -> &mut About;
+    fn about(&mut self) -> &mut TraceInfo;
 }
 
 /// Makes events of the bytes of one format.
@@ -22,12 +22,12 @@ pub(crate) trait Decode: Send {
         bytes: &[u8],
         end: bool,
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<usize, ReadError>;
 }
 
 /// A decoder and where its bytes come from.
-pub(crate) struct Streamed<D> {
+pub(crate) struct DecodedStream<D> {
     input: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     begin: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Streamed<D> {
     decoder: D,
     /// The event that came last: its time and CPU.
     latest: (u64, u16),
-    about: About,
+    about: TraceInfo,
 }
 
 /// Large enough that a read's own cost does not count, small enough to stay in a processor's cache.
@@ -46,9 +46,13 @@ const PIECE_BYTES: usize = 1 << 18;
 /// Nothing that is a record or a line is longer.
 pub(crate) const RECORD_BYTES_MAX: usize = 1 << 17;
 
-impl<D: Decode> Streamed<D> {
-    pub(crate) fn new(input: Box<dyn Read + Send>, decoder: D, about: About) -> Streamed<D> {
-        Streamed {
+impl<D: Decode> DecodedStream<D> {
+    pub(crate) fn new(
+        input: Box<dyn Read + Send>,
+        decoder: D,
+        about: TraceInfo,
+    ) -> DecodedStream<D> {
+        DecodedStream {
             input,
             buffer: vec![0; PIECE_BYTES + RECORD_BYTES_MAX],
             begin: 0,
@@ -83,7 +87,7 @@ impl<D: Decode> Streamed<D> {
     }
 }
 
-impl<D: Decode> Reader for Streamed<D> {
+impl<D: Decode> Reader for DecodedStream<D> {
     fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
         self.fill()?;
         let bytes = &self.buffer[self.begin..self.end];
@@ -117,7 +121,7 @@ impl<D: Decode> Reader for Streamed<D> {
         Ok(true)
     }
 
-    fn about(&mut self) -> &mut About {
+    fn about(&mut self) -> &mut TraceInfo {
         &mut self.about
     }
 }
@@ -125,10 +129,10 @@ impl<D: Decode> Reader for Streamed<D> {
 /// Makes events of the lines of a text.
 pub(crate) trait DecodeLine: Send {
     /// A line without its end.
-    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About);
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo);
 
     /// No further lines.
-    fn end(&mut self, _events: &mut Vec<TraceEvent>, _about: &mut About) {}
+    fn end(&mut self, _events: &mut Vec<TraceEvent>, _about: &mut TraceInfo) {}
 }
 
 /// A line without its end, and without the marks of a mail that quotes it.
@@ -158,7 +162,7 @@ impl<L: DecodeLine> Decode for Lines<L> {
         bytes: &[u8],
         end: bool,
         events: &mut Vec<TraceEvent>,
-        about: &mut About,
+        about: &mut TraceInfo,
     ) -> Result<usize, ReadError> {
         let mut taken = 0;
         for at in memchr::memchr_iter(b'\n', bytes) {

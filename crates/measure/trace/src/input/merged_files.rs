@@ -1,14 +1,14 @@
 //! Several files of one trace as one stream, in the order of time.
 
-use super::about::{About, ReadError};
 use super::order::Order;
-use super::streamed::Reader;
+use super::stream::Reader;
+use super::trace_info::{ReadError, TraceInfo};
 use crate::event::TraceEvent;
 
 /// Files of the CPUs, each in order by itself.
-pub(crate) struct Merged {
+pub(crate) struct MergedFiles {
     parts: Vec<Part>,
-    about: About,
+    about: TraceInfo,
     batch: Vec<TraceEvent>,
     order: Order,
     finished: bool,
@@ -25,8 +25,8 @@ struct Part {
     names_devices: bool,
 }
 
-impl Merged {
-    pub(crate) fn new(readers: Vec<Box<dyn Reader>>, about: About) -> Merged {
+impl MergedFiles {
+    pub(crate) fn new(readers: Vec<Box<dyn Reader>>, about: TraceInfo) -> MergedFiles {
         let parts = readers.into_iter().map(|reader| Part {
             reader,
             events: Vec::new(),
@@ -35,7 +35,7 @@ impl Merged {
             ended: false,
             names_devices: false,
         });
-        Merged {
+        MergedFiles {
             parts: parts.collect(),
             about,
             batch: Vec::new(),
@@ -80,7 +80,7 @@ impl Merged {
 
 impl Part {
     /// Reads on if nothing is left; whether it did.
-    fn fill(&mut self, about: &mut About) -> Result<bool, ReadError> {
+    fn fill(&mut self, about: &mut TraceInfo) -> Result<bool, ReadError> {
         let filled = self.begin == self.events.len() && !self.ended;
         while self.begin == self.events.len() && !self.ended {
             self.events.clear();
@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// Each file numbers the devices that it names by itself: here one name has one number, whichever file names it.
-    fn number_devices(&mut self, about: &mut About) {
+    fn number_devices(&mut self, about: &mut TraceInfo) {
         let theirs = self.reader.about();
         self.names_devices |= theirs.named_devices() > 0;
         about.devices_numbered |= theirs.devices_numbered;
@@ -117,7 +117,7 @@ impl Part {
     }
 }
 
-impl Reader for Merged {
+impl Reader for MergedFiles {
     fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
         if self.finished {
             return Ok(false);
@@ -136,7 +136,7 @@ impl Reader for Merged {
         Ok(more)
     }
 
-    fn about(&mut self) -> &mut About {
+    fn about(&mut self) -> &mut TraceInfo {
         &mut self.about
     }
 }

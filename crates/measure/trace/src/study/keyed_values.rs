@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::recent::Recent;
+use crate::recent::RecentPlaces;
 
 /// A value for each of so many keys, those that came first; all others share one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Keyed<K, V> {
+pub(super) struct KeyedValues<K, V> {
     /// Where the value of each is.
     places: BTreeMap<K, usize>,
     values: Vec<V>,
-    recent: Recent,
+    recent: RecentPlaces,
     keys_max: usize,
     others: K,
 }
 
-impl<K: Copy + Ord + Into<u32>, V: Default> Keyed<K, V> {
+impl<K: Copy + Ord + Into<u32>, V: Default> KeyedValues<K, V> {
     /// `others`: what keys beyond the first `keys_max` are counted as.
-    pub(super) fn new(keys_max: usize, others: K) -> Keyed<K, V> {
-        Keyed {
+    pub(super) fn new(keys_max: usize, others: K) -> KeyedValues<K, V> {
+        KeyedValues {
             places: BTreeMap::new(),
             values: Vec::new(),
-            recent: Recent::default(),
+            recent: RecentPlaces::default(),
             keys_max,
             others,
         }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_first_keys_have_their_own_value_and_all_others_one() {
-        let mut counts: Keyed<u32, u64> = Keyed::new(2, 9);
+        let mut counts: KeyedValues<u32, u64> = KeyedValues::new(2, 9);
         for key in [5, 5, 7, 1, 5, 2, 2, 7] {
             *counts.of(key) += 1;
         }

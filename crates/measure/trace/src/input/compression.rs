@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::about::ReadError;
+use super::trace_info::ReadError;
 
 type Input = Box<dyn Read + Send>;
 
@@ -35,18 +35,18 @@ pub(crate) fn of(name: &str, input: Input) -> Result<Input, ReadError> {
 /// All frames of zstd, one after the other.
 struct Frames {
     /// None between two frames.
-    frame: Option<ruzstd::decoding::StreamingDecoder<Peeked, ruzstd::decoding::FrameDecoder>>,
+    frame: Option<ruzstd::decoding::StreamingDecoder<PeekedInput, ruzstd::decoding::FrameDecoder>>,
     /// The input, while no frame has it.
-    input: Option<Peeked>,
+    input: Option<PeekedInput>,
 }
 
 /// An input of which some bytes were looked at.
-struct Peeked {
+struct PeekedInput {
     ahead: Vec<u8>,
     input: Input,
 }
 
-impl Peeked {
+impl PeekedInput {
     /// So many of the next bytes; fewer where it ends.
     fn look(&mut self, count: usize) -> io::Result<&[u8]> {
         let missing = count.saturating_sub(self.ahead.len());
@@ -57,7 +57,7 @@ impl Peeked {
     }
 }
 
-impl Read for Peeked {
+impl Read for PeekedInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.ahead.is_empty() {
             return self.input.read(buffer);
@@ -98,7 +98,7 @@ impl Frames {
     fn new(input: Input) -> Frames {
         Frames {
             frame: None,
-            input: Some(Peeked {
+            input: Some(PeekedInput {
                 ahead: Vec::new(),
                 input,
             }),

@@ -1,12 +1,12 @@
 //! Freeing pages: the daemon, and tasks that find too few free.
 
-use super::{NAP_NS, REST_NS, Sorting};
+use super::{NAP_NS, REST_NS, SortProcesses};
 use crate::swap::reclaim::ReclaimStep;
 use crate::swap::task::Wait;
 use block_layer::{Direction, TaskId};
 use events::time::Time;
 
-impl Sorting {
+impl SortProcesses {
     /// The daemon: frees until enough is free. Returns the CPU time.
     pub(super) fn balance(&mut self, now: Time) -> Time {
         let daemon = self.daemon();

@@ -1,13 +1,13 @@
 //! Faults: a page that is not in the page table is found, made or read.
 
-use super::{NAP_NS, Sorting};
+use super::{NAP_NS, SortProcesses};
 use crate::swap::PageNumber;
 use crate::swap::pages::PageState;
 use crate::swap::task::Wait;
 use block_layer::{Direction, TaskId};
 use events::time::Time;
 
-impl Sorting {
+impl SortProcesses {
     /// A touch of a page that is not in the page table. Returns the CPU time; afterwards the page may be touched again, or
     /// the task waits.
     pub(super) fn fault(&mut self, now: Time, task: TaskId, number: PageNumber) -> Time {

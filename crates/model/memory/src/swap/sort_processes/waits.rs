@@ -1,6 +1,6 @@
 //! What tasks wait for: pages on their way, requests, the clock.
 
-use super::Sorting;
+use super::SortProcesses;
 use crate::swap::PageNumber;
 use crate::swap::effect::Effect;
 use crate::swap::pages::PageState;
@@ -9,7 +9,7 @@ use crate::swap::task::{State, Wait};
 use block_layer::{Direction, TaskId};
 use events::time::Time;
 
-impl Sorting {
+impl SortProcesses {
     pub(super) fn wait_for(&mut self, task: TaskId, number: PageNumber) {
         self.task(task).wait = Wait::Page(number);
         self.waiting.entry(number).or_default().push(task);

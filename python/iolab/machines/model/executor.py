@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from iolab.domain.trial import DeviceIdentity, Trial
 
 
-class RunAhead:
-    """An `iolab.domain.executor.RunsAhead` for trials of simulated machines. Use as a context."""
+class ModelExecutor:
+    """An `iolab.domain.executor.ConcurrentExecutor` for trials of simulated machines. Use as a context."""
 
     def __init__(self, *, cores: int | None = None, simulate: Simulate | None = None, pool: Pool | None = None) -> None:
         """`pool`: where they run; without one on this machine, with `cores` and `simulate` as `LocalPool` has them."""
         self._pool: Pool = pool or LocalPool(cores, simulate)
         self._stop = threading.Event()
         self._expected: Iterator[Trial] = iter(())
-        self._begun: deque[_Begun] = deque()
-        self._soonest: _Begun | None = None
+        self._begun: deque[_RunningTrial] = deque()
+        self._soonest: _RunningTrial | None = None
         """What `soonest` named last, until it is asked for."""
 
     def expect(self, trials: Iterable[Trial]) -> None:
@@ -85,7 +85,7 @@ class RunAhead:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
 
-    def _take(self, trial: Trial) -> _Begun:
+    def _take(self, trial: Trial) -> _RunningTrial:
         """What was begun of it, or begun now. What was expected before it is not asked for any more, unless it was
         `soonest` that named it."""
         if (soonest := self._soonest) is not None and soonest.trial == trial:
@@ -106,14 +106,14 @@ class RunAhead:
                 return
             self._begun.append(self._begin(trial))
 
-    def _begin(self, trial: Trial) -> _Begun:
-        begun = _Begun(trial)
+    def _begin(self, trial: Trial) -> _RunningTrial:
+        begun = _RunningTrial(trial)
         begun.record = self._pool.begin(trial, begun.keep_progress, self._stop.is_set)
         return begun
 
 
 @dataclass(eq=False)
-class _Begun:
+class _RunningTrial:
     trial: Trial
     progress: Progress = field(default_factory=lambda: Progress(phase="", doing="preparing"))
     record: Future[Record] = field(default_factory=Future)

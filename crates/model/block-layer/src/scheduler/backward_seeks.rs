@@ -4,13 +4,13 @@ use crate::{RequestId, Requests, Sector};
 
 /// How far back schedulers that serve the nearest go, and what that costs.
 #[derive(Clone, Copy, Debug)]
-pub struct Backwards {
+pub struct BackwardSeekRule {
     pub sectors_max: u64,
     /// How many times as far a step backwards counts.
     pub penalty: u64,
 }
 
-impl Backwards {
+impl BackwardSeekRule {
     /// Sync before async, metadata before data, then the nearer (`cfq_choose_req`, `bfq_choose_req`).
     pub fn better(
         self,

@@ -6,14 +6,14 @@ use crate::TaskId;
 
 /// By the task's number. A load's tasks count from 0 and are found at once; the few of the kernel have high numbers.
 #[derive(Clone, Debug)]
-pub struct ByTask<T> {
+pub struct TaskMap<T> {
     low: Vec<Option<T>>,
     high: BTreeMap<TaskId, T>,
 }
 
 const LOW: TaskId = 1 << 16;
 
-impl<T> ByTask<T> {
+impl<T> TaskMap<T> {
     #[inline]
     pub fn get(&self, task: TaskId) -> Option<&T> {
         if task < LOW {
@@ -53,9 +53,9 @@ impl<T> ByTask<T> {
     }
 }
 
-impl<T> Default for ByTask<T> {
+impl<T> Default for TaskMap<T> {
     fn default() -> Self {
-        ByTask {
+        TaskMap {
             low: Vec::new(),
             high: BTreeMap::new(),
         }

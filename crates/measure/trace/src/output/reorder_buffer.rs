@@ -7,9 +7,9 @@ use crate::event::{Step, TraceEvent, WAIT_UNKNOWN};
 
 /// Holds back the events of lines of I/Os until nothing can come before them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InOrder {
+pub(super) struct ReorderBuffer {
     /// By time, and then as they came.
-    held: BinaryHeap<Reverse<(u64, u64, Held)>>,
+    held: BinaryHeap<Reverse<(u64, u64, HeldEvent)>>,
     count: u64,
     reached_ns: u64,
 }
@@ -18,21 +18,21 @@ pub(super) struct InOrder {
 const HELD_NS: u64 = 60_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Held(TraceEvent);
+struct HeldEvent(TraceEvent);
 
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Held) -> Option<std::cmp::Ordering> {
+impl PartialOrd for HeldEvent {
+    fn partial_cmp(&self, other: &HeldEvent) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Held {
-    fn cmp(&self, _: &Held) -> std::cmp::Ordering {
+impl Ord for HeldEvent {
+    fn cmp(&self, _: &HeldEvent) -> std::cmp::Ordering {
         std::cmp::Ordering::Equal
     }
 }
 
-impl InOrder {
+impl ReorderBuffer {
     /// The next event; `each` gets those whose turn it is. If an I/O took longer than anything is held back,
     /// its beginning comes as late as it can.
     pub(super) fn pass<E>(
@@ -85,7 +85,7 @@ impl InOrder {
         event.at_ns = event.at_ns.max(self.reached_ns);
         self.count += 1;
         self.held
-            .push(Reverse((event.at_ns, self.count, Held(event))));
+            .push(Reverse((event.at_ns, self.count, HeldEvent(event))));
     }
 
     fn let_go<E>(
@@ -93,7 +93,7 @@ impl InOrder {
         until_ns: u64,
         each: &mut impl FnMut(&TraceEvent) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let Some(Reverse((at_ns, _, Held(event)))) = self.held.peek().copied() {
+        while let Some(Reverse((at_ns, _, HeldEvent(event)))) = self.held.peek().copied() {
             if at_ns > until_ns {
                 return Ok(());
             }

@@ -6,7 +6,7 @@ use crate::event::{Device, TraceEvent};
 
 /// Collected while a trace is read.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct TraceInfo {
     /// Which format it is, such as `blktrace 7`.
     pub format: String,
     /// Records or lines that were read.
@@ -45,12 +45,12 @@ const NAME_BYTES_MAX: usize = 64;
 /// Where the numbers of devices that only have names begin: far from those that a trace gives itself.
 const NAMED_DEVICES: u32 = 0xf000_0000;
 
-impl About {
+impl TraceInfo {
     /// The description of an input of this format.
-    pub fn of(format: impl Into<String>) -> About {
-        About {
+    pub fn of(format: impl Into<String>) -> TraceInfo {
+        TraceInfo {
             format: format.into(),
-            ..About::default()
+            ..TraceInfo::default()
         }
     }
 
@@ -108,7 +108,7 @@ impl About {
     }
 
     /// The number here of a device that another file of the same trace names.
-    pub(crate) fn device_of(&mut self, other: &About, device: Device) -> Device {
+    pub(crate) fn device_of(&mut self, other: &TraceInfo, device: Device) -> Device {
         match other.device_names.get(&device.0) {
             Some(name) => self.device(name.as_bytes()),
             None => device,
@@ -129,7 +129,7 @@ impl About {
     }
 
     /// Takes in what another file of the same trace states.
-    pub fn merge(&mut self, other: About) {
+    pub fn merge(&mut self, other: TraceInfo) {
         self.records += other.records;
         self.records_skipped += other.records_skipped;
         self.malformed += other.malformed;
@@ -149,9 +149,9 @@ impl About {
 
 /// When each CPU's last event was: where a loss began that is seen at its end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastSeen(Vec<u64>);
+pub(crate) struct LastEventTimes(Vec<u64>);
 
-impl LastSeen {
+impl LastEventTimes {
     /// An event of a CPU; yields when the one before it was.
     #[inline]
     pub(crate) fn seen(&mut self, cpu: u16, at_ns: u64) -> Option<u64> {

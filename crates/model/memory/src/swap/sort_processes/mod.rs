@@ -27,7 +27,7 @@ use events::time::{MILLISECOND, SECOND, Time};
 
 /// What a process came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sorted {
+pub struct SortResult {
     /// None: it was stopped before.
     pub finished_ns: Option<Time>,
     /// CPU time and page faults of the process.
@@ -40,7 +40,7 @@ pub struct Results {
     /// Simulated time from the start to the end of the last process.
     pub elapsed_ns: Time,
     /// The processes, in the order of their numbers.
-    pub processes: Vec<Sorted>,
+    pub processes: Vec<SortResult>,
     /// Bytes read from the area.
     pub swap_in_bytes: u64,
     /// Bytes written to the area.
@@ -54,7 +54,7 @@ pub struct Results {
 }
 
 /// Processes that sort, with the memory that they share. Tasks are numbered by process; the daemon is the last.
-pub struct Sorting {
+pub struct SortProcesses {
     now: Time,
     began: Time,
     effects: Vec<Effect>,
@@ -85,7 +85,7 @@ const NAP_NS: Time = SECOND / 4;
 /// How long the daemon rests when it could free nothing: HZ.
 const REST_NS: Time = SECOND;
 
-impl Component for Sorting {
+impl Component for SortProcesses {
     type Effect = Effect;
 
     fn next_event(&self) -> Option<Time> {
@@ -111,9 +111,9 @@ impl Component for Sorting {
     }
 }
 
-impl Sorting {
+impl SortProcesses {
     /// `load` and `swap` have been checked. All begin to sort now.
-    pub fn new(now: Time, swap: &SwapSpec, load: &SortLoad, reclaim: ReclaimKind) -> Sorting {
+    pub fn new(now: Time, swap: &SwapSpec, load: &SortLoad, reclaim: ReclaimKind) -> SortProcesses {
         let pages_of_one = load.pages_of_one() as PageNumber;
         let watermarks = Watermarks::of(load.frames());
         let mut tasks: Vec<Task> = (0..load.processes)
@@ -133,7 +133,7 @@ impl Sorting {
             }
         };
         let pages = load.processes * pages_of_one;
-        let mut sorting = Sorting {
+        let mut sorting = SortProcesses {
             now,
             began: now,
             effects: Vec::new(),
@@ -223,7 +223,7 @@ impl Sorting {
                 .zip(processes)
                 .map(|(number, task)| {
                     let used = used(number);
-                    Sorted {
+                    SortResult {
                         finished_ns: task.finished_at.map(|at| at - self.began),
                         usage: Usage {
                             context_switches_voluntary: used.slept,

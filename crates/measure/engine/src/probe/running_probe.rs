@@ -6,10 +6,10 @@ use serde_json::Value;
 pub type Reason = String;
 
 /// A probe under way. Dropping it ends it too, and leaves nothing behind.
-pub trait Running: Send {
+pub trait RunningProbe: Send {
     /// What was seen from start to now, in the shape that docs/reference/probes.md describes.
     fn stop(self: Box<Self>) -> Result<Value, Reason>;
 }
 
 /// Yields its probe running, or the reason why it can't.
-pub type Started = Result<Box<dyn Running>, Reason>;
+pub type ProbeStart = Result<Box<dyn RunningProbe>, Reason>;

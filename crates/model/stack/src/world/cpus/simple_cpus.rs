@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
-use super::call::{Call, Calling, Used};
-use super::outcome::{Finished, Later, Reminder, Turn};
+use super::call::{Call, CallContext, UsageAccounts};
+use super::outcome::{Continuation, Reminder, TimedReminder, Turn};
 use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
 use base::usage::Usage;
 use block_layer::TaskId;
@@ -47,10 +47,10 @@ pub struct CpuSpec {
 pub(crate) const CALL_NS_MAX: Time = 3_600_000_000_000;
 
 #[derive(Clone, Debug)]
-pub(super) struct Simple {
+pub(super) struct SimpleCpus {
     spec: CpuSpec,
     /// By CPU: whose it is, and until when.
-    running: Vec<Option<Running>>,
+    running: Vec<Option<RunningTask>>,
     ready: VecDeque<TaskId>,
     runners: Vec<Runner>,
     /// When each lock is free.
@@ -90,14 +90,14 @@ struct Runner {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct RunningTask {
     task: TaskId,
     slice_ends_at: Time,
 }
 
-impl Simple {
-    pub(super) fn new(spec: CpuSpec) -> Simple {
-        Simple {
+impl SimpleCpus {
+    pub(super) fn new(spec: CpuSpec) -> SimpleCpus {
+        SimpleCpus {
             spec,
             running: vec![None; usize::from(spec.count)],
             ready: VecDeque::new(),
@@ -127,23 +127,23 @@ impl Simple {
         }
     }
 
-    pub(super) fn follow(&mut self, now: Time) -> Option<Finished> {
+    pub(super) fn follow(&mut self, now: Time) -> Option<Continuation> {
         match std::mem::take(&mut self.done) {
             FollowUp::Nothing => None,
             FollowUp::Worked(cpu) => {
                 let task = self.on(cpu);
                 let Some(runner) = runner_of(task) else {
-                    return Some(Finished::Called { task, cpu });
+                    return Some(Continuation::Called { task, cpu });
                 };
                 self.done = FollowUp::WorkItem(cpu, runner);
                 match self.end_item(runner) {
-                    Some(origin) => Some(Finished::WorkItem { origin, cpu }),
+                    Some(origin) => Some(Continuation::WorkItem { origin, cpu }),
                     None => self.follow(now),
                 }
             }
             FollowUp::WorkItem(cpu, runner) => self
                 .after_item(now, cpu, runner)
-                .map(|turn| Finished::Next { cpu, turn }),
+                .map(|turn| Continuation::Next { cpu, turn }),
         }
     }
 
@@ -187,8 +187,8 @@ impl Simple {
     pub(super) fn call(
         &mut self,
         now: Time,
-        calling: Calling,
-        used: Used<'_>,
+        calling: CallContext,
+        used: UsageAccounts<'_>,
         mut drawn: impl FnMut(u64, f64) -> u64,
     ) -> (Time, Reminder) {
         let mut takes_ns = match calling.call {
@@ -224,7 +224,7 @@ impl Simple {
     }
 
     fn give(&mut self, now: Time, cpu: u16, task: TaskId) {
-        self.running[usize::from(cpu)] = Some(Running {
+        self.running[usize::from(cpu)] = Some(RunningTask {
             task,
             slice_ends_at: now + self.spec.time_slice_ns,
         });
@@ -240,7 +240,12 @@ impl Simple {
         self.locks.len() as LockNumber - 1
     }
 
-    pub(super) fn give_runner(&mut self, now: Time, runner: RunnerNumber, item: WorkItem) -> Later {
+    pub(super) fn give_runner(
+        &mut self,
+        now: Time,
+        runner: RunnerNumber,
+        item: WorkItem,
+    ) -> TimedReminder {
         let state = &mut self.runners[runner as usize];
         state.items.push_back(item);
         if std::mem::replace(&mut state.is_awake, true) {
