@@ -13,7 +13,7 @@ from support.host import blank, drive
 def refused(iolab: CommandLine, device: Path, *words: str) -> None:
     """With the permission to destroy, and so for another reason than data."""
     target = f'kind = "device"\npath = "{device}"\ndestroy = true'
-    writes = '[workloads.w]\npattern = "random"\nmix = { write = 100 }\nfile_size = "8MiB"\nduration = "100ms"\n'
+    writes = '[workloads.w]\npattern = "random"\nread_percent = 0\nfile_size = "8MiB"\nduration = "100ms"\n'
     iolab.write("e.toml", experiment(target, workload=writes, rounds=1))
     iolab("run", "e.toml", "--out", "run", status=None).assert_one_clear_line(2, str(device), *words)
     assert not (iolab.cwd / "run" / "trials").exists() or not list((iolab.cwd / "run" / "trials").iterdir())
