@@ -28,10 +28,10 @@ COUNTER_SOURCES := $(wildcard python/iolab/machines/guest/counter/*)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-rust test-python test-both programs-demo programs-test check check-rust check-python \
-        check-built bench reproduce golden attack wheel clean
+        check-built bench reproduce golden attack wheel test-host clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/extension.stamp $(VENV)/runtime.stamp programs-demo ## a one-minute A/B on this machine: table, verdicts, report
 	@$(BIN)/iolab demo $(ARGS)
@@ -102,6 +102,10 @@ attack: $(VENV)/extension.stamp $(VENV)/dev.stamp ## kill, damage, plant, hang a
 
 wheel: $(VENV)/wheel.stamp $(VENV)/extension.stamp ## wheels for x86-64 and arm64 in target/wheels, tried in an empty environment (ONLY=aarch64 for one)
 	$(PYTHON) tools/build_wheels.py $(ONLY)
+
+test-host: $(VENV)/wheel.stamp $(VENV)/extension.stamp ## a whole Debian under QEMU: the wheel is installed and tested there (SUITE=trixie WHEEL=file)
+	@tools/setup.sh programs host
+	$(PYTHON) tools/test_host.py $(if $(SUITE),--suite $(SUITE)) $(if $(WHEEL),--wheel $(WHEEL)) $(ARGS)
 
 clean: ## remove what was built
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

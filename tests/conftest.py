@@ -22,6 +22,9 @@ NEEDS_ROOT = "needs root"
 MACHINE_BEFORE = pytest.StashKey[_leftovers.Leftovers]()
 MACHINE_LEFTOVERS = pytest.StashKey[dict[str, list[str]]]()
 
+# For a machine with the devices that tools/test_host.py gives it.
+collect_ignore = [] if "IOLAB_TESTS_OF_HOST" in os.environ else ["host"]
+
 # A busy machine is no failure.
 settings.register_profile("others", deadline=None)
 settings.register_profile("the same", settings.get_profile("others"), derandomize=True)

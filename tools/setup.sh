@@ -4,7 +4,7 @@
 #   tools/setup.sh python             .venv, empty but for iolab itself
 #   tools/setup.sh environment LOCK   into it the exact versions of LOCK (requirements.txt, requirements-dev.txt)
 #   tools/setup.sh extension PROFILE  the Rust extension and what guest machines take, by cargo's profile dev or release
-#   tools/setup.sh programs FOR       system programs that FOR (demo, test, bench) uses; Debian packages when root
+#   tools/setup.sh programs FOR       system programs that FOR (demo, test, bench, host) uses; Debian packages when root
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ main() {
         python) make_environment ;;
         environment) environment "${2:?which lock file?}" ;;
         extension) extension "${2:?dev or release?}" ;;
-        programs) programs "${2:?for demo, test or bench?}" ;;
+        programs) programs "${2:?for demo, test, bench or host?}" ;;
         *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 }
@@ -122,7 +122,8 @@ programs() {
                       /usr/share/doc/fio/examples:fio-examples blkparse:blktrace qemu-system-x86_64:qemu-system-x86 cpio:cpio
                       tar:tar gzip:gzip make:make" ;;
         bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark btt:blktrace" ;;
-        *) fail "programs for what? demo, test or bench" ;;
+        host) wanted="qemu-system-x86_64:qemu-system-x86 mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs git:git" ;;
+        *) fail "programs for what? demo, test, bench or host" ;;
     esac
     for entry in $wanted; do
         have "${entry%%:*}" || missing+=("${entry##*:}")

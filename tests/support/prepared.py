@@ -27,6 +27,8 @@ from pathlib import Path
 from iolab.machines import module_process
 
 HEAVY = ("numpy", "polars", "scipy.special", "rich.console", "rich.live", "rich.table", "jinja2", "plotly")
+EXTRAS = ("fastapi", "h11", "uvicorn", "ray", "grpc", "optuna")
+"""What a few commands need and iolab is installed without."""
 AT_START = ("PYTHON", "LC_", "LANG", "LD_", "POLARS", "RAYON", "OPENBLAS", "GLIBC", "MALLOC")
 """Variables that a process reads when it starts begin so."""
 REQUEST_BYTES_MAX = 1 << 20
@@ -133,9 +135,17 @@ def _import_all() -> None:
 
     for module in pkgutil.walk_packages(iolab.__path__, "iolab."):
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+            _import_unless_an_extra_is_missing(module.name)
     for name in HEAVY:
         importlib.import_module(name)
+
+
+def _import_unless_an_extra_is_missing(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] not in EXTRAS:
+            raise
 
 
 def _serve(listener: socket.socket, lifeline: int) -> list[str]:
