@@ -145,6 +145,36 @@ def test_commands_of_dd_are_workloads(tmp_path: Path) -> None:
     assert found == [(first, 0), (second, 0), (second, 1)]
 
 
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.0015 s, 699 MB/s", 0.0015),
+        ("1048576 Bytes (1,0 MB, 1,0 MiB) kopiert, 0,0015 s, 699 MB/s", 0.0015),
+        ("1048576 octets (1,0 MB, 1,0 MiB) copiés, 0,002 s, 699 MB/s", 0.002),
+        ("1048576 bytes transferred in 0.002 secs (524288000 bytes/sec)", 0.002),
+    ],
+)
+def test_dd_is_read_in_any_language(tmp_path: Path, line: str, seconds: float) -> None:
+    path = tmp_path / "dd.txt"
+    path.write_text(f"1+0 in\n1+0 out\n{line}\n")
+    run = open_run(path)
+    assert value(run, "dd", "dd", "elapsed_s") == seconds
+    assert value(run, "dd", "dd", "rate_bytes_per_s") == 1048576 / seconds
+
+
+def test_hdparm_times_the_cache_and_the_device(tmp_path: Path) -> None:
+    path = tmp_path / "hdparm.txt"
+    once = (
+        "\n/dev/sda:\n Timing cached reads:   21850 MB in  1.99 seconds = 10968.44 MB/sec\n"
+        " Timing buffered disk reads: 1662 MB in  3.00 seconds = 553.80 MB/sec\n"
+    )
+    path.write_text("".join(once.replace("553.80", f"553.8{place}") for place in range(3)))
+    run = open_run(path)
+    assert run.trials["round"].to_list() == [0, 1, 2]
+    assert value(run, "hdparm", "hdparm /dev/sda", "buffered_disk/rate_bytes_per_s") == 553.80 * MIB
+    assert value(run, "hdparm", "hdparm /dev/sda", "cached/bytes") == 21850 * MIB
+
+
 def test_a_table_of_markdown_in_prose(tmp_path: Path) -> None:
     path = tmp_path / "table.md"
     path.write_text(
@@ -234,7 +264,7 @@ def test_sysbench_1_1_says_its_times_otherwise(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("      bogo-ops-per-second-real-time: 9.5", "--metrics"),
-        (" Performance counter stats for 'ls':", "perf stat -x"),
+        (" Performance counter stats for 'ls':", "a column per event"),
         ("  8,0    3        1     0.000000000   697  Q   W 223490 + 8 [kjournald]", "iolab trace"),
         ("[OVERALL], RunTime(ms), 1000", "CSV"),
         ('"bwMaxMIB": 12.5,', "summaryFormat"),

@@ -203,6 +203,13 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
         assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_results_of_a_tool_are_said_to_be_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dd.txt"
+    path.write_text("1+0 in\n1+0 out\n1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.0015 s, 699 MB/s\n")
+    assert invoke(["trace", str(path)]) == 2
+    assert capsys.readouterr().err == f"iolab: {path}: results in the format dd, and no trace; iolab show {path}\n"
+
+
 def test_a_cut_recording_gives_what_it_still_holds(tmp_path: Path) -> None:
     whole = (TRACES / "set.blktrace.1").read_bytes()
     (tmp_path / "cut.blktrace.0").write_bytes(whole[: len(whole) // 2 + 7])

@@ -63,15 +63,18 @@ class Rule:
     """The workload that it names is that of all rows since the last such line."""
     quotient: tuple[str, str, str] | None = None
     """A metric that is one group's number by another's."""
+    decimal_comma: bool = False
+    """Commas are decimal signs, as the tool prints them in other languages; it parts no thousands."""
     absent: str = "not in the source"
     """Why a figure is missing that the line has a place for."""
 
 
+_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "absent")
+
+
 def rule(pattern: str, **more: Any) -> Rule:
     """A rule; figures are given as `group=of(...)`."""
-    known = {
-        name: more.pop(name) for name in ("begins", "opens", "ends", "closes", "quotient", "absent") if name in more
-    }
+    known = {name: more.pop(name) for name in _OF_RULES if name in more}
     return Rule(re.compile(r"\s*+(?:" + pattern + ")", re.ASCII), more, **known)
 
 
@@ -99,6 +102,8 @@ class _Reader:
 
     def _take(self, one: Rule, found: re.Match[str], line: int) -> None:
         groups = found.groupdict()
+        if one.decimal_comma:
+            groups |= {group: (groups[group] or "").replace(",", ".") for group in one.figures}
         self.line = line
         self.ended = one.ends or (self.ended and not one.begins)
         if self.ended:

@@ -1,5 +1,5 @@
-"""Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, IOR, mdtest,
-elbencho, db_bench, ioping, HammerDB."""
+"""Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, hdparm, IOR,
+mdtest, elbencho, db_bench, ioping, HammerDB."""
 
 from __future__ import annotations
 
@@ -127,19 +127,40 @@ STRESS_NG = figures_format(
     ],
 )
 
+_DD_COPIED = (
+    rf"{_figure('size')} [^\s\d]{{1,12}}+ (?:\([^()]*+\) )?(?:[^\s\d]{{1,14}}, |transferred in ){_figure('time')} s"
+)
 DD = figures_format(
     "dd",
-    "dd's last lines, GNU's, busybox's or BSD's: each is a round of the command above it",
-    recognised_by=r"\d++ bytes (?:\([^()]*+\) )?(?:copied, |transferred in )[\d.]++ s",
+    "dd's last lines, GNU's in any language, busybox's or BSD's: each is a round of the command above it",
+    recognised_by=rf"{_DD_COPIED}(?:ecs|econds)?(?:,| \()",
     words=("records in", "records out", "bytes", "copied"),
     rules=[
         rule(r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}dd (?P<workload>\w+=\S.{0,120}?)\s*+$"),
         rule(
-            rf"{_figure('size')} bytes (?:\([^()]*+\) )?(?:copied, |transferred in ){_figure('time')} s",
+            _DD_COPIED,
             begins=True,
+            decimal_comma=True,
             size=of("bytes"),
             time=of("elapsed_s"),
             quotient=("rate_bytes_per_s", "size", "time"),
+        ),
+    ],
+)
+
+HDPARM = figures_format(
+    "hdparm",
+    "hdparm -t and -T: rates of reads of the device and of the cache; each is a round",
+    recognised_by=r"Timing (?:cached|buffered disk|O_DIRECT (?:cached|disk)) reads:",
+    words=("Timing", "reads:", "MB in", "MB/sec", "seconds"),
+    rules=[
+        rule(r"(?P<workload>/dev/[^\s:]++):\s*+$", begins=True),
+        rule(
+            rf"Timing (?P<phase>[\w ]{{4,30}}?)reads:\s++{_figure('size')} MB in\s++{_figure('time')} seconds =\s++"
+            rf"{_figure('rate')} MB/sec",
+            size=of("bytes", MIB),
+            time=of("elapsed_s"),
+            rate=of("rate_bytes_per_s", MIB),
         ),
     ],
 )
@@ -318,4 +339,4 @@ HAMMERDB = figures_format(
     ],
 )
 
-FORMATS = (BONNIE, DBENCH, PG_TEST_FSYNC, STRESS_NG, DD, MDTEST, IOR, ELBENCHO, DB_BENCH, IOPING, HAMMERDB)
+FORMATS = (BONNIE, DBENCH, PG_TEST_FSYNC, STRESS_NG, DD, HDPARM, MDTEST, IOR, ELBENCHO, DB_BENCH, IOPING, HAMMERDB)
