@@ -11,6 +11,8 @@ from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.base.trace_files import Trace, attended
 from iolab.domain import native_types as native
+from iolab.files.importer.formats import formats_of
+from iolab.files.importer.source import Source
 
 _LOOK_EVERY_S = 0.2
 
@@ -72,9 +74,6 @@ def unreadable(error: ValueError, trace: Trace) -> InputError:
 
 def _results_in(trace: Trace) -> str | None:
     """The format of results that the trace's only file is in, but for a CSV file, which may be a table of I/Os."""
-    from iolab.files.importer.formats import formats_of
-    from iolab.files.importer.source import Source
-
     if len(trace.paths) != 1 or not trace.paths[0].is_file():
         return None
     try:
