@@ -286,7 +286,11 @@ def _of_commands(commands: list[str], prepare: str | None, machine: str | None, 
     from iolab.files.experiment.from_commands import text_of
 
     if machine not in (None, "host"):
-        raise InputError("a command is timed on this host", where="--machine", remedy="leave --machine out")
+        raise InputError(
+            "a command is timed on this host",
+            where="--machine",
+            remedy='leave it out; an experiment with kind = "command" takes a guest',
+        )
     return loads(text_of(commands, prepare, Path.cwd()), "--command", probes=probes)
 
 
