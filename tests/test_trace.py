@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import lzma
@@ -208,6 +209,13 @@ def test_results_of_a_tool_are_said_to_be_no_trace(tmp_path: Path, capsys: pytes
     path.write_text("1+0 in\n1+0 out\n1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.0015 s, 699 MB/s\n")
     assert invoke(["trace", str(path)]) == 2
     assert capsys.readouterr().err == f"iolab: {path}: results in the format dd, and no trace; iolab show {path}\n"
+
+
+def test_what_is_packed_with_bzip2_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.bz2"
+    path.write_bytes(bz2.compress(b"nothing"))
+    assert invoke(["trace", str(path)]) == 2
+    assert "packed with bzip2, which iolab does not unpack: bzcat FILE" in capsys.readouterr().err
 
 
 def test_a_cut_recording_gives_what_it_still_holds(tmp_path: Path) -> None:

@@ -8,22 +8,17 @@ from typing import Literal
 
 from iolab.base.csv_table import ABSENT
 from iolab.base.errors import InputError
+from iolab.domain import parameter
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX
 
-PARAMETERS = frozenset(
-    (
-        *("qd", "depth", "iodepth", "queuedepth", "bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize"),
-        *("size", "filesize", "threads", "numthreads", "jobs", "numjobs", "njobs", "clients", "processes", "procs"),
-        *("concurrency", "workers", "rw", "pattern", "op", "operation", "mode", "device", "disk", "dev", "filesystem"),
-        *("fs", "rwmixread", "readahead", "readaheadkb"),
-    )
-)
-"""How columns are called, in any case and less spaces, signs and units, that state what was measured."""
+PARAMETERS = parameter.AMOUNTS | {
+    *("rw", "pattern", "op", "operation", "mode", "device", "disk", "dev", "filesystem", "fs"),
+}
+"""How columns are called that state what was measured."""
 
 Kind = Literal["names", "constant", "distinct", "dates", "numbers with units"]
 
-_UNIT_OF_NAME = re.compile(r"[(\[].*")
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:[.,]\d++)?(?:[eE][-+]?\d++)?"
 _WITH_UNIT = re.compile(rf"[~<>=≈]?\s*+{_NUMBER}\s*+(?:[^\W\d_]{{1,5}}|%)?(?:(?:/|p)\w{{1,4}})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d\d")
@@ -58,7 +53,7 @@ def are_whole(entries: Sequence[str]) -> bool:
 
 def is_parameter(name: str) -> bool:
     """Whether a column of this name states what was measured: `Queue Depth`, `bs (KiB)`."""
-    return re.sub(r"[\W_]", "", _UNIT_OF_NAME.sub("", name)).lower() in PARAMETERS
+    return parameter.plain(name) in PARAMETERS
 
 
 def kind_of(name: str, entries: Sequence[str]) -> Kind:
