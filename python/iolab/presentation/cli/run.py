@@ -12,7 +12,7 @@ from iolab.base.errors import InputError, unknown
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.consent import TrustRun, consent_of
 from iolab.presentation.cli.options import FailOn, Json, On, Out, Patience, seconds
-from iolab.presentation.cli.outcome import check_conditions, show_outcome
+from iolab.presentation.cli.outcome import check_conditions, refuse_without_comparison, show_outcome
 from iolab.presentation.cli.where import executor_on
 
 if TYPE_CHECKING:
@@ -198,6 +198,8 @@ def run(
                 assert experiment is not None
                 loaded = load(experiment, machine, engine, probes, sections=section or ())
                 _say_if_target_is_left_out(loaded, experiment)
+            if len(loaded.settings) == 1:
+                refuse_without_comparison(conditions)
             done = start(
                 loaded,
                 out,
