@@ -331,7 +331,7 @@ def test_rounds_with_other_options_are_no_rounds_of_the_same(
         for number in (1, 2):
             fio(tmp_path / f"{name}-{number}.json", depth=8 * number)
     problems = compared(capsys, *sorted(tmp_path.glob("*.json")))["problems"]
-    assert any("iodepth is 16, and 8 in another file of old" in problem for problem in problems)
+    assert any("iodepth is 16, and 8 elsewhere in old" in problem for problem in problems)
 
 
 def test_jobs_are_compared_one_by_one_and_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
