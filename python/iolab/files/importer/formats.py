@@ -76,6 +76,8 @@ FORMATS: dict[str, Format] = {
 }
 NEAREST_MAX = 3
 BEGINNING_BYTES = 4096
+UNREAD_LINES = 2000
+"""Lines in which formats that are not read are looked for, each by each pattern."""
 
 
 def formats_of(source: Source, name: str | None = None) -> list[Format]:
@@ -97,7 +99,7 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if whole or any(one is not MARKDOWN for one in tables):
         return tables or [CSV_FILE]
     for unread in UNREAD:
-        if any(unread.line.search(line) for line in source.text_lines):
+        if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
             raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
     if tables:
         return tables
