@@ -187,6 +187,19 @@ def test_fail_on_decides_the_exit_status(
     assert "faster" in captured.out
 
 
+def test_a_gate_that_compares_nothing_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is refused before anything is measured, and of a run that was."""
+    one = 'machine = "model:nvme"\nrounds = 1\n[workloads.reads]\noperations = 100\nfile_size = "4MiB"\n'
+    (tmp_path / "one.toml").write_text(one)
+    out = tmp_path / "run"
+    assert invoke(["run", str(tmp_path / "one.toml"), "--out", str(out), "--fail-on", "slower,faulty"]) == 2
+    assert "slower: can never hold, nothing is compared; give the experiment a second" in capsys.readouterr().err
+    assert not out.exists()
+    assert invoke(["run", str(tmp_path / "one.toml"), "--out", str(out), "--fail-on", "faulty"]) == 0
+    assert invoke(["compare", str(out), "--fail-on", "undecided"]) == 2
+    assert "undecided: can never hold" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("good", "status"), [(0, 1), (1, 0)])
 def test_a_run_in_which_every_trial_failed_is_no_success(
     good: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -106,6 +106,15 @@ def test_the_one_thing_that_differs_is_what_is_compared(tmp_path: Path, capsys: 
     assert "could not be compared, not on record: " in shown
 
 
+def test_a_size_that_differs_is_told_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, size in (("old", '"4KiB"'), ("new", '{ "4KiB" = 70, "64KiB" = 30 }')):
+        text_of = ONE_SETTING.format(depth=8).replace("queue_depth", f"block_size = {size}\nqueue_depth")
+        stored_run(tmp_path / name, text_of)
+    document = compared(capsys, tmp_path / "old", tmp_path / "new")
+    sizes = {"what": "workload reads: block_size", "values": {"old": "4KiB", "new": "4KiB: 70, 64KiB: 30"}}
+    assert sizes in document["differs"]
+
+
 def test_everything_that_differs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     two_runs(tmp_path, depth=32, machine="Another")
     names = {one["what"] for one in compared(capsys, tmp_path / "old", tmp_path / "new")["differs"]}
@@ -322,7 +331,7 @@ def test_rounds_with_other_options_are_no_rounds_of_the_same(
         for number in (1, 2):
             fio(tmp_path / f"{name}-{number}.json", depth=8 * number)
     problems = compared(capsys, *sorted(tmp_path.glob("*.json")))["problems"]
-    assert any("iodepth is 16, and 8 in another file of old" in problem for problem in problems)
+    assert any("iodepth is 16, and 8 elsewhere in old" in problem for problem in problems)
 
 
 def test_jobs_are_compared_one_by_one_and_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

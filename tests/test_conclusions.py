@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from iolab.domain.comparison import Comparison
 from iolab.domain.verdict.judgement import judge
+from iolab.files.importer.run_import import open_run
+from iolab.presentation.table import render
 from iolab.presentation.table.conclusions import conclusions
 
 
@@ -19,3 +23,14 @@ def test_what_hardly_ever_happens_is_no_conclusion() -> None:
     slower = compared("cpu_ns_per_io", 0.001, 0.002)
     (one,) = conclusions([rare, slower])
     assert "CPU per I/O" in one.text and "switches" not in one.text
+
+
+def test_a_setting_alone_has_a_sentence_with_its_levels_and_its_rounds(tmp_path: Path) -> None:
+    """The first question of a run of one setting is how much, and whether the rounds agree."""
+    path = tmp_path / "drive.csv"
+    path.write_text("run,elapsed_s,iops\n1,0.5,100\n2,0.5,80\n3,0.5,130\n")
+    shown = render(open_run(path), "plain").splitlines()
+    assert shown[2] == "● elapsed 0.5000 s (0.5000 to 0.5000) and IOPS 102.5 (80.0 to 130.0)."
+    path.write_text("test,iops\nread,100\nwrite,80\nread,100\nwrite,80\n")
+    shown = render(open_run(path), "markdown").splitlines()
+    assert shown[4:6] == ["- read: IOPS 100.0 (100.0 to 100.0).", "- write: IOPS 80.00 (80.00 to 80.00)."]

@@ -101,6 +101,24 @@ def test_processes_of_a_guest_sort_more_than_they_may_have_and_swap(iolab: Comma
 
 
 @pytest.mark.long
+def test_a_command_is_timed_and_counted_and_nothing_of_it_is_left(iolab: CommandLine, kernel_name: str) -> None:
+    """Not what it leaves in the background either, which would hold its output open."""
+    head = experiment(kernel_name).partition("[workloads.")[0].replace('"none"', '"ext2"')
+    text = "sleep 1000 & dd if=/dev/zero of=file bs=4k count=10 && ls"
+    iolab.write("ok.toml", f'{head}[workloads.c]\nkind = "command"\ncommand = "{text}"\n')
+    iolab("run", "ok.toml", "--out", "run", time_limit_s=600)
+    run = read(iolab.cwd / "run")
+    (phase,) = run.record(run.trials["trial"].item()).phases
+    (group,) = phase["groups"]
+    found = phase["probes"]["instructions"]
+    assert found["operations"] == 1 and found["system_calls"]["names"]
+    assert 0 < group["cpu_user_ns"] + group["cpu_system_ns"] <= phase["elapsed_ns"] < 60e9
+    iolab.write("bad.toml", f'{head}[workloads.c]\nkind = "command"\ncommand = "ls absent"\n')
+    iolab("run", "bad.toml", "--out", "bad", status=None, time_limit_s=600)
+    assert "No such file" in iolab("show", "bad", "--as", "output").stdout
+
+
+@pytest.mark.long
 def test_a_command_runs_in_the_kernel_of_that_name(iolab: CommandLine, kernel_name: str) -> None:
     assert iolab("guest", kernel_name, "--", "uname", "-r").stdout.split()[-1].startswith(kernel_name)
     iolab("guest", "no/such/kernel", status=2).assert_one_clear_line(2, "no such kernel image")

@@ -67,6 +67,22 @@ def test_an_unknown_option_names_the_nearest() -> None:
     assert said == "x.toml:5: workloads.readers.blok_size: unknown option; did you mean block_size?"
 
 
+@pytest.mark.parametrize(
+    ("word", "option"),
+    [
+        ("bs", "block_size"),
+        ("iodepth", "queue_depth"),
+        ("rw", "read_percent"),
+        ("threads", "jobs"),
+        ("QD", "queue_depth"),
+    ],
+)
+def test_the_word_of_another_tool_names_the_option_that_is_meant(word: str, option: str) -> None:
+    """By spelling alone, bs would be jobs and threads share_thread."""
+    said = the_problem(TARGET + f'[workloads.readers]\n{word} = 4\nduration = "1s"\n')
+    assert said == f"x.toml:5: workloads.readers.{word}: unknown option; did you mean {option}?"
+
+
 def test_an_unknown_option_like_no_other_names_all_or_the_command_that_lists_them() -> None:
     said = the_problem(TARGET + '[workloads.readers]\nwxyz = 1\nduration = "1s"\n')
     assert said == "x.toml:5: workloads.readers.wxyz: unknown option; see: iolab list workloads io"

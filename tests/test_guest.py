@@ -18,8 +18,11 @@ from iolab.domain import chains
 from iolab.domain.machine import Guest
 from iolab.domain.probe.instructions import PROBE
 from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
+from iolab.domain.trial import TimedCommandPhase
 from iolab.files.experiment import loads
 from iolab.machines.guest import (
+    agent_message,
+    commands,
     counter_output,
     debian,
     debug_files,
@@ -374,6 +377,8 @@ def test_a_drive_of_qemus_waits_for_no_host_where_nothing_is_read(
         ("[settings.a]\nirq_cpus = 1\n", "settings.a.irq_cpus: not to be had on a guest machine"),
         ("[probes]\nblock = true\n", "probes.block: a guest machine has the probe instructions only"),
         ('[workloads.make]\nkind = "make-sequence"\n', "phases are not to be had"),
+        ('[workloads.c]\nkind = "command"\ncommand = "ls"\n', "give the target a filesystem"),
+        ('[workloads.c]\nkind = "command"\ncommand = "ls"\ndirectory = "/tmp"\n', "has no directory of this host"),
     ],
 )
 def test_what_a_guest_has_not_is_told_on_its_line(more: str, what: str) -> None:
@@ -414,6 +419,56 @@ def test_each_round_makes_the_same_filesystem(monkeypatch: pytest.MonkeyPatch, o
     last = argv[len(argv) - argv[::-1].index("-E")]
     assert last.endswith(f",hash_seed={argv[argv.index('-U') + 1]}")
     assert ("stride=16" in last) == bool(options)
+
+
+COMMAND = EXPERIMENT.replace('filesystem = "none"', 'filesystem = "ext4"').partition("[workloads.")[0]
+
+
+def test_a_command_comes_with_its_shell_and_the_programs_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed: dict[str, None] = {}
+    monkeypatch.setattr(
+        plan.programs, "pack", lambda archive, name, package: packed.setdefault(name) or f"/sbin/{name}"
+    )
+    text = COMMAND + '[workloads.c]\nkind = "command"\ncommand = "ls -l;cat x|sort >y && nothing"\ncpus = [0]\n'
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    made = plan.make(trial, modules.Modules(None))
+    assert {"sh", "ls", "cat", "sort"} <= packed.keys() and "nothing" not in packed
+    (step,) = [step for step in made.steps if step["do"] == "command"]
+    told = {"shell": "/sbin/sh", "text": "ls -l;cat x|sort >y && nothing", "directory": "/target/0/command"}
+    assert step["command"] == {**told, "device": "/dev/nullb0", "cpus": [0]}
+
+
+def test_a_script_is_no_program_that_a_guest_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    monkeypatch.setattr(commands.command, "find", {"script": str(tmp_path / "script")}.get)
+    monkeypatch.setattr(plan.programs, "pack", lambda archive, name, package: f"/sbin/{name}")
+    (trial,) = Plan(loads(COMMAND + '[workloads.c]\nkind = "command"\ncommand = "script"\n', "x.toml"), 1).round(0)
+    with pytest.raises(InputError, match="script is a script"):
+        plan.make(trial, modules.Modules(None))
+
+
+@pytest.mark.parametrize(
+    ("status", "signal", "failed"),
+    [(0, None, []), (3, None, ["failed with exit status 3: no room"]), (None, 9, ["was killed by signal 9: no room"])],
+)
+def test_a_command_of_a_guest_has_times_and_fails_as_on_a_host(
+    status: int | None, signal: int | None, failed: list[str]
+) -> None:
+    (trial,) = Plan(loads(COMMAND + '[workloads.c]\nkind = "command"\ncommand = "ls"\n', "x.toml"), 1).round(0)
+    (phase,) = trial.phases
+    assert isinstance(phase, TimedCommandPhase)
+    told = {"started_unix_ns": 1, "elapsed_ns": 8, "used": [4, 3, 2, 1, 0, 0], "output": "no room\n"}
+    ended = agent_message.CommandEnd.model_validate({**told, "status": status, "signal": signal})
+    record = commands.record(phase, ended)
+    (group,) = record["groups"]
+    assert (record["elapsed_ns"], group["cpu_user_ns"], group["cpu_system_ns"]) == (8, 4, 3)
+    assert [one["what"] for one in record["failures"]] == [f"ls {what}" for what in failed]
+
+
+def test_a_command_ends_by_itself_or_by_a_signal() -> None:
+    told = {"started_unix_ns": 1, "elapsed_ns": 8, "used": [0] * 6, "output": "", "status": 0, "signal": 9}
+    with pytest.raises(ValueError, match="by itself, or by a signal"):
+        agent_message.CommandEnd.model_validate(told)
 
 
 SORTING = """

@@ -47,8 +47,34 @@ TEXT = "setting,round,iops\na,1,1.5\na,2,1.75\nb,1,2.5\nb,2,2.75\n"
         TEXT.replace(",", " , "),
         TEXT.replace("iops", 'iops,"a note"').replace("5\n", '5,"with, separator\nand ""line end"""\n'),
         TEXT + "b,2",
+        "# measured in May\n# by hand\n" + TEXT,
+        "# " + TEXT,
+        "sep=;\n" + TEXT.replace(",", ";"),
+        TEXT + TEXT.splitlines(keepends=True)[0],
+        "".join(
+            f"{number},{line}" for number, line in zip(("", *range(4)), TEXT.splitlines(keepends=True), strict=True)
+        ),
+        TEXT.replace("\n", ",\n"),
     ],
-    ids=["plain", "no end", "crlf", "bom", "blank", "tabs", "decimal commas", "quotes", "spaces", "quoted", "cut"],
+    ids=[
+        "plain",
+        "no end",
+        "crlf",
+        "bom",
+        "blank",
+        "tabs",
+        "decimal commas",
+        "quotes",
+        "spaces",
+        "quoted",
+        "cut",
+        "remarks",
+        "header as a remark",
+        "sep=",
+        "header again",
+        "index of pandas",
+        "empty column",
+    ],
 )
 def test_a_table_in_any_dress(tmp_path: Path, content: str) -> None:
     assert iops(open_run(written(tmp_path, content))) == ROUNDS
@@ -67,6 +93,12 @@ def test_a_table_in_any_dress(tmp_path: Path, content: str) -> None:
         ("setting,note\na,x\nb,y\n", "no column with numbers"),
         ("> setting,iops\n> a,1\n> b,2\n", "quoted as in a mail"),
         ("setting\tiops\na\t1\n".encode("utf-16"), "UTF-16.*iconv"),
+        ("setting\tiops\na\t1,234\nb\t2,345\n", r"column iops: '1,234' may be 1\.234 or 1234"),
+        ("setting,iops\na,905 IOPS\nb,910 IOPS\n", r"column iops: '905 IOPS' is a number with something around it"),
+        ('setting,bw\na,"1,234 MiB/s"\nb,"1,111 MiB/s"\n', r"column bw: '1,234 MiB/s' is a number with something"),
+        ("setting,p99,iops\na,5,1.2k\nb,6,1.3k\n", r"column iops: '1\.2k' is a number with something around it"),
+        ("setting,run1,run2\na,1,2\nb,2,3\n", r"x\.csv:1: columns run1, run2 \.\.\. look like rounds.*a row for each"),
+        ("metric,a,b\niops,1,2\np99,2,3\n", r"x\.csv:1: column metric says that rows are metrics.*a column for each"),
     ],
 )
 def test_one_line_names_the_place(tmp_path: Path, content: str | bytes, message: str) -> None:
@@ -76,6 +108,36 @@ def test_one_line_names_the_place(tmp_path: Path, content: str | bytes, message:
     with pytest.raises(InputError, match=message):
         import_files([path], tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("header", "case", "workloads"),
+    [
+        ("scheduler,QD,iops", ("1", "8"), ["x[QD=1]", "x[QD=8]"]),
+        ("scheduler,Block Size (KiB),iops", ("4", "64"), ["x[Block Size (KiB)=4]", "x[Block Size (KiB)=64]"]),
+        ("scheduler,bs,iops", ("4k", "64k"), ["x[bs=4k]", "x[bs=64k]"]),
+        ("scheduler,what,iops", ("read", "write"), ["x[what=read]", "x[what=write]"]),
+        ("fs,rw,iops", ("read", "write"), ["x[rw=read]", "x[rw=write]"]),
+    ],
+)
+def test_what_was_measured_distinguishes_workloads_and_makes_no_rounds(
+    tmp_path: Path, header: str, case: tuple[str, str], workloads: list[str]
+) -> None:
+    """Rows of other depths, sizes and operations are not the same again."""
+    rows = [f"{setting},{one},{place + 1}" for place in range(2) for setting in ("none", "bfq") for one in case]
+    run = open_run(written(tmp_path, "\n".join([header, *rows, ""])))
+    assert sorted(run.workloads) == sorted(workloads)
+    assert set(run.trials["setting"]) == {"none", "bfq"}
+    assert run.trials["round"].to_list() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert set(run.metrics["key"]) == {"iops"}
+
+
+def test_dates_and_remarks_are_no_settings_and_versions_no_decimal_points(tmp_path: Path) -> None:
+    text = "Date;Kernel;MB/s;note\n2024-01-02;6.1;123,4;x\n2024-01-03;6.1;124,5;y\n2024-01-02;6.6;133,4;z\n"
+    run = open_run(written(tmp_path, text))
+    assert set(run.trials["setting"]) == {"6.1", "6.6"}
+    assert run.metrics["value"].to_list() == [123.4, 124.5, 133.4]
+    assert set(run.workloads) == {"x"}
 
 
 def test_what_is_guessed_or_left_out_is_said(tmp_path: Path) -> None:

@@ -36,6 +36,13 @@ def text_of(run: RunData) -> list[tuple[str, str, int]]:
     return [(one[0], one[1], one[2]) for one in run.trials.select("setting", "workload", "round").iter_rows()]
 
 
+def test_a_list_of_results_holds_as_many_runs(tmp_path: Path) -> None:
+    """Scripts put the documents of several runs into one list, in one line."""
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps([{"fio version": "fio-3.33", "jobs": [job()]}] * 2))
+    assert text_of(open_run(path)) == [("list", "a", 0), ("list", "a", 1)]
+
+
 @pytest.mark.parametrize(
     ("name", "setting", "workload", "metric", "expected"),
     [

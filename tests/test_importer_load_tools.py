@@ -30,8 +30,33 @@ MIB = 2**20
         ("ior.txt", "ior", "write.rate_bytes_per_s", 2189.82 * MIB),
         ("ior.txt", "ior", "read.iops", 5433),
         ("mdtest.txt", "mdtest", "file_creation/operations_per_s_mean", 19000),
-        ("elbencho.txt", "elbencho", "read/rate_bytes_per_s", 14001 * MIB),
-        ("elbencho.txt", "elbencho", "write/elapsed_s", 1.254),
+        ("mdtest-4.txt", "mdtest", "tree_creation/operations_per_s_mean", 480.25),
+        ("mdtest-per-rank.txt", "mdtest", "file_creation/operations_per_s_mean", 6168.3),
+        ("mdtest-per-rank.txt", "mdtest", "file_creation/operations_per_s_stddev", 402.1),
+        ("ior-3.0.txt", "ior", "read.rate_bytes_per_s", 2500 * MIB),
+        ("ior-4.txt", "ior", "write.latency_ns_mean", 1.826e6),
+        ("elbencho-2.txt", "elbencho", "write/elapsed_s", 50),
+        ("elbencho-2.txt", "elbencho", "write/rate_bytes_per_s", 4100 * MIB),
+        ("elbencho-3.txt", "elbencho", "write/elapsed_s", 60.256),
+        ("elbencho-3.txt", "elbencho", "write/latency_ns_mean", 98e3),
+        ("elbencho-3.txt", "elbencho", "write/latency_ns_max", 1.25e9),
+        ("elbencho-3.txt", "elbencho", "write/latency_ns_p99", 6.889e6),
+        ("elbencho-3.txt", "elbencho", "read/elapsed_s", 0.588),
+        ("elbencho-3.txt", "elbencho", "read/iops", 16978),
+        ("iozone-489-ops.txt", "iozone[file_kib=2048,record_kib=4]", "random_read/iops", 1983258),
+        ("iozone-489-microseconds.txt", "iozone[file_kib=2048,record_kib=4]", "read/latency_ns_mean", 2000),
+        (
+            "iozone-489-throughput.txt",
+            "iozone[file_kib=4096,record_kib=64,threads=2]",
+            "random_write/rate_bytes_per_s",
+            236477.63 * 1024,
+        ),
+        ("diskspd-2.1.txt", "diskspd", "latency_ns_mean", 9.299e6),
+        ("diskspd-2.1.txt", "diskspd", "write.latency_ns_p999", 1.396e6),
+        ("sadf.json", "sar vda", "iops", (865 + 327.45) / 2),
+        ("sadf.json", "sar vda", "read.rate_bytes_per_s", (3214 + 414.71) / 2 * 512),
+        ("sadf.json", "sar loop1", "device_busy_percent", (4.8 + 4.31) / 2),
+        ("sadf-d.csv", "sar vda", "latency_ns_mean", (865 * 0.38 + 327.45 * 0.17) / (865 + 327.45) * 1e6),
         ("db_bench-7.8.3.txt", "db_bench", "fillseq/latency_ns_p999", 2.9e6),
         ("db_bench-7.8.3.txt", "db_bench", "fillseq/rate_bytes_per_s", 3.7 * MIB),
         ("db_bench-7.8.3.txt", "db_bench", "readrandom/iops", 278373),
@@ -120,6 +145,36 @@ def test_commands_of_dd_are_workloads(tmp_path: Path) -> None:
     assert found == [(first, 0), (second, 0), (second, 1)]
 
 
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.0015 s, 699 MB/s", 0.0015),
+        ("1048576 Bytes (1,0 MB, 1,0 MiB) kopiert, 0,0015 s, 699 MB/s", 0.0015),
+        ("1048576 octets (1,0 MB, 1,0 MiB) copiés, 0,002 s, 699 MB/s", 0.002),
+        ("1048576 bytes transferred in 0.002 secs (524288000 bytes/sec)", 0.002),
+    ],
+)
+def test_dd_is_read_in_any_language(tmp_path: Path, line: str, seconds: float) -> None:
+    path = tmp_path / "dd.txt"
+    path.write_text(f"1+0 in\n1+0 out\n{line}\n")
+    run = open_run(path)
+    assert value(run, "dd", "dd", "elapsed_s") == seconds
+    assert value(run, "dd", "dd", "rate_bytes_per_s") == 1048576 / seconds
+
+
+def test_hdparm_times_the_cache_and_the_device(tmp_path: Path) -> None:
+    path = tmp_path / "hdparm.txt"
+    once = (
+        "\n/dev/sda:\n Timing cached reads:   21850 MB in  1.99 seconds = 10968.44 MB/sec\n"
+        " Timing buffered disk reads: 1662 MB in  3.00 seconds = 553.80 MB/sec\n"
+    )
+    path.write_text("".join(once.replace("553.80", f"553.8{place}") for place in range(3)))
+    run = open_run(path)
+    assert run.trials["round"].to_list() == [0, 1, 2]
+    assert value(run, "hdparm", "hdparm /dev/sda", "buffered_disk/rate_bytes_per_s") == 553.80 * MIB
+    assert value(run, "hdparm", "hdparm /dev/sda", "cached/bytes") == 21850 * MIB
+
+
 def test_a_table_of_markdown_in_prose(tmp_path: Path) -> None:
     path = tmp_path / "table.md"
     path.write_text(
@@ -138,6 +193,61 @@ def test_the_times_of_mdtest_are_no_second_round(tmp_path: Path) -> None:
     assert open_run(path).trials.height == 1
 
 
+def test_what_mdtest_did_not_do_is_no_rate_of_zero() -> None:
+    keys = set(open_run(SAMPLES / "mdtest-4.txt").metrics["key"])
+    assert {key.split("/")[0] for key in keys} == {"file_creation", "tree_creation"}
+
+
+def test_phases_of_elbencho_are_apart_in_one_round_and_operations_of_a_mix_too(tmp_path: Path) -> None:
+    assert open_run(SAMPLES / "elbencho-3.txt").trials.height == 1
+    path = tmp_path / "mix.txt"
+    path.write_text(
+        "OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n"
+        "RWMIX90     Elapsed time     :    1h2m3s    1h2m4s\n"
+        "            IOPS read        :        900         901\n"
+        "            IOPS write       :        100         101\n"
+        "            MB/s read        :        9           10\n"
+        "            IO lat us        : [ min=5 avg=70 max=900 ]\n"
+    )
+    run = open_run(path)
+    wanted = {
+        "rwmix90/elapsed_s": 3724,
+        "rwmix90/read.iops": 901,
+        "rwmix90/write.iops": 101,
+        "rwmix90/read.rate_bytes_per_s": 10e6,
+        "rwmix90/latency_ns_mean": 70e3,
+    }
+    assert {key: value(run, "mix", "elbencho", key) for key in wanted} == wanted
+
+
+def test_a_time_below_what_iozone_prints_is_absent() -> None:
+    reread = open_run(SAMPLES / "iozone-489-microseconds.txt").metrics.filter(key="reread/latency_ns_mean")
+    assert reread["value"].to_list() == [None]
+
+
+def test_sar_of_old_versions_has_rates(tmp_path: Path) -> None:
+    path = tmp_path / "sar.txt"
+    path.write_text(
+        "12:00:01 AM  DEV   tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util\n"
+        "12:10:01 AM dev8-0 12.50 100.00 200.00 24.00 0.05 4.00 1.00 1.25\n"
+    )
+    run = open_run(path)
+    assert value(run, "sar", "sar dev8-0", "read.rate_bytes_per_s") == 51200
+    assert value(run, "sar", "sar dev8-0", "write.rate_bytes_per_s") == 102400
+
+
+def test_columns_of_diskspd_are_found_by_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "diskspd.txt"
+    path.write_text(
+        "actual test time:\t30.00s\nTotal IO\n"
+        "thread |  bytes  |  I/Os  |  MiB/s  |  I/O per s |  AvgLat  | IopsStdDev | LatStdDev |  file\n"
+        "total:   1048576 |    256 |   1.00 |     256.00 |    4.000 |      17.00 |     2.000\n"
+    )
+    run = open_run(path)
+    assert value(run, "diskspd", "diskspd", "latency_ns_mean") == 4e6
+    assert value(run, "diskspd", "diskspd", "latency_ns_stddev") == 2e6
+
+
 def test_sysbench_1_1_says_its_times_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "sb.txt"
     path.write_text(
@@ -154,7 +264,7 @@ def test_sysbench_1_1_says_its_times_otherwise(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("      bogo-ops-per-second-real-time: 9.5", "--metrics"),
-        (" Performance counter stats for 'ls':", "perf stat -x"),
+        (" Performance counter stats for 'ls':", "a column per event"),
         ("  8,0    3        1     0.000000000   697  Q   W 223490 + 8 [kjournald]", "iolab trace"),
         ("[OVERALL], RunTime(ms), 1000", "CSV"),
         ('"bwMaxMIB": 12.5,', "summaryFormat"),

@@ -139,6 +139,13 @@ def test_sync_latency_leads_where_a_workload_syncs(tmp_path: Path, capsys: pytes
     assert " in sync latency mean" in first["text"].partition(";")[0]
 
 
+def test_a_setting_alone_says_how_often_it_syncs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commits a second; beside another setting it says what the latency says."""
+    one = COMMITS[: COMMITS.index("[settings.")] + "[settings.alone]\n"
+    shown = json.loads(printed(capsys, "show", str(run(tmp_path, one)), "--as", "json"))
+    assert shown["values"][0]["metric"] == "sync.iops"
+
+
 @pytest.mark.parametrize(("depth", "lead"), [(1, "read.rate_bytes_per_s"), (8, "read.latency_ns_mean")])
 def test_reads_and_writes_are_apart_where_both_occur(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], depth: int, lead: str

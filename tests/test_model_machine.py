@@ -86,6 +86,10 @@ def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) 
 @pytest.mark.parametrize(
     ("workload", "said"),
     [
+        (
+            "kind = 'command'\ncommand = 'ls'",
+            "x.toml:4: workloads.w.kind: the simulated machine has no mechanism for running",
+        ),
         ("kind = 'make-sequence'", "x.toml:4: workloads.w.kind: the simulated machine has no mechanism for running"),
         (
             "kind = 'qsbench'",

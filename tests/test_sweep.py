@@ -10,6 +10,7 @@ from conftest import CommandLine
 from iolab.domain.comparison import Numbers
 from iolab.domain.matrix_axis import knee, sweeps
 from iolab.domain.summary import summarise
+from iolab.files.importer.run_import import open_run
 from iolab.presentation.table import render
 from support.stored import stored_run
 
@@ -55,6 +56,26 @@ def test_the_axis_with_the_most_values_is_the_sweep_and_others_tell_lines_apart(
 def test_a_matrix_of_settings_is_a_sweep_too(tmp_path: Path) -> None:
     found = swept(tmp_path, "", "[settings.ahead]\nread_ahead_kb = [128, 0, 1024]\n")
     assert found == [("ahead", "read_ahead_kb", "setting", ["0", "128", "1024"], [""])]
+
+
+def test_settings_that_are_called_by_an_amount_are_a_sweep_too(tmp_path: Path) -> None:
+    settings = "".join(f"[settings.depth{depth}]\nworkload = {{ queue_depth = {depth} }}\n" for depth in (16, 1, 4))
+    assert swept(tmp_path, "", settings) == [("", "depth", "setting", ["1", "4", "16"], [""])]
+
+
+def test_versions_and_mixed_names_are_none(tmp_path: Path) -> None:
+    kernels = "".join(f"[settings.v{number}]\nnr_requests = {number}\n" for number in (16, 32, 64))
+    assert swept(tmp_path, "", kernels) == []
+    mixed = "[settings.depth1]\n[settings.depth2]\nnr_requests = 16\n[settings.deep]\nnr_requests = 32\n"
+    assert swept(tmp_path / "mixed", "", mixed) == []
+
+
+def test_what_an_axis_comes_to_is_the_first_sentence(tmp_path: Path) -> None:
+    rows = "".join(f"{depth},{depth * 100 + round_}\n" for round_ in range(2) for depth in (1, 2, 4))
+    (tmp_path / "depths.csv").write_text(f"iodepth,iops\n{rows}")
+    for as_, line in (("plain", 2), ("markdown", 4)):
+        shown = render(open_run(tmp_path / "depths.csv"), as_).splitlines()
+        assert "csv over iodepth: IOPS is highest at 4" in shown[line]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import lzma
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -203,6 +205,20 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
         assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_results_of_a_tool_are_said_to_be_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dd.txt"
+    path.write_text("1+0 in\n1+0 out\n1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.0015 s, 699 MB/s\n")
+    assert invoke(["trace", str(path)]) == 2
+    assert capsys.readouterr().err == f"iolab: {path}: results in the format dd, and no trace; iolab show {path}\n"
+
+
+def test_what_is_packed_with_bzip2_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.bz2"
+    path.write_bytes(bz2.compress(b"nothing"))
+    assert invoke(["trace", str(path)]) == 2
+    assert "packed with bzip2, which iolab does not unpack: bzcat FILE" in capsys.readouterr().err
+
+
 def test_a_cut_recording_gives_what_it_still_holds(tmp_path: Path) -> None:
     whole = (TRACES / "set.blktrace.1").read_bytes()
     (tmp_path / "cut.blktrace.0").write_bytes(whole[: len(whole) // 2 + 7])
@@ -288,6 +304,12 @@ def test_the_tables_tell_stages_and_who_was_in_front(capsys: pytest.CaptureFixtu
     shown = capsys.readouterr().out
     for words in ("scheduler", "seq.", "in front", "Working set"):
         assert words in shown
+
+
+def test_the_first_line_says_where_the_time_went_and_who_was_in_front(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["trace", str(TRACES / "trace-cmd-7.dat")]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert re.match("● \\d+ % of the time is in the device; the slowest 10 waited behind ", first)
 
 
 def test_a_page_holds_the_maps(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fake_machine import record_of
-from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, SortPhase, Trial
+from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, SortPhase, TimedCommandPhase, Trial
 from iolab.machines.guest.steps import Plan
 
 UP: dict[str, Any] = {"up": "6.1.0-tiny"}
@@ -35,6 +35,10 @@ def record(trial: Trial, phase: Phase) -> Any:
         return next(one for one in record_of(trial).phases if one["phase"] == phase.name)
     if isinstance(phase, SortPhase):
         return _of_sort(phase)
+    if isinstance(phase, TimedCommandPhase):
+        used = [4_000_000, 3_000_000, 2, 1, 100, 0]
+        told = {"started_unix_ns": 10**18, "elapsed_ns": 8_000_000, "used": used, "output": "done\n"}
+        return {**told, "status": 0, "signal": None}
     assert isinstance(phase, MetadataPhase)
     return _of_files(phase)
 

@@ -220,7 +220,27 @@ def explain(
     return path[: depth + 1], f"{given} given; expected {expected(field)}"
 
 
+WORDS_OF_OTHERS = {
+    **dict.fromkeys(("bs", "blocksize", "record_size", "request_size"), "block_size"),
+    **dict.fromkeys(("iodepth", "io_depth", "qd", "depth"), "queue_depth"),
+    **dict.fromkeys(("numjobs", "threads", "processes", "copies", "clients"), "jobs"),
+    **dict.fromkeys(("runtime", "time", "seconds", "length"), "duration"),
+    **dict.fromkeys(("rw", "readwrite", "operation", "op", "read", "reads", "write", "writes"), "read_percent"),
+    **dict.fromkeys(("read_only", "write_only", "rwmixread", "rwmixwrite", "read_share"), "read_percent"),
+    **dict.fromkeys(("ioengine", "io_engine"), "engine"),
+    **dict.fromkeys(("size", "filesize"), "file_size"),
+    **dict.fromkeys(("nrfiles", "numfiles"), "files_per_job"),
+    **dict.fromkeys(("fsync", "sync"), "fsync_every"),
+    **dict.fromkeys(("fdatasync",), "fdatasync_every"),
+    **dict.fromkeys(("buffered", "o_direct"), "direct"),
+    **dict.fromkeys(("ramp_time", "ramp", "warmup"), "warm_up"),
+}
+"""What other tools call an option; looked up before the spelling is."""
+
+
 def _instead(key: str, options: list[str], taker: str, listed_by: str | None) -> str:
+    if (meant := WORDS_OF_OTHERS.get(key.lower())) in options:
+        return f"did you mean {meant}?"
     if close := nearest(key, options):
         return f"did you mean {close}?"
     if listed_by is None or len(options) <= LISTED_MAX:

@@ -228,6 +228,8 @@ def _options(options: Options, where: str) -> Iterator[tuple[str, str]]:
         unit = extras(type(options).model_fields[name]).get("unit")
         if unit in ("bytes", "ns") and isinstance(value, int):
             yield f"{where}{name}", written(value, unit).strip('"')
+        elif unit == "bytes" and isinstance(value, Mapping) and value:
+            yield f"{where}{name}", _sizes(value)
         else:
             yield from _flat({name: value}, where)
     if isinstance(options, FioOptions):
@@ -235,6 +237,12 @@ def _options(options: Options, where: str) -> Iterator[tuple[str, str]]:
             yield from _job_file(text, where)
     elif isinstance(options, TraceOptions):
         yield f"{where}I/Os", options.schedule["digest"]
+
+
+def _sizes(weights: Mapping[str, float]) -> str:
+    """`4KiB`, or of several `4KiB: 70, 64KiB: 30`."""
+    sizes = [(written(int(size), "bytes").strip('"'), weight) for size, weight in weights.items()]
+    return sizes[0][0] if len(sizes) == 1 else ", ".join(f"{size}: {weight:g}" for size, weight in sizes)
 
 
 def _job_file(text: str, where: str) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from iolab.domain.trial import Phase
 
 SYNC_TIMES = ("sync.latency_ns_mean", "sync.latency_ns_p99")
+SYNC_RATE = "sync.iops"
+"""Of a setting alone, where it answers how many commits a second; beside others it says what the latency says."""
 COMPLETION = ("latency_ns_mean", "latency_ns_p99")
 TAIL = ("latency_ns_p99", "latency_ns_mean")
 OF_TRANSFERS = ("read", "write", "")
@@ -64,7 +66,9 @@ def _kinds(phase: Phase) -> list[str]:
 def in_order(keys: Sequence[str], shape: Shape, *, beside_others: bool = False) -> list[str]:
     """The keys of a workload's metrics, or of one of its jobs' beside others, those first that lead."""
     syncs = shape.syncs and any(key.endswith(SYNC_TIMES) for key in keys)
-    first = SYNC_TIMES if syncs else TAIL if beside_others else COMPLETION if shape.queue_depth > 1 else ()
+    first = (
+        (SYNC_RATE, *SYNC_TIMES) if syncs else TAIL if beside_others else COMPLETION if shape.queue_depth > 1 else ()
+    )
     return sorted(keys, key=lambda key: _place(key, first, of_syncs=syncs))
 
 

@@ -1,7 +1,7 @@
 """A sweep: settings or workloads of one matrix that differ in one number, which is an axis then and no list of names.
 
-Read from the names that `iolab.base.matrix` gives (`reads[block_size=4KiB,queue_depth=8]`). The knee is where more
-stops paying (docs/reference/statistics.md).
+Read from the names that `iolab.base.matrix` gives (`reads[block_size=4KiB,queue_depth=8]`), or from names such as
+`depth1`, `depth8`. The knee is where more stops paying (docs/reference/statistics.md).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import parse_bytes, parse_duration_ns
+from iolab.domain.parameter import named_amount
 from iolab.domain.verdict.judgement import judge
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Sweep:
     """A matrix along one of its keys."""
 
     name: str
-    """The matrix's own: that of its workload or setting before expansion."""
+    """The matrix's own: that of its workload or setting before expansion; empty of names such as `depth1`."""
     parameter: str
     along: Literal["workload", "setting"]
     lines: list[Line]
@@ -159,7 +160,15 @@ def _matrices(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]
             pairs = [label.partition("=") for label in match["labels"].split(",")]
             if all(between for _, between, _ in pairs):
                 found.setdefault(match["base"], {})[name] = {key: value for key, _, value in pairs}
-    return list(found.items())
+    return list(found.items()) or _numbered(names)
+
+
+def _numbered(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]]]:
+    """The same of names such as `depth1`, `depth8`, if all of them are of one parameter."""
+    pairs = {name: named_amount(name) for name in names}
+    keys = {pair[0] if pair else None for pair in pairs.values()}
+    key = keys.pop() if len(keys) == 1 else None
+    return [("", {name: {key: pair[1]} for name, pair in pairs.items() if pair})] if key else []
 
 
 def _sweep(

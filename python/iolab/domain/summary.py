@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.comparison import Numbers, Pair, compare_pairs, place_of
-from iolab.domain.lead import SYNC_TIMES, TAIL, Shape, in_order
+from iolab.domain.lead import SYNC_RATE, SYNC_TIMES, TAIL, Shape, in_order
 from iolab.domain.machine import Machine
 from iolab.domain.metric import Metric, describe, meant, parse_key
 from iolab.domain.validity import lines, unfaithful
@@ -302,6 +302,7 @@ def compared_keys(run: MeasuredRun) -> list[str]:
 def _default_keys(run: MeasuredRun) -> list[str]:
     calls = _counted(run, CALLS)
     asked = [*_present(run, FOUND), *_compared_by_kind(run), *_present(run, SYNC_TIMES)]
+    asked += _present(run, (SYNC_RATE,)) if len(run.settings) == 1 else []
     asked += calls if len(calls) == len(CALLS) else []
     return _known_keys(run, asked)
 

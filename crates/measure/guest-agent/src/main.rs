@@ -10,6 +10,7 @@ mod sorts;
 mod step;
 mod system;
 mod tags;
+mod timed_command;
 
 use std::process::ExitCode;
 use std::time::Duration;

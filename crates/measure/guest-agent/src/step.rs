@@ -15,6 +15,7 @@ use workload::phase::Phase;
 
 use crate::failure::Failure;
 use crate::port::Port;
+use crate::timed_command::TimedCommand;
 use crate::{sorts, system, tags};
 
 /// One thing to do. What each tells stands at its arm of `Agent::perform`.
@@ -59,6 +60,11 @@ pub enum Step {
     Sort {
         processes: Vec<Value>,
         group: String,
+        drop_caches: bool,
+    },
+    /// Time a shell command.
+    Command {
+        command: TimedCommand,
         drop_caches: bool,
     },
     /// Write what is dirty to the drives.
@@ -150,6 +156,15 @@ impl Agent {
                     empty_caches()?;
                 }
                 return sorts::run(processes, group);
+            }
+            Step::Command {
+                command,
+                drop_caches,
+            } => {
+                if *drop_caches {
+                    empty_caches()?;
+                }
+                return command.run();
             }
             Step::Sync {} => system::sync(),
             Step::Symbols { all } => return symbols(*all, port),
@@ -252,9 +267,7 @@ fn console(argv: &[String]) -> Result<Value, Failure> {
 
 fn command(argv: &[String]) -> Command {
     let mut command = Command::new(&argv[0]);
-    command
-        .args(&argv[1..])
-        .env("PATH", "/bin:/sbin:/usr/bin:/usr/sbin");
+    command.args(&argv[1..]).env("PATH", system::PATH);
     command
 }
 

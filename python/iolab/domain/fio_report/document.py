@@ -45,6 +45,9 @@ def documents(text: str, name: str) -> Iterator[Document]:
     in them would take more than linear time.
     """
     walk = _Walk(text, name)
+    if text.lstrip().startswith("[") and (listed := walk.listed()):
+        yield from listed
+        return
     place, found = 0, 0
     while found < DOCUMENTS_MAX and (start := _START.search(text, place)):
         document, place = walk.document_at(start.end() - 1)
@@ -63,6 +66,12 @@ class _Walk:
         self.left = IN_VAIN_MAX * len(text) + (1 << 16)
         """Characters that may still be decoded in vain."""
         self.line, self.line_at = 1, 0
+
+    def listed(self) -> list[Document]:
+        """The documents of a list that somebody made of them; none of any other text."""
+        content, _ = self._decoded(self.text, len(self.text) - len(self.text.lstrip()))
+        one_by_one = content if isinstance(content, list) else []
+        return [Document(1, one, None) for one in one_by_one[:DOCUMENTS_MAX] if _is_fio(one)]
 
     def document_at(self, begin: int) -> tuple[Document | None, int]:
         """The document that begins here, if any, and where to go on."""

@@ -62,7 +62,7 @@ def _file_bytes(options: Any) -> int:
 
 KIND = Kind(
     name="command",
-    help="Any shell command, timed. On a host only.",
+    help="Any shell command, timed. On a host, or in a guest, with the programs that it names.",
     options=CommandOptions,
     conflicts=_conflicts,
     phases=_phases,

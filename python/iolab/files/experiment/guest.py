@@ -14,7 +14,15 @@ from iolab.domain.control import CONTROLS
 from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.probe import Probes
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
-from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, Target, WeightedLoadPhase, drive_properties
+from iolab.domain.trial import (
+    GuestMachine,
+    Phase,
+    ScratchTarget,
+    Target,
+    TimedCommandPhase,
+    WeightedLoadPhase,
+    drive_properties,
+)
 from iolab.domain.trial.drive_properties import Parameter
 from iolab.domain.trial.guest import (
     MEMORY_BYTES_MAX,
@@ -136,13 +144,24 @@ def check(
                     problems.add(("workloads", workload.written_as), what)
                     break
                 if not runs(phase):
-                    what = (
-                        f"{phase.kind} phases are not to be had on a guest machine; loads, metadata loads and sorts are"
-                    )
-                    problems.add(("workloads", workload.written_as), what)
+                    what = f"{phase.kind} phases are not to be had on a guest machine"
+                    remedy = "loads, metadata loads, sorts and commands are"
+                    problems.add(("workloads", workload.written_as), f"{what}; {remedy}")
+                elif isinstance(phase, TimedCommandPhase):
+                    _check_command(phase, target, setting, workload, problems)
                 elif isinstance(phase, WeightedLoadPhase) and phase.controller in ("cfq", "cost"):
                     what = f"a guest machine shares by weights under bfq, not by {phase.controller}"
                     problems.add(("workloads", workload.written_as, "controller"), what)
+
+
+def _check_command(
+    phase: TimedCommandPhase, target: ScratchTarget, setting: Setting, workload: Workload, problems: Problems
+) -> None:
+    if phase.directory is not None:
+        what = "a guest machine has no directory of this host; leave it out: the command runs on the guest's drive"
+        problems.add(("workloads", workload.written_as, "directory"), what)
+    if target.filesystem is None and setting.controls.get("filesystem") is None:
+        problems.add(("target",), 'a command runs in a directory; give the target a filesystem, such as "ext4"')
 
 
 _OF_KERNELS: dict[str, tuple[Callable[[str], bool], str]] = {
@@ -185,7 +204,7 @@ def check_drives(target: Target | None, guests: Mapping[str, GuestMachine], prob
 
 def runs(phase: Phase) -> bool:
     """Whether a guest's agent has a runner for the phase."""
-    return phase.kind in ("load", "weighted_load", "metadata", "sort")
+    return phase.kind in ("load", "weighted_load", "metadata", "sort", "command")
 
 
 def counting(

@@ -1,7 +1,8 @@
 """Any CSV: a column for the setting, one for the round if there is one, and numbers.
 
 Columns are known by their names (`csv_layout.py`); without a setting's column the first column of text is taken,
-without any the file is one setting, of the workload `csv`. Other columns of numbers are metrics, under their own names.
+without any the file is one setting, of the workload `csv`. Columns that state what was measured, such as queue depths
+and operations, distinguish workloads. Other columns of numbers are metrics, under their own names.
 Rows of one round are averaged. Without a column of rounds each row is one; where that would be more than 20,000, rows
 that follow each other are averaged in about 100 batches.
 """
@@ -30,8 +31,7 @@ TRIAL_COLUMNS = frozenset(
 def _parse(source: Source, results: Results) -> None:
     layout = layout_of(source)
     if layout.left_out:
-        what = ", ".join(layout.left_out)
-        results.problem(f"columns of text are left out: {what}; a column named 'workload' distinguishes workloads")
+        results.problem(f"columns of text are left out: {', '.join(layout.left_out)}")
     if layout.decimal == ",":
         results.problem("commas in numbers are taken as decimal signs")
     end = pieces.end_of_whole_lines(source.path, len(layout.columns), layout.separator, results)
@@ -56,6 +56,8 @@ def _add(found: Sequence[Group], layout: Layout, source: Source, results: Result
         entries = dict(zip(keys, group.key, strict=False))
         setting = entries.get(layout.setting or "") or source.stem_without_round
         workload = entries.get(layout.workload or "") or unnamed
+        if layout.cases:
+            workload += f"[{','.join(f'{name}={entries[name]}' for name in layout.cases)}]"
         phases: dict[str, Row] = {}
         for place, (phase, op, metric) in enumerate(names):
             row = phases.get(phase) or phases.setdefault(phase, table.row(setting, workload, phase))

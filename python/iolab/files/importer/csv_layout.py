@@ -6,11 +6,11 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from iolab.base.csv_table import ABSENT
 from iolab.base.errors import InputError
+from iolab.files.importer import csv_entries
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX, is_number
 
@@ -20,9 +20,17 @@ ROUND = ("round", "run", "iteration", "iter", "repeat", "rep", "trial")
 IGNORED = ("trial", "status", "seed", "position", "attempt")
 """The columns of iolab's own `show --as csv` beside a column of rounds."""
 
+METRIC_COLUMN = ("metric", "metrics", "measure", "measurement", "statistic", "counter")
+UNNAMED = "\0"
+"""How columns without a name are called here; they are passed over."""
+
 COLUMNS_MAX = 10_000
 SEPARATORS = ",;\t"
 ROWS_LOOKED_AT = 1000
+
+_PREFACE = re.compile(r"\s*+(?:#.*|sep=.)?$")
+_REMARK = re.compile(r"^\s*+#+\s*+")
+_ROUND_COLUMN = re.compile(r"(?:round|run|iteration|iter|repeat|rep|trial|test|r|#)[ _.-]?\d+", re.IGNORECASE)
 
 
 @dataclass
@@ -36,6 +44,8 @@ class Layout:
     rows_about: int
     """From the file's size and the length of its first lines."""
     decimal: str = "."
+    cases: list[str] = field(default_factory=list)
+    """Columns that distinguish what was measured: queue depths, operations, devices."""
     setting: str | None = None
     workload: str | None = None
     round: str | None = None
@@ -44,16 +54,17 @@ class Layout:
 
     @property
     def keys(self) -> list[str]:
-        """The columns that distinguish rows (setting, workload, round), in the file's order."""
-        return [column for column in self.columns if column in (self.setting, self.workload, self.round)]
+        """The columns that distinguish rows (setting, workload, cases, round), in the file's order."""
+        keys = {self.setting, self.workload, self.round, *self.cases}
+        return [column for column in self.columns if column in keys]
 
 
 def layout_of(source: Source) -> Layout:
     """InputError if the file is no table of comma-separated values with a header and numbers."""
-    separator, (header, *body) = _head_rows(source)
+    begin, separator, (header, *body) = _head_rows(source)
     names = [name.strip() for name in header]
-    _check_header(source, names)
-    whole = [row for row in body if len(row) == len(names)]
+    whole = [row for row in body if len(row) == len(names) and [entry.strip() for entry in row] != names]
+    names = _named(source, names, whole)
     if not whole or 2 * len(whole) < len(body):
         raise InputError(
             "most lines have not as many fields as the header" if body else "nothing below the header",
@@ -61,12 +72,16 @@ def layout_of(source: Source) -> Layout:
             remedy=f"expected {len(names)} fields in each line" if body else "expected a line per measurement",
         )
     values = dict(zip(names, zip(*whole, strict=True), strict=True))
-    layout = Layout(separator, names, source.after_first_line, source.lines_about, _decimal(separator, whole))
+    layout = Layout(separator, names, begin, source.lines_about)
     lower = {name.lower(): name for name in reversed(names)}
     layout.setting, layout.workload, layout.round = (
         next((lower[name] for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
     )
-    numeric = [name for name in names if _is_numeric(values[name], layout.decimal)]
+    special = {layout.setting, layout.workload, layout.round}
+    layout.decimal = csv_entries.decimal(
+        source, separator, {name: values[name] for name in names if name not in special}
+    )
+    numeric = [name for name in names if csv_entries.are_numbers(values[name], layout.decimal)]
     are_numbers = frozenset(numeric)
     text = [name for name in names if name not in are_numbers]
     if numeric and all(map(is_number, numeric)):
@@ -75,12 +90,23 @@ def layout_of(source: Source) -> Layout:
             where=f"{source.name}:1",
             remedy="add a line that names the columns",
         )
+    others = [name for name in text if name not in special and not name.startswith(UNNAMED)]
+    kinds = {name: csv_entries.kind_of(name, values[name]) for name in others}
     if layout.setting is None:
-        layout.setting = next((name for name in text if name not in (layout.workload, layout.round)), None)
+        layout.setting = next((name for name in others if kinds[name] not in ("dates", "numbers with units")), None)
     special = {layout.setting, layout.workload, layout.round}
     ignored = {lower[name] for name in IGNORED if layout.round and name in lower}
-    layout.metrics = [name for name in numeric if name not in special | ignored]
-    layout.left_out = [name for name in text if name not in special | ignored]
+    parameters = {name for name in numeric if csv_entries.is_parameter(name) and csv_entries.are_whole(values[name])}
+    parameters |= {name for name in others if kinds[name] == "names"}
+    layout.cases = [name for name in names if name in parameters - special - ignored]
+    layout.metrics = [
+        name for name in numeric if name not in special | ignored | parameters and not name.startswith(UNNAMED)
+    ]
+    layout.left_out = [
+        name for name in others if name not in special | ignored | parameters and kinds[name] != "constant"
+    ]
+    _refuse_units(source, layout, kinds, values)
+    _refuse_other_shapes(source, layout)
     if not layout.metrics:
         raise InputError("no column with numbers", where=source.name, remedy="expected a header and numbers below it")
     return layout
@@ -88,38 +114,45 @@ def layout_of(source: Source) -> Layout:
 
 def is_table(source: Source) -> bool:
     """Whether the first lines look like one, whatever is wrong with them: two or more with as many separators."""
-    lines = [line for line in source.head_lines[:ROWS_LOOKED_AT] if line.strip()][:3]
+    lines = [line for line in source.head_lines[:ROWS_LOOKED_AT] if not _PREFACE.match(line)][:3]
     return len(lines) > 1 and any(
-        lines[0].count(separator) and len({line.count(separator) for line in lines}) == 1 for separator in SEPARATORS
+        separator in lines[0] and len({len(row) for row in csv.reader(lines, delimiter=separator)}) == 1
+        for separator in SEPARATORS
     )
 
 
-def number(entry: str, decimal: str) -> float | None:
-    """NaN if it is missing, None if it is neither that nor a number."""
-    entry = entry.strip()
-    if entry.lower() in ABSENT:
-        return float("nan")
-    try:
-        if decimal == ".":
-            return float(entry)
-        return None if "." in entry else float(entry.replace(decimal, "."))
-    except ValueError:
-        return None
-
-
-def _head_rows(source: Source) -> tuple[str, list[list[str]]]:
-    lines = "\n".join(source.head_lines[: ROWS_LOOKED_AT + 1]).lstrip("\n").split("\n")
-    separator = max(SEPARATORS, key=lines[0].count)
-    if separator not in lines[0] and not _is_one_column(lines):
+def _head_rows(source: Source) -> tuple[int, str, list[list[str]]]:
+    """Where the rows begin, what separates entries, and the first rows with the header. Lines before the header that
+    are remarks (`# ...`) or name the separator (`sep=;`) are passed over; a header may be such a line itself."""
+    lines = source.head_lines[: ROWS_LOOKED_AT + 1]
+    first = next((place for place, line in enumerate(lines) if not _PREFACE.match(line)), len(lines) - 1)
+    separator = max(SEPARATORS, key=lines[first].count)
+    last_remark = _REMARK.sub("", lines[first - 1]) if first else ""
+    if _begins_with_header(last_remark, lines[first], separator):
+        first, lines = first - 1, [*lines[: first - 1], last_remark, *lines[first:]]
+    rows = lines[first:]
+    if separator not in rows[0] and not _is_one_column(rows):
         raise InputError("no table", where=source.name, remedy="expected commas, semicolons or tabs between columns")
     if source.is_quoted:
         raise InputError(
             "the table is quoted as in a mail", where=source.name, remedy="take the '> ' off: sed 's/^> //'"
         )
     try:
-        return separator, [row for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=separator) if row]
+        found = [row for row in csv.reader(io.StringIO("\n".join(rows)), delimiter=separator) if row]
     except csv.Error as error:
         raise InputError(f"not a table: {error}", where=source.name) from None
+    return source.after_line(first + 1), separator, found
+
+
+def _begins_with_header(remark: str, line: str, separator: str) -> bool:
+    """Whether the remark above the line names its columns: the line has as many entries, and numbers among them."""
+    entries = line.split(separator)
+    return (
+        len(entries) > 1
+        and remark.count(separator) == len(entries) - 1
+        and any(map(is_number, map(str.strip, entries)))
+        and not any(map(is_number, map(str.strip, remark.split(separator))))
+    )
 
 
 def _is_one_column(lines: Sequence[str]) -> bool:
@@ -128,37 +161,55 @@ def _is_one_column(lines: Sequence[str]) -> bool:
     return bool(lines[0].strip()) and bool(entries) and all(map(is_number, entries))
 
 
-def _check_header(source: Source, names: Sequence[str]) -> None:
-    """InputError if the first line does not name the columns."""
+def _named(source: Source, names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The columns' names. One without is passed over if it is empty, or counts rows as pandas writes it. InputError if
+    the first line does not name the columns."""
     where = f"{source.name}:1"
     if len(names) > COLUMNS_MAX:
         raise InputError(f"{len(names):,} columns, expected at most {COLUMNS_MAX:,}", where=where)
     if all(is_number(name) or not name for name in names):
         raise InputError("numbers where the header belongs", where=where, remedy="add a line that names the columns")
-    if not all(names):
-        raise InputError(f"column {names.index('') + 1} has no name", where=where, remedy="name it in the header")
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    named = list(names)
+    for place, name in enumerate(names):
+        entries = [row[place].strip() for row in rows]
+        is_count = place == 0 and entries == [str(number) for number in range(len(entries))]
+        if not name and any(entries) and not is_count:
+            raise InputError(f"column {place + 1} has no name", where=where, remedy="name it in the header")
+        named[place] = name or f"{UNNAMED}{place}"
+    twice = next((name for name, count in Counter(named).items() if count > 1), None)
     if twice is not None:
         raise InputError(
             f"two columns are called '{twice[:QUOTED_MAX]}'", where=where, remedy="give each a name of its own"
         )
+    return named
 
 
-def _decimal(separator: str, rows: Sequence[Sequence[str]]) -> str:
-    """The comma, if it separates nothing else and no number has a point."""
-    entries = [entry.strip() for row in rows for entry in row]
-    return "," if separator != "," and _some(_COMMA, entries) and not _some(_POINT, entries) else "."
+def _refuse_units(
+    source: Source, layout: Layout, kinds: Mapping[str, str], values: Mapping[str, Sequence[str]]
+) -> None:
+    """InputError for a column of measurements that are written with their unit, or with commas in them."""
+    for name in layout.left_out:
+        if kinds[name] == "numbers with units":
+            entry = next(filter(None, map(str.strip, values[name])))
+            raise InputError(
+                f"'{entry[:QUOTED_MAX]}' is a number with something around it",
+                where=f"{source.name}, column {name[:QUOTED_MAX]}",
+                remedy="write numbers alone, such as 1234.5, and the unit into the header",
+            )
 
 
-_COMMA = re.compile(r"[-+]?\d++,\d++(?:[eE][-+]?\d++)?").fullmatch
-_POINT = re.compile(r"[-+]?\d++\.\d++(?:[eE][-+]?\d++)?").fullmatch
-
-
-def _some(test: Callable[[str], object], entries: Sequence[str]) -> bool:
-    return any(test(entry) for entry in entries)
-
-
-def _is_numeric(entries: Sequence[str], decimal: str) -> bool:
-    """Mostly numbers, so that what else stands in the column is a mistake."""
-    present = [entry for entry in entries if entry.strip().lower() not in ABSENT]
-    return bool(present) and 2 * sum(number(entry, decimal) is not None for entry in present) > len(present)
+def _refuse_other_shapes(source: Source, layout: Layout) -> None:
+    """InputError for tables whose columns are rounds, or whose rows are metrics."""
+    where = f"{source.name}:1"
+    if len(layout.metrics) > 1 and all(map(_ROUND_COLUMN.fullmatch, layout.metrics)):
+        raise InputError(
+            f"columns {', '.join(layout.metrics[:3])[:QUOTED_MAX]} ... look like rounds of one metric",
+            where=where,
+            remedy="a row for each round is expected: setting,round,VALUE",
+        )
+    if layout.setting is not None and layout.setting.lower() in METRIC_COLUMN:
+        raise InputError(
+            f"column {layout.setting} says that rows are metrics",
+            where=where,
+            remedy="a row for each measurement is expected, and a column for each metric: setting,iops,latency",
+        )

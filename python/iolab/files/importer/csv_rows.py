@@ -12,7 +12,8 @@ from typing import BinaryIO
 from iolab import _native
 from iolab.base.errors import InputError
 from iolab.files.importer import pieces
-from iolab.files.importer.csv_layout import Layout, number
+from iolab.files.importer.csv_entries import number
+from iolab.files.importer.csv_layout import Layout
 from iolab.files.importer.text import QUOTED_MAX
 
 ROUNDS_MAX = 20_000
@@ -117,7 +118,8 @@ def _numbered_rows(
     try:
         for fields in reader:
             line = first_line + reader.line_num - 1
-            if not fields:
+            if not fields or [field.strip() for field in fields] == layout.columns:
+                # Files that were put into one have their header again.
                 continue
             if len(fields) != len(layout.columns):
                 raise InputError(

@@ -21,8 +21,16 @@ EXTREMES = {"min": "min", "max": "max"}
 OPS = {"Total": "all", "Read": "read", "Write": "write"}
 _SECTION = re.compile(r"(?P<what>Total|Read|Write) IO\s*+$")
 _TOTAL = re.compile(r"total:\s*+(?P<cells>\d[\d.\s|]*+)$")
-_COLUMNS = ("bytes", "ops", "rate_bytes_per_s", "iops", "latency_ns_mean", "latency_ns_stddev")
-_SCALES = {"rate_bytes_per_s": MIB, "latency_ns_mean": MS, "latency_ns_stddev": MS}
+_HEADER = re.compile(r"thread\s*+\|(?P<columns>\s*+bytes\s*+\|.*)")
+_COLUMNS = {
+    "bytes": ("bytes", 1.0),
+    "I/Os": ("ops", 1.0),
+    "MiB/s": ("rate_bytes_per_s", MIB),
+    "I/O per s": ("iops", 1.0),
+    "AvgLat": ("latency_ns_mean", MS),
+    "LatStdDev": ("latency_ns_stddev", MS),
+}
+"""Those of latencies need -L; with -D there is one more, which is not read."""
 _QUANTILE = re.compile(r"\s*+(?P<which>[\w-]++)\s*+\|(?P<cells>[^|]*+\|[^|]*+\|[^|]*+)$")
 _TIME = re.compile(r"(?:actual )?test time:\s++(?P<seconds>[\d.]++)s")
 _BEGIN = re.compile(r"(?:Command Line:|Input parameters:)")
@@ -39,6 +47,7 @@ def _parse(source: Source, results: Results) -> None:
 def _parse_text(source: Source, results: Results) -> None:
     row: Row | None = None
     op, seconds = "", None
+    columns = list(_COLUMNS)
     for line in source.lines(results.problem):
         if _BEGIN.match(line.text.strip()):
             row = None
@@ -46,13 +55,17 @@ def _parse_text(source: Source, results: Results) -> None:
             row, seconds = None, number(found["seconds"])
         elif found := _SECTION.match(line.text.strip()):
             op = OPS[found["what"]]
+        elif found := _HEADER.match(line.text.strip()):
+            columns = [name.strip() for name in found["columns"].split("|")]
         elif op and (found := _TOTAL.match(line.text.strip())):
             if row is None:
                 row = results.table(line.number).row(source.stem_without_round, WORKLOAD)
                 row.add("elapsed_s", seconds)
-            for metric, cell in zip(_COLUMNS, found["cells"].split("|"), strict=False):
-                value = number(cell.strip())
-                row.add(metric, None if value is None else value * _SCALES.get(metric, 1.0), op=op)
+            for column, cell in zip(columns, found["cells"].split("|"), strict=False):
+                if known := _COLUMNS.get(column):
+                    metric, scale = known
+                    value = number(cell.strip())
+                    row.add(metric, None if value is None else value * scale, op=op)
             op = ""
         elif row is not None and (found := _QUANTILE.match(line.text)):
             name = QUANTILES.get(found["which"]) or EXTREMES.get(found["which"])

@@ -31,6 +31,8 @@ UNITS = {
 }
 """Of numbers whose unit stands beside them: times in ns."""
 PHASE_MAX = 80
+_PART = re.compile(r"([\d.]++)(ms|[hms])", re.ASCII)
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
 
 
 class Figure(NamedTuple):
@@ -61,15 +63,18 @@ class Rule:
     """The workload that it names is that of all rows since the last such line."""
     quotient: tuple[str, str, str] | None = None
     """A metric that is one group's number by another's."""
+    decimal_comma: bool = False
+    """Commas are decimal signs, as the tool prints them in other languages; it parts no thousands."""
     absent: str = "not in the source"
     """Why a figure is missing that the line has a place for."""
 
 
+_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "absent")
+
+
 def rule(pattern: str, **more: Any) -> Rule:
     """A rule; figures are given as `group=of(...)`."""
-    known = {
-        name: more.pop(name) for name in ("begins", "opens", "ends", "closes", "quotient", "absent") if name in more
-    }
+    known = {name: more.pop(name) for name in _OF_RULES if name in more}
     return Rule(re.compile(r"\s*+(?:" + pattern + ")", re.ASCII), more, **known)
 
 
@@ -97,6 +102,8 @@ class _Reader:
 
     def _take(self, one: Rule, found: re.Match[str], line: int) -> None:
         groups = found.groupdict()
+        if one.decimal_comma:
+            groups |= {group: (groups[group] or "").replace(",", ".") for group in one.figures}
         self.line = line
         self.ended = one.ends or (self.ended and not one.begins)
         if self.ended:
@@ -117,7 +124,7 @@ class _Reader:
         first = self._row(one, self.table, setting, workload, phase)
         for group, figure in one.figures.items():
             row = first if figure.phase is None else self._row(one, self.table, setting, workload, figure.phase)
-            scale = UNITS[groups[f"{group}_unit"] or ""] if f"{group}_unit" in groups else figure.scale
+            scale = UNITS[unit] if (unit := groups.get(f"{group}_unit")) is not None else figure.scale
             value = _value(groups[group], scale) if groups.get(group) else None
             row.add(figure.metric, value, op=figure.op, absent=one.absent)
         if one.quotient is not None:
@@ -172,7 +179,11 @@ def figures_format(
 
 
 def _value(text: str, scale: float) -> float | None:
-    """`475k` of a column in KiB is 475; of any other, 475,000."""
+    """`475k` of a column in KiB is 475; of any other, 475,000. `2m5.755s` are seconds."""
+    if text.endswith("s"):
+        parts = [(number(found[1]), _SECONDS[found[2]]) for found in _PART.finditer(text)]
+        seconds = [value * unit for value, unit in parts if value is not None]
+        return sum(seconds) * scale if len(seconds) == len(parts) else None
     bare = text.rstrip("kmg")
     value = number(bare)
     if value is None or bare == text:

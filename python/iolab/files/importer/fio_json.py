@@ -5,6 +5,7 @@ The last of the snapshots that --status-interval prints counts.
 
 from __future__ import annotations
 
+from iolab.base.errors import InputError
 from iolab.domain.fio_report.document import documents, last_of_each_run
 from iolab.files.importer.fio_run import FioRun, add_runs
 from iolab.files.importer.format import Format
@@ -14,6 +15,12 @@ from iolab.files.importer.source import Source, json_text
 
 def _parse(source: Source, results: Results) -> None:
     found = list(documents(json_text(source), source.name))
+    if not found:
+        raise InputError(
+            "results of fio inside another JSON",
+            where=source.name,
+            remedy="write each of them into a file of its own, such as with jq '.results[0]'",
+        )
     kept = last_of_each_run(found)
     if len(kept) < len(found):
         results.problem(f"{len(found) - len(kept)} snapshots of runs that went on are left out")

@@ -39,7 +39,7 @@ from iolab.files.importer.sysbench import FORMAT as SYSBENCH
 from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
-from iolab.files.importer.unread import UNREAD
+from iolab.files.importer.unread import UNREAD, shape_of
 
 FORMATS: dict[str, Format] = {
     one.name: one
@@ -76,6 +76,8 @@ FORMATS: dict[str, Format] = {
 }
 NEAREST_MAX = 3
 BEGINNING_BYTES = 4096
+UNREAD_LINES = 2000
+"""Lines in which formats that are not read are looked for, each by each pattern."""
 
 
 def formats_of(source: Source, name: str | None = None) -> list[Format]:
@@ -94,17 +96,21 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
     searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
     tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
-    if tables or whole:
+    if whole or any(one is not MARKDOWN for one in tables):
         return tables or [CSV_FILE]
     for unread in UNREAD:
-        if any(unread.line.search(line) for line in source.text_lines):
+        if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
             raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
+    if tables:
+        return tables
+    if shape := shape_of(source.text_lines):
+        raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     raise InputError(
         f"unrecognised format; nearest: {', '.join(_nearest(text))}",
         where=source.name,
-        remedy=f"name it with --from FORMAT, one of {', '.join(FORMATS)}",
+        remedy="put its figures into a CSV file, a row per run; or name its format with --from FORMAT",
     )
 
 

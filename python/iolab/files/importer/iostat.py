@@ -53,9 +53,15 @@ COLUMNS: dict[str, Meaning] = {
         name: ("rate_bytes_per_s", op, scale)
         for op, names in (
             ("all", (("kB/s", KIB), ("MB/s", MIB))),
-            ("read", (("rsec/s", SECTOR), ("Blk_read/s", SECTOR), ("rkB/s", KIB), ("kB_read/s", KIB))),
+            (
+                "read",
+                (("rsec/s", SECTOR), ("rd_sec/s", SECTOR), ("Blk_read/s", SECTOR), ("rkB/s", KIB), ("kB_read/s", KIB)),
+            ),
             ("read", (("rMB/s", MIB), ("MB_read/s", MIB))),
-            ("write", (("wsec/s", SECTOR), ("Blk_wrtn/s", SECTOR), ("wkB/s", KIB), ("kB_wrtn/s", KIB))),
+            (
+                "write",
+                (("wsec/s", SECTOR), ("wr_sec/s", SECTOR), ("Blk_wrtn/s", SECTOR), ("wkB/s", KIB), ("kB_wrtn/s", KIB)),
+            ),
             ("write", (("wMB/s", MIB), ("MB_wrtn/s", MIB))),
         )
         for name, scale in names
@@ -73,31 +79,39 @@ _KIB_OF_UNIT = {"B": 1 / 1024, "k": 1.0, "M": 2.0**10, "G": 2.0**20, "T": 2.0**3
 
 
 class Reports:
-    """The means over the reports, by device. The first report counts only if it is the only one."""
+    """The means over the reports, by device. The first report counts only if it is the only one, or is of an interval
+    as the others are."""
 
-    def __init__(self) -> None:
+    def __init__(self, workload: str = WORKLOAD, *, first_since_boot: bool = True) -> None:
+        self._workload = workload
+        self._first_since_boot = first_since_boot
         self._seen: set[str] = set()
         self._first: dict[str, Means] = {}
         self._later: dict[str, Means] = {}
 
     def add(self, name: str, values: dict[str, float]) -> None:
         """One report of the device `name`, or of `CPU`: column -> number."""
-        means = (self._later if name in self._seen else self._first).setdefault(name, {})
+        is_first = self._first_since_boot and name not in self._seen
+        means = (self._first if is_first else self._later).setdefault(name, {})
         self._seen.add(name)
         meaning = _cpu_meaning if name == CPU else COLUMNS.get
         requests = {op: sum(values.get(column, 0.0) for column in _REQUESTS[op]) for op in _REQUESTS}
+        said: set[tuple[str, str]] = set()
         for column, value in values.items():
-            if known := meaning(column):
+            known = meaning(column)
+            # JSON of sysstat has some columns twice, under an old name too.
+            if known and known[:2] not in said:
                 metric, op, scale = known
+                said.add((metric, op))
                 weight = requests[op] if metric in _PER_REQUEST else 1.0
                 sample(means, metric, value * scale, op=op, weight=weight)
 
     def finish(self, source: Source, results: Results) -> None:
         """Adds a row of means for each device and for the CPUs: without the first report, if there are others."""
         for name, means in (self._later or self._first).items():
-            row = results.table(1).row(source.stem_without_round, f"{WORKLOAD} {name}")
+            row = results.table(1).row(source.stem_without_round, f"{self._workload} {name}")
             add_means(row, means, interval_s=None)
-        if self._later:
+        if self._first and self._later:
             results.problem("the first report, averages since the boot, is left out")
 
 

@@ -115,7 +115,9 @@ class _Reader(TableReader):
         workload = f"iozone[file_kib={file_kib},record_kib={record_kib}]"
         self._add_workload(workload, file_kib * KIB, record_kib * KIB)
         for place, value in cells.items():
-            table.row(self.setting, workload, COLUMNS[place]).add(self.metric, value * self.scale)
+            table.row(self.setting, workload, COLUMNS[place]).add(
+                self.metric, value * self.scale or None, absent="below the precision that iozone prints"
+            )
         return True
 
     def _cells(self, line: Line) -> dict[int, float]:
@@ -156,7 +158,7 @@ class _Reader(TableReader):
             scale = 1000 if found["unit"].upper() == "G" else 1
             cpu = {"count_online": int(found["count"]), "frequency_mhz": float(found["frequency"]) * scale}
             self.results.machine["cpu"] = cpu
-        elif "output is in ops/sec" in line.text.lower():
+        elif re.search(r"output is in (?:ops/sec|operations per second)", line.text.lower()):
             self.metric, self.scale = "iops", 1.0
         elif "output is in microseconds" in line.text.lower():
             self.metric, self.scale = "latency_ns_mean", 1000.0

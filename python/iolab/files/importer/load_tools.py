@@ -1,9 +1,11 @@
-"""Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, IOR, mdtest,
-elbencho, db_bench, ioping, HammerDB."""
+"""Load generators whose reports are lines of figures: bonnie++, dbench, pg_test_fsync, stress-ng, dd, hdparm, IOR,
+mdtest, elbencho, db_bench, ioping, HammerDB."""
 
 from __future__ import annotations
 
-from iolab.files.importer.figures import KIB, MB, MIB, MS, US, figures_format, of, rule
+from collections.abc import Iterator
+
+from iolab.files.importer.figures import KIB, MB, MIB, MS, US, Rule, figures_format, of, rule
 
 NUMBER = r"[\d.,]{1,40}+"
 TOO_SHORT = "too short to measure, which bonnie++ marks with plus signs"
@@ -125,16 +127,20 @@ STRESS_NG = figures_format(
     ],
 )
 
+_DD_COPIED = (
+    rf"{_figure('size')} [^\s\d]{{1,12}}+ (?:\([^()]*+\) )?(?:[^\s\d]{{1,14}}, |transferred in ){_figure('time')} s"
+)
 DD = figures_format(
     "dd",
-    "dd's last lines, GNU's, busybox's or BSD's: each is a round of the command above it",
-    recognised_by=r"\d++ bytes (?:\([^()]*+\) )?(?:copied, |transferred in )[\d.]++ s",
+    "dd's last lines, GNU's in any language, busybox's or BSD's: each is a round of the command above it",
+    recognised_by=rf"{_DD_COPIED}(?:ecs|econds)?(?:,| \()",
     words=("records in", "records out", "bytes", "copied"),
     rules=[
         rule(r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}dd (?P<workload>\w+=\S.{0,120}?)\s*+$"),
         rule(
-            rf"{_figure('size')} bytes (?:\([^()]*+\) )?(?:copied, |transferred in ){_figure('time')} s",
+            _DD_COPIED,
             begins=True,
+            decimal_comma=True,
             size=of("bytes"),
             time=of("elapsed_s"),
             quotient=("rate_bytes_per_s", "size", "time"),
@@ -142,6 +148,26 @@ DD = figures_format(
     ],
 )
 
+HDPARM = figures_format(
+    "hdparm",
+    "hdparm -t and -T: rates of reads of the device and of the cache; each is a round",
+    recognised_by=r"Timing (?:cached|buffered disk|O_DIRECT (?:cached|disk)) reads:",
+    words=("Timing", "reads:", "MB in", "MB/sec", "seconds"),
+    rules=[
+        rule(r"(?P<workload>/dev/[^\s:]++):\s*+$", begins=True),
+        rule(
+            rf"Timing (?P<phase>[\w ]{{4,30}}?)reads:\s++{_figure('size')} MB in\s++{_figure('time')} seconds =\s++"
+            rf"{_figure('rate')} MB/sec",
+            size=of("bytes", MIB),
+            time=of("elapsed_s"),
+            rate=of("rate_bytes_per_s", MIB),
+        ),
+    ],
+)
+
+_MDTEST_PHASE = r"(?P<phase>(?:Directory|File|Tree) [a-z]++)\s*+(?::\s++)?"
+"""Versions up to 3 have a colon after it. What was not measured has zeros alone; with per-rank figures, three more
+numbers stand before the iterations'."""
 MDTEST = figures_format(
     "mdtest",
     "mdtest's summary of rates: the mean over its own iterations, and their spread",
@@ -150,9 +176,10 @@ MDTEST = figures_format(
     rules=[
         rule(r"SUMMARY rate", begins=True),
         rule(r"SUMMARY time", ends=True),
+        rule(rf"{_MDTEST_PHASE}(?:0\.0++\s++){{3,6}}+0\.0++\s*+$"),
         rule(
-            rf"(?P<phase>(?:Directory|File|Tree) [a-z ]+?)\s*+:?\s++{_figure('max')}\s++{_figure('min')}\s++"
-            rf"{_figure('mean')}\s++{_figure('stddev')}",
+            rf"{_MDTEST_PHASE}(?:(?:{NUMBER}\s++){{3}})??{_figure('max')}\s++{_figure('min')}\s++"
+            rf"{_figure('mean')}\s++{_figure('stddev')}\s*+$",
             mean=of("operations_per_s_mean"),
             min=of("operations_per_s_min"),
             max=of("operations_per_s_max"),
@@ -187,35 +214,56 @@ IOR = figures_format(
 )
 
 _LAST = rf"{NUMBER}\s++"
+_SPAN = r"(?:\d++h)?(?:\d++m)?[\d.]++m?s"
+_LATENCIES = r"(?: us)?\s*+:\s*+\[ ?" + r"[, ]++".join(
+    rf"{said}={_figure(name)}(?P<{name}_unit>[mu]?s)?"
+    for said, name in (("min", "min"), ("avg", "mean"), ("max", "max"))
+)
+_OPERATIONS = {"": "all", " write": "write", " read": "read"}
+"""What a row of a mixed phase ends in -> its operation."""
+
+
+def _elbencho_rules() -> Iterator[Rule]:
+    """Rows of a phase, of versions 1 to 3: the first states the phase, and since 1.7 the others leave it out."""
+    yield rule(r"OPERATION\s++RESULT TYPE", begins=True)
+    for elapsed, time, scale in (
+        ("time", rf"{_SPAN}\s++(?P<time>{_SPAN})", 1.0),
+        ("(?:time )?ms", _LAST + _figure("time"), 1e-3),
+    ):
+        yield rule(
+            rf"(?P<phase>[A-Z]{{2,20}}\d{{0,3}}+)\s++Elapsed {elapsed}\s*+:\s++{time}\s*+$",
+            opens=True,
+            time=of("elapsed_s", scale),
+        )
+    for said, op in _OPERATIONS.items():
+        start, last = r"(?:[A-Z]{2,20}\d{0,3}+\s++)?", rf"{said}\s*+:\s++{_LAST}"
+        yield rule(rf"{start}IOPS{last}{_figure('rate')}\s*+$", rate=of("iops", op=op))
+        for unit, scale in (("MiB", MIB), ("MB", MB)):
+            throughput = rf"(?:Throughput )?{unit}/s{last}{_figure('rate')}\s*+$"
+            yield rule(start + throughput, rate=of("rate_bytes_per_s", scale, op))
+            yield rule(rf"{start}Total {unit}{last}{_figure('size')}\s*+$", size=of("bytes", scale, op))
+        yield rule(
+            rf"{start}(?:Files|Dirs|Entries|Objects|Buckets)/s{last}{_figure('rate')}\s*+$",
+            rate=of("files_per_s", op=op),
+        )
+        # Microseconds where no unit stands beside the number.
+        yield rule(
+            rf"{start}IO lat(?:ency)?{said}{_LATENCIES}",
+            **{name: of(f"latency_ns_{name}", US, op) for name in ("min", "mean", "max")},
+        )
+        yield rule(
+            rf"{start}IO lat % us{said}\s*+:\s*+\[.{{0,200}}?\b50%<={_figure('p50')}.{{0,200}}?\b99%<={_figure('p99')}",
+            p50=of("latency_ns_p50", US, op),
+            p99=of("latency_ns_p99", US, op),
+        )
+
+
 ELBENCHO = figures_format(
     "elbencho",
     "elbencho's table: a phase each; figures of when the last thread was done",
     recognised_by=r"OPERATION\s++RESULT TYPE\s++FIRST DONE\s++LAST DONE",
     words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
-    rules=[
-        rule(r"OPERATION\s++RESULT TYPE", begins=True),
-        rule(
-            rf"(?P<phase>[A-Z]{{2,20}})\s++Elapsed time\s*+:\s++\S++\s++{_figure('time')}s\s*+$",
-            opens=True,
-            time=of("elapsed_s"),
-        ),
-        rule(
-            rf"(?P<phase>[A-Z]{{2,20}})\s++Elapsed (?:time )?ms\s*+:\s++{_LAST}{_figure('time')}\s*+$",
-            opens=True,
-            time=of("elapsed_s", 1e-3),
-        ),
-        rule(rf"IOPS\s*+:\s++{_LAST}{_figure('rate')}\s*+$", rate=of("iops")),
-        rule(rf"Throughput MiB/s\s*+:\s++{_LAST}{_figure('rate')}\s*+$", rate=of("rate_bytes_per_s", MIB)),
-        rule(rf"(?:Files|Dirs|Entries)/s\s*+:\s++{_LAST}{_figure('rate')}\s*+$", rate=of("files_per_s")),
-        rule(rf"Total MiB\s*+:\s++{_LAST}{_figure('size')}\s*+$", size=of("bytes", MIB)),
-        rule(
-            rf"IO lat(?:ency)?(?: us)?\s*+:\s*+\[? ?min={_figure('min')}(?:us)?[, ]++avg={_figure('mean')}(?:us)?[, ]++"
-            rf"max={_figure('max')}",
-            min=of("latency_ns_min", US),
-            mean=of("latency_ns_mean", US),
-            max=of("latency_ns_max", US),
-        ),
-    ],
+    rules=list(_elbencho_rules()),
 )
 
 DB_BENCH = figures_format(
@@ -291,4 +339,4 @@ HAMMERDB = figures_format(
     ],
 )
 
-FORMATS = (BONNIE, DBENCH, PG_TEST_FSYNC, STRESS_NG, DD, MDTEST, IOR, ELBENCHO, DB_BENCH, IOPING, HAMMERDB)
+FORMATS = (BONNIE, DBENCH, PG_TEST_FSYNC, STRESS_NG, DD, HDPARM, MDTEST, IOR, ELBENCHO, DB_BENCH, IOPING, HAMMERDB)

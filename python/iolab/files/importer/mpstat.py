@@ -18,6 +18,11 @@ _HEADER = re.compile(r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|Average:)\s++C
 _ROW = re.compile(r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|Average:)\s++(?P<cpu>all|-?\d{1,9}+)\s++(?P<cells>\S.*)")
 
 
+def _has_states(line: str) -> bool:
+    found = _HEADER.match(line)
+    return bool(found) and any(cpu_metric(column) for column in line.split())
+
+
 class _Reader(TableReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
@@ -27,7 +32,7 @@ class _Reader(TableReader):
 
     def header(self, line: Line) -> bool:
         found = _HEADER.match(line.text)
-        if not found or not any(cpu_metric(column) for column in found["columns"].split()):
+        if not found or not _has_states(line.text):
             return False
         self.columns = found["columns"].split()
         self.table = self.results.table(line.number)
@@ -67,7 +72,7 @@ def _parse(source: Source, results: Results) -> None:
 FORMAT = Format(
     name="mpstat",
     help="mpstat's reports: CPU time by state, of all CPUs and of each",
-    recognises=lambda source: source.has_line(_HEADER),
+    recognises=lambda source: any(map(_has_states, source.text_lines)),
     parse=_parse,
     words=("CPU", "%usr", "%idle", "%iowait", "%soft", "Average:"),
 )

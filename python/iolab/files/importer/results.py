@@ -194,7 +194,7 @@ class Results:
         for name, value in facts.items():
             before = known.setdefault(name, value)
             if before != value:
-                self.problem(f"{name} is {value}, and {before} in another file of {setting}: not the same measurement")
+                self.problem(f"{name} is {value}, and {before} elsewhere in {setting}: not the same measurement")
 
     def problem(self, text: str, line: int | None = None) -> None:
         """Something that a reader of the numbers has to know, once."""

@@ -1,4 +1,5 @@
-"""`sar -d`: reports over time of each device, columns as iostat's. The averages at its end are left out."""
+"""`sar -d`, and what `sadf -d` makes of it: reports over time of each device, columns as iostat's. The averages at its
+end are left out."""
 
 from __future__ import annotations
 
@@ -15,36 +16,41 @@ WORKLOAD = "sar"
 _TIME = r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|Average:)\s++"
 _HEADER = re.compile(_TIME + r"(?:DEV\s++(?P<columns>tps\s.*)|(?P<before>tps\s.*)\s++DEV\s*+$)")
 _ROW = re.compile(_TIME + r"(?P<cells>\S.*)")
+_SADF = re.compile(r"\s*+#\s*+hostname;interval;timestamp;DEV;(?P<columns>tps;.*)")
 _WEIGHTED = ("latency_ns_mean", "request_bytes_mean")
 
 
 class _Reader(TableReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
-        self.is_last = False
+        self.is_last = self.is_sadf = False
         self.samples: dict[str, Means] = {}
         self.averages: dict[str, Means] = {}
 
     def header(self, line: Line) -> bool:
-        found = _HEADER.match(line.text)
-        if not found:
+        sadf, found = _SADF.match(line.text), _HEADER.match(line.text)
+        if sadf:
+            self.columns = sadf["columns"].split(";")
+        elif found:
+            self.columns = (found["columns"] or found["before"]).split()
+        else:
             return False
-        self.is_last = found["columns"] is None
-        self.columns = (found["columns"] or found["before"]).split()
+        self.is_sadf, self.is_last = bool(sadf), bool(found and found["columns"] is None)
         self.table = self.results.table(line.number)
         return True
 
     def row(self, line: Line, table: Table) -> bool:
         found = _ROW.match(line.text)
-        words = found["cells"].split() if found else []
-        if not found or len(words) != len(self.columns) + 1:
+        words = line.text.strip().split(";")[3:] if self.is_sadf else found["cells"].split() if found else []
+        if len(words) != len(self.columns) + 1:
             return False
         name = words.pop(-1 if self.is_last else 0)
         cells = numbers(self.source, line, [in_kib(word) for word in words], self.columns)
         if cells is None:
             return False
         values = dict(zip(self.columns, cells, strict=True))
-        means = (self.averages if found["time"] == "Average:" else self.samples).setdefault(name, {})
+        is_average = found is not None and found["time"] == "Average:"
+        means = (self.averages if is_average else self.samples).setdefault(name, {})
         for column, value in values.items():
             if value is not None and (known := COLUMNS.get(column)):
                 metric, op, scale = known
@@ -63,8 +69,8 @@ def _parse(source: Source, results: Results) -> None:
 
 FORMAT = Format(
     name="sar",
-    help="sar -d: devices over time, also with -p and -h",
-    recognises=lambda source: source.has_line(_HEADER),
+    help="sar -d: devices over time, also with -p and -h; sadf -d",
+    recognises=lambda source: source.has_line(_HEADER) or source.has_line(_SADF),
     parse=_parse,
     words=("DEV", "tps", "rkB/s", "areq-sz", "Average:"),
 )

@@ -14,6 +14,19 @@ HEAD_BYTES = 1 << 20
 LINE_BYTES_MAX = 1 << 14
 TEXT_BYTES_MAX = 1 << 30
 WHOLE_BYTES_MAX = 1 << 28
+READ_AS_TRACE = "read it with iolab trace"
+SAVE_AS_CSV = "save its table as CSV"
+BINARY = {
+    b"\x17\x08\x44tracing": ("a trace of trace-cmd", READ_AS_TRACE),
+    b"PERFILE2": ("a recording of perf", READ_AS_TRACE),
+    b"\x07tae": ("a trace of blktrace", READ_AS_TRACE),
+    b"\x08tae": ("a trace of blktrace", READ_AS_TRACE),
+    b"PK\x03\x04": ("an archive or a spreadsheet", SAVE_AS_CSV),
+    b"\xd0\xcf\x11\xe0": ("a spreadsheet", SAVE_AS_CSV),
+    b"PAR1": ("a Parquet file", SAVE_AS_CSV),
+    b"SQLite format 3\0": ("a database of SQLite", SAVE_AS_CSV),
+}
+"""What such a file is by its first bytes, and what to do with it."""
 COMPRESSED = {b"\x1f\x8b": "zcat", b"\xfd7zXZ\x00": "xzcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"BZh": "bzcat"}
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -79,6 +92,9 @@ class Source:
                     where=self.name,
                     remedy=f"convert it first: iconv -f {encoding} -t utf-8",
                 )
+        for magic, (what, remedy) in BINARY.items():
+            if content.startswith(magic):
+                raise InputError(f"{what}, expected text", where=self.name, remedy=remedy)
         if b"\0" in content:
             raise InputError("a binary file, expected text", where=self.name)
         text = "\n".join(_plain(line.rstrip("\r")) for line in content.decode(errors="replace").split("\n"))
@@ -110,12 +126,12 @@ class Source:
         """Where the text starts in the file, in bytes."""
         return len(BYTE_ORDER_MARK) if self._head_bytes.startswith(BYTE_ORDER_MARK) else 0
 
-    @property
-    def after_first_line(self) -> int:
-        """Where in the file the second line starts, in bytes; blank lines before the first are passed over."""
-        head = self._head_bytes
-        start = len(head) - len(head[self.begin :].lstrip())
-        return head.find(b"\n", start) + 1 or len(head)
+    def after_line(self, number: int) -> int:
+        """Where in the file the line after that one starts, in bytes; the first is 1."""
+        head, end = self._head_bytes, 0
+        for _ in range(number):
+            end = head.find(b"\n", end) + 1 or len(head)
+        return end
 
     @property
     def lines_about(self) -> int:

@@ -1,5 +1,5 @@
-"""What `mpstat -o JSON` and `iostat -o JSON` print: the columns of their text under the same names, but for percent
-signs."""
+"""What `mpstat -o JSON`, `iostat -o JSON` and `sadf -j` print: the columns of their text under the same names, but for
+percent signs and `/s`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.iostat import COLUMNS, CPU, Reports
 from iolab.files.importer.mpstat import WORKLOAD as MPSTAT
 from iolab.files.importer.results import Results
+from iolab.files.importer.sar import WORKLOAD as SAR
 from iolab.files.importer.source import Source, json_text
 from iolab.files.importer.sysstat import Means, add_means, cpu_metric, sample
 
@@ -21,20 +22,31 @@ _START = re.compile(r"\s*+\{\s*+\"sysstat\"\s*+:")
 
 def _parse(source: Source, results: Results) -> None:
     iostat, cpus = Reports(), Means()
+    sar = Reports(SAR, first_since_boot=False)
     for statistics in _statistics(source):
         if isinstance(shares := statistics.get("avg-cpu"), dict):
             iostat.add(CPU, {f"%{name}": value for name, value in _numbers(shares).items()})
         for device in _tables(statistics, "disk"):
-            values = {name if name in COLUMNS else f"%{name}": value for name, value in _numbers(device).items()}
-            iostat.add(str(device.get("disk_device")), values)
+            values = {_column(name): value for name, value in _numbers(device).items()}
+            if "disk-device" in device:
+                sar.add(str(device["disk-device"]), values)
+            elif "disk_device" in device:
+                iostat.add(str(device["disk_device"]), values)
         for cpu in _tables(statistics, "cpu-load"):
             name = str(cpu.get("cpu"))
             for state, value in _numbers(cpu).items():
                 if metric := cpu_metric(f"%{state}"):
                     sample(cpus, metric, value, job="all" if name == "all" else f"cpu.{name}")
     iostat.finish(source, results)
+    sar.finish(source, results)
     if cpus:
         add_means(results.table(1).row(source.stem_without_round, MPSTAT), cpus, interval_s=None)
+
+
+def _column(name: str) -> str:
+    """The name in the text of the same tool: `rkB` -> `rkB/s`, `util` and `util-percent` -> `%util`."""
+    bare = name.removesuffix("-percent")
+    return next((known for known in (name, f"%{bare}", f"{name}/s") if known in COLUMNS), name)
 
 
 def _statistics(source: Source) -> Iterator[JsonObject]:
@@ -64,7 +76,7 @@ def _numbers(content: JsonObject) -> dict[str, float]:
 
 FORMAT = Format(
     name="sysstat-json",
-    help="mpstat and iostat with -o JSON",
+    help="mpstat and iostat with -o JSON, sadf -j",
     recognises=lambda source: bool(_START.match(source.head)),
     parse=_parse,
     words=('"sysstat"', '"statistics"', '"avg-cpu"', '"cpu-load"'),

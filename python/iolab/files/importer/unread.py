@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from iolab.files.importer.text import is_number
+
+LINES_OF_TABLE = 5
+
+
+INTO_CSV = "put its figures into a CSV file, a row per run"
+COUNTS = "put its counts into a CSV file, a row per run and a column per event"
+TRACE = "read it with iolab trace"
 
 
 class UnreadFormat(NamedTuple):
@@ -18,15 +28,56 @@ UNREAD = tuple(
     UnreadFormat(name, re.compile(pattern), remedy)
     for name, pattern, remedy in (
         ("stress-ng's YAML", r"^\s*bogo-ops-per-second-real-time:", "use what --metrics prints"),
-        ("the report of perf stat", r"Performance counter stats for", "run perf stat -x, and add a header"),
+        ("the report of perf stat", r"Performance counter stats for", COUNTS),
         ("IOR's JSON", r"\"bwMaxMIB\"", "leave out -O summaryFormat=JSON"),
         ("ioping's JSON", r"\s*\"ignored\": (?:true|false)", "leave out -json"),
         ("vmstat's report", r"^\s*r\s+b\s+swpd\s+free\s", "run iostat -x, mpstat or sar -d beside it"),
         ("vdbench's report", r"\bavg_\d+-\d+\b", "read its flatfile.html with `vdbench parseflat -i FILE -o out.csv`"),
         ("filebench's summary", r"IO Summary:\s+\d+ ops", "put ops/s and latency into a CSV file, a row per run"),
-        ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", "read it with iolab trace"),
-        ("YCSB's report", r"^\[OVERALL\], (?:RunTime|Throughput)", "put its figures into a CSV file, a row per run"),
+        ("ioping's raw statistics", r"^\d+(?: \d+){9}$", "leave out -B and -p"),
+        ("vmstat's report", r"^disk-?\s+-+reads-+", "run iostat -x or sar -d beside it"),
+        ("pidstat's report", r"\bUID\s+(?:TGID\s+TID|PID)\s", INTO_CSV),
+        ("dstat's report", r"^(?:\"Dstat \d|-+(?:total-)?(?:cpu-usage|usage)-* )", "run iostat -x or sar -d beside it"),
+        ("a report of sar without devices", r"\b(?:rtps|pgpgin/s|kbmemfree|runq-sz|proc/s)\s", "run sar -d or sar -u"),
+        ("mpstat's report of interrupts or nodes", r"\s(?:intr/s|NODE\s+%usr)", "leave out -I and -n"),
+        ("perf stat's CSV", r"^[\d.]+,[^,]*,[\w:/.-]+,\d+,\d+\.\d+,", COUNTS),
+        ("perf bench's report", r"^# Running '[\w/-]+' benchmark", INTO_CSV),
+        ("pg_test_timing's report", r"^Per loop time including overhead", INTO_CSV),
+        ("smartctl's report", r"^smartctl \d", "what a drive counts since it was made is no measurement"),
+        ("nvme's log", r"\bpercentage_used\b", "what a drive counts since it was made is no measurement"),
+        ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
+        ("a histogram of latencies", r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)", TRACE),
+        ("a trace of block events", r"\bblock_(?:rq|bio)_\w+: ", TRACE),
+        ("a trace of biosnoop", r"^(?:#\s*)?TIME\S*\s+COMM\s+PID\s+DISK", TRACE),
+        ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
+        ("YCSB's report", r"^\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
         ("a result file of Phoronix", r"<PhoronixTestSuite>", "phoronix-test-suite result-file-to-csv NAME"),
-        ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", "put its rates into a CSV file, a row per run"),
+        ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
     )
 )
+
+
+class _Shape(NamedTuple):
+    """What a text is beyond doubt that is no CSV file: how it is seen, and how to make one of it."""
+
+    what: str
+    remedy: str
+
+
+def shape_of(lines: Sequence[str]) -> _Shape | None:
+    """JSON, and tables whose columns have something else between them than in a CSV file; None for any other text."""
+    said = [line for line in lines if line.strip()][:LINES_OF_TABLE]
+    if said and said[0].lstrip().startswith(("{", "[")):
+        return _Shape("JSON of none of the tools that iolab knows", "make a CSV file of it: jq -r '... | @csv'")
+    for what, separator, change in (
+        ("bars", r"\s*\|\s*", "s/ *[|] */,/g"),
+        ("spaces", " +", "s/^ +//; s/ +/,/g"),
+    ):
+        rows = [re.split(separator, line.strip().strip("|").strip()) for line in said]
+        if len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
+            return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
+    return None
+
+
+def _is_row(row: Sequence[str], header: Sequence[str]) -> bool:
+    return len(row) == len(header) and any(map(is_number, row)) and not any(map(is_number, header))

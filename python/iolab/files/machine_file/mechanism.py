@@ -24,6 +24,7 @@ _FILES_MADE_IN = ("xfs", "ext2", "ext3", "ext3_windows", "ext4")
 _SHOWS_SWITCHES = 'filesystem = { kind = "xfs" } of drive 0'
 _NO_MECHANISM = "the simulated machine has no mechanism for"
 _KINDS = {
+    "command": ("kind", "running programs"),
     "commands": ("kind", "running programs"),
     "fio": ("runner", 'fio itself; set runner = "iolab"'),
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic_core import SchemaValidator, from_json
 
 from iolab.base.plain_text import is_one_line
@@ -58,6 +58,8 @@ def _checked_text(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_checked_text)]
+OUTPUT_CHARS_MAX = 8 << 10
+"""Of a command, its end: as the agent keeps it."""
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
 A = TypeVar("A")
 
@@ -167,13 +169,41 @@ class SortAnswer(AgentMessage):
     ops: Count
 
 
-Answer = WriteAnswer | AbsentFileAnswer | ExitAnswer | LoadAnswer | MetadataAnswer | SortAnswer | None
+class CommandEnd(AgentMessage):
+    """How a shell command ended, and what it used."""
+
+    started_unix_ns: Annotated[int, Field(ge=0, lt=1 << 63)]
+    elapsed_ns: Count
+    used: Annotated[list[Count], Field(min_length=6, max_length=6)]
+    """Fields of `Usage`, in its order."""
+    status: Annotated[int, Field(ge=0, le=255)] | None
+    signal: Annotated[int, Field(ge=1, le=64)] | None
+    output: Annotated[str, Field(max_length=OUTPUT_CHARS_MAX)]
+
+    @model_validator(mode="after")
+    def _ended_in_one_way(self) -> Self:
+        if (self.status is None) == (self.signal is None):
+            raise ValueError("it ended by itself, or by a signal")
+        return self
+
+
+class CommandAnswer(AgentMessage):
+    """The message that a command has ended."""
+
+    record: CommandEnd
+    ops: Count
+
+
+Answer = (
+    WriteAnswer | AbsentFileAnswer | ExitAnswer | LoadAnswer | MetadataAnswer | SortAnswer | CommandAnswer | None
+)
 _ANSWERS: dict[str, Any] = {
     "write": WriteAnswer | AbsentFileAnswer,
     "console": ExitAnswer,
     "load": LoadAnswer,
     "metadata": MetadataAnswer,
     "sort": SortAnswer,
+    "command": CommandAnswer,
 }
 """By what a step does; the others report nothing."""
 

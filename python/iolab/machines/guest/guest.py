@@ -18,8 +18,8 @@ from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.record import Fault, Record, impossible, interrupted
-from iolab.domain.trial import GuestMachine, ScratchTarget, SortPhase, Trial
-from iolab.machines.guest import counter_output, debug_files, kernel, kvm, plan, qemu, sorts, symbols
+from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, SortPhase, TimedCommandPhase, Trial
+from iolab.machines.guest import commands, counter_output, debug_files, kernel, kvm, plan, qemu, sorts, symbols
 from iolab.machines.guest.agent_message import AbsentFileAnswer, Failure, WriteAnswer
 from iolab.machines.guest.below import path_of
 from iolab.machines.guest.describe import observed
@@ -154,9 +154,7 @@ class _Machine:
         seen = self._observations(told)
         for number, (step, phase) in enumerate(self.plan.phases.items()):
             answer = cast(Any, told.answer(step))
-            done = (
-                sorts.record(phase, answer.record) if isinstance(phase, SortPhase) else cast(PhaseRecord, answer.record)
-            )
+            done = _record(phase, answer.record)
             if self.functions is not None:
                 done = {**done, **seen(number, answer.ops)}
             found.append(done)
@@ -248,6 +246,12 @@ class _Machine:
         _, phase = coming[0]
         doing: Any = "running" if phase.measured else "laying out"
         self.on_progress(Progress(phase=phase.name, doing=doing, elapsed_ns=elapsed_ns))
+
+
+def _record(phase: Phase, told: Any) -> PhaseRecord:
+    if isinstance(phase, SortPhase):
+        return sorts.record(phase, told)
+    return commands.record(phase, told) if isinstance(phase, TimedCommandPhase) else cast(PhaseRecord, told)
 
 
 def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bool] = lambda: False) -> bytes | None:

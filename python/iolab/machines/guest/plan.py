@@ -13,10 +13,19 @@ from iolab.base.strict_json import dumps
 from iolab.domain import control
 from iolab.domain import native_types as native
 from iolab.domain.filesystem_options import checked_mount_options
-from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, ScratchTarget, SortPhase, Trial, WeightedLoadPhase
+from iolab.domain.trial import (
+    LoadPhase,
+    MetadataPhase,
+    Phase,
+    ScratchTarget,
+    SortPhase,
+    TimedCommandPhase,
+    Trial,
+    WeightedLoadPhase,
+)
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
-from iolab.machines.guest import programs, sorts
+from iolab.machines.guest import commands, programs, sorts
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.steps import CGROUPS, Plan
 from iolab.machines.host import metadata
@@ -81,7 +90,11 @@ def make(trial: Trial, modules: Modules) -> Plan:
         if filesystem is not None:
             _make_filesystem(plan, target, number, disk)
     for phase in _placed(trial.phases, target, disks):
-        if isinstance(phase, SortPhase):
+        if isinstance(phase, TimedCommandPhase):
+            commands.add(plan, phase, f"{_root(0)}/command", disks[0])
+            if not phase.measured:
+                plan.add("sync")
+        elif isinstance(phase, SortPhase):
             sorts.add(plan, phase, machine, [(f"/dev/{disk}", target.size_bytes) for disk in disks])
         else:
             _run(plan, phase)

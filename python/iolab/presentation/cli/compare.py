@@ -24,7 +24,7 @@ from iolab.presentation.cli.options import (
     SettingColumn,
     WorkloadColumn,
 )
-from iolab.presentation.cli.outcome import check_conditions, exit_if_met
+from iolab.presentation.cli.outcome import check_conditions, exit_if_met, refuse_without_comparison
 from iolab.presentation.cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
@@ -187,8 +187,12 @@ def _finish(
         _print_functions(runs or [])
         if not compared.comparisons:
             print("A comparison takes two settings, or two runs; iolab show prints one alone.")
+            if runs and runs[0].is_file():
+                print("If a column of a CSV file holds the settings, name it: --setting-column NAME.")
         if output is not None:
             print(f"Report: {output}")
+    if not compared.comparisons:
+        refuse_without_comparison(fail_on)
     exit_if_met(fail_on, compared.comparisons, trials_not_ok=compared.trials_not_ok)
 
 

@@ -201,6 +201,18 @@ def check_conditions(given: Sequence[str] | None) -> list[str]:
     return conditions
 
 
+def refuse_without_comparison(conditions: Sequence[str]) -> None:
+    """For whoever has nothing to compare: InputError if a condition is of a verdict, as a gate that cannot fail is
+    none."""
+    of_verdicts = [word for word in conditions if word in VERDICT_CONDITIONS]
+    if of_verdicts:
+        raise InputError(
+            f"{of_verdicts[0]}: can never hold, nothing is compared",
+            where="--fail-on",
+            remedy="give the experiment a second setting, or compare two runs: iolab compare OLD NEW --fail-on slower",
+        )
+
+
 def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *, trials_not_ok: int = 0) -> None:
     """Prints on stderr which conditions hold, and ends the command with status 1 if any does.
 

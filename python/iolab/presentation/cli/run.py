@@ -12,7 +12,7 @@ from iolab.base.errors import InputError, unknown
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.consent import TrustRun, consent_of
 from iolab.presentation.cli.options import FailOn, Json, On, Out, Patience, seconds
-from iolab.presentation.cli.outcome import check_conditions, show_outcome
+from iolab.presentation.cli.outcome import check_conditions, refuse_without_comparison, show_outcome
 from iolab.presentation.cli.where import executor_on
 
 if TYPE_CHECKING:
@@ -198,6 +198,8 @@ def run(
                 assert experiment is not None
                 loaded = load(experiment, machine, engine, probes, sections=section or ())
                 _report_missing_target(loaded, experiment)
+            if len(loaded.settings) == 1:
+                refuse_without_comparison(conditions)
             done = start(
                 loaded,
                 out,
@@ -286,7 +288,11 @@ def _of_commands(commands: list[str], prepare: str | None, machine: str | None, 
     from iolab.files.experiment.from_commands import text_of
 
     if machine not in (None, "host"):
-        raise InputError("a command is timed on this host", where="--machine", remedy="leave --machine out")
+        raise InputError(
+            "a command is timed on this host",
+            where="--machine",
+            remedy='leave it out; an experiment with kind = "command" takes a guest',
+        )
     return loads(text_of(commands, prepare, Path.cwd()), "--command", probes=probes)
 
 

@@ -151,9 +151,10 @@ def trace(
         print_json(shortened(figures) if short else figures)
     else:
         from iolab.presentation.table.trace import shown
+        from iolab.presentation.table.trace_conclusion import conclusion
         from iolab.presentation.terminal import show
 
-        show(*shown(figures))
+        show(f"● {conclusion(figures)}", *shown(figures))
 
 
 def _distributions(found: list[Histogram], source: Trace, *, wants_requests: bool, as_json: bool) -> None:

@@ -24,7 +24,7 @@ from iolab.presentation.report.forest import forest
 from iolab.presentation.report.plot import Figure
 from iolab.presentation.table import cause, csv
 from iolab.presentation.table.axis import sentence
-from iolab.presentation.table.conclusions import conclusions
+from iolab.presentation.table.conclusions import alone, conclusions
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
 from iolab.presentation.table.words import sentences, tally
@@ -96,6 +96,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
             {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
         ],
         "swept": [_unbroken(text) for one in sweeps(summary) if (text := sentence(one, summary))],
+        "alone": [_unbroken(text) for text in alone(summary)],
         "verdicts": [
             {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
             for comparison, text in sentences(summary)

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iolab.base.quantity import scale_for
 from iolab.domain.definition import VERDICTS
 from iolab.presentation.table.words import change_of, label, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Verdict
+    from iolab.domain.summary import Cell, Row, Summary
 
 RARE = 0.01
 """What happens less often than this per operation, under both settings, is no conclusion, however large the ratio."""
@@ -20,6 +22,10 @@ NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""
 UNDECIDED_NAMED_MAX = 4
 """Settings that the line of the undecided names; more are counted."""
+ALONE_MAX = 3
+"""Metrics that the sentence of a setting without another names."""
+WORKLOADS_MAX = 4
+"""Workloads that have such a sentence."""
 SO_FAR = "so far"
 """The mark of a verdict that further rounds may overturn."""
 SETTINGS_MAX = 12
@@ -64,6 +70,33 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
         if reasons := _reasons(undecided):
             sentences.append(Conclusion("undecided", None, reasons))
     return sentences
+
+
+def alone(summary: Summary) -> list[str]:
+    """A sentence per workload of a run with one setting: its first metrics, and from where to where its rounds
+    reach."""
+    if len(summary.settings) != 1:
+        return []
+    found: dict[str, list[str]] = {}
+    for row in summary.rows:
+        cell = row.cells.get(summary.settings[0])
+        if cell is not None and cell.typical is not None:
+            found.setdefault(row.place, []).append(_level(row, cell))
+    several = len(found) > 1
+    told = [f"{f'{place}: ' if several else ''}{_listed(levels[:ALONE_MAX])}." for place, levels in found.items()]
+    more = len(told) - WORKLOADS_MAX
+    rest = f"And {more} more {'workload' if more == 1 else 'workloads'}; see the tables."
+    return [*told[:WORKLOADS_MAX], *([rest] if more > 0 else [])]
+
+
+def _level(row: Row, cell: Cell) -> str:
+    """`rate 459.2 MiB/s (410.0 to 480.3)`: typical, and the least and most of the rounds."""
+    values = [value for value in cell.rounds if value is not None]
+    assert cell.typical is not None, "a level is told of what has one"
+    scale, name = scale_for(unit_of(row.metric), (cell.typical,)), label(row.metric)
+    typical = scale.number(cell.typical) if name.endswith(scale.suffix) else scale.with_unit(cell.typical)
+    spread = f" ({scale.number(min(values))} to {scale.number(max(values))})" if len(values) > 1 else ""
+    return f"{name} {typical}{spread}"
 
 
 def _is_rare(one: Comparison) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import summarise
 from iolab.presentation.table import axis
-from iolab.presentation.table.conclusions import conclusions
+from iolab.presentation.table.conclusions import alone, conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
 from iolab.presentation.table.plain import LEGEND, SPREAD
@@ -27,11 +27,12 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     summary = summarise(run, metrics=metrics, jobs=jobs)
     lines = [f"# {summary.title}", ""]
     said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
-    lines += [said, "", *(f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons))]
-    told = (axis.sentence(one, summary) for one in sweeps(summary))
-    lines += [f"- {_escaped(text)}" for text in told if text]
+    of_axes = [text for one in sweeps(summary) if (text := axis.sentence(one, summary))]
+    told = of_axes or alone(summary)
+    lines += [said, "", *(f"- {_escaped(text)}" for text in told)]
+    lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]
-    if summary.comparisons or summary.doubts:
+    if told or summary.comparisons or summary.doubts:
         lines.append("")
     footnotes = Footnotes()
     for workload, block in blocks(summary).items():

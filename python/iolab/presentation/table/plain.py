@@ -9,7 +9,7 @@ from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import UNFAITHFUL, Summary, summarise
 from iolab.presentation.table import axis
-from iolab.presentation.table.conclusions import conclusions
+from iolab.presentation.table.conclusions import alone, conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Alternatives, Footnotes
 from iolab.presentation.table.words import medians, rounds, tally
@@ -67,6 +67,9 @@ def tables(summary: Summary) -> RenderableType:
     parts: list[RenderableType] = [Text(summary.title, style="bold")]
     against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
     parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
+    in_sweeps = sweeps(summary)
+    told = [said for one in in_sweeps if (said := axis.sentence(one, summary))] or alone(summary)
+    parts += (Constrain(Text.assemble(("● ", "cyan"), said), SENTENCE_WIDTH_MAX) for said in told)
     warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts)]
     # What forbids a verdict stands above what would be one.
     forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)
@@ -79,9 +82,7 @@ def tables(summary: Summary) -> RenderableType:
     footnotes = Footnotes()
     swept: list[RenderableType] = []
     in_tables = blocks(summary)
-    for one in sweeps(summary):
-        if said := axis.sentence(one, summary):
-            parts.append(Constrain(Text.assemble(("● ", "cyan"), said), SENTENCE_WIDTH_MAX))
+    for one in in_sweeps:
         if len(one.lines) <= axis.LINES_MAX:
             for workload in {point.workload for line in one.lines for point in line.points}:
                 in_tables.pop(workload, None)

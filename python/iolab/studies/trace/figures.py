@@ -11,6 +11,8 @@ from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.base.trace_files import Trace, attended
 from iolab.domain import native_types as native
+from iolab.files.importer.formats import formats_of
+from iolab.files.importer.source import Source
 
 _LOOK_EVERY_S = 0.2
 
@@ -63,7 +65,22 @@ def unreadable(error: ValueError, trace: Trace) -> InputError:
     """What the reader reports about the files."""
     what = str(error)
     known = any(str(path) in what for path in trace.paths)
+    if "not a trace that iolab knows" in what and (results := _results_in(trace)):
+        return InputError(
+            f"results in the format {results}, and no trace", where=trace.name, remedy=f"iolab show {trace.name}"
+        )
     return InputError(what, where=None if known else trace.name)
+
+
+def _results_in(trace: Trace) -> str | None:
+    """The format of results that the trace's only file is in, but for a CSV file, which may be a table of I/Os."""
+    if len(trace.paths) != 1 or not trace.paths[0].is_file():
+        return None
+    try:
+        names = [one.name for one in formats_of(Source(trace.paths[0]))]
+    except InputError:
+        return None
+    return None if "csv" in names else names[0]
 
 
 def _empty(figures: native.TraceFigures) -> str:

@@ -193,7 +193,8 @@ fn place(event: &mut TraceEvent, mut words: Words<'_>) -> Option<()> {
     if event.step == Step::Complete
         && let Some(error) = error.and_then(|rest| rest.split(|&byte| byte == b']').next())
     {
-        event.error = signed(error)?.clamp(-4095, 4095) as i16;
+        // With a format of one's own, a name may stand there.
+        event.error = signed(error).unwrap_or(0).clamp(-4095, 4095) as i16;
     }
     Some(())
 }
@@ -213,6 +214,23 @@ mod tests {
         text.end(&mut events, &mut about);
         let lost = events.iter().filter(|event| event.step == Step::Lost);
         (lost.count(), !about.notes.is_empty())
+    }
+
+    #[test]
+    fn a_name_where_the_error_belongs_hides_no_completion() {
+        for (last, error) in [
+            ("[0]", 0),
+            ("[65531]", 4095),
+            ("[-5]", -5),
+            ("[ksoftirqd/1]", 0),
+        ] {
+            let line = format!("7,0 1 5 0.000391272 22 C WS 0 + 128 {last}");
+            let (event, _) = event(line.as_bytes(), &mut About::default()).unwrap();
+            assert_eq!(
+                event.map(|event| (event.step, event.error)),
+                Some((Step::Complete, error))
+            );
+        }
     }
 
     #[test]

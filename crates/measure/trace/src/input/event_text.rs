@@ -4,11 +4,14 @@
 //! fio-13636   [000] .....   897.653084: block_bio_queue: 254,0 RA 27037728 + 2048 [fio]
 //! fio 13122 [001]   866.396221:  block:block_rq_complete: 254,0 DS () 319301424 + 8 0x2,0,4 [0]
 //! ```
+//!
+//! `trace-cmd report -l` has the CPU without brackets before the letters for the context, `--ts-diff` adds the time since
+//! the event before, and `-R` prints fields by name: `dev=7340032 sector=0 nr_sector=128 rwbs=WS comm=fio`.
 
 use super::stream::DecodeLine;
 use super::trace_info::{LastEventTimes, TraceInfo};
 use super::words::{Words, device, number, signed, time_ns};
-use crate::event::{Step, TraceEvent, op_and_marks};
+use crate::event::{Device, Step, TraceEvent, op_and_marks};
 
 /// Reads such lines.
 #[derive(Default)]
@@ -114,6 +117,11 @@ fn perf_lost(line: &[u8]) -> Option<(u16, u64, u64)> {
 
 #[inline]
 fn head(line: &[u8]) -> Option<Head<'_>> {
+    bracketed(line).or_else(|| head_of_latency(line))
+}
+
+#[inline]
+fn bracketed(line: &[u8]) -> Option<Head<'_>> {
     // The name of a task may hold anything; the CPU in brackets comes after it, and the first `: ` after the time.
     let mut from = 0;
     loop {
@@ -131,20 +139,65 @@ fn head(line: &[u8]) -> Option<Head<'_>> {
             time = rest.next()?;
         }
         let at_ns = time_ns(time.strip_suffix(b":")?, SECOND_NS)?;
-        let mut event = rest.next()?.strip_suffix(b":")?;
-        if let Some(at) = memchr::memchr(b':', event) {
-            event = &event[at + 1..];
-        }
-        return Some(Head {
-            name,
-            pid,
-            cpu: cpu as u16,
-            at_ns,
-            event,
-            rest,
-        });
+        return headed(name, pid, cpu, at_ns, rest);
     }
 }
+
+/// What begins with an event's name, after what stands before it.
+#[inline]
+fn headed<'a>(
+    name: &'a [u8],
+    pid: u32,
+    cpu: u64,
+    at_ns: u64,
+    mut rest: Words<'a>,
+) -> Option<Head<'a>> {
+    let mut event = rest.next()?;
+    if event.starts_with(b"(+") {
+        event = rest.next()?;
+    }
+    event = event.strip_suffix(b":")?;
+    if let Some(at) = memchr::memchr(b':', event) {
+        event = &event[at + 1..];
+    }
+    Some(Head {
+        name,
+        pid,
+        cpu: cpu as u16,
+        at_ns,
+        event,
+        rest,
+    })
+}
+
+/// `fio-27466   1.....  3912.381042: block_getrq: ...`: the CPU, and letters for the context.
+fn head_of_latency(line: &[u8]) -> Option<Head<'_>> {
+    let mut rest = Words(line);
+    let mut context: &[u8] = &[];
+    while let Some(word) = rest.next() {
+        let time = word
+            .strip_suffix(b":")
+            .and_then(|text| time_ns(text, SECOND_NS));
+        if let Some(at_ns) = time.filter(|_| word.contains(&b'.')) {
+            let digits = context
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
+            let marks = &context[digits..];
+            let cpu = number(&context[..digits])?;
+            let is_marks =
+                marks.len() >= MARKS_MIN && marks.iter().all(|byte| byte.is_ascii_graphic());
+            let before = context.as_ptr() as usize - line.as_ptr() as usize;
+            let (name, pid) = task(&line[..before]).filter(|_| is_marks)?;
+            return headed(name, pid, cpu, at_ns, rest);
+        }
+        context = word;
+    }
+    None
+}
+
+/// Interrupts off, rescheduling, hard or soft interrupt, depth of preemption: four at least.
+const MARKS_MIN: usize = 4;
 
 /// `fio-13636 ` or `fio 13636 ` or, of perf, `fio 13636/13640 `; tracefs may add a process in brackets.
 fn task(text: &[u8]) -> Option<(&[u8], u32)> {
@@ -196,6 +249,11 @@ fn event(head: &Head<'_>) -> Option<TraceEvent> {
         ..TraceEvent::new(head.at_ns, step)
     };
     let mut words = head.rest;
+    if memchr::memchr(b'=', words.0).is_some()
+        && named(&words, b"rwbs").or(named(&words, b"comm")).is_some()
+    {
+        return by_names(event, words);
+    }
     if matches!(step, Step::Plug | Step::Unplug | Step::TimerUnplug) {
         if step != Step::Plug {
             let last = memchr::memrchr(b']', words.0)?;
@@ -238,10 +296,74 @@ fn event(head: &Head<'_>) -> Option<TraceEvent> {
     Some(event)
 }
 
+/// The value of a field that is printed as `name=value`.
+fn named<'a>(words: &Words<'a>, name: &[u8]) -> Option<&'a [u8]> {
+    let mut words = *words;
+    while let Some(word) = words.next() {
+        if let Some(value) = word
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(b"="))
+        {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// The event of the fields that its record has (include/trace/events/block.h).
+fn by_names(mut event: TraceEvent, words: Words<'_>) -> Option<TraceEvent> {
+    let numbered = |name: &[u8]| named(&words, name).and_then(number);
+    match event.step {
+        Step::Plug => return Some(event),
+        Step::Unplug | Step::TimerUnplug => {
+            event.argument = numbered(b"nr_rq")?;
+            return Some(event);
+        }
+        Step::Split => event.argument = numbered(b"new_sector")?,
+        Step::Remap => event.argument = numbered(b"old_sector")?,
+        Step::Complete | Step::BioComplete => {
+            event.error = signed(named(&words, b"error")?)?.clamp(-4095, 4095) as i16;
+        }
+        _ => {}
+    }
+    let device = numbered(b"dev")?;
+    event.device = Device::new((device >> KERNEL_MINOR_BITS) as u32, device as u32);
+    (event.op, event.marks) = op_and_marks(named(&words, b"rwbs")?);
+    event.sector = numbered(b"sector")?;
+    if event.step != Step::Split {
+        event.sectors = u32::try_from(numbered(b"nr_sector")?).ok()?;
+    }
+    Some(event)
+}
+
+/// Of the kernel's own dev_t.
+const KERNEL_MINOR_BITS: u32 = 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Device, Op};
+    use crate::event::Op;
+
+    #[test]
+    fn other_forms_of_trace_cmds_report_are_read_alike() {
+        let plain = read(
+            "  fio-27466 [001]  3912.381055: block_rq_issue: 7,0 WS 65536 () 8 + 128 0x2,0,4 [fio]",
+        );
+        for line in [
+            "  fio-27466   1.....  3912.381055: block_rq_issue: 7,0 WS 65536 () 8 + 128 0x2,0,4 [fio]",
+            "  fio-27466 [001]  3912.381055: (+7) block_rq_issue: 7,0 WS 65536 () 8 + 128 0x2,0,4 [fio]",
+            "  fio-27466 [001]  3912.381055: block_rq_issue:  dev=7340032 sector=8 nr_sector=128 bytes=65536 ioprio=16388 rwbs=WS comm=fio cmd=",
+        ] {
+            assert_eq!(read(line), plain, "{line}");
+        }
+        let complete = read(
+            "  ksoftirqd/1-22 [001]  3912.381433: block_rq_complete:  dev=7340032 sector=8 nr_sector=128 error=-5 ioprio=16388 rwbs=WS cmd=",
+        );
+        assert_eq!(
+            (complete.error, complete.sectors, complete.device),
+            (-5, 128, plain.device)
+        );
+    }
 
     fn read(line: &str) -> TraceEvent {
         let mut events = Vec::new();

@@ -155,6 +155,9 @@ fn recognised(
             return Err(ReadError("blktrace of a big-endian machine: print it there with blkparse, and give iolab the text".into()));
         }
     }
+    if start.starts_with(b"BZh") {
+        return Err(ReadError(BZIP2.into()));
+    }
     let is_text = !start.iter().take(4096).any(|&byte| byte == 0);
     if is_text {
         return text(start, input, how.gaps);
@@ -166,6 +169,7 @@ fn recognised(
 }
 
 const UNKNOWN: &str = "not a trace that iolab knows (docs/traces.md lists them); name the columns of a table with --columns";
+const BZIP2: &str = "packed with bzip2, which iolab does not unpack: bzcat FILE | iolab trace -";
 const UNTIMED: &str =
     "iosnoop without times of its I/Os: record again with iosnoop -ts, which adds STARTs and ENDs";
 /// A text that is none of these for so many lines is something else.

@@ -1,0 +1,28 @@
+"""How people call what they vary: queue depths, sizes, numbers of threads."""
+
+from __future__ import annotations
+
+import re
+
+AMOUNTS = frozenset(
+    (
+        *("qd", "depth", "iodepth", "queuedepth", "bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize"),
+        *("size", "filesize", "threads", "numthreads", "jobs", "numjobs", "njobs", "clients", "processes", "procs"),
+        *("concurrency", "workers", "rwmixread", "readahead", "readaheadkb", "ra"),
+    )
+)
+"""In lower case, less spaces, signs and units."""
+
+_UNIT = re.compile(r"[(\[].*")
+_NUMBERED = re.compile(r"(?P<name>[A-Za-z][A-Za-z _-]*?)[ _=-]?(?P<amount>\d+(?:\.\d+)?(?:[kKMGT]i?B?|[num]?s)?)")
+
+
+def plain(name: str) -> str:
+    """`Queue Depth` -> `queuedepth`, `bs (KiB)` -> `bs`."""
+    return re.sub(r"[\W_]", "", _UNIT.sub("", name)).lower()
+
+
+def named_amount(name: str) -> tuple[str, str] | None:
+    """`depth16` -> `depth` and `16`; None for a name that ends in no amount of a known parameter, such as a version."""
+    found = _NUMBERED.fullmatch(name)
+    return (found["name"], found["amount"]) if found and plain(found["name"]) in AMOUNTS else None
