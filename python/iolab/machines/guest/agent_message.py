@@ -194,9 +194,7 @@ class CommandAnswer(AgentMessage):
     ops: Count
 
 
-Answer = (
-    WriteAnswer | AbsentFileAnswer | ExitAnswer | LoadAnswer | MetadataAnswer | SortAnswer | CommandAnswer | None
-)
+Answer = WriteAnswer | AbsentFileAnswer | ExitAnswer | LoadAnswer | MetadataAnswer | SortAnswer | CommandAnswer | None
 _ANSWERS: dict[str, Any] = {
     "write": WriteAnswer | AbsentFileAnswer,
     "console": ExitAnswer,
