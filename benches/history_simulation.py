@@ -1,7 +1,6 @@
-"""`iolab history` on simulated histories: 365 nights of 50 metrics without a change, under five kinds of noise, and a
-step of 2 % at a noise of 1 %; 60 runs of one metric without a change, or with a change of the machine alone; steps of
-several sizes in few runs and many. [Histories](../history.md) has the tables, which this bench rewrites.
-"""
+"""`iolab history` on simulated histories: 365 nights of 50 metrics without a change, under five kinds of noise; a step
+of 2 % at a noise of 1 %; 60 runs of one metric without a change, or with a change of the machine alone; and steps of
+several sizes in few runs and in many. [Histories](../history.md) has the tables, which this bench rewrites."""
 
 from __future__ import annotations
 
@@ -131,7 +130,7 @@ def _share(of: tuple[int, int]) -> str:
 
 
 def _chance(of: tuple[int, int], share: float) -> float:
-    """Two standard errors of a share of so many, in percent."""
+    """Two standard errors of a share of this many histories, in percent."""
     return round(200 * float(np.sqrt(share * (1 - share) / of[1])), 1)
 
 
