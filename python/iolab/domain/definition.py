@@ -172,7 +172,7 @@ def _rates() -> Iterator[Described]:
 
 
 def _operations() -> Iterator[Described]:
-    yield Described("operations_per_s", "1/s", "rate", "What the benchmark does again and again, such as creates.")
+    yield Described("operations_per_s", "1/s", "rate", "Repeated operations of the benchmark, such as creates.")
     for name, what in SUMMARIES.items():
         help_ = f"{what} rate of operations over the tool's own repetitions."
         yield Described(f"operations_per_s_{name}", "1/s", "rate", help_)
@@ -183,14 +183,19 @@ def _operations() -> Iterator[Described]:
 def _transactions() -> Iterator[Described]:
     yield Described("transactions_per_s", "1/s", "rate", "Transactions of a database benchmark.")
     yield Described("queries_per_s", "1/s", "rate", "Statements of a database benchmark.")
-    yield Described("events_per_s", "1/s", "rate", "sysbench's events: what its test repeats.")
+    yield Described("events_per_s", "1/s", "rate", "sysbench's events, the operations that its test repeats.")
     yield Described("fsyncs_per_s", "1/s", "rate", "fsync calls.")
     yield Described("latency_ns_p95", "ns", "time", "95th percentile of the latency, as the tool prints it.")
-    yield Described("transactions_per_min", "1/min", "rate", "HammerDB's transactions, of its database's own kind.")
-    yield Described("new_orders_per_min", "1/min", "rate", "HammerDB's new orders, which compare across databases.")
+    yield Described(
+        "transactions_per_min", "1/min", "rate", "HammerDB's transactions, of a kind that depends on the database."
+    )
+    yield Described("new_orders_per_min", "1/min", "rate", "HammerDB's new orders, comparable across databases.")
     yield Described("transactions_failed", "count", "cost", "Transactions that the database refused.")
     yield Described(
-        "transactions_skipped", "count", "cost", "Transactions that were too late to be begun (pgbench -L)."
+        "transactions_skipped",
+        "count",
+        "cost",
+        "Transactions that were not begun because they were too late (pgbench -L).",
     )
 
 
