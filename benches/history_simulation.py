@@ -39,7 +39,7 @@ def measure(quick: bool) -> list[Result]:
     after_machine = _found(SHORT, 1.5, 6 if quick else 200, machine=True)
     tables = {
         "short": [
-            ["noise", "histories", "with an alarm", "with one beside a change of the machine"],
+            ["noise", "histories", "with an alarm", "with an alarm beside a change of the machine"],
             *([name, str(plain[1]), _share(plain), _share(machine)] for name, (plain, machine) in short.items()),
         ],
         "power": [
@@ -48,7 +48,7 @@ def measure(quick: bool) -> list[Result]:
             [f"{SHORT}, after a change of the machine", "", _share(after_machine), "", ""],
         ],
         "no change": [
-            ["noise", "histories", "of them with an alarm", "series with an alarm"],
+            ["noise", "histories", "histories with an alarm", "series with an alarm"],
             *(
                 [name, str(histories), f"{np.mean([count > 0 for count in found]):.1%}", str(sum(found))]
                 for name, found in alarms.items()
