@@ -476,7 +476,7 @@ def _of_samplers(found: dict[str, list[Tried]]) -> list[list[str]]:
 
 
 def _nulls(found: dict[str, list[Tried]]) -> list[list[str]]:
-    table = [["truth", "searches", "a winner was claimed", "of these none", "trials in all, median"]]
+    table = [["truth", "searches", "a winner was claimed", "a false winner was claimed", "trials in all, median"]]
     for name, tried in found.items():
         false = [one.claimed and one.gain <= 0 for one in tried]
         table.append(
