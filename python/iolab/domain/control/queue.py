@@ -201,7 +201,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     QueueFile(
         "rotational",
-        "What schedulers and throttling take the device for: 1 seeks cost time, 0 they do not.",
+        "Whether schedulers and throttling assume that seeks cost time: 1 yes, 0 no.",
         values="0 or 1",
         at_most=1,
         example="0",

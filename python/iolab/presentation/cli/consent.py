@@ -14,7 +14,9 @@ from iolab.base.plain_text import one_line
 
 TrustRun = Annotated[
     bool,
-    typer.Option("--trust-run", help="With --resume: do not ask before continuing what somebody else made or changed."),
+    typer.Option(
+        "--trust-run", help="With --resume: do not ask before continuing a run that somebody else made or changed."
+    ),
 ]
 
 

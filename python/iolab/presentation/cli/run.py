@@ -55,8 +55,8 @@ def run(
         typer.Option(
             "--until-decided",
             help="Add rounds until no comparison is undecided: at most --rounds or the experiment's `rounds`, else 50 "
-            "(with --part, boots of each part). The test is sequential: looking "
-            "after every round does not spoil the verdicts.",
+            "(with --part, boots of each part). The test is sequential: a look after every round does not "
+            "invalidate the verdicts.",
         ),
     ] = False,
     out: Out = None,

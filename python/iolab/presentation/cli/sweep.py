@@ -69,8 +69,8 @@ def sweep(
     """Run experiments on many machines: every experiment on every machine, a run for each.
 
     Trials of this machine itself come first, one at a time. Those of simulated machines and guests follow, side by
-    side, on all cores. Each is on disk as soon as it ends, so a sweep that was killed goes on with --resume and repeats
-    nothing. The grid of verdicts at the end is that of `iolab show DIR`.
+    side, on all cores. Each is on disk as soon as it ends, so a sweep that was killed continues with --resume and
+    repeats nothing. The grid of verdicts at the end is that of `iolab show DIR`.
     """
     given = {"EXPERIMENT": experiments, "--machine": machine, "--rounds": rounds, "--seed": seed, "--out": out}
     if resume is not None:

@@ -35,7 +35,7 @@ def tune(
 ) -> None:
     """Find the best setting for a workload, and whether it is really better than the default.
 
-    The table [tune] names the keys to try and what to make better. Each candidate is measured in rounds with the
+    The table [tune] names the keys to try and the metrics to improve. Each candidate is measured in rounds with the
     default, promising ones more often. Fresh rounds then decide: the winner, a smaller setting that keeps the gain, or
     the default. Nothing stays changed on this machine.
     """
