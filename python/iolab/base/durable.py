@@ -115,7 +115,7 @@ def put_in_place(path: Path, parts: Collection[str], replaced: Callable[[int], N
 
 
 def _exchange(hidden: str, name: str, parent: int, replaced: Callable[[int], None]) -> None:
-    """Puts the new directory in the place of the old one, which is first moved aside, where nobody is led to it any
+    """Puts the new directory in the place of the old one, which is first moved aside, where no name leads to it any
     more, and looked at. Another writer may put its own there meanwhile, which is then the old one."""
     for _ in range(EXCHANGES_MAX):
         old = _moved_aside(name, parent, replaced)

@@ -69,7 +69,7 @@ class Scale:
 def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
     """The scale that suits the largest of `values`, all given in `unit` (a metric's unit, as the registry has it).
 
-    The largest has four digits; the smallest, where it is far smaller, at least two. Counts are whole if all are.
+    The largest has four digits; the smallest, if it is far smaller, at least two. Counts are whole if all are.
     """
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     largest, smallest = max(sizes, default=0.0), min(sizes, default=0.0)

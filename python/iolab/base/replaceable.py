@@ -105,7 +105,7 @@ def _weakness(path: Path, status: os.stat_result, *, caller: bool) -> Weakness |
 
 
 def _is_group_of_one(group: int, owner: int) -> bool:
-    """Whether only the owner is in it, as where each user has a group of the same name."""
+    """Whether only the owner is in it, as on systems that give each user a group of the same name."""
     try:
         user = pwd.getpwuid(owner)
         return group == user.pw_gid and set(grp.getgrgid(group).gr_mem) <= {user.pw_name}

@@ -46,7 +46,7 @@ class Pair:
     baseline: str
     candidate: str
     baseline_values: Sequence[float | None]
-    """A value per round; None or NaN where it is absent."""
+    """A value per round; None or NaN if it is absent."""
     candidate_values: Sequence[float | None]
     pairing: Pairing = "round"
     job: str | None = None
@@ -288,7 +288,7 @@ def _refuse_duplicates(frame: pl.DataFrame, keys: list[str], name: str) -> None:
 
 
 def rounds_in_order(column: pl.Series) -> list[float]:
-    """The order of the rounds: by number, or as they first appear where they aren't numbers."""
+    """The order of the rounds: by number, or as they first appear if they aren't numbers."""
     import polars as pl
 
     numbers = column.cast(pl.Float64, strict=False)

@@ -69,13 +69,13 @@ class Metric(Described):
 
     scope: Scope
     """op: of each operation of a phase, and of all transfers; transfer: of reads, writes and both. With op all only:
-    io, where a phase reads or writes; phase, of every phase; measure, where a phase says that it has it; probe, where
-    the trial has the probe on."""
+    io, if a phase reads or writes; phase, of every phase; measure, if a phase declares it; probe, if the trial has the
+    probe on."""
     of: Callable[[Observation], float | None]
     absent: str
     """The reason when there is no value."""
     per_job: bool = False
-    """Also kept for each job, of all its operations, where a phase has several; and for each weighted group."""
+    """Also kept for each job, of all its operations, if a phase has several; and for each weighted group."""
     per_group: bool = False
     """Also kept for each weighted group."""
     probe: str | None = None

@@ -125,8 +125,7 @@ class Run:
         """One metric of one workload: a row per round, a column `round` and one per setting; null: no value.
 
         Args:
-            key: as in `keys`.
-            workload: may be left out where the run has one.
+            key: as in `keys`. workload: may be left out if the run has only one.
 
         Raises:
             InputError: there is no such metric or workload, or several workloads and none is named.

@@ -73,7 +73,7 @@ class Control(ABC):
         self.excludes = excludes
         """Other controls that the same setting cannot have."""
         self.tried = tried
-        """What `iolab tune` tries of it where an experiment gives no values; None: it has to give some."""
+        """The values that `iolab tune` tries if an experiment gives none; None: it has to give some."""
 
     @abstractmethod
     def validate(self, value: Any) -> Any:

@@ -38,7 +38,7 @@ class TogetherOptions(Options):
     )
 
     def part(self, name: str) -> tuple[Kind, Options]:
-        """The part's kind and its options. ValidationError, or KeyError for the kind, where they are wrong."""
+        """The part's kind and its options. ValidationError, or KeyError for the kind, if they are wrong."""
         table = dict(self.parts[name])
         kind = PARTS[table.pop("kind", "io")]
         return kind, kind.options.model_validate(table)

@@ -82,8 +82,8 @@ def loads(
         probes: also on, under every setting.
         machine: instead of the one that the text names; its [target] then counts only on the kind of machine that it
             was written for.
-        already_run: what a simulated machine can do was checked before.
-        copies: of a run's experiment, where the run keeps the files that it names.
+        already_run: what a simulated machine can do was checked before. copies: of a run's experiment, in which the run
+        keeps the files that it names.
     """
     document = parse(text, name)
     problems = Problems(document, copies)

@@ -21,7 +21,7 @@ from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Source
 
 WORKLOAD = "csv"
-"""What a table that names no workload measured, where the file's name is its setting's."""
+"""The workload of a table that names none, if the file's name is its setting's."""
 TRIAL_COLUMNS = frozenset(
     ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
 )

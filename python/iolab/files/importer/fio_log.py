@@ -110,7 +110,7 @@ class _Sums:
 
 
 def _origin_ms(source: Source) -> int:
-    """What times are counted from: 0 but where they are dates (log_unix_epoch), or of some other clock. Then the first
+    """What times are counted from: 0, unless they are dates (log_unix_epoch) or of some other clock. Then the first
     counts as the first millisecond: when the job started is not on record."""
     times = [int(line.partition(",")[0]) for line in source.head_lines[:LINES_LOOKED_AT] if _LINE.match(line)]
     first = min(times, default=0)

@@ -174,7 +174,7 @@ class Results:
         self._workloads: set[str] = set()
 
     def begin_source(self, name: str, stem: str) -> None:
-        """What follows comes from the file `name`; `stem` names the setting where the file does not."""
+        """What follows comes from the file `name`; `stem` names the setting if the file does not."""
         self._close()
         self.source, self._stem = name, stem
         self._source_number += 1

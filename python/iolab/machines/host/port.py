@@ -30,7 +30,7 @@ def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None])
 
 
 def foretell(machine: Host, seed: int) -> str | None:
-    """Where files go that nobody said a place for."""
+    """The place of files for which none was given."""
     if not machine.target_by_default or os.geteuid() == 0:
         return None
     return (

@@ -52,7 +52,7 @@ class TargetPlace:
     capacity_bytes: int | None = None
     """The capacity of `regions`; None: the target is a file that grows."""
     file: OwnFile | None = None
-    """Where `regions` is a file that is written to."""
+    """Whether `regions` is a file that is written to."""
     own_directory: Path | None = None
     """A directory of iolab's own, to mount a device in on which phases make filesystems."""
     stays: bool = False

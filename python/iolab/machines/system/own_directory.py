@@ -83,7 +83,7 @@ def _make(path: Path, token: str, parent: int) -> Directory:
         # marker in it, it would be removed with all that it holds.
         if beneath.names_in(fd):
             raise beneath.replaced(path, "directory")
-        # By what this filesystem calls us, which is another than the process's user where it maps users.
+        # By what this filesystem calls us, which differs from the process's user if it maps users.
         if os.fstat(fd).st_uid != _write_durably(MARKER, token, fd):
             os.unlink(MARKER, dir_fd=fd)
             raise beneath.replaced(path, "directory")

@@ -270,7 +270,7 @@ def _print_one(entry: Entry) -> None:
 
 
 def _table(columns: list[str], entries: Entries) -> Any:
-    """A line per entry, its help in the last column; below the line where that column would be narrow."""
+    """A line per entry, its help in the last column; below the line if that column would be narrow."""
     from rich import box
     from rich.console import Group
     from rich.padding import Padding

@@ -83,7 +83,7 @@ def say(line: str) -> None:
 
 
 def refresh(runs: Listing) -> None:
-    """Brings the index up to date, and reports it where that takes a while."""
+    """Brings the index up to date, and reports it if that takes a while."""
     told = [False]
 
     def on_read(done: int, total: int) -> None:

@@ -126,7 +126,7 @@ class BenchmarkRow(Page):
 
 
 class ChangeRow(Page):
-    """A change in a benchmark's history, with the place where to look at it."""
+    """A change in a benchmark's history, with the page to look at."""
 
     benchmark: str
     hardware: str

@@ -65,7 +65,7 @@ def _next(found: Finding) -> str:
 
 
 def unseen(search: Search, names: Sequence[str]) -> Iterator[str]:
-    """A line on the longest stretch in which nothing was measured, where changes are named and it has a tenth of all
+    """A line on the longest stretch in which nothing was measured, if changes are named and it has a tenth of all
     versions or more."""
     ends = search.unseen() if search.answer().kind == "changes" else None
     if ends is not None and ends[1] - ends[0] >= max(UNSEEN_TOLD_FROM, search.versions * UNSEEN_TOLD_SHARE):

@@ -38,8 +38,8 @@ class Conclusion:
 
 
 def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
-    """A sentence per setting that has a verdict, those that differ first if not all are shown; then what is
-    undecided. Each begins with what the workload waits for, even where that is undecided."""
+    """A sentence per setting that has a verdict, those that differ first if not all are shown; then what is undecided.
+    Each begins with what the workload waits for, even if that is undecided."""
     comparisons = [one for one in comparisons if not _is_rare(one)]
     several = len({one.place for one in comparisons}) > 1
     of_settings: dict[tuple[str, str], list[Comparison]] = {}

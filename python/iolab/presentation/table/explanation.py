@@ -207,7 +207,7 @@ def _how_far(judgement: Judgement, unit: str) -> str:
 
 
 def _from_to(judgement: Judgement, unit: str) -> str:
-    """Where there is no ratio, because of a zero."""
+    """Both values, if a zero leaves no ratio."""
     scale = scale_for(unit, (judgement.baseline, judgement.candidate))
     return f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)}"
 

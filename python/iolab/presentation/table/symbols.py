@@ -96,7 +96,7 @@ def between(run: RunData, workload: str, before: str, after: str) -> str:
 
 
 def across(baseline: RunData, candidate: RunData) -> str:
-    """The functions of each workload and setting that differ between two runs, a table for each phase; where either run
+    """The functions of each workload and setting that differ between two runs, a table for each phase; if either run
     has a single setting, that one, whatever its name. Empty unless instructions were counted in both."""
     try:
         sides: list[list[Seen[InstructionsObservation]]] = [seen(run, NAME) for run in (baseline, candidate)]
@@ -190,8 +190,8 @@ def _dearest(title: str, rounds: Sequence[Mapping[Key, float]]) -> str:
 
 
 def system_calls(title: str, rounds: Sequence[InstructionsObservation]) -> str:
-    """The kernel's instructions by what it was asked for: of those that take a percent of them. Empty where calls were
-    not counted."""
+    """The kernel's instructions by what it was asked for: of those that take a percent of them. Empty if calls were not
+    counted."""
     sums: dict[str, list[float]] = {}
     for one in rounds:
         told = one.get("system_calls")

@@ -54,11 +54,11 @@ def run(
 
     `probes` are those that were on by choice of the caller when `experiment` was read: a resumed run has them on too.
     `part`: what this boot provides, of an experiment whose settings need several; only its next block is measured then.
-    `question`: what to search for among the settings, instead of measuring each in every round.
-    `on`: of an executor that runs trials on other hosts, where these are found.
-    `machine` is what machine.json will say; by default this machine is described. InputError if `out` is taken,
-    MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
-    leave no run directory when no trial has a record yet.
+    `question`: what to search for among the settings, instead of measuring each in every round. `on`: of an executor
+    that runs trials on other hosts, the place where these are found. `machine` is what machine.json will say; by
+    default this machine is described. InputError if `out` is taken, MachineError if this machine can't go on,
+    InterruptedRun after Ctrl-C with everything restored. The two errors leave no run directory when no trial has a
+    record yet.
     """
     remote_hosts.check(experiment, part, on)
     parts.check_asked(experiment, part)

@@ -53,9 +53,9 @@ FORMAT = 1
 ORIGIN = "origin"
 ORIGIN_BYTES_MAX = 1000
 EXPORT = 'git archive HEAD | tar -x -C "$IOLAB_BUILD"'
-"""The build where none is given: the commit's files."""
+"""The build if none is given: the commit's files."""
 NAME_ONLY = 'printf "%s\\n" "$IOLAB_VERSION" > "$IOLAB_BUILD/version"'
-"""The build of a version of a list where none is given."""
+"""The build of a version of a list if none is given."""
 Value = Literal["wall", "cpu", "printed"]
 VALUES: tuple[Value, ...] = ("wall", "cpu", "printed")
 MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
@@ -322,7 +322,7 @@ def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise MachineError("another process is searching there", where=str(out)) from None
-        # A kill may have torn the last line: the next one starts where it did.
+        # A kill may have torn the last line: the next line starts at the same place.
         content = read_bounded(path, search_file.BYTES_MAX, "a search's journal", within=out)
         lines = checked_lines.read(content)
         if content and not lines.entries:
@@ -344,7 +344,8 @@ class _Searcher:
 
     @property
     def shared(self) -> Path:
-        """Where clone and builds lie: of a search within a merge, in the directory above, whatever a link says."""
+        """Where clone and builds lie: of a search within a merge, in the directory above, whatever a link there leads
+        to."""
         place = self.out
         while (place / "builds").is_symlink():
             place = place.parent
@@ -449,7 +450,7 @@ class _Searcher:
         return kept
 
     def _failed_with(self, commit: Commit) -> str | None:
-        """Why the build of a commit with the same contents failed, where one did."""
+        """Why the build of a commit with the same contents failed, if one did."""
         failed = self.found.unmeasurable.items()
         same = (why for place, why in failed if self.found.commits[place].tree == commit.tree)
         return next((why for why in same if not why.startswith("measuring: ")), None)

@@ -65,7 +65,7 @@ def is_marked(experiment: Experiment, seed: int, given: object) -> bool:
 
 
 def ask_about_run(path: Path, experiment: Experiment, state: RunState, consent: Consent | None) -> None:
-    """Before anything is done. Of what only a model does, nobody is asked. InputError where nobody can be."""
+    """Before anything is done. No one is asked about runs on a model alone. InputError if no one can be asked."""
     if experiment.machine.acts_here and not is_ours(experiment, state):
         ask(path, deeds(experiment), consent)
 

@@ -230,7 +230,7 @@ def _check_against(session: SessionEvent, block: Block, found: Progress) -> None
 
 
 def _differences(sessions: list[SessionEvent]) -> list[str]:
-    """What a kernel chooses by itself, where the parts' first boots differ in it."""
+    """A choice of the kernel's own, if the parts' first boots differ in it."""
     found = []
     chosen = dict.fromkeys(name for session in sessions for name in _facts(session))
     for name in chosen:

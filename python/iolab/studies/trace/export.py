@@ -36,7 +36,7 @@ def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> nati
         queued: of a log, the times of queueing instead of those of issue.
 
     Returns:
-        What the trace shows, where it was read on the way.
+        What the trace shows, if it was read for the export.
 
     Raises:
         InputError: no such form, or the trace can't be read or the file not written, which is never one of its own.

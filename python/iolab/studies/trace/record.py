@@ -1,4 +1,4 @@
-"""Records the block events of a device through tracefs, where blktrace is refused too, as a packed `trace.dat`.
+"""Records the block events of a device through tracefs, even if blktrace is refused, as a packed `trace.dat`.
 
 The kernel filters by device; its sub-buffers go into the file as they are, and nothing is decoded on the way.
 """

@@ -42,7 +42,7 @@ WINNER, SMALLER = "winner", "smaller"
 
 @dataclass(frozen=True)
 class Found:
-    """What a tuner knows by now. `on_model`: the search on the simulated machine, if there is one."""
+    """The state of a tuner. `on_model`: the search on the simulated machine, if there is one."""
 
     directory: TuneDirectory
     search: Search
@@ -71,8 +71,8 @@ def start(
 def resume(
     path: Path, *, executor: Executor, progress: Display, consent_of: Callable[[Path], Consent] | None = None
 ) -> Found:
-    """Goes on where the search was, also after a kill. `consent_of` yields who is asked about what is in a directory,
-    the search itself and each of its runs, if this user did not make it; without one it is refused."""
+    """Continues the search where it was, also after a kill. `consent_of` yields who is asked about what is in a
+    directory, the search itself and each of its runs, if this user did not make it; without one it is refused."""
     check_installed()
     directory = TuneDirectory.open(path)
     experiment = directory.experiment
