@@ -15,7 +15,7 @@ from iolab.base.errors import InputError, MachineError
 
 TEMPORARY_SUFFIX = beneath.TEMPORARY
 EXCHANGES_MAX = 100
-REMEDY = "make room or mend the permissions, then resume the run"
+REMEDY = "make room or repair the permissions, then resume the run"
 
 
 def write_atomically(path: Path, content: bytes, within: Path | None = None) -> None:

@@ -333,7 +333,7 @@ def run(
     Raises:
         InputError: the experiment is wrong (a line per mistake), or `out` is taken.
         MachineError: this machine can't do it; the line states what would make it able.
-        InterruptedRun: by Ctrl-C, everything restored; `iolab run --resume` goes on with it.
+        InterruptedRun: by Ctrl-C, everything restored; `iolab run --resume` continues it.
     """
 
     for name in probes:

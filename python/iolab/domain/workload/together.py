@@ -34,7 +34,7 @@ class TogetherOptions(Options):
         expected="a table of workloads",
     )
     ends_with: str | None = option(
-        None, "The part whose end stops the others.", default_is="each part goes on to its own end"
+        None, "The part whose end stops the others.", default_is="each part runs to its own end"
     )
 
     def part(self, name: str) -> tuple[Kind, Options]:

@@ -191,7 +191,9 @@ class Connection:
                 else:
                     self._send({"do": "stop", "id": number, "host": one.host})
             elif one.stopped_at is not None and now - one.stopped_at > STOP_S:
-                left = f"host {one.host} has not reported that it has restored everything; its agent goes on by itself"
+                left = (
+                    f"host {one.host} has not reported that it has restored everything; its agent continues by itself"
+                )
                 _resolve(one.answer, LeftBehind(left, remedy=f"see there: iolab restore (host {one.host})"))
         if self._ready.is_set() and now - self._heard > self._silence_s:
             self._fail(MachineError(f"the Ray cluster has not answered for {self._silence_s:.0f} s", where=self._where))

@@ -113,7 +113,7 @@ def replaced(path: Path, kind: str) -> InputError:
     return InputError(
         f"another {kind} is there now than the one that iolab made or checked",
         where=str(path),
-        remedy="choose a place where nobody else can put something in its way",
+        remedy="choose a place where no other user can put something in its way",
     )
 
 

@@ -154,7 +154,7 @@ def _hold(name: str, where: str) -> int:
     try:
         fd = trust.open_own_file(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        raise MachineError(f"cannot be locked: {error.strerror}", where=where, remedy=f"mend {path}") from error
+        raise MachineError(f"cannot be locked: {error.strerror}", where=where, remedy=f"repair {path}") from error
     brief_until = time.monotonic() + BRIEF_PATIENCE_S
     if not _lock(
         fd,

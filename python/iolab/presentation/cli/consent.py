@@ -24,9 +24,7 @@ def consent_of(path: Path, *, trusted: bool) -> Callable[[list[str]], None]:
     """Shows what is to be done, and asks; if nobody can answer, `trusted` has to. Raises to have nothing done."""
 
     def consent(deeds: list[str]) -> None:
-        print(
-            f"{path} was made by somebody else, or elsewhere, or was changed. To go on with it is to:", file=sys.stderr
-        )
+        print(f"{path} was made by somebody else, or elsewhere, or was changed. Continuing it will:", file=sys.stderr)
         for deed in deeds:
             print(f"  {one_line(deed)}", file=sys.stderr)
         if trusted:
@@ -37,7 +35,7 @@ def consent_of(path: Path, *, trusted: bool) -> Callable[[list[str]], None]:
                 where=str(path),
                 remedy="read what it does, above, then add --trust-run",
             )
-        print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+        print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise InterruptedRun("nothing was done")
 

@@ -76,9 +76,9 @@ def sweep(
     if resume is not None:
         for option, value in given.items():
             if value:
-                raise InputError("a sweep that goes on keeps its own", where=option, remedy="leave it out")
+                raise InputError("a resumed sweep keeps its own", where=option, remedy="leave it out")
     elif not experiments:
-        raise InputError("name experiments, or a sweep to go on with (--resume DIR)", where="iolab sweep")
+        raise InputError("name experiments, or a sweep to continue (--resume DIR)", where="iolab sweep")
 
     from iolab.files.store.sweep_directory import SweepDirectory
     from iolab.presentation.progress import display

@@ -40,7 +40,7 @@ def tune(
     the default. Nothing stays changed on this machine.
     """
     if (experiment is None) == (resume is None):
-        raise InputError("name an experiment, or a search to go on with (--resume DIR), not both", where="iolab tune")
+        raise InputError("name an experiment, or a search to continue (--resume DIR), not both", where="iolab tune")
     from iolab.presentation.table.tune_answer import as_dict, lines
     from iolab.studies.tuner import tuner
 
@@ -53,7 +53,7 @@ def tune(
         from iolab.studies.run.by_machine import ByMachine
 
         if resume is not None and (out is not None or machine is not None or seed is not None):
-            raise InputError("a search that goes on keeps its own", where="--out, --machine, --seed")
+            raise InputError("a resumed search keeps its own", where="--out, --machine, --seed")
         progress = display(as_json=True)
         with ByMachine(seconds(patience)) as executor:
             if resume is not None:

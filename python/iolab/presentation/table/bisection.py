@@ -25,7 +25,7 @@ STOPPED = {
     "decided": "",
     "budget": "Stopped at the most trials allowed (--most): this is what is known.",
     "nothing left to measure": "Nothing is left that could be measured.",
-    "going on": "The search is not over: iolab bisect --resume goes on.",
+    "going on": "The search is not over: iolab bisect --resume continues it.",
     "stored": "That does not decide it.",
 }
 

@@ -193,12 +193,12 @@ class _Sweep:
             self._say_everywhere("run_interrupted")
             raise InterruptedRun(
                 f"interrupted, {self.directory.path} keeps every trial that was finished",
-                remedy=f"go on with: iolab sweep --resume {self.directory.path}",
+                remedy=f"continue with: iolab sweep --resume {self.directory.path}",
             ) from None
         except IolabError as error:
             self._say_everywhere("run_failed", error=str(error))
             if error.remedy is None:
-                error.remedy = f"go on with: iolab sweep --resume {self.directory.path}"
+                error.remedy = f"continue with: iolab sweep --resume {self.directory.path}"
             raise
         finally:
             self.progress.end()
@@ -244,7 +244,7 @@ class _Sweep:
                 raise InputError(
                     "has something run here, and was made by somebody else, or changed since",
                     where=str(opened.path),
-                    remedy=f"look at it, then go on with: iolab run --resume {opened.path}",
+                    remedy=f"look at it, then continue with: iolab run --resume {opened.path}",
                 )
             if experiment.machine.is_of_host:
                 preflight.check(experiment, self.progress)

@@ -185,7 +185,7 @@ def _resumed(
         except KeyboardInterrupt:
             raise InterruptedRun(
                 f"interrupted with {len(found.search.values)} measurements",
-                remedy=f"go on with: iolab bisect --resume {out}",
+                remedy=f"continue with: iolab bisect --resume {out}",
             ) from None
     return found
 

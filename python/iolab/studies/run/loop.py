@@ -88,7 +88,7 @@ class Loop:
             raise InterruptedRun(
                 f"interrupted with {len(self.state.finished)} trials finished, "
                 + (f"not everything restored: {left}" if left else "everything restored"),
-                remedy=f"go on with: iolab run --resume {self.directory.path}",
+                remedy=f"continue with: iolab run --resume {self.directory.path}",
             ) from None
         except IolabError as error:
             # The journal's disk may be what failed; the error itself matters more.

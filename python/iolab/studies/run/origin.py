@@ -76,7 +76,7 @@ def ask(path: Path, to_do: list[str], consent: Consent | None) -> None:
         raise InputError(
             f"was not made here by this user, and is to {'; '.join(to_do)}",
             where=str(path),
-            remedy="read what it does; to go on with it: --resume with --trust-run",
+            remedy="read what it does; to continue it: --resume with --trust-run",
         )
     consent(to_do)
 

@@ -38,7 +38,7 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
         )
     if started["machine"] == IMPORTED:
         raise InputError(
-            "holds imported numbers; there is nothing to go on with",
+            "holds imported numbers; there is nothing to continue",
             where=str(directory.path),
             remedy="import again",
         )

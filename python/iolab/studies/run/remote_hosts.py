@@ -46,11 +46,11 @@ def check_resumable(path: Path, state: RunState, on: str | None) -> None:
     if hosts and on is None:
         named = ", ".join(sorted(hosts))
         raise InputError(
-            f"was measured on {named}", where=str(path), remedy="go on there, with --on as it was started with"
+            f"was measured on {named}", where=str(path), remedy="continue there, with --on as at its start"
         )
     of_host = state.started is not None and state.started["machine"] == HOST
     if on is not None and of_host and begun and not hosts:
-        raise InputError("was measured on this machine", where=str(path), remedy="go on here, without --on")
+        raise InputError("was measured on this machine", where=str(path), remedy="continue here, without --on")
 
 
 def pin(executor: Executor, state: RunState) -> None:

@@ -108,7 +108,7 @@ class _Tuner:
             return self._complete()
         except InterruptedRun as stopped:
             what = stopped.what.split("; ")[0]
-            raise InterruptedRun(what, remedy=f"go on with: iolab tune --resume {self.directory.path}") from None
+            raise InterruptedRun(what, remedy=f"continue with: iolab tune --resume {self.directory.path}") from None
 
     def known(self) -> Found:
         """What the runs say that are there."""

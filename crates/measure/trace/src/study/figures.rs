@@ -41,7 +41,7 @@ pub struct TraceFigures {
     pub events_unmatched: u64,
     /// Requests without times because another under way looked alike.
     pub unknown_alike: u64,
-    /// Requests without times because events were lost while they were under way.
+    /// Requests without times because events were lost while they were in flight.
     pub unknown_lost: u64,
     /// Bios and requests without an end.
     pub unended: u64,
