@@ -1292,7 +1292,7 @@ class FailedFigures(TypedDict):
 
 
 class RingFeatures(TypedDict):
-    """What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false where rings are not usable."""
+    """What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false if rings are not usable."""
 
     coop_taskrun: bool
     defer_taskrun: bool
@@ -1840,7 +1840,7 @@ class ModelBlockObservation(TypedDict):
 
 
 class OperationObserved(TypedDict):
-    """Times in whole milliseconds, as the kernel tells them."""
+    """Times in whole milliseconds, as the kernel reports them."""
 
     bytes_received: int
     bytes_sent: int
@@ -2033,7 +2033,7 @@ class SwitchesSpec(TypedDict):
 
 
 class ProbesSpec(TypedDict):
-    """The probes of one phase; null where a probe is off."""
+    """The probes of one phase; null if a probe is off."""
 
     block: NotRequired[BlockSpec | None]
     counters: NotRequired[CountersSpec | None]
@@ -2129,7 +2129,7 @@ class Snapshot(TypedDict):
 
 
 class SortPhase(TypedDict):
-    """Processes that fill memory with random numbers and sort them, swapping where it is too small."""
+    """Processes that fill memory with random numbers and sort them, swapping if it is too small."""
 
     memory_limit_bytes: int
     name: str

@@ -121,7 +121,7 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
             return Err(refused);
         }
     }
-    // Calibrates where need be, so that the origin isn't old when the threads get it.
+    // Calibrates if necessary, so that the origin isn't old when the threads get it.
     Origin::now().kind();
     let origin = Origin::now();
     let start = Start {

@@ -30,8 +30,7 @@ pub struct Arrivals {
     bios: Bios,
     /// Whether the trace reports what the driver got.
     issues: bool,
-    /// Requests whose driver did not learn that they are to be durable, though somebody asked for that: a flush of its
-    /// own follows them.
+    /// Requests that were to be durable, which their driver was not told: a flush of its own follows them.
     not_durable: BTreeSet<(Device, u64)>,
     left_out: u64,
 }

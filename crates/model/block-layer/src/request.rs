@@ -137,7 +137,7 @@ pub struct Request {
     pub no_idle: bool,
     /// The bio that it was made for is writeback.
     pub writeback: bool,
-    /// The bio that it was made for follows a flush: no scheduler knows of it.
+    /// The bio that it was made for follows a flush: the request passes no scheduler.
     pub behind_flush: bool,
     /// The bio that it was made for is polled for.
     pub polled: bool,

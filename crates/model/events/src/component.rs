@@ -4,7 +4,7 @@
 use crate::station::Violation;
 use crate::time::Time;
 
-/// A state machine that knows no event queue and no other component. It receives the time, returns when it wants to
+/// A state machine that refers to no event queue and no other component. It receives the time, returns when it wants to
 /// receive it again, and hands over what the machine is to do for it.
 ///
 /// Its owner reports what has happened (a request has come, I/O has ended) by methods of the component's own, calls

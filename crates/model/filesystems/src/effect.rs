@@ -15,7 +15,7 @@ pub enum Effect {
         task: TaskNumber,
         /// The CPU that wakes it, if it sleeps.
         by: Option<u16>,
-        /// How much, the locked ones among them; nanoseconds where the filesystem counts in these.
+        /// How much, the locked ones among them; nanoseconds if the filesystem counts in these.
         cycles: u32,
         /// The cycles among them with the checkpoint's list locked.
         locked_cycles: u32,

@@ -29,7 +29,7 @@ pub struct Results {
     pub threads: Vec<Option<ThreadMeasured>>,
     /// Used blocks in percent of all, delayed allocations included.
     pub filesystem_used_percent: f64,
-    /// What the probe saw; None where it was off.
+    /// The probe's observation; None if it was off.
     pub switches: Option<SwitchesObservation>,
 }
 
@@ -68,13 +68,13 @@ pub trait Filesystem: Allocator + Component<Effect = Effect> {
     /// The drive's cache is on the medium.
     fn flushed(&mut self, now: Time, number: FlushNumber);
 
-    /// The load's file is to be on the drive, with the times of its last write where they have changed: the task waits until
-    /// it is unblocked. False: its metadata are.
+    /// The load's file is to be on the drive, with the times of its last write if they have changed: the task waits
+    /// until it is unblocked. False: its metadata are.
     fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool;
 
     /// Who has left a CPU for whom, in the filesystem's own numbers of tasks.
     fn scheduled(&mut self, event: &SchedulerEvent);
 
-    /// Where CPUs keep no trace of switches: what the task has had of them.
+    /// If CPUs keep no trace of switches: the task's switches.
     fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage);
 }

@@ -85,7 +85,7 @@ impl DirtyLimits {
 }
 
 impl Percentages {
-    /// At most half of the percentage that is not mapped, and half of that for the background where it is no less.
+    /// At most half of the percentage that is not mapped, and half of that for the background if it is no less.
     fn of_unmapped(self, mapped: u64, of: u64) -> Percentages {
         let unmapped = 100u64.saturating_sub(mapped * 100 / of.max(1));
         let foreground = self.foreground.min((unmapped / 2).max(LEAST_PERCENT));

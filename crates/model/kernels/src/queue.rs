@@ -92,7 +92,7 @@ impl PoolRules {
     pub const fn tags(requests: u32, waking: TagWaking) -> PoolRules {
         PoolRules {
             requests,
-            // blk-mq knows no congestion.
+            // blk-mq has no congestion.
             congested_from: u32::MAX,
             uncongested_below: u32::MAX,
             waking: Waking::Tags(waking),

@@ -1,8 +1,8 @@
 //! Direct I/O of threads on a mount: what of it lies outside the RPC layer, and the calls that it makes.
 //!
 //! A thread spends CPU time (`cpu_ns`), which is its driver's to let pass, then `start`s: it waits, calls once for each
-//! `DATA_BYTES_MAX`, and when all calls are released a work item ends the I/O, one at a time for all threads. What was read
-//! is ended where its last call is released; what was written is queued to nfsiod first (`nfs_direct_write_complete`).
+//! `DATA_BYTES_MAX`, and when all calls are released a work item ends the I/O, one at a time for all threads. What was
+//! read is ended where its last call is released; a write is queued to nfsiod first (`nfs_direct_write_complete`).
 
 use super::call::{Call, DATA_BYTES_MAX};
 use super::cpu::{Context, CpuTimes};

@@ -64,7 +64,7 @@ pub(super) enum Event {
     Served(TaskId),
     Replied(TaskId),
     ReceiveWoken,
-    /// The receive worker knows whose reply it has.
+    /// The receive worker has found the reply's request.
     Found,
     SendAcked(u16),
     SendWoken,
@@ -260,7 +260,7 @@ impl Mount {
         self.transmit_next(now);
     }
 
-    /// Slot and credit come back, and the caller hears of it.
+    /// Slot and credit come back, and the caller is notified.
     fn released(&mut self, now: Time, task: TaskId) -> Completed {
         let task = self.tasks.finish(now, task);
         self.counters.completed(

@@ -173,7 +173,7 @@ impl Queued for Uring {
     fn submit(&mut self, want: u32, timeout_ns: u64) -> io::Result<()> {
         let want = want.saturating_sub(self.cleared.len() as u32);
         self.queues.submissions.sync();
-        // The kernel counts what lies unclaimed in the queue as arrived, so it has to know what was reaped.
+        // The kernel counts what lies unclaimed in the queue as arrived, so it has to see what was reaped.
         self.queues.completions.sync();
         let mut flags = EnterFlags::EXT_ARG | EnterFlags::GETEVENTS;
         if self.sqpoll && self.queues.submissions.need_wakeup() {

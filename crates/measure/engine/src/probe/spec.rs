@@ -7,7 +7,7 @@ use trace::event::Device;
 
 use crate::error::StartError;
 
-/// The probes of one phase; null where a probe is off.
+/// The probes of one phase; null if a probe is off.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ProbesSpec")]

@@ -27,7 +27,7 @@ pub struct About {
     pub device_names: BTreeMap<u32, String>,
     /// Whether devices have numbers of the trace's own, which are no major and minor.
     pub devices_numbered: bool,
-    /// What the reader of the figures should know.
+    /// Notes for the reader of the figures.
     pub notes: Vec<String>,
     latest_pid: Option<u32>,
     /// `device_names` the other way round.

@@ -33,8 +33,8 @@ struct How<'a> {
     gaps: Gaps,
 }
 
-/// Opens the files of one trace; `layout` says what the columns of a table are, if it is one that nobody knows; `gaps`,
-/// what numbers mean that a text of blkparse leaves out.
+/// Opens the files of one trace; `layout` names the columns of a table that is not recognised; `gaps`, what numbers
+/// mean that a text of blkparse leaves out.
 pub fn open(
     sources: Vec<Source>,
     layout: Option<&Layout>,

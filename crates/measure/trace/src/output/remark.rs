@@ -5,7 +5,7 @@
 pub(crate) enum Remark {
     /// Events of the CPU are missing from here until then; the largest time: until the end.
     Lost {
-        /// How many; 0: nobody knows.
+        /// How many; 0: unknown.
         count: u64,
         /// On the file's clock.
         until_ns: u64,

@@ -5,7 +5,7 @@ use super::io::Io;
 /// A bio that joined a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// When it was queued; None where the trace does not determine it.
+    /// When it was queued; None if the trace does not determine it.
     pub queued_ns: Option<u64>,
     /// Where it was queued.
     pub cpu: u16,

@@ -15,7 +15,7 @@ pub(super) struct DeviceStep<'a, E> {
     pub(super) device: Device,
     /// Whether merges are reported at all: if so, a request is as large as its known bios.
     pub(super) merges_told: &'a mut bool,
-    /// Whoever wants to know what changes.
+    /// The receiver of changes.
     pub(super) each: E,
 }
 

@@ -84,7 +84,7 @@ pub(super) fn find(items: &mut Items, start: u64, wanted: impl Fn(&Entry<Item>) 
         (_, Some(slot)) => {
             let alike = items.all_starting_at(start, &wanted);
             let is_vague = |&slot: &Slot| items.get(slot).is_some_and(|item| item.what.vague);
-            // Of several lengths, nobody knows which of them an event of one length leaves.
+            // Of several lengths, it is unknown which an event of one length leaves.
             let vague = alike.iter().any(is_vague);
             for slot in alike {
                 if let Some(item) = items.get_mut(slot) {

@@ -7,7 +7,7 @@ pub struct Unknown {
     pub unmatched: u64,
     /// Requests that look like another under way at the same time.
     pub alike: u64,
-    /// Requests under way where events were lost.
+    /// Requests in flight when events were lost.
     pub lost: u64,
     /// Bios and requests without an end: under way at the end, or their end was lost.
     pub unended: u64,

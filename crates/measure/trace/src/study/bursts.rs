@@ -29,7 +29,7 @@ pub struct BurstFigures {
     pub windows: u64,
     /// Arrivals in one, on average.
     pub mean: f64,
-    /// Variance over mean: 1 of arrivals that know nothing of one another, 0 of a clock's, more of bursts.
+    /// Variance over mean: 1 for independent arrivals, 0 for those of a clock, more for bursts.
     pub dispersion: Option<f64>,
     /// The most arrivals in one.
     pub most: u64,

@@ -47,7 +47,7 @@ pub struct TraceFigures {
     pub unended: u64,
     /// Figures that this trace can't give, with the reason.
     pub absent: BTreeMap<&'static str, String>,
-    /// What else the reader should know.
+    /// Further notes for the reader.
     pub notes: Vec<String>,
     /// All requests.
     pub all: GroupFigures,

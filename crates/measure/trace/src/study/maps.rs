@@ -30,8 +30,8 @@ pub struct Maps {
     pub depth_ns: Vec<u64>,
     /// The most of them at once.
     pub depth_max: Vec<u64>,
-    /// By interval, how many I/Os took how long: whole latency, or the device's where that is not known. Row n counts
-    /// those from 2^(n/2) us on.
+    /// By interval, how many I/Os took how long: whole latency, or the device's if that is unknown. Row n counts those
+    /// from 2^(n/2) us on.
     pub latency: Vec<Vec<u32>>,
     /// By interval, how many I/Os began in which part of the device.
     pub places: Vec<Vec<u32>>,

@@ -41,7 +41,7 @@ pub struct MetadataJob {
     missing: BTreeSet<u64>,
 }
 
-/// The call that is due, with what it needs to know.
+/// The call that is due, with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     MakeDirectory { file: u64, directory: u32 },

@@ -28,7 +28,7 @@ pub struct ScheduledIo {
     pub kind: OpKind,
 }
 
-/// Nobody knows how long it took.
+/// Its duration is unknown.
 pub const UNKNOWN_NS: Time = Time::MAX;
 
 impl ScheduledIo {

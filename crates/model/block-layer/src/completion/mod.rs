@@ -56,7 +56,7 @@ pub enum Item {
     Enter(u32),
 }
 
-/// What the owner has to know.
+/// Results for the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The bio with that token is in its queue.

@@ -89,8 +89,8 @@ pub struct Served {
     pub completed_at: Time,
 }
 
-/// Runs the load on a device that serves `depth` requests at once, each in `service_ns`. Panics where something is lost
-/// or done twice, and where the queue does not come to rest.
+/// Runs the load on a device that serves `depth` requests at once, each in `service_ns`. Panics if something is lost or
+/// done twice, and if the queue does not come to rest.
 pub fn serve(
     scheduler: Box<dyn Scheduler>,
     load: &[Arrival],

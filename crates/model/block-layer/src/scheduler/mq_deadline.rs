@@ -60,7 +60,7 @@ pub struct MqDeadline {
     fifos: RequestFifos,
     /// For each FIFO: the sorted successor of what was dispatched from it last.
     next: [Option<RequestId>; LINES],
-    /// Instead of that, where it was: None: that is not what it goes by.
+    /// Instead of that, its position; None: it does not use a position.
     position: Option<[Sector; LINES]>,
     /// Writes leave tags to reads.
     reserves: bool,
@@ -92,7 +92,7 @@ impl MqDeadline {
         }
     }
 
-    /// A batch goes on by where the last request was: from 6.5 on.
+    /// A batch continues by the position of the last request: from 6.5 on.
     pub fn with_position(mut self) -> MqDeadline {
         self.position = Some([0; LINES]);
         self

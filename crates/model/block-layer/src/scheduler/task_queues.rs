@@ -55,8 +55,8 @@ impl<Q> TaskQueues<Q> {
         }
     }
 
-    /// The queue in that slot of the task's (`cfq_get_queue`). If it has none, that of its priority where it is shared,
-    /// else a new one.
+    /// The queue in that slot of the task's (`cfq_get_queue`). If it has none, the queue of its priority if that is
+    /// shared, else a new one.
     pub(super) fn of_task(
         &mut self,
         task: TaskId,

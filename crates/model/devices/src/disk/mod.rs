@@ -272,7 +272,7 @@ impl Disk {
 
     fn start_destage(&mut self, now: Time, order: u64) {
         let extent = self.write_cache.take(order);
-        // The disk knows what it holds: no command to take apart.
+        // The disk has these data already: no command to parse.
         let ready_at = self.turnaround.ready_at(extent.start, now);
         let (ends_at, arm) = self.move_data(
             ready_at,

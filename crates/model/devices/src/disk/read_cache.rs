@@ -38,7 +38,7 @@ struct Ahead {
     ns_per_sector: f64,
 }
 
-/// Where reading ahead has got to, for whoever chooses the next command.
+/// How far reading ahead has got, for the choice of the next command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leading {
     from: Sector,

@@ -214,7 +214,8 @@ impl Mapping {
             })
     }
 
-    /// Wanted units of a block from `offset` on, with their places, at most a page of all planes; and where to go on.
+    /// Wanted units of a block from `offset` on, with their places, at most a page of all planes; and where to
+    /// continue.
     pub(super) fn wanted(
         &self,
         die: u32,

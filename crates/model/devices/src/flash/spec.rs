@@ -107,7 +107,7 @@ pub struct Firmware {
     /// The device reports a volatile write cache (NVMe's VWC, SCSI's WCE), so that the kernel sends flushes. Absent: it
     /// does without protection alone.
     pub reports_write_cache: Option<bool>,
-    /// Processing of a flush, beside the programs that it waits for. Absent: `command_ns` where it waits for none.
+    /// Processing of a flush, beside the programs that it waits for. Absent: `command_ns` if it waits for none.
     #[schemars(range(max = WORK_NS_MAX))]
     pub flush_ns: Option<u64>,
     /// A part of a page that has waited in the buffer so long is programmed as it is.

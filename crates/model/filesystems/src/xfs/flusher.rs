@@ -91,7 +91,7 @@ impl Flusher {
 }
 
 impl Xfs {
-    /// The drive's flusher, and as many more as the filesystem's table says: from the first phase on that writes.
+    /// The drive's flusher, and as many more as the filesystem's table has: from the first phase on that writes.
     pub(super) fn start_flushers(&mut self) {
         let wanted = self.volume.spec().writeback.flushers as usize;
         let own = |flusher: &&Flusher| flusher.thread.is_none();

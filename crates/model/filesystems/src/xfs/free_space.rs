@@ -73,7 +73,7 @@ impl FreeSpace {
         true
     }
 
-    /// As near to a target as there is room, at a multiple of `align` (`xfs_alloc_ag_vextent_near`); where both sides are
+    /// As near to a target as there is room, at a multiple of `align` (`xfs_alloc_ag_vextent_near`); if both sides are
     /// as near, to the right.
     pub(super) fn take_near(&mut self, target: u32, length: u32, align: u32) -> Option<u32> {
         if self.longest() < length {

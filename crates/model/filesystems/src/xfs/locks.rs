@@ -63,7 +63,7 @@ impl<W: Copy> Locks<W> {
         holder == transaction
     }
 
-    /// Hands it to the first who waits, and says who.
+    /// Hands the lock to the first waiting thread, and returns that thread.
     pub(super) fn release(&mut self, name: LockName, transaction: Caller) -> Option<W> {
         let lock = self.lock(name);
         assert_eq!(

@@ -148,7 +148,7 @@ impl Component for Xfs {
 }
 
 impl Xfs {
-    /// `allocation`: the kernel's, where the filesystem's table does not say.
+    /// `allocation`: the kernel's, if the filesystem's table has none.
     pub fn new(below: &Below<'_>, xfs: &XfsSpec, allocation: Allocation) -> Result<Xfs, SpecError> {
         xfs.check().map_err(|error| error.within("filesystem"))?;
         let cpus = below.cpus;
@@ -192,7 +192,7 @@ impl Xfs {
         self.io.written()
     }
 
-    /// Where CPUs keep no trace of switches: what the task has had of them.
+    /// If CPUs keep no trace of switches: the task's switches.
     pub fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage) {
         let scheduling = self.machine.scheduling();
         scheduling.set_switches(task, used.slept, used.gave_way);

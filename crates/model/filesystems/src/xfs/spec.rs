@@ -13,7 +13,7 @@ pub use kernels::filesystems::Allocation;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = events::spec_error::optional("blocks"))]
 pub struct XfsSpec {
-    /// Of the whole filesystem; the drive's, where a machine file has none.
+    /// Of the whole filesystem; the drive's, if a machine file has none.
     pub blocks: u64,
     /// Allocation groups (`mkfs.xfs -d agcount`).
     #[schemars(range(min = 1, max = AG_COUNT_MAX))]

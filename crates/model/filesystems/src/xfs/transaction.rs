@@ -132,7 +132,7 @@ impl Xfs {
         }
     }
 
-    /// The allocator has said where, or that it can't.
+    /// The allocator has returned a place, or failed.
     pub(super) fn answered(&mut self, number: u32) -> Next {
         self.sleeps(number, Site::Preempted);
         let spec = *self.volume.spec();

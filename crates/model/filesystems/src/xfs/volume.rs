@@ -262,8 +262,8 @@ impl Volume {
         }
     }
 
-    /// As many of the blocks that a file has written and not got as go into one extent: behind its last one, or near its
-    /// inode (`xfs_bmap_btalloc_nullfb`: less where no group has so many together). None: nothing is free.
+    /// As many of the blocks that a file has written and not got as go into one extent: behind its last one, or near
+    /// its inode (`xfs_bmap_btalloc_nullfb`: fewer if no group has so many together). None: nothing is free.
     pub(super) fn data_request(&self, inode: u64, file: &File) -> Option<Request> {
         let (group, near) = match file.extents.last() {
             Some(last) => (last.group, last.start + last.blocks),
@@ -390,7 +390,8 @@ impl Volume {
         1.0 - free as f64 / self.blocks_at_first.max(1) as f64
     }
 
-    /// Nothing was lost and nothing given twice: blocks and inodes add up. `of_files`: blocks that files say they have.
+    /// Nothing was lost and nothing given twice: blocks and inodes add up. `of_files`: blocks that files list as
+    /// theirs.
     pub(super) fn check(&self, of_files: u64) -> Result<(), Violation> {
         let free = self.free();
         let chunks: u64 = self

@@ -16,7 +16,7 @@ pub(super) struct DirtyRate {
     write_rate: u64,
     /// The same, smoothed.
     average_write_rate: u64,
-    /// What one writer may dirty where the number of dirty pages is as it should be.
+    /// The rate at which one writer may dirty pages when their number is as it should be.
     limit: u64,
     balanced: u64,
     written: u64,
@@ -33,7 +33,7 @@ struct Dirtier {
     looks_at: u64,
 }
 
-/// Where dirty pages stand, in pages.
+/// Numbers of dirty pages, and their limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level {
     /// Dirty, or being written.

@@ -183,7 +183,7 @@ impl Limits {
         Verdict::Sleeps
     }
 
-    /// Whether so much is dirty that who writes to the drive has to wait (`balance_dirty_pages`). Where drives have limits
+    /// Whether so much is dirty that who writes to the drive has to wait (`balance_dirty_pages`). If drives have limits
     /// of their own, only if all together are beyond the middle of both thresholds.
     pub(super) fn must_wait(&self, at: &Standing, device: DeviceId, task: TaskId) -> bool {
         match (&self.written, at.rules.variant) {
@@ -224,7 +224,7 @@ impl Limits {
         limit - less
     }
 
-    /// Where dirty pages stand: those that are being written count.
+    /// The numbers of dirty pages: those that are being written count.
     fn level(&self, at: &Standing, device: DeviceId) -> Level {
         Level {
             dirty: at.unwritten(),

@@ -1,6 +1,6 @@
 //! The page cache: what of files is in memory, what is read ahead, and what is written back when.
 //!
-//! It knows files and pages, not sectors: what it wants done leaves as `Io`, and whoever maps files to devices reports
+//! It has files and pages, not sectors: its requests leave as `Io`, and the code that maps files to devices reports
 //! when that is done.
 
 mod backlog;

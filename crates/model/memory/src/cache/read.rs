@@ -67,8 +67,8 @@ impl PageCache {
         outcome
     }
 
-    /// Whether pages are copied one after the other while the call goes on: where it is longer than a window. Otherwise all are
-    /// before it begins.
+    /// Whether pages are copied one after the other while the call continues: if it is longer than a window. Otherwise
+    /// all are before it begins.
     pub fn copies_in_turn(&self, offset: u64, bytes: u64) -> bool {
         let pages = (offset + bytes).div_ceil(PAGE_BYTES) - offset / PAGE_BYTES;
         pages > self.rules.read_ahead.max(1)

@@ -36,7 +36,7 @@ impl Readers {
         self.streams.insert((task, file), stream);
     }
 
-    /// Where the task's call goes on; None: it begins.
+    /// Where the task's call continues; None: it begins.
     pub(super) fn take_resumed(&mut self, task: TaskId) -> Option<Resumed> {
         match self.resumed.is_empty() {
             true => None,

@@ -112,7 +112,7 @@ impl Memory {
         &mut self.pages[number as usize]
     }
 
-    /// None where processes have more than they may keep.
+    /// None if processes have more than they may keep.
     pub(super) fn free(&self) -> u64 {
         self.frames.saturating_sub(self.resident)
     }

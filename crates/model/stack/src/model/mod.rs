@@ -263,12 +263,12 @@ impl Model {
         Record { phase, probes }
     }
 
-    /// The trace files of the last phase by their names, where its probes were asked for some.
+    /// The trace files of the last phase by their names, if its probes were asked for some.
     pub fn take_traces(&mut self) -> BTreeMap<String, Vec<u8>> {
         std::mem::take(&mut self.traces)
     }
 
-    /// Where files lie, as the probe `extents` tells it: after a sync, so that all that is written has a place.
+    /// The places of files, as the probe `extents` reports them: after a sync, so that all that is written has a place.
     pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examined {
         self.world.sync();
         let drives = self.machine.drive_names();

@@ -63,8 +63,8 @@ const HOUSEKEEPER: TaskId = KERNEL_TASKS + (1 << 19);
 
 /// The machine with everything on it: a router over owners.
 ///
-/// Each field is a type whose state nobody else sees. Its file says who may call it; what a call or an event means for
-/// several of them stands in `impl World`, which calls one after the other in the order in which a kernel does.
+/// Each field is a type with private state. Its file states who may call it; what a call or an event means for several
+/// of them stands in `impl World`, which calls one after the other in the order in which a kernel does.
 pub struct World {
     clock: Clock,
     cpus: Cpus,
@@ -240,7 +240,7 @@ impl World {
         self.cpus.completion_counters()
     }
 
-    /// The parts of the machine that phases have used so far: whatever else its file says made no difference.
+    /// The parts of the machine that phases have used so far: no other key of its file made a difference.
     pub fn touched(&self) -> &BTreeSet<KeyReader> {
         &self.touched
     }

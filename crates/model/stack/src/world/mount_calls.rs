@@ -1,4 +1,5 @@
-//! Mounts of the machine: direct I/O on their files is a request to the NFS client, which says what it costs its task.
+//! Mounts of the machine: direct I/O on their files is a request to the NFS client, which returns its cost for the
+//! task.
 
 use workload::job::{Op, OpKind};
 

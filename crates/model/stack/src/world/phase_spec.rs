@@ -38,7 +38,7 @@ pub struct GroupSpec {
     pub priority: Priority,
     /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
     pub cpus: Option<Vec<u16>>,
-    /// It polls for completions where the drive of its first file lets it.
+    /// It polls for completions if the drive of its first file lets it.
     pub polls: bool,
     /// The jobs, at least one.
     pub jobs: Vec<JobSpec>,

@@ -39,7 +39,7 @@ pub struct SwapArea {
     pub files_keep_percent: u64,
 }
 
-/// The bit of a bio's tag that says so: of the swap area.
+/// The bit of the tag of the swap area's bios.
 pub(super) const OF_SWAP: u32 = 1 << 29;
 const SECTORS_PER_SLOT: u64 = 8;
 
@@ -55,7 +55,7 @@ impl Swap {
 }
 
 impl World {
-    /// Processes that sort, beside the jobs of the phase that was begun. What `load` says has been checked.
+    /// Processes that sort, beside the jobs of the phase that was begun. `load` has been checked.
     pub fn begin_sorting(&mut self, area: &SwapArea, load: &SortLoad) {
         let now = self.clock.now();
         let sorting = Sorting::new(now, &area.spec, load, area.reclaim);

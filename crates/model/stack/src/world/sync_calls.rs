@@ -12,7 +12,7 @@ impl World {
         self.unblock(now, task);
     }
 
-    /// The same where an fsync of files on the drive holds off writers.
+    /// The same if an fsync of files on the drive holds off writers.
     pub fn with_fsync_holds(mut self, drive: usize, holds: FsyncHolds) -> World {
         if let Some(cache) = self.vfs.cache_mut() {
             cache.set_fsync_holds(drive, holds);

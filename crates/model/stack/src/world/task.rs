@@ -33,7 +33,7 @@ pub(super) struct Task {
     state: State,
     /// Inside a call that waits: for the device, or for the page cache.
     blocked: bool,
-    /// The drive on which it looks for its completions by itself; None: interrupts tell it.
+    /// The drive on which it polls for its completions; None: interrupts announce them.
     polls: Option<usize>,
     /// It sleeps before it looks, whatever is done until then.
     naps_until: Option<Time>,
@@ -115,7 +115,7 @@ pub struct Progress {
     pub bytes: u64,
     /// Operations that failed.
     pub errors: u64,
-    /// 0 to 1, the furthest-behind job's; None when no bound tells.
+    /// 0 to 1, the furthest-behind job's; None without a bound.
     pub fraction: Option<f64>,
 }
 
@@ -511,8 +511,8 @@ impl Task {
         }
     }
 
-    /// Asks its jobs for operations: for all that they offer now, or for one where each is waited for. `is_cut`: they
-    /// are to end early.
+    /// Asks its jobs for operations: for all that they offer now, or for one if each is waited for. `is_cut`: they are
+    /// to end early.
     pub(super) fn ask_jobs(&mut self, since_start: Time, is_cut: bool) -> Asked {
         let (mut one_is_done, mut stoppers_done) = (false, 0);
         let mut jobs = self.jobs.iter_mut().enumerate();

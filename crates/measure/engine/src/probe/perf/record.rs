@@ -79,7 +79,7 @@ impl<'a> Iterator for Records<'a> {
             return None;
         }
         let parsed = split(self.rest);
-        // After a wrong length nobody knows where the next record begins.
+        // After a wrong length, the beginning of the next record is unknown.
         self.rest = parsed.map_or(&[], |(_, _, rest)| rest);
         Some(
             parsed

@@ -286,8 +286,8 @@ mod tests {
     }
 
     proptest! {
-        /// A queue that is back in time takes its group along to where the group's service ended: at most so far that
-        /// its stay is not over before it begins. One that is late begins now, and a group ahead of V where it was.
+        /// A queue that is back in time takes its group along to where the group's service ended: at most as far as its
+        /// stay is not over before the group begins. One that is late begins now, and a group ahead of V where it was.
         #[test]
         fn a_queue_that_is_back_in_time_shifts_its_group_back(
             served in 1u64..1024, meanwhile in 1u64..8192, in_time: bool,

@@ -169,7 +169,7 @@ impl Cfq {
         }
     }
 
-    /// One task less, also where the queue was to be merged into.
+    /// One task less, also if the queue was to be merged into.
     fn task_leaves(&mut self, id: QueueId) {
         let mut leaves = Some(id);
         while let Some(id) = leaves {

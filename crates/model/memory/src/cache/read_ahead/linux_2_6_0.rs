@@ -128,7 +128,7 @@ impl Stream {
         }
     }
 
-    /// How much is read where a reader comes from elsewhere.
+    /// How much is read if a reader comes from elsewhere.
     fn behind_miss(&self, last_read: u64, next: u64, most: u64) -> u64 {
         match self.kernel {
             ReadAhead::Linux2_6_0 => next,

@@ -17,7 +17,7 @@ impl TwoWindows {
         page >= self.start && page < self.start + self.size
     }
 
-    /// The reader is in it, or goes on where it ends.
+    /// The reader is in it, or continues where it ends.
     pub(super) fn are_hit_by(&self, page: u64) -> bool {
         page >= self.start && page <= self.start + self.size
     }

@@ -16,7 +16,7 @@ const PRIORITY: u32 = 6;
 pub(in crate::swap) struct VirtualScan {
     /// Page tables of the processes; those that have ended are empty.
     tables: Vec<Range<PageNumber>>,
-    /// By process: where the walk goes on; None: it has come to the end.
+    /// By process: where the walk continues; None: it has come to the end.
     hands: Vec<Option<PageNumber>>,
     /// Whose page table is walked.
     turn: usize,

@@ -18,7 +18,7 @@ pub(in crate::world) enum Call {
     Reap { polled: bool },
     /// Goes on with a call that has waited: what the call costs was spent before.
     Resume,
-    /// What a mount says that its calls take.
+    /// What a mount's calls take, as the mount reports it.
     OfMount { ns: Time },
 }
 

@@ -234,7 +234,7 @@ impl Detailed {
         self.smp.sleeps_for_io(self.tasks[task as usize], is);
     }
 
-    /// `drawn` says how costs turn out this time.
+    /// `drawn` determines this time's costs.
     pub(super) fn call(&mut self, now: Time, calling: Calling, mut drawn: impl FnMut(u64) -> u64) {
         let Calling {
             task,

@@ -4,7 +4,7 @@ use super::runner::Origin;
 use block_layer::{Bio, TaskId};
 use events::time::Time;
 
-/// They want to be told that then.
+/// They ask for a call then.
 pub(in crate::world) type Later = Option<(Time, Reminder)>;
 
 /// For the CPUs: opaque to others.

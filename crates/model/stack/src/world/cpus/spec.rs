@@ -61,7 +61,7 @@ pub struct DriveCpus {
     pub interrupts: Interrupts,
     /// On which CPU its requests complete.
     pub affinity: Affinity,
-    /// Where tasks run for which nothing else is said; None: anywhere.
+    /// Where tasks run that have no place of their own; None: anywhere.
     pub application: Option<u16>,
     /// Its adapter's transfers; None: they take no time of their own.
     pub dma: Option<DmaSpec>,

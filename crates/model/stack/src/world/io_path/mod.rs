@@ -202,7 +202,7 @@ impl IoPath {
         self.drives[drive].event_came(now);
     }
 
-    /// The drive was told something: an event for what it does next.
+    /// The drive received something: an event for what it does next.
     #[inline]
     pub(super) fn call_back(&mut self, now: Time, drive: usize, clock: &mut Clock) {
         self.drives[drive].call_back(now, Event::Drive(drive as u16), clock);

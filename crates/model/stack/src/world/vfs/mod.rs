@@ -29,10 +29,10 @@ pub(super) use syncs::ToCommit;
 
 /// The owner of files and of what lies between them and the I/O path.
 ///
-/// It answers where a file's blocks are and who keeps them. Each part is a type with private fields: the machine reaches
-/// one by a method here, calls it, and does the effects that it hands over at once (`with_cache`, `with_filesystem`,
-/// `run_mount`), because a part may be called again meanwhile. It knows no bio in a queue, no CPU and no task's state;
-/// what it means for those stands in `impl World`, in the files that end in `_calls`.
+/// It answers where a file's blocks are and who keeps them. Each part is a type with private fields: the machine
+/// reaches one by a method here, calls it, and does the effects that it hands over at once (`with_cache`,
+/// `with_filesystem`, `run_mount`), because a part may be called again meanwhile. It refers to no bio in a queue, no
+/// CPU and no task's state; what it means for those stands in `impl World`, in the files that end in `_calls`.
 pub(super) struct Vfs {
     files: Vec<FileSpec>,
     /// By drive: who gives its blocks to files; None: nobody does, or one of `filesystems`.
@@ -270,7 +270,7 @@ impl Vfs {
         &mut self.syncs
     }
 
-    /// What the parts say of themselves adds up.
+    /// The parts' own figures add up.
     pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         self.mounts.iter().try_for_each(|mount| mount.check(now))?;
         self.filesystems().try_for_each(|on| on.check(now))?;

@@ -120,7 +120,7 @@ impl MountedFilesystem {
         self.runners[task as usize]
     }
 
-    /// The same task as queues and traces know it.
+    /// The number of the same task in queues and traces.
     pub(in crate::world) fn task_id(&self, task: TaskNumber) -> TaskId {
         RUNNERS + self.runner(task)
     }

@@ -13,11 +13,11 @@ pub(in crate::world) struct Syncs {
     looks_at_caches: bool,
     /// Tasks whose fsync has only to return: the drive's cache is on the medium.
     flushed: BTreeSet<TaskId>,
-    /// Files of which something could not be written back for want of space: the next sync of each says so.
+    /// Files of which something could not be written back for want of space: the next sync of each reports it.
     full: BTreeSet<FileId>,
     /// Who syncs between phases has what it waited for.
     housekeeper_woken: bool,
-    /// What of files is not committed, where a filesystem keeps that.
+    /// What of files is not committed, if a filesystem keeps that.
     changes: BTreeMap<FileId, Changes>,
     /// The clock that files take their times from goes on so often: a tick of the kernel's.
     tick_ns: Time,
@@ -66,7 +66,7 @@ impl Syncs {
         self.full.insert(file);
     }
 
-    /// Whether that is to be said of the file; it is.
+    /// Whether the file's next sync has to report that; it counts as reported.
     pub(in crate::world) fn take_full(&mut self, file: FileId) -> bool {
         self.full.remove(&file)
     }
