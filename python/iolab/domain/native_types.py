@@ -1124,8 +1124,8 @@ class WritebackCycles(TypedDict):
 
 
 class Writeback(TypedDict):
-    """The table `filesystem.writeback`. What tells when is the kernel's default (`dirty_writeback_centisecs`,
-    `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates."""
+    """The table `filesystem.writeback`. The times and thresholds are the kernel's defaults
+    (`dirty_writeback_centisecs`, `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates."""
 
     background_blocks: NotRequired[int]
     cycles: NotRequired[WritebackCycles]
@@ -1717,8 +1717,8 @@ class SwapSpec(TypedDict):
 
 
 class MachineFile(TypedDict):
-    """The file's keys, as they are written. Tables that are read with the kernel in view say to the schema what they
-    hold."""
+    """The file's keys, as they are written. Tables whose reading depends on the kernel state their contents to the
+    schema."""
 
     cgroups: NotRequired[list[CgroupSpec]]
     completion: NotRequired[CompletionSpec | None]

@@ -6,7 +6,7 @@ use events::SpecError;
 use events::spec_error::within;
 use events::time::{SECOND, Time};
 
-/// The table `filesystem.writeback`. What tells when is the kernel's default (`dirty_writeback_centisecs`,
+/// The table `filesystem.writeback`. The times and thresholds are the kernel's defaults (`dirty_writeback_centisecs`,
 /// `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
