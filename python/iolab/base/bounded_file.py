@@ -1,4 +1,4 @@
-"""Reads a whole file that somebody names, of a size that somebody means."""
+"""Reads a whole named file, up to a size."""
 
 from __future__ import annotations
 

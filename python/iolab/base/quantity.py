@@ -91,7 +91,7 @@ def steps_of_units() -> dict[str, list[tuple[float, str]]]:
 
 
 def plain(value: float, digits: int) -> str:
-    """A number with so many significant digits, and never in powers of ten: `12,345`, `0.0123`."""
+    """A number with this many significant digits, and never in powers of ten: `12,345`, `0.0123`."""
     decimals = max(0, digits - _digits_before_point(abs(value)))
     text = f"{value:,.{min(decimals, _PLAIN_DECIMALS_MAX)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -258,8 +258,8 @@ def compare_pairs(
 
 
 def nature_of(metric: str, better: Better | None = None) -> Nature:
-    """The metric's nature, as the registry says; of others by the words of their name (`describe_by_name`). `better`:
-    which way is better, if a user gives it; a rate or a time of which the other way is better is neither."""
+    """The metric's nature, from the registry; for other metrics, from the words of the name (`describe_by_name`).
+    `better`: which way is better, if a user gives it; a rate or a time of which the other way is better is neither."""
     nature = describe(metric).nature
     if better is None or better == better_of(nature):
         return nature

@@ -48,7 +48,7 @@ def better_of(nature: Nature) -> Better | None:
 
 @dataclass(frozen=True)
 class Described:
-    """What is known of a metric, whoever measures it."""
+    """The facts about a metric, whatever measures it."""
 
     name: str
     unit: str

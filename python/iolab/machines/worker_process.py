@@ -42,7 +42,7 @@ DEATH_PATIENCE_S = 0.5
 
 
 TAIL_BYTES = 4096
-"""So much of what a dead worker said is looked at."""
+"""Bytes of a dead worker's output that are examined."""
 
 
 class WorkerProcess:

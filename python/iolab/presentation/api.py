@@ -73,7 +73,7 @@ class Run:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with it, a line each: damaged files, doubtful trials. The rest is read all the same."""
+        """What is wrong with it, a line each: damaged files, doubtful trials. The rest is read nevertheless."""
         return self._data.problems
 
     @property
@@ -321,14 +321,12 @@ def run(
     """Runs an experiment, here or on a simulated machine, as `iolab run` does.
 
     Args:
-        experiment: its file, its text (whatever has a line break), or the name of one that comes with iolab.
-        out: the run directory to make; default: a new one in ./iolab-runs.
-        machine: instead of the experiment's: `host`, or `model:NAME`.
-        rounds: instead of the experiment's; with `until_decided` the most.
-        until_decided: adds rounds until no comparison is undecided.
-        seed: of the order of trials and all random offsets; default: the experiment's, else drawn and recorded.
-        probes: names of probes, on in addition to the experiment's.
-        progress: shows on standard error how the run goes.
+        experiment: its file, its text (a string with a line break), or the name of one that comes with iolab. out: the
+        run directory to make; default: a new one in ./iolab-runs. machine: instead of the experiment's: `host`, or
+        `model:NAME`. rounds: instead of the experiment's; with `until_decided` the most. until_decided: adds rounds
+        until no comparison is undecided. seed: of the order of trials and all random offsets; default: the
+        experiment's, else drawn and recorded. probes: names of probes, on in addition to the experiment's. progress:
+        shows on standard error how the run goes.
 
     Raises:
         InputError: the experiment is wrong (a line per mistake), or `out` is taken.

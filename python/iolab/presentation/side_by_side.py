@@ -41,7 +41,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is compared, of whatever is given."""
+    """What is compared, from any kind of input."""
 
     metrics: Sequence[str] = ()
     """Keys; empty: what the experiment compares."""

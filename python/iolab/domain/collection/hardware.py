@@ -1,4 +1,4 @@
-"""What a run ran on, less its kernel: numbers of different hardware are not put side by side unless somebody asks."""
+"""What a run ran on, less its kernel: numbers of different hardware are shown side by side only on request."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Control(ABC):
         return self.validate(value)
 
     def on_model(self, value: Any, drives: int) -> ModelKeys | None:
-        """What a simulated machine's file (docs/reference/machines.md) says under this control, of all its drives.
+        """The values of a simulated machine's file (docs/reference/machines.md) under this control, for all its drives.
         Nothing: the control amends the trial. None: the model has no mechanism for it."""
         return None
 

@@ -26,7 +26,7 @@ GATHERED_BELOW = 0.5
 """Bios per I/O: below, the page cache gathers the I/Os of several calls into one."""
 DISCREPANCY_MAX = 0.02
 """The part of the time in the block layer by which the sums of bios and of requests may differ, and be taken as equal:
-requests under way when the probe began or ended."""
+requests in flight when the probe began or ended."""
 
 
 @dataclass(frozen=True)

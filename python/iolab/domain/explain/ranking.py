@@ -92,7 +92,7 @@ class Explained:
 
     @property
     def rounds_needed(self) -> int:
-        """From how many rounds on a single metric can be told to move with the result."""
+        """The number of rounds from which a single metric can be shown to move with the result."""
         return rounds_needed(len(self.looked_at))
 
     def as_dict(self) -> JsonObject:

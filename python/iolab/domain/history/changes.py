@@ -375,7 +375,8 @@ def _scores(y: Array, known: Sequence[int]) -> Array:
 
 
 def _settled(y: Array, tests: _Tests, found: list[int]) -> list[int]:
-    """The steps, each looked for again beside the others until none moves; one that says little then is left out."""
+    """The steps, each looked for again beside the others until none moves; one that explains little then is left
+    out."""
     import numpy as np
 
     for _ in range(CHANGES_MAX):

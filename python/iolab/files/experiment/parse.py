@@ -198,7 +198,7 @@ def _check_parts(
 
 def _check_space(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
     if not isinstance(experiment.target, ScratchTarget):
-        return  # only the machine knows what it holds
+        return  # only the machine can show what it holds
     size_bytes = experiment.target.size_bytes * experiment.target.devices
     for workload in workloads:
         for setting in experiment.settings:
@@ -265,6 +265,6 @@ def _check_loads(
 def _kind(machine: object, problems: Problems) -> Kind:
     """The machine's kind. If `machine` names none, that is noted and the rest of the file is read as for a host."""
     kind = kind_of(machine)
-    if kind is None and isinstance(machine, str):  # a wrong type is said already, with the others
+    if kind is None and isinstance(machine, str):  # a wrong type is reported already, with the others
         problems.add(("machine",), f'"{machine}": {unknown_machine(machine)}')
     return kind or "host"

@@ -77,7 +77,7 @@ def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:
 
 def metric_of(column: str) -> tuple[str, str, str]:
     """`random_read/read.iops`, as iolab writes it -> phase, operation, metric. Other names stay as they are, less the
-    signs that a metric's key is made of: `MB/s` becomes `MB_per_s`. What a run says of each trial has such a name
+    signs that a metric's key is made of: `MB/s` becomes `MB_per_s`. A run's column about each trial has such a name
     already: `status` becomes `status_`."""
     phase, _, rest = column.rpartition("/")
     op, _, name = rest.rpartition(".")

@@ -1,7 +1,7 @@
 """fio's logs (write_bw_log, write_iops_log, write_lat_log): `time in ms, value, direction, block size[, offset[,
 ...]]`.
 
-What the value is, the file's name says (`_bw`, `_iops`, `_lat`, `_clat`, `_slat`): KiB/s, operations per second, or ns.
+The file's name gives the kind of value (`_bw`, `_iops`, `_lat`, `_clat`, `_slat`): KiB/s, operations per second, or ns.
 fio 2 wrote latencies in microseconds (`fio-lat-log-usec`); nothing in the file shows which. A line per operation (fio's
 default) has a block size, a line per window (log_avg_msec) has 0 in its place.
 

@@ -1,4 +1,4 @@
-"""Reads a machine's file with those of the devices and mounts that it names, and knows on which line each key of the
+"""Reads a machine's file with those of the devices and mounts that it names, and keeps the line of each key of the
 whole stands."""
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Connection:
         self.slots = 0
         """CPUs of the nodes that live."""
         self.hosts: list[str] = []
-        """Those that offer themselves, as the driver said last."""
+        """Hosts that offer themselves, by the driver's last message."""
         self._silence_s = silence_s
         self._pending: dict[int, _Pending] = {}
         self._lock = threading.Lock()
@@ -214,7 +214,7 @@ class Connection:
             self._driver.kill()
 
     def _ended(self) -> MachineError:
-        """What the driver said last, once it has ended."""
+        """The driver's last line, once it has ended."""
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - TAIL_BYTES))
         lines = [line.strip() for line in self._stderr.read().decode(errors="replace").splitlines() if line.strip()]
         told = f": {lines[-1]}" if lines else ""

@@ -95,7 +95,7 @@ def _name(image: Path) -> str:
 
 
 def _tree_of(place: Path) -> Path | None:
-    """The tree that the images of this directory were built of; the clone that is built in knows its origin."""
+    """The tree that the images of this directory were built of; the clone of the build records its origin."""
     configuration = place / "source" / ".git" / "config"
     if not configuration.exists():
         return None

@@ -21,7 +21,7 @@ def describe(machine: Host, target: Target) -> JsonObject:
 
 
 def preflight(target: Target, probes: Iterable[str], say: Callable[[str], None]) -> None:
-    """The target answers. What probes lack is said before it takes long; each trial's record has the reason too."""
+    """The target answers. What probes lack is reported before long work; each trial's record has the reason too."""
     recovery.put_back(say, needed=True)
     reach.check_answer(target)
     for name in probes:

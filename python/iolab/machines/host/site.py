@@ -44,7 +44,7 @@ class TargetPlace:
     """One of a target's devices, or its one directory or file: either a `directory` for files, or `regions`."""
 
     label: str
-    """As a user knows it, for error lines."""
+    """The user's name for it, for error lines."""
     device: BlockDevice | None
     """Whose queue the I/O goes through; None if there is none (tmpfs, network)."""
     directory: Directory | None = None

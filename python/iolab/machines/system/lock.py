@@ -50,7 +50,7 @@ class Lock:
 
 
 def of_target(target: Target) -> Lock:
-    """Locks the target for one run. A scratch target needs no lock: nobody else has its device.
+    """Locks the target for one run. A scratch target needs no lock: no other run has its device.
 
     Raises:
         MachineError: another run holds it, states which process; or no permission to go there.

@@ -21,7 +21,7 @@ from iolab.machines.system.undo import UndoJournal
 
 
 def make_own_directory(parent: Path, undo: UndoJournal) -> Directory:
-    """Makes it in an existing directory; nobody else may look or write into it.
+    """Makes it in an existing directory; no other user may look or write into it.
 
     Raises:
         InputError: the parent is not a directory, or root is to write where others could put a link in its way.

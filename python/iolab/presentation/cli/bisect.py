@@ -132,7 +132,7 @@ def _show_stored(run: Path, which: OfExperiments, effort: Effort, fail_on: str |
 
 
 def _loaded(path: Path, which: OfExperiments, repository: Path | None) -> tuple[Experiment, OfExperiments]:
-    """The experiment, and what is asked of it; with a repository, its settings are the commits from good to bad."""
+    """The experiment, and the question about it; with a repository, its settings are the commits from good to bad."""
     from iolab.files.experiment import loads
     from iolab.files.experiment.parse import find, read_text
     from iolab.presentation.cli.run import load

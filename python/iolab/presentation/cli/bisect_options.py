@@ -236,7 +236,7 @@ class OfExperiments:
         }
 
     def question(self, experiment: Experiment, effort: Effort, *, most: int | None, confirm: int) -> Question:
-        """What is asked of the experiment."""
+        """The question about the experiment."""
         from iolab.studies.run.question import question
 
         return question(

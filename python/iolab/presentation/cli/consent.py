@@ -1,4 +1,5 @@
-"""Asks before a run or a search that somebody else made or changed has something run here; all commands ask alike."""
+"""Asks before a run or a search that somebody else made or changed runs something here; all commands ask in this
+way."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ TrustRun = Annotated[
 
 
 def consent_of(path: Path, *, trusted: bool) -> Callable[[list[str]], None]:
-    """Shows what is to be done, and asks; if nobody can answer, `trusted` has to. Raises to have nothing done."""
+    """Shows what is to be done, and asks; if no one can answer, `trusted` has to be true. Raises if nothing is to be
+    done."""
 
     def consent(deeds: list[str]) -> None:
         print(f"{path} was made by somebody else, or elsewhere, or was changed. Continuing it will:", file=sys.stderr)

@@ -78,7 +78,7 @@ def _read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], N
 
 
 def say(line: str) -> None:
-    """What was wrong on the way and is mended, or left out."""
+    """Errors that were found, and repaired or left out."""
     print(f"iolab: {line}", file=sys.stderr, flush=True)
 
 

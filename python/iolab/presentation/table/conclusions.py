@@ -23,7 +23,7 @@ UNDECIDED_NAMED_MAX = 4
 SO_FAR = "so far"
 """The mark of a verdict that further rounds may overturn."""
 SETTINGS_MAX = 12
-"""Settings with a sentence of their own: more than these nobody reads, and the tables have all."""
+"""Most settings with a sentence of their own: more would not be read, and the tables have all."""
 
 
 @dataclass(frozen=True)

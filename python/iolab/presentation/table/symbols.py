@@ -61,7 +61,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 
 
 def counted_by(run: RunData) -> Iterator[str]:
-    """What decides about counts besides the kernel's source: a line about the emulator, and one for each kernel."""
+    """What determines counts, apart from the kernel's source: a line about the emulator, and one for each kernel."""
     emulator = cast(Any, run.machine.get("guest", {}))
     processor = emulator.get("cpu")
     if processor is not None:
@@ -145,7 +145,7 @@ def stepped(run: RunData, workload: str, versions: Sequence[str], known: Contain
 
 
 def compared(before: Sequence[InstructionsObservation], after: Sequence[InstructionsObservation]) -> list[Difference]:
-    """The functions of two settings, of so many rounds each, the largest change first; those that were renamed or
+    """The functions of two settings, of this many rounds each, the largest change first; those that were renamed or
     inlined as one."""
     rounds = [[per_operation(round) for round in side] for side in (before, after)]
     calls = [means([calls_per_operation(round) for round in side]) for side in (before, after)]

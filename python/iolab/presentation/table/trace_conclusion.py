@@ -28,7 +28,7 @@ class Share:
 
 @dataclass(frozen=True)
 class InFront:
-    """A task whose requests completed while some of the slowest were under way."""
+    """A task whose requests completed while some of the slowest were in flight."""
 
     task: str
     slow: int

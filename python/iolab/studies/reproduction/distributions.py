@@ -1,6 +1,6 @@
 """Published summaries of repeated measurements: read, checked, and judged by themselves, without a run.
 
-How much a mean is worth depends on what of the measurement was independent, which a mail seldom says: each reading of
+How much a mean is worth depends on what of the measurement was independent, which a mail seldom states: each reading of
 it is judged alike.
 """
 

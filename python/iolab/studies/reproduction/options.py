@@ -190,7 +190,7 @@ class AimOptions(Options):
 
 
 class StatementOptions(Options):
-    """What somebody said in words of two settings."""
+    """A claim in words about two settings."""
 
     text: str = option(..., "The claim, in your own words.")
     who: str = option(..., "Who made the claim.")

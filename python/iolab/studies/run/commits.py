@@ -1,11 +1,11 @@
 """A search among the commits of a git repository, or the versions of a list: each is built once, measured by a
 command, as often as it takes.
 
-The directory of a search holds all that it takes to go on with it:
+The directory of a search holds all that is needed to continue it:
 
-    origin            the question, signed by who began the search or agreed to go on with it
-    search.jsonl      the question, then each build and each measurement, a checked line each, in the order of time
-    source/           a clone that borrows the repository's objects, in which commits are built; of a list, where its
+    origin            the question, signed by who began the search or agreed to continue it search.jsonl      the
+    question, then each build and each measurement, a checked line each, in the order of time source/           a clone
+    that borrows the repository's objects, in which commits are built; of a list, where its
                       builds run
     builds/KEY/       what a build left, by the contents of its commit and the command; KEY.log: what it said
     measured.log      what the last measurement printed
@@ -64,8 +64,8 @@ MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
 @dataclass(frozen=True)
 class GitQuestion:
     """What is asked. `repository`: empty if `versions` lists what is searched, oldest first; `measure`, `build`:
-    commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`; `time_s`: after so
-    long a session measures no further; `all_parents`: whether to go on in what a named merge brought."""
+    commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`; `time_s`: after so long a
+    session measures no further; `all_parents`: whether to continue among the commits of a named merge."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -313,7 +313,7 @@ def _commits(question: GitQuestion) -> list[Commit]:
 
 @contextmanager
 def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Appends durably; nobody else may go on with the same search."""
+    """Appends durably; no other process may continue the same search."""
     replaceable.refuse_strangers(out)
     path = out / search_file.NAME
     descriptor = beneath.open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o644)

@@ -257,7 +257,7 @@ class Loop:
             index.update(self.directory, self.state.sha256_of(), block)
 
     def _look(self, rounds: int) -> list[str]:
-        """What is undecided after so many rounds; a look that the journal knows is not taken again."""
+        """What is undecided after this many rounds; a look that the journal has is not taken again."""
         if rounds not in self.state.looks:
             found = undecided(read(self.directory.path))
             self.journal.append("look", rounds=rounds, undecided=found)

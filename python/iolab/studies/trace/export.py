@@ -56,7 +56,7 @@ def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> nati
 
 
 def frames(trace: Trace, rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
-    """The requests of a trace in the order of completion, about so many at a time; docs/traces.md has the columns.
+    """The requests of a trace in the order of completion, about this many at a time; docs/traces.md has the columns.
 
     Raises:
         InputError: it can't be read.

@@ -79,9 +79,8 @@ def record(
     whichever comes first. What was recorded is kept. The tracing instance is in the undo journal before it is made.
 
     Args:
-        keep_s: keep only what happened so long before the end.
-        slower_s: end when a request took so long, or has been under way for so long.
-        buffer_kib: of the kernel's buffer of each CPU.
+        keep_s: keep only the events of this time before the end. slower_s: end when a request took this long, or has
+        been in flight for this long. buffer_kib: of the kernel's buffer of each CPU.
 
     Raises:
         InputError: no block device, or no such command.

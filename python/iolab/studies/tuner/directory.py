@@ -11,7 +11,7 @@ keys/             rounds of mixtures of winner and default
 confirm/          fresh rounds of default, winner and the smaller setting
 ```
 
-Everything else is derived: a tuner that goes on reads the runs again, in order.
+Everything else is derived: a resumed tuner reads the runs again, in order.
 """
 
 from __future__ import annotations

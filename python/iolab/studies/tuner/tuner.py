@@ -1,7 +1,7 @@
 """Drives the search for the best setting: each block it asks for is a run, each run's records are its answer.
 
-A run is made, and gone on with, by `iolab.studies.run`, so that a kill at any instant loses no finished trial and
-leaves nothing changed.
+A run is made, and continued, by `iolab.studies.run`, so that a kill at any instant loses no finished trial and leaves
+nothing changed.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _deeds(directory: TuneDirectory) -> list[str]:
 
 
 def found_in(path: Path) -> Found:
-    """What the search in a directory has found, without going on with it."""
+    """What the search in a directory has found, without continuing it."""
     return _Tuner(TuneDirectory.open(path), None, None).known()
 
 
