@@ -100,7 +100,7 @@ pub struct Bio {
     pub segments: u16,
     /// Who submitted it: schedulers keep their per-task state by it.
     pub task: TaskId,
-    /// The cgroup of whoever is charged for it; 0 is the root.
+    /// The cgroup that is charged for it; 0 is the root.
     pub group: u16,
     /// The submitter's I/O priority.
     pub priority: Priority,

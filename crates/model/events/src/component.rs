@@ -22,7 +22,7 @@ pub trait Component {
     /// Appends what is to be done since the last time, in order.
     fn take_effects(&mut self, into: &mut Vec<Self::Effect>);
 
-    /// What came in has gone out once or is still inside, and whoever waits will go on.
+    /// What came in has gone out once or is still inside, and every waiting task will continue.
     fn check(&self, now: Time) -> Result<(), Violation>;
 }
 

@@ -21,7 +21,7 @@ pub enum Effect {
         locked_cycles: u32,
         /// What the CPU does it as.
         context: Context,
-        /// Who goes on then; None: nobody waits for it.
+        /// The task that continues then; None: no task waits for it.
         of: Option<Actor>,
     },
     /// Blocks in a row are read or written.

@@ -66,7 +66,7 @@ impl CacheVariant {
 /// written lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 pub enum Lately {
-    /// In periods of so many pages that it lasts one or two limits until half is forgotten (`lib/proportions.c` of 2.6.24).
+    /// In periods of pages, so long that half is forgotten within one or two limits (`lib/proportions.c` of 2.6.24).
     #[serde(rename = "pages")]
     Pages,
     /// In periods of 3 s (`lib/flex_proportions.c` of 3.6).

@@ -56,8 +56,8 @@ pub struct PoolRules {
 pub enum Waking {
     /// One waiter is woken when this many of its class are free, so that it can take a run of them.
     WhenFree(u32),
-    /// Who finds the class empty, or is woken, may go on for so many requests or so long, beyond the class up to half
-    /// as many again; one waiter is woken for each request that is freed.
+    /// A task that finds the class empty, or is woken, may take a number of requests within a time, beyond the class up
+    /// to half as many again; one waiter is woken for each request that is freed.
     Batching {
         /// How many requests a batch has.
         requests: u32,

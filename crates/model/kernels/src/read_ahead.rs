@@ -39,7 +39,7 @@ pub enum ReadAhead {
     /// By the length of calls (2.6.11).
     #[serde(rename = "2.6.11")]
     Linux2_6_11,
-    /// With calls that go on within a page in sequence (2.6.12).
+    /// Calls that continue within a page count as sequential (2.6.12).
     #[serde(rename = "2.6.12")]
     Linux2_6_12,
     /// With smaller first windows (2.6.17).

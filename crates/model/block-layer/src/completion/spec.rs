@@ -64,7 +64,7 @@ pub struct CompletionSpec {
 /// The affinity of one request queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Affinity {
-    /// The CPU that puts bios into the queue; None: whoever submits.
+    /// The CPU that puts bios into the queue; None: the submitter's.
     pub queue: Option<u16>,
     /// The CPU that completes requests; None: chosen by `requests`.
     pub completion: Option<u16>,

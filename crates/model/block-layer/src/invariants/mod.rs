@@ -28,7 +28,7 @@ pub struct Arrival {
     pub task: u32,
 }
 
-/// Random loads of so many tasks.
+/// Random loads of this many tasks.
 #[cfg(test)]
 pub fn arrivals(tasks: u32) -> impl proptest::strategy::Strategy<Value = Vec<Arrival>> {
     use proptest::prelude::*;

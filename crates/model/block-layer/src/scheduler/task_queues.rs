@@ -12,7 +12,7 @@ use crate::{IoClass, Priority, Request, Sector, TaskId};
 
 pub(super) type QueueId = usize;
 
-/// Means of so many samples are believed (`sample_valid`).
+/// Means of this many samples are valid (`sample_valid`).
 const SAMPLES_MIN: u64 = 80;
 
 /// All queues of a scheduler, by number, and all tasks that it has met.

@@ -120,7 +120,7 @@ impl Xfs {
         is_pinned && self.force_for(Waiter::Load(task))
     }
 
-    /// At most so many blocks in a row that go on where the file ends.
+    /// Contiguous blocks that continue the file at its end, at most this number.
     fn claim(
         &mut self,
         file: &LoadFile,

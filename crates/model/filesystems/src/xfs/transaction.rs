@@ -278,5 +278,5 @@ impl Xfs {
     }
 }
 
-/// A directory of any size is looked through in so many at most.
+/// A search of a directory takes at most this many, whatever its size.
 const SCAN_CYCLES_MAX: u32 = 100_000_000;

@@ -8,12 +8,13 @@ use super::group::{BlockTarget, Group, INODE_ROOT_BLOCK};
 use super::spec::{Allocation, XfsSpec};
 use events::station::Violation;
 
-/// The owner of blocks, inodes and directories. Whoever takes some has locked them; whoever changes some commits that.
+/// The owner of blocks, inodes and directories. A caller that takes some has locked them; a caller that changes some
+/// commits the change.
 #[derive(Clone, Debug)]
 pub(super) struct Volume {
     spec: XfsSpec,
     allocation: Allocation,
-    /// Of `xfs_alloc_vextent`, so far.
+    /// Calls of `xfs_alloc_vextent` until now.
     allocator_calls: u64,
     groups: Vec<Group>,
     /// `m_agirotor`: where the next directory goes.
@@ -195,7 +196,7 @@ impl Volume {
         (0..count).map(move |step| (from + step) % count)
     }
 
-    /// There is room for so many blocks and whatever one more file may need.
+    /// There is room for this many blocks and for what one more file may need.
     pub(super) fn has_room(&self, blocks: u64) -> bool {
         self.free() >= blocks + RESERVATION_BLOCKS
     }
@@ -417,7 +418,7 @@ impl Volume {
 }
 
 impl Volume {
-    /// Takes every other one of so many blocks at the first free place of each group, as if something else had them.
+    /// Takes every other one of `blocks` blocks at the first free place of each group, as if something else had them.
     pub(super) fn break_up(&mut self, blocks: u32) {
         for group in &mut self.groups {
             let blocks = blocks.min(group.longest()).max(1);

@@ -17,11 +17,11 @@ const SOFT_COEFFICIENT: u64 = 100 * COEFFICIENT;
 const AWAY_NS: Time = 2 * SECOND;
 /// Queues that come within this time of one another are a burst (`bfq_burst_interval`).
 const BURST_NS: Time = 180 * MILLISECOND;
-/// A raised weight ends with so many sectors (`max_service_from_wr`).
+/// A raised weight ends after this many sectors (`max_service_from_wr`).
 const SERVICE_MAX: u64 = 120_000;
 /// The weight of queues of the default priority.
 const DEFAULT_WEIGHT: u64 = 40;
-/// A burst of so many is large, and raises nobody (`bfq_large_burst_thresh`).
+/// A burst of this many queues is large, and raises no weight (`bfq_large_burst_thresh`).
 const LARGE_BURST: usize = 8;
 
 /// Since when a queue's weight is raised, and for how long.

@@ -99,7 +99,7 @@ impl Cfq {
             let group = usize::from(request.group);
             return self.new_queue(Queue::new(request.task, true, priority, group));
         }
-        // Async I/O is the root group's, whoever caused it.
+        // Async I/O belongs to the root group, whichever task caused it.
         let key = (priority.class, priority.level);
         if let Some(&queue) = self.async_queues.get(&key) {
             return queue;

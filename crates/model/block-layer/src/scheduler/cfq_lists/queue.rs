@@ -60,7 +60,7 @@ impl Queue {
         self.dispatched != [0; 2]
     }
 
-    /// It has the slice of sync queues: a task's own, or one with sync requests under way.
+    /// It has the slice of sync queues: a task's own queue, or one with sync requests in flight.
     pub(super) fn is_sync(&self) -> bool {
         self.is_tasks || self.dispatched[1] > 0
     }
