@@ -1761,7 +1761,7 @@ class NameSpec(TypedDict):
 
 
 class FilesNextDirectory(TypedDict):
-    """After so many files."""
+    """After this many files."""
 
     files: int
 

@@ -1,4 +1,4 @@
-//! A phase under way, as its caller sees it: look, stop, wait.
+//! A running phase, as its caller sees it: look, stop, wait.
 
 use std::fmt::Debug;
 use std::sync::atomic::Ordering;

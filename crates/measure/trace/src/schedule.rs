@@ -124,7 +124,7 @@ impl Arrivals {
 
     /// A request: what the device saw.
     fn requested(&mut self, io: &Io) {
-        // A flush that somebody asked for: the device sees the one that the block layer makes of it.
+        // A requested flush: the device sees the one that the block layer makes of it.
         let asked_for = io.op == Op::Write && io.sectors == 0 && io.issued_ns.is_none();
         if self.side == Side::Issued && asked_for && self.issues {
             return;

@@ -75,7 +75,7 @@ impl Default for Priority {
 pub struct Bio {
     /// Read or write.
     pub direction: Direction,
-    /// Somebody waits for it: reads, and writes on behalf of fsync, O_SYNC or direct I/O.
+    /// A task waits for it: reads, and writes on behalf of fsync, O_SYNC or direct I/O.
     pub sync: bool,
     /// It is for filesystem metadata (`REQ_META`).
     pub metadata: bool,
@@ -127,7 +127,7 @@ impl Bio {
 pub struct Request {
     /// The direction of all its bios.
     pub direction: Direction,
-    /// Whether somebody waits for its bios, all of which are alike in this.
+    /// Whether a task waits for its bios, all of which are alike in this.
     pub sync: bool,
     /// The bio that it was made for is filesystem metadata.
     pub metadata: bool,

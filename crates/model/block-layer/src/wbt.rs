@@ -100,7 +100,7 @@ impl Wbt {
     }
 
     /// Whether writeback may have another request now (`wbt_wait`). False: the task waits until `completed` or `look`
-    /// names it. `sync`: somebody waits for what is written (fsync).
+    /// names it. `sync`: a task waits for what is written (fsync).
     pub(super) fn allows(&mut self, now: Time, task: TaskId, sync: bool) -> bool {
         let may = self.waiting.is_empty() && self.in_use < self.limit(now, sync);
         if !may && !self.waiting.contains(&task) {

@@ -46,13 +46,13 @@ pub struct BlockIo {
     pub task: TaskNumber,
     /// Read or written.
     pub direction: Direction,
-    /// Somebody waits for it.
+    /// A task waits for it.
     pub sync: bool,
     /// Not a file's data.
     pub metadata: bool,
     /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`).
     pub behind_flush: bool,
-    /// Written back from memory, by nobody in a hurry.
+    /// Written back from memory; no task waits for it.
     pub writeback: bool,
     /// The first block of the volume.
     pub block: u64,

@@ -159,7 +159,7 @@ impl DirectIo {
         cpu_ns
     }
 
-    /// Takes a request; any number may be under way.
+    /// Takes a request; any number may be in flight.
     pub fn start(&mut self, now: Time, request: Request) {
         let mean_ns = self.process.wait_ns.of(request.operation);
         let wait_ns = self.draw(request.thread).around(mean_ns);
@@ -177,7 +177,7 @@ impl DirectIo {
         !self.done.is_empty()
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub fn under_way(&self) -> usize {
         self.requests.len()
     }

@@ -120,7 +120,7 @@ impl Mount {
         self.draws = Draws::new(&self.spec, seed);
     }
 
-    /// Takes a call; any number may be under way.
+    /// Takes a call; any number may be in flight.
     pub fn submit(&mut self, now: Time, call: Call) {
         debug_assert!(call.data_bytes <= DATA_BYTES_MAX);
         let task = self.tasks.start(now, Task::new(call, now));
@@ -172,7 +172,7 @@ impl Mount {
         &self.cpu
     }
 
-    /// Calls under way.
+    /// Calls in flight.
     pub fn under_way(&self) -> usize {
         self.tasks.len()
     }

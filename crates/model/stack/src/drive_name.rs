@@ -54,7 +54,7 @@ const BLOCK_EXTENDED_MAJOR: u32 = 259;
 const NULL_BLK_MAJOR: u32 = 252;
 
 impl Driver {
-    /// Of its so many-th drive, from 0.
+    /// The name of the drive with this number, from 0.
     fn name(self, number: u32) -> DriveName {
         let (name, device) = match self {
             Driver::Scsi => {

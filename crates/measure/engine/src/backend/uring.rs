@@ -238,7 +238,7 @@ impl Queued for Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        // A closing ring lets go of its files some time later; whoever unmounts next must not have to wait for that.
+        // A closing ring lets go of its files some time later; the next umount must not have to wait for that.
         let submitter = &self.queues.submitter;
         let _ = submitter
             .unregister_files()

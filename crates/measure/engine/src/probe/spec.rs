@@ -50,7 +50,7 @@ pub struct SwitchesSpec {
     /// Wanted width of an interval of the time series, in nanoseconds.
     #[schemars(range(min = 1))]
     pub interval_ns: u64,
-    /// A kernel stack is taken at every so many-th switch; null adapts to the rate.
+    /// Switches per kernel stack that is taken; null adapts to the rate.
     #[schemars(range(min = 1))]
     pub stack_every: Option<u64>,
     /// Only switches from and to threads of these processes and of those they start; null is all.

@@ -1,6 +1,6 @@
 //! Where files lie on their device: each file's extents, and how several files interleave.
 //!
-//! Pure: whoever asks a kernel, or a model, brings the extents.
+//! Pure: the caller brings the extents, from a kernel or a model.
 
 mod interleave;
 #[cfg(test)]

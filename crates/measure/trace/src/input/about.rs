@@ -194,7 +194,7 @@ impl Numbers {
         if missing < NUMBERS / 2 { missing } else { 0 }
     }
 
-    /// So many numbers of each device on that CPU are left out on purpose.
+    /// This many numbers of each device on that CPU are left out on purpose.
     pub(crate) fn skip(&mut self, cpu: u16, count: u64) {
         let of_cpu = self.0.get_mut(usize::from(cpu));
         for number in of_cpu.into_iter().flat_map(BTreeMap::values_mut) {

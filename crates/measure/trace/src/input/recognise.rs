@@ -26,7 +26,7 @@ const LOOKED_AT: usize = 1 << 16;
 /// Formats that are read here and there come whole into memory from pipes and packed files.
 const WHOLE_BYTES_MAX: u64 = 1 << 30;
 
-/// How whoever asks wants the files to be read.
+/// How the caller wants the files to be read.
 #[derive(Clone, Copy)]
 struct How<'a> {
     layout: Option<&'a Layout>,
@@ -162,7 +162,7 @@ fn recognised(
 const UNKNOWN: &str = "not a trace that iolab knows (docs/traces.md lists them); name the columns of a table with --columns";
 const UNTIMED: &str =
     "iosnoop without times of its I/Os: record again with iosnoop -ts, which adds STARTs and ENDs";
-/// A text that is none of these for so many lines is something else.
+/// A text that is none of these for this many lines is something else.
 const LINES_LOOKED_AT: usize = 200;
 
 fn text(

@@ -26,7 +26,7 @@ impl Remark {
         }
     }
 
-    /// None for somebody else's note.
+    /// None for a note of another program.
     pub(crate) fn of(text: &[u8]) -> Option<Remark> {
         let text = std::str::from_utf8(text).ok()?;
         let text = text.trim_end_matches('\0');

@@ -135,7 +135,7 @@ impl Io {
             .unwrap_or(self.seen_ns)
     }
 
-    /// What it is counted as: the kernel marks a flush that somebody asks for as a write of nothing.
+    /// What it is counted as: the kernel marks a requested flush as an empty write.
     #[inline]
     pub fn kind(&self) -> Op {
         match (self.op, self.sectors) {

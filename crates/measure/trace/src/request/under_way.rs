@@ -1,4 +1,4 @@
-//! What is under way on one device, and which of it an event is about.
+//! What is in flight on one device, and which of it an event is about.
 
 use super::change::{Joined, State};
 use super::in_flight::{Entry, InFlight, Slot};

@@ -90,7 +90,7 @@ const POINTS_MAX: usize = 4096;
 const INTERVALS_MIN: usize = 32;
 const INTERVALS_MAX: usize = 256;
 
-/// Most intervals to be kept of so many CPUs.
+/// Most intervals to be kept of this many CPUs.
 pub fn intervals_max(cpus: usize) -> usize {
     (POINTS_MAX / (cpus + 1)).clamp(INTERVALS_MIN, INTERVALS_MAX)
 }

@@ -48,7 +48,7 @@ impl Bursts {
         Bursts(LENGTHS_NS.into_iter().map(of).collect())
     }
 
-    /// An arrival, so long after the first.
+    /// An arrival, this long after the first.
     #[inline]
     pub(super) fn add(&mut self, since_ns: u64) {
         for windows in &mut self.0 {

@@ -137,9 +137,9 @@ impl DeviceStudy {
             .iter()
             .zip(0u64..)
             .map(|(&ns, depth)| ns as f64 * depth as f64);
-        // Completions alone do not show what was under way.
+        // Completions alone do not show what was in flight.
         let known = (known_ns > 0 && self.issues > 0).then_some(known_ns as f64);
-        // Of traces without issues: what was under way is the sum of the times, whoever overlapped whom.
+        // Of traces without issues: what was in flight is the sum of the times, whoever overlapped whom.
         let by_sum =
             (elapsed_ns > 0 && self.busy_ns > 0.0).then(|| self.busy_ns / elapsed_ns as f64);
         DeviceFigures {

@@ -39,7 +39,7 @@ pub struct TraceFigures {
     pub restarts: u64,
     /// Events about what is not known: it began before the trace, or its beginning was lost.
     pub events_unmatched: u64,
-    /// Requests without times because another under way looked alike.
+    /// Requests without times because another in flight looked alike.
     pub unknown_alike: u64,
     /// Requests without times because events were lost while they were in flight.
     pub unknown_lost: u64,

@@ -72,7 +72,7 @@ impl Maps {
         }
     }
 
-    /// An I/O arrives, so long after the trace began.
+    /// An I/O arrives, this long after the trace began.
     #[inline]
     pub(super) fn arrived(&mut self, since_ns: u64, op: Op, pid: u32, sector: u64, sectors: u32) {
         let at = self.interval(since_ns);
@@ -104,7 +104,7 @@ impl Maps {
         *slot(self.counted.of(pid), at) += 1;
     }
 
-    /// One completed, so long after the trace began.
+    /// One completed, this long after the trace began.
     #[inline]
     pub(super) fn completed(&mut self, since_ns: u64, io: &Io) {
         let [_, _, device, whole] = io.stages();
@@ -117,7 +117,7 @@ impl Maps {
         row[latency_row(latency_ns)] += 1;
     }
 
-    /// The driver had so many requests from then to then.
+    /// The driver had this many requests from then to then.
     #[inline]
     pub(super) fn depth(&mut self, from_ns: u64, until_ns: u64, depth: u64) {
         if depth == 0 || until_ns <= from_ns {

@@ -142,7 +142,7 @@ impl MetadataJob {
         self.until_full
     }
 
-    /// The call under way finds the filesystem full; reported before its `completed`: no further file is begun.
+    /// The current call finds the filesystem full; reported before its `completed`: no further file is begun.
     pub fn full(&mut self) {
         match self.stage {
             Stage::MakeDirectory { file, .. }

@@ -18,7 +18,7 @@ pub struct Arrival {
     pub after_ns: Time,
     /// Read or written.
     pub direction: Direction,
-    /// Somebody waits for it.
+    /// A task waits for it.
     pub sync: bool,
     /// In units of 8 sectors.
     pub block: u64,

@@ -21,7 +21,7 @@ pub(super) struct TaskQueues<Q> {
     queues: Vec<Q>,
     /// The places of queues whose tasks have ended, to be used again.
     free: Vec<QueueId>,
-    /// For what nobody waits for, by priority.
+    /// For requests that no task waits for, by priority.
     shared: BTreeMap<(IoClass, u8), QueueId>,
     io_contexts: ByTask<IoContext>,
 }

@@ -167,7 +167,7 @@ impl Mapping {
             || self.free_blocks(die) > self.sizes.collect_only_blocks
     }
 
-    /// Whether so much more that is wanted leaves the die something to collect.
+    /// Whether this much more that is wanted leaves the die something to collect.
     pub(super) fn has_space(&self, die: u32, more: u32) -> bool {
         self.dies[die as usize].wanted + u64::from(more) <= u64::from(self.sizes.die_units_max)
     }

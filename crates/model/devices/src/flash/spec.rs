@@ -116,7 +116,7 @@ pub struct Firmware {
     /// The part of a die's blocks: when no more than this are free, collecting begins and nothing else is programmed.
     #[schemars(range(max = 999))]
     pub collect_per_mille: u32,
-    /// Share of the blocks of a die, in 1/1000: with at most so many free it collects before it programs.
+    /// Share of the blocks of a die, in 1/1000: with at most this many free it collects before it programs.
     #[schemars(range(max = 999))]
     pub collect_only_per_mille: u32,
     /// Reads go before what a die has to program or collect; otherwise in order of arrival.
@@ -157,12 +157,12 @@ pub(super) struct Sizes {
     /// Free blocks of a die with which collecting begins, and has to come first.
     pub(super) collect_blocks: u32,
     pub(super) collect_only_blocks: u32,
-    /// With more than so many units wanted, a die might have no block that is worth collecting.
+    /// With more than this many units wanted, a die might have no block that is worth collecting.
     pub(super) die_units_max: u32,
 }
 
 impl FlashSpec {
-    /// Checks every value by itself, and that collection can go on. The error names the first key that is wrong.
+    /// Checks every value by itself, and that collection can continue. The error names the first key that is wrong.
     pub fn check(&self) -> Result<(), SpecError> {
         queue_depth("queue_depth", self.queue_depth)?;
         self.geometry

@@ -171,7 +171,7 @@ impl Files {
         self.dirty_pages > 0
     }
 
-    /// So many pieces of the file go to the drive.
+    /// This many pieces of the file go to the drive.
     pub(super) fn begin_writes(&mut self, inode: u64, pieces: u32) {
         self.of(inode).writes = pieces;
     }

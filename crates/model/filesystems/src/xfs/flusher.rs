@@ -319,7 +319,7 @@ impl Xfs {
         self.next_of_file(number)
     }
 
-    /// The file's pages go to the drive; nobody waits for them here.
+    /// The file's pages go to the drive; no task waits for them here.
     fn submit_pages(&mut self, number: u32) {
         let flusher = &self.flushers[number as usize];
         let (inode, task) = (flusher.inode, flusher.task);

@@ -120,7 +120,7 @@ impl Xfs {
         is_pinned && self.force_for(Waiter::Load(task))
     }
 
-    /// Contiguous blocks that continue the file at its end, at most this number.
+    /// Allocates the `missing` blocks, and more behind them if the file continues (`goes_on`) and there is room.
     fn claim(
         &mut self,
         file: &LoadFile,

@@ -76,7 +76,7 @@ impl<W: Copy> Locks<W> {
         next.map(|(_, waiter)| waiter)
     }
 
-    /// How often somebody had to wait.
+    /// How often a task had to wait.
     pub(super) fn waits(&self) -> u64 {
         self.waits
     }

@@ -39,7 +39,7 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    /// Somebody waits for it.
+    /// A task waits for it.
     fn is_awaited(self) -> bool {
         matches!(self, Timer::Answered(_) | Timer::Push)
     }

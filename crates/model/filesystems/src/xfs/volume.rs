@@ -264,7 +264,7 @@ impl Volume {
     }
 
     /// As many of the blocks that a file has written and not got as go into one extent: behind its last one, or near
-    /// its inode (`xfs_bmap_btalloc_nullfb`: fewer if no group has so many together). None: nothing is free.
+    /// its inode (`xfs_bmap_btalloc_nullfb`: fewer if no group has this many together). None: nothing is free.
     pub(super) fn data_request(&self, inode: u64, file: &File) -> Option<Request> {
         let (group, near) = match file.extents.last() {
             Some(last) => (last.group, last.start + last.blocks),

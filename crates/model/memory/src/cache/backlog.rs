@@ -70,7 +70,7 @@ impl Backlog {
         &mut self.files[file as usize]
     }
 
-    /// The page is dirty and nobody is writing it: into the lists that the kernel has.
+    /// The page is dirty and not being written: into the lists that the kernel has.
     #[inline]
     pub(super) fn became_dirty(&mut self, now: Time, file: FileId, page: u64, pages: &Pages) {
         let is_waiting = |file, page| pages.is_waiting(file, page);

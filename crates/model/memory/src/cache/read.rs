@@ -9,7 +9,7 @@ use events::time::Time;
 
 impl PageCache {
     /// Reads a range of a file up to the first page that is not in memory (`do_generic_mapping_read`, before and after 2.6
-    /// `do_generic_file_read`). After a wait the same call goes on from there.
+    /// `do_generic_file_read`). After a wait the same call continues from there.
     pub fn read(
         &mut self,
         now: Time,

@@ -18,7 +18,7 @@ pub(super) struct Readers {
     waiting: BTreeSet<(FileId, u64, TaskId)>,
 }
 
-/// Where a call goes on.
+/// Where a call continues.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resumed {
     pub(super) page: u64,
@@ -77,7 +77,7 @@ impl Readers {
         }
     }
 
-    /// What somebody waits for is on its way.
+    /// What a task waits for is on its way.
     pub(super) fn check(&self, pages: &Pages) -> Result<(), Violation> {
         let mut waiting = self.waiting.iter();
         let forgotten = waiting.find(|&&(file, page, _)| !pages.is_reading(file, page));

@@ -84,7 +84,7 @@ pub struct File {
     #[serde(default)]
     #[schemars(with = "Vec<NfsSpec>")]
     mounts: Vec<Value>,
-    /// Control groups besides the root.
+    /// Control groups other than the root.
     #[serde(default)]
     cgroups: Vec<CgroupSpec>,
     /// Of all tasks: `rt/0` to `rt/7`, `be/0` to `be/7`, or `idle`.

@@ -23,7 +23,7 @@ pub enum AnyPhase {
     Together {
         /// In the order of their records.
         phases: Vec<AnyPhase>,
-        /// The number of the one whose end stops the others; None: each goes on to its own end.
+        /// The number of the one whose end stops the others; None: each continues to its own end.
         stops_with: Option<usize>,
     },
 }

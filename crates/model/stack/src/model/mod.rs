@@ -1,4 +1,4 @@
-//! A simulated machine as whoever runs trials sees it: phases in, records out, files by their names.
+//! A simulated machine as the runner of trials sees it: phases in, records out, files by their names.
 
 #[cfg(test)]
 mod ext_tests;
@@ -202,7 +202,7 @@ impl Model {
         self.stopped = stopped;
     }
 
-    /// What the phases came to. `started_unix_ns` is when they were run, in the time of whoever ran them.
+    /// The results of the phases. `started_unix_ns` is when they were run, by the caller's clock.
     ///
     /// # Panics
     /// Where no phase was begun.
@@ -217,7 +217,7 @@ impl Model {
         let under_way = self.under_way.take().expect("a phase that was begun");
         let (mut probes, traces) = under_way.watch.end(&mut self.world, started_unix_ns);
         self.traces = traces;
-        // What is still under way when the measured time is over comes to its end after the others have been looked at.
+        // What is still in flight when the measured time is over comes to its end after the others have been looked at.
         let mut records: Vec<Option<AnyRecord>> = Vec::new();
         for phase in &under_way.phases {
             records.push(match phase {
@@ -286,7 +286,7 @@ impl Model {
         examined(files.collect(), bounds)
     }
 
-    /// Conservation and Little's law, of all so far.
+    /// Conservation and Little's law, of all until now.
     pub fn check(&self) -> Result<(), Violation> {
         self.world.check()
     }

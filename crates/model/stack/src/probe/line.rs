@@ -67,7 +67,7 @@ pub(super) fn told(
 
 fn marks(event: &QueueEvent) -> Marks {
     let marks = [
-        // Kernels do not mark reads although somebody waits for them.
+        // Kernels do not mark reads although a task waits for them.
         (
             event.sync && event.direction == Direction::Write,
             Marks::SYNC,

@@ -14,7 +14,7 @@ impl World {
         self.vfs.add_file(file)
     }
 
-    /// The file is to be at least so long.
+    /// The file is to be at least this long.
     pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
         self.vfs.grow_file(file, size_bytes);
     }

@@ -182,7 +182,7 @@ impl World {
             })
     }
 
-    /// Calls who gives the drive's blocks to files; None: nobody does.
+    /// Calls the allocator of the drive; None: it has none.
     pub(super) fn with_allocator<T>(
         &mut self,
         drive: usize,

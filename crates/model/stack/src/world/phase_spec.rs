@@ -21,7 +21,7 @@ pub enum Path {
 }
 
 impl Path {
-    /// Any number of operations can be under way.
+    /// Any number of operations can be in flight.
     pub(crate) fn is_async(self) -> bool {
         matches!(self, Path::DirectAsync | Path::DirectRing)
     }
@@ -58,7 +58,7 @@ pub struct PhaseSpec {
     /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
     /// others still have to write is written unmeasured.
     pub ends_with_first: bool,
-    /// The jobs whose end stops the others; None: each goes on to its own end.
+    /// The jobs whose end stops the others; None: each continues to its own end.
     pub stops_with: Option<StopsWith>,
     /// Seeds where tasks begin, the jitter of CPU costs and the times of mounts.
     pub seed: u64,

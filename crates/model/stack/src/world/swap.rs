@@ -22,7 +22,7 @@ pub(super) struct Swap {
     /// Where the area begins.
     begin: Sector,
     files_keep_percent: u64,
-    /// Bios and pieces of work under way.
+    /// Bios and pieces of work in flight.
     under_way: u64,
 }
 
@@ -85,7 +85,7 @@ impl World {
         self.follow_swap(now);
     }
 
-    /// What the phase's processes came to; what of them is under way comes to its end.
+    /// The results of the phase's processes; what they have in flight comes to its end.
     pub fn end_sorting(&mut self) -> Results {
         let cpus = &self.cpus;
         let swap = self.swap.as_ref().expect("processes sort");
@@ -117,7 +117,7 @@ impl World {
             .collect()
     }
 
-    /// The part that is sorted, in the phase under way.
+    /// The part that is sorted, in the current phase.
     pub fn sorted_so_far(&self) -> f64 {
         self.swap
             .as_ref()

@@ -26,7 +26,7 @@ impl Period {
 pub enum Record<'a> {
     /// A sample that an event triggered.
     Sample(Sample<'a>),
-    /// So many records found no room in the ring before this one.
+    /// This many records found no room in the ring before this one.
     Lost(u64),
     /// The kernel stopped sampling for a moment because it took too much time.
     Throttled,

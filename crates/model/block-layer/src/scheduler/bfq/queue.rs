@@ -1,4 +1,4 @@
-//! A queue: the requests of one task, or those of a group that nobody waits for.
+//! A queue: the requests of one task, or those of a group that no task waits for.
 
 use crate::scheduler::bfq::QueueId;
 use crate::scheduler::bfq::hierarchy::GroupId;

@@ -1,5 +1,5 @@
-//! Raised weights (`low_latency`): a task that comes, or comes back after a while, may be somebody's who waits in front of a
-//! screen, and gets thirty times its weight for some seconds, unless many come at once.
+//! Raised weights (`low_latency`): a task that comes, or comes back after a while, may belong to a user who waits in
+//! front of a screen, and gets thirty times its weight for some seconds, unless many come at once.
 //!
 //! Source: `block/bfq-iosched.c` of 5.x: constants of `bfq_init_queue`, `bfq_wr_duration`. The rules of
 //! `bfq_bfqq_handle_idle_busy_switch`, `bfq_handle_burst` and `bfq_update_wr_data` are as generally known, not compared line
@@ -35,7 +35,7 @@ pub(super) struct Raised {
 /// What a queue's task is taken for.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Somebody waits in front of a screen.
+    /// Its user waits in front of a screen.
     Interactive,
     /// It plays or records. It may have been taken for interactive before, since that time, and is so again afterwards.
     SoftRealTime { interactive_since: Option<Time> },

@@ -230,7 +230,7 @@ impl Cfq {
     fn notice(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         if self.active == Some(queue_id) {
             if self.queues[queue_id].waits_for_request {
-                // What it was waited for. A small request may grow yet, if nobody else waits.
+                // What it was waited for. A small request may grow yet, if no other task waits.
                 if requests[id].sectors > PAGE_SECTORS || self.busy_queues > 1 {
                     self.idle_timer = None;
                     self.queues[queue_id].waits_for_request = false;

@@ -144,7 +144,7 @@ impl Stream {
         }
     }
 
-    /// A run goes on, or has ended and counts half of the mean.
+    /// A run continues, or has ended and counts half of the mean.
     fn count(&mut self, goes_on: bool, most: u64) {
         if goes_on {
             self.run += u64::from(self.run <= 2 * most);

@@ -59,7 +59,7 @@ impl Cpus {
         Ok(Cpus(Form::Detailed(Box::new(detailed))))
     }
 
-    /// What the schedulers of the drives cost whoever submits, in the order of the drives. Detailed CPUs have them
+    /// What the schedulers of the drives cost the submitting task, in the order of the drives. Detailed CPUs have them
     /// already.
     pub(super) fn serve(&mut self, schedulers: impl Iterator<Item = Hooks>) {
         if let Form::Simple(cpus) = &mut self.0 {
@@ -190,7 +190,7 @@ impl Cpus {
         }
     }
 
-    /// The task could go on: who does.
+    /// The task could continue: who does.
     pub(super) fn goes_on(&mut self, now: Time, cpu: u16, task: TaskId) -> Turn {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.goes_on(now, cpu),
@@ -230,7 +230,7 @@ impl Cpus {
         }
     }
 
-    /// The task is done with looking, for which it has had a CPU for so long. Detailed ones count for themselves.
+    /// The task is done with looking, for which it has had a CPU for this long. Detailed ones count for themselves.
     pub(super) fn looked_for(&self, ns: Time, used: Used<'_>) {
         if let Form::Simple(_) = self.0 {
             used.system(ns);
@@ -282,7 +282,7 @@ impl Cpus {
         }
     }
 
-    /// By drive: bios and requests by where they were worked on; none if nobody counts.
+    /// By drive: bios and requests by where they were worked on; none if they are not counted.
     pub(super) fn completion_counters(&self) -> Vec<Counters> {
         match &self.0 {
             Form::Simple(_) => Vec::new(),
@@ -326,7 +326,7 @@ impl Cpus {
         }
     }
 
-    /// What the runner has had of the CPUs so far.
+    /// The CPU time of the runner until now.
     pub(super) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
         match &self.0 {
             Form::Simple(cpus) => cpus.runner_usage(runner),

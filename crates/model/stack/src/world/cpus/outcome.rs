@@ -1,4 +1,4 @@
-//! What CPUs hand over to whoever uses them.
+//! What CPUs hand over to their user.
 
 use super::runner::Origin;
 use block_layer::{Bio, TaskId};
@@ -24,7 +24,7 @@ pub(in crate::world) enum Turn {
     Runner(Time, Reminder),
 }
 
-/// What there is to go on with.
+/// What there is to continue with.
 #[derive(Debug)]
 pub(in crate::world) enum Finished {
     /// The CPU has been given away.

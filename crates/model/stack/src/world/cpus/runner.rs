@@ -1,4 +1,4 @@
-//! Runners: tasks that whoever owns them gives work items: threads of metadata loads, kernel threads, processes that
+//! Runners: tasks to which their owner gives work items: threads of metadata loads, kernel threads, processes that
 //! sort. Between two items they sleep.
 
 use block_layer::KERNEL_TASKS;

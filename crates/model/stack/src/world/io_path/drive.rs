@@ -61,11 +61,11 @@ pub(in crate::world) struct Drive {
     write_bio_sectors_max: u32,
     /// fsync waits until the device's cache is on the medium.
     flushes: bool,
-    /// Who waits for the flush that is under way, and who came since.
+    /// Who waits for the flush that is in flight, and who came since.
     flush_waiters: [Vec<TaskId>; 2],
     /// For whom one has ended.
     flushed: Vec<TaskId>,
-    /// Discards in the order in which they came; the first is under way.
+    /// Discards in the order in which they came; the first is in flight.
     discards: VecDeque<(TaskId, Sector, Sector)>,
     /// Whether tasks can poll for its completions, and how.
     polling: Option<Polling>,
@@ -176,7 +176,7 @@ impl Drive {
         }
     }
 
-    /// Somebody waits.
+    /// A task waits.
     pub(in crate::world) fn unplug(&mut self, now: Time) {
         self.told_at = Some(now);
         self.queue.unplug();
@@ -213,7 +213,7 @@ impl Drive {
     }
 
     /// The task's fsync waits until what the device has acknowledged is on the medium. False: it is. Those who come while a
-    /// flush is under way share the next (`blk-flush.c`).
+    /// flush is in flight share the next (`blk-flush.c`).
     pub(in crate::world) fn flush_for(&mut self, now: Time, task: TaskId) -> bool {
         if !self.flushes {
             return false;

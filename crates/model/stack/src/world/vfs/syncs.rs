@@ -19,7 +19,7 @@ pub(in crate::world) struct Syncs {
     housekeeper_woken: bool,
     /// What of files is not committed, if a filesystem keeps that.
     changes: BTreeMap<FileId, Changes>,
-    /// The clock that files take their times from goes on so often: a tick of the kernel's.
+    /// Interval at which the clock of file times advances: a tick of the kernel.
     tick_ns: Time,
 }
 
@@ -80,7 +80,7 @@ impl Syncs {
         self.housekeeper_woken = true;
     }
 
-    /// Whether who syncs between phases has what it waited for; then it goes on.
+    /// Whether who syncs between phases has what it waited for; then it continues.
     pub(in crate::world) fn take_housekeeper_woken(&mut self) -> bool {
         std::mem::take(&mut self.housekeeper_woken)
     }
