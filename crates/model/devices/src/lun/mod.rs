@@ -1,4 +1,4 @@
-//! A LUN behind a foreign controller, as the host sees it; its inside is not modelled.
+//! A LUN behind a foreign controller, as the host sees it; its inside is not simulated.
 //!
 //! The way there and back, a link, a limit of commands per second, a cache for reads and writes, and behind it a back
 //! end that is no more than an access time, how many accesses run at once, and a rate.
