@@ -1,4 +1,4 @@
-"""Rounds in which every arm runs once, in an order that turns from round to round."""
+"""Rounds in which every arm runs once, in an order that rotates from round to round."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""`iolab attribute` on simulated trials: 20 keys of which two matter by one standard deviation of the noise. And on
-machines whose values are a function of setting and seed alone, as simulated ones are: how often intervals hold the mean
-over all seeds, if the trials of a round share their seed and if each has its own.
-[Attribution](../attribution.md) has the tables, which this bench rewrites.
-"""
+"""`iolab attribute` on simulated trials: 20 keys, two of which have an effect of one standard deviation of the noise. A
+second part is about machines whose values are a function of setting and seed alone, as simulated ones are: how often
+intervals hold the mean over all seeds, if the trials of a round share their seed and if each trial has its own.
+[Attribution](../attribution.md) has the tables, which this bench rewrites."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""How others search a history, for `bisect_simulation`: each takes a way to measure a version, and names versions.
+"""Other tools' searches of a history, for `bisect_simulation`. Each takes a function that measures a version, and names
+versions.
 
-A measurement is a number, or None where the version can't be built. `git bisect` and Pinpoint are written from their
+A measurement is a number, or None if the version can't be built. `git bisect` and Pinpoint are written from their
 published rules (git-bisect(1); the comparison of Chromium's dashboard); git_bayesect and Otava are installed.
 """
 
@@ -27,7 +28,8 @@ BAYESECT_RUNS_MAX = 3000
 
 
 def git_bisect(measure: Measure, versions: int, repeats: int) -> Named:
-    """Halves the range by whether the mean of so many runs lies nearer to the bad end's mean than to the good's."""
+    """Halves the range: a version is bad if the mean of this many runs is nearer to the bad end's mean than to the good
+    end's."""
 
     def mean(version: int) -> float | None:
         first = measure(version)
@@ -76,8 +78,8 @@ def otava(series: Array) -> Named:
 
 
 def pinpoint(measure: Measure, versions: int, effect_sd: float) -> Named:
-    """Compares neighbours among what was built; where they differ, builds the middle; where that is open, doubles the
-    runs of both. `effect_sd`: the size of change that it is asked for, from which its upper threshold follows."""
+    """Compares neighbours among the built versions; if they differ, builds the middle; if that is undecided, doubles
+    the runs of both. `effect_sd`: the size of change that it is asked for, from which its upper threshold follows."""
     values: dict[int, list[float]] = {}
     unbuildable: set[int] = set()
 
@@ -133,7 +135,7 @@ def _p(a: Array, b: Array) -> float:
 
 @functools.cache
 def _upper_threshold(attempts: int, effect_sd: float) -> float:
-    """Above it two samples count as alike: of samples that differ by the effect, 1 % have a larger p-value."""
+    """Above this p-value two samples count as alike: 1 % of samples that differ by the effect exceed it."""
     random = np.random.default_rng(attempts)
     drawn = [_p(random.normal(size=attempts), random.normal(effect_sd, size=attempts)) for _ in range(200)]
     return max(PINPOINT_ALPHA, float(np.quantile(drawn, 0.99)))

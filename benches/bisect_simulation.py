@@ -1,7 +1,7 @@
 """`iolab bisect` on simulated histories of 1,024 commits: one change of 1 to 5 standard deviations under five kinds of
-noise, none, two, fixed and broken again, and a creep; beside git bisect with repeats, git_bayesect, Pinpoint's rule,
-Otava and the information bound. [Bisection](../bisection.md) has the tables, which this bench rewrites.
-"""
+noise, no change, two changes, a change that is fixed and broken again, and a creep. The peers are git bisect with
+repeats, git_bayesect, Pinpoint's rule, Otava and the information bound. [Bisection](../bisection.md) has the tables,
+which this bench rewrites."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ TRUTHS: dict[str, tuple[float, ...] | str] = {
 @dataclass(frozen=True)
 class Tried:
     right: bool
-    """What was named is what was planted; where commits can't be built, the range that is named holds it."""
+    """The named commit is the planted one; if commits can't be built, the named range holds it."""
     named_wrongly: bool
     """A commit was named that brought no change."""
     decided: bool
@@ -97,7 +97,7 @@ class History:
             first = int(self.random.integers(100, VERSIONS - 150))
             self.levels += np.clip((np.arange(VERSIONS) - first) / 50, 0, 1) * CREEP_SD
         else:
-            # Far enough apart that each level is there to be seen.
+            # Far enough apart that each level is visible.
             places = np.sort(self.random.choice(np.arange(1, VERSIONS // 40), len(steps), replace=False)) * 40
             self.changes = tuple(int(one) + int(self.random.integers(-19, 20)) for one in places)
             for version, size in zip(self.changes, steps, strict=True):
@@ -136,7 +136,7 @@ def ours(history: History, effect: float, *, creeps: bool = False, spread: int |
 
 
 def peer(history: History, name: str, effect: float) -> Tried:
-    """What a peer names counts where the planted version is named, or only unbuildable ones lie between."""
+    """A peer's answer is right if it names the planted version, or only unbuildable versions lie between the two."""
     if name == "otava":
         alive = [version for version in range(VERSIONS) if version not in history.lost]
         series = [history.measure(version) for version in alive]
@@ -190,8 +190,8 @@ def _peer(job: tuple[str, float, str, int]) -> Tried:
 
 
 def git_repeats(effect: float) -> int:
-    """So many runs of each version that git bisect errs in 5 % of searches under Gaussian noise: ten comparisons, each
-    of means that lie half the effect from where they would be taken for the other's."""
+    """As many runs of each version as make git bisect err in 5 % of searches under Gaussian noise: ten comparisons,
+    each of means that lie half the effect from where they would be taken for the other's."""
     from scipy.special import ndtri
 
     each = (1 - CONFIDENCE) / np.log2(VERSIONS - 1)
@@ -203,7 +203,7 @@ def measure(quick: bool) -> list[Result]:
     count, others = (2, 2) if quick else (20, 40)
     searches = {5.0: 2} if quick else SEARCHES
     with ProcessPoolExecutor(initializer=one_thread) as pool:
-        # The peers first: where one is not installed, nothing else is simulated for nothing.
+        # The peers first: if one is not installed, nothing is simulated in vain.
         peers: dict[tuple[str, float], list[Tried]] = {}
         for effect in searches:
             for name in (str(git_repeats(effect)), "bayesect", "pinpoint", "otava"):

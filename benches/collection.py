@@ -1,10 +1,10 @@
 """Many runs: `iolab ls`, and the pages of `iolab serve`, over 10,000 run directories with 50 metrics each.
 
-The runs are real directories, with a journal, a description of the machine and a Parquet file per trial, written by the
-store's own code: 100 benchmarks of 100 nights, two settings, three rounds, one step of 4 % in every tenth. `ls` is a
-program of its own each time, with the index there (the first one, which reads every run, is timed once). The pages are
-asked for over HTTP as a browser does, of a server that has just started; comparisons are of runs that it was not asked
-for before. Memory is the server's resident set after all that.
+The runs are real directories with a journal, a description of the machine and a Parquet file per trial, written by the
+store's own code: 100 benchmarks of 100 nights, two settings, three rounds, and a step of 4 % in every tenth benchmark.
+Each `ls` is a new process that finds the index there; the first one, which reads every run, is timed once. The pages
+are requested over HTTP, as by a browser, from a server that has just started; each comparison is of runs that it has
+not compared before. Memory is the server's resident set after all requests.
 """
 
 from __future__ import annotations

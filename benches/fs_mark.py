@@ -3,11 +3,10 @@ are XFS and ext4, empty files and files of 4096 bytes, one thread and four threa
 own directory. The peer is fs_mark, with as many directories and names of the same length. Nothing
 is synced, and files are kept.
 
-A round is a new filesystem, on which both create 16,000 files in turn, four times each, in new
-directories. The rate is the harmonic mean, the CPU time the mean. Both time each system call. Rates
-are the sum of the threads' own, as fs_mark prints them. iolab makes no mkdir for each file and
-writes nothing into an empty file; fs_mark calls write with zero bytes. CPU is user and system time
-of iolab's threads, and of fs_mark's processes.
+Each round has a new filesystem, on which both create 16,000 files in turn, four times each, in new directories. The
+rate is the harmonic mean, the CPU time the mean. Both time each system call. Rates are the sum of the threads' own, as
+fs_mark prints them. iolab makes no mkdir for each file and writes nothing into an empty file; fs_mark calls write with
+zero bytes. CPU is user and system time of iolab's threads, and of fs_mark's processes.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def measure_case(case: Case, files: int, rounds: int) -> list[Result]:
 
 
 def one_round(case: Case, options: dict[str, int], files: int) -> tuple[Sample, Sample]:
-    """Ours and the peer's. Short turns, so that whatever else runs on the machine meets both."""
+    """Ours and the peer's. The turns are short, so that other work on the machine affects both."""
     own, other = [], []
     with loop_device.empty(case.filesystem, size_mib=SIZE_MIB) as mount_point:
         for turn in range(TURNS):

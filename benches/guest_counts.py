@@ -1,10 +1,10 @@
-"""Instructions that a guest machine counts (docs/guest.md): how far they vary from boot to boot, what counting costs,
-whether a change of 50 instructions is named by its function, and how long a trial takes.
+"""Instructions that a [guest machine](../guest.md) counts: how far they vary from boot to boot, what counting costs,
+whether the function is named that has 50 instructions more than before, and how long a trial takes.
 
 Boots differ in their seed, which moves the load's memory and draws other offsets. The change is planted in a kernel
-that is built of Debian's source (tools/kernel_tree.py), 50 instructions at the start of each request; its tree and its
-build stay in the cache of kernels, the first takes some ten minutes. *Named wrongly* is one that was not changed,
-*missed* the changed one that is not named. Without QEMU or a kernel nothing is measured.
+that is built from Debian's source (tools/kernel_tree.py): 50 instructions at the start of each request. The tree and
+its builds stay in the cache of kernels; the first build takes some ten minutes. *Named wrongly* is a function that was
+not changed, *missed* the changed function if it is not named. Without QEMU or a kernel nothing is measured.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Booted:
     command_s: float
     """Wall time of `iolab run`."""
     processor_s: float
-    """What it and its guests took of the processors, which a busy machine does not lengthen."""
+    """CPU time of the command and its guests, which a busy machine does not lengthen."""
 
 
 def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = True, cache: Path | None = None) -> Booted:

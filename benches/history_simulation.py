@@ -1,7 +1,6 @@
-"""`iolab history` on simulated histories: 365 nights of 50 metrics without a change, under five kinds of noise, and a
-step of 2 % at a noise of 1 %; 60 runs of one metric without a change, or with a change of the machine alone; steps of
-several sizes in few runs and many. [Histories](../history.md) has the tables, which this bench rewrites.
-"""
+"""`iolab history` on simulated histories: 365 nights of 50 metrics without a change, under five kinds of noise; a step
+of 2 % at a noise of 1 %; 60 runs of one metric without a change, or with a change of the machine alone; and steps of
+several sizes in few runs and in many. [Histories](../history.md) has the tables, which this bench rewrites."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ def measure(quick: bool) -> list[Result]:
     after_machine = _found(SHORT, 1.5, 6 if quick else 200, machine=True)
     tables = {
         "short": [
-            ["noise", "histories", "with an alarm", "with one beside a change of the machine"],
+            ["noise", "histories", "with an alarm", "with an alarm beside a change of the machine"],
             *([name, str(plain[1]), _share(plain), _share(machine)] for name, (plain, machine) in short.items()),
         ],
         "power": [
@@ -49,7 +48,7 @@ def measure(quick: bool) -> list[Result]:
             [f"{SHORT}, after a change of the machine", "", _share(after_machine), "", ""],
         ],
         "no change": [
-            ["noise", "histories", "of them with an alarm", "series with an alarm"],
+            ["noise", "histories", "histories with an alarm", "series with an alarm"],
             *(
                 [name, str(histories), f"{np.mean([count > 0 for count in found]):.1%}", str(sum(found))]
                 for name, found in alarms.items()
@@ -131,7 +130,7 @@ def _share(of: tuple[int, int]) -> str:
 
 
 def _chance(of: tuple[int, int], share: float) -> float:
-    """Two standard errors of a share of so many, in percent."""
+    """Two standard errors of a share of this many histories, in percent."""
     return round(200 * float(np.sqrt(share * (1 - share) / of[1])), 1)
 
 

@@ -5,10 +5,10 @@ depth, page-aligned memory). All record the latency of each I/O, and none keeps 
 already read. CPU is that of the generator's own process, with the ring's kernel workers and without
 the loop device's.
 
-One kernel thread does all I/O of a loop device and limits its rate. On two CPUs with one job, iolab
-leaves one CPU to that thread and uses 0.5 to 0.65 of the other. The thread is then always busy, a
-quarter of the machine is idle, and no generator can be faster: fio tuned by hand ends at the same
-rate. The distance of fio's defaults depends on the cost of a system call.
+One kernel thread does all I/O of a loop device and limits its rate. On two CPUs with one job, iolab leaves one CPU to
+that thread and uses 0.5 to 0.65 of the other. The thread is then always busy, a quarter of the machine is idle, and no
+generator can be faster: fio tuned by hand ends at the same rate. How far fio's defaults fall behind depends on the cost
+of a system call.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """The simulated machine beside a real kernel in a guest machine, in front of a drive of known latency.
 
-Debian's kernel boots in an emulated machine of one CPU whose time is exact, with a null_blk that serves
-four commands at once and takes 2 ms for each. Its own schedulers get the load of an experiment there, and
-the simulated machine gets the same experiment with a drive of the same rule. Nothing is fitted.
-*Ours* is how far off the model's figures of a table typically are, as a factor, and *peer* how far
-off the best null predictor is. The figures are in `published/known-latency*.toml`, whose rows this bench writes;
-`iolab reproduce known-latency known-latency-shares` shows them, and
-[its page](../case-studies/guest-schedulers.md) states what disagrees.
+Debian's kernel boots in an emulated machine of one CPU whose time is exact, with a null_blk that serves four commands
+at once and takes 2 ms for each. Its schedulers run the load of an experiment there, and the simulated machine runs the
+same experiment with a drive of the same rule. Nothing is fitted. *Ours* is the typical error of the model's figures of
+a table, as a factor, and *peer* the typical error of the best null predictor. The figures are in
+`published/known-latency*.toml`, whose rows this bench writes; `iolab reproduce known-latency known-latency-shares`
+shows them, and [its page](../case-studies/guest-schedulers.md) explains what disagrees.
 """
 
 from __future__ import annotations

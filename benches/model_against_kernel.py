@@ -1,13 +1,12 @@
-"""The simulated machine beside this kernel, in front of one and the same device.
+"""The simulated machine beside this kernel, in front of the same device.
 
-A loop device is paced by a process to a known rule (`benches/paced_device.py`): a disk with one arm,
-or four servers that take 2 ms each. This kernel's own schedulers get the load of an experiment there, and the
-simulated machine gets the same experiment with a device of the same rule. Nothing is fitted.
-*Ours* is how far off the model's figures of a table typically are, as a factor, and *peer* how far
-off the best null predictor is: one that knows nothing but the column `none`, the weights, or one constant.
-The figures themselves are in `published/paced-*.toml`, whose rows this bench writes; `iolab
-reproduce paced-arm paced-flat paced-shares` shows them, and
-[its page](../model/model-against-kernel.md) states what disagrees and why.
+A process paces a loop device by a known rule (`benches/paced_device.py`): a disk with one arm, or four servers that
+take 2 ms each. This kernel's schedulers run the load of an experiment on that device, and the simulated machine runs
+the same experiment with a device of the same rule. Nothing is fitted. *Ours* is the typical error of the model's
+figures of a table, as a factor, and *peer* the typical error of the best null predictor, which uses nothing but the
+column `none`, the weights, or one constant. The figures themselves are in `published/paced-*.toml`, whose rows this
+bench writes; `iolab reproduce paced-arm paced-flat paced-shares` shows them, and [its
+page](../model/model-against-kernel.md) explains what disagrees and why.
 """
 
 from __future__ import annotations

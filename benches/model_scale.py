@@ -1,8 +1,7 @@
-"""Wall time per I/O on a simulated machine as it grows to 1,024 CPUs and 1,024 drives: both
-together, CPUs beside 16 drives, and drives beside 16 CPUs. Each drive has its own task, which is
-interrupted on another NUMA node than its own. If the simulation scaled perfectly, an I/O would cost
-the same on every machine. What remains is the caches of the processor that simulates: they hold a
-smaller share of a larger machine.
+"""Wall time per I/O on a simulated machine as it grows to 1,024 CPUs and 1,024 drives: both together, CPUs with 16
+drives, and drives with 16 CPUs. Each drive has its own task, on another NUMA node than the drive's interrupts. If the
+simulation scaled perfectly, an I/O would cost the same on every machine. What remains is the caches of the processor
+that simulates: they hold a smaller share of a larger machine.
 
 ![Wall time of an I/O over the number of CPUs, drives, or both](model_scale.svg)
 """

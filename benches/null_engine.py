@@ -41,7 +41,7 @@ def measure(quick: bool) -> list[Result]:
     own = cpu(samples["iolab"])
     absolute = bounded("engine CPU per I/O, null, QD 32", "ns", own, limit=LIMIT_NS, commands=commands)
     against = [
-        paired(f"the same against {peer}", "ns", own, cpu(samples[peer]), f"{peer}, null", commands=commands)
+        paired(f"engine CPU per I/O against {peer}", "ns", own, cpu(samples[peer]), f"{peer}, null", commands=commands)
         for peer in ("fio", "fio in batches")
     ]
     return [absolute, *against]

@@ -215,7 +215,7 @@ class Served:
 
 
 def mount(path: Path, fuse: int) -> None:
-    """Over a regular file: the filesystem's root is a file too."""
+    """Mounted over a regular file, because the filesystem's root is a file too."""
     libc = ctypes.CDLL(None, use_errno=True)
     options = f"fd={fuse},rootmode=100600,user_id=0,group_id=0,allow_other".encode()
     if libc.mount(b"iolab-paced", os.fsencode(path), b"fuse", 2 | 4, options):  # nosuid, nodev

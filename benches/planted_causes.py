@@ -1,10 +1,9 @@
-"""`iolab explain` on this kernel: how often it names first what was planted.
+"""`iolab explain` on this kernel: how often it names the planted cause first.
 
-Eight causes are planted on a loop device on tmpfs with ext4: settings of one run, or something that
-changes between two runs and that iolab is not told of. A repetition plants each of them once, one
-after the other, so that a busy moment of the machine does not hit one cause alone. *Ours* is the share of
-repetitions in which the first-named mechanism is the planted one. Each explanation is wrong if it
-names another mechanism or none.
+Eight causes are planted on a loop device on tmpfs with ext4: settings of one run, or a change between two runs of which
+iolab has no record. A repetition plants each cause once, one after the other, so that a busy moment of the machine does
+not affect one cause alone. *Ours* is the share of repetitions in which the first-named mechanism is the planted one. An
+explanation that names another mechanism, or none, is wrong.
 """
 
 from __future__ import annotations
@@ -55,12 +54,12 @@ PROCESSOR = OF_TIMES + "direct = false\n"
 
 @dataclass(frozen=True)
 class Cause:
-    """One cause: what it is called, the mechanism that has to be named, and how it is planted and run."""
+    """One cause: its name, the mechanism that has to be named, and the way to plant and run it."""
 
     name: str
     mechanism: str
     changed: str | None
-    """The setting that has to be blamed; None: nothing that iolab knows of was changed."""
+    """The setting that has to be blamed; None: iolab has no record of a changed setting."""
     run: Callable[[Path, Path], list[str]]
     """(place on the filesystem, directory for runs) -> the runs that are explained."""
 
@@ -81,7 +80,7 @@ def in_random_order(repetition: int) -> list[Cause]:
 
 
 def is_named_first(cause: Cause) -> bool:
-    """Plants it once; says on standard error what was named instead."""
+    """Plants it once; reports on standard error what was named instead."""
     began = time.monotonic()
     named, changed = first_named(cause)
     is_right = named == cause.mechanism and (cause.changed in changed if cause.changed else not changed)

@@ -1,5 +1,5 @@
-"""Histories of a kernel tree in which a few commits cost what is known, of a kind that is drawn, and all others cost
-nothing on the way of an I/O: the truth that benches/planted_kernels.py holds the search against."""
+"""Histories of a kernel tree in which a few commits have known costs, of a kind that is drawn, and all others cost
+nothing on the path of an I/O: the truth that benches/planted_kernels.py compares the search with."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ same_instructions = 200
 
 @dataclass(frozen=True)
 class Site:
-    """The beginning of a function that runs once for each operation, and who may be named for it."""
+    """The beginning of a function that runs once for each operation, and the functions that may be named for it."""
 
     file: str
     definition: str
     symbols: tuple[str, ...]
-    """Its own name first, then those that the compiler may take it into."""
+    """Its own name first, then the functions that the compiler may inline it into."""
 
 
 BLK_MQ, BIO, CORE = "block/blk-mq.c", "block/bio.c", "block/blk-core.c"
@@ -134,24 +134,24 @@ class History:
     kind: str
     experiment: str = OF_READS
     planted: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """By commit: the symbols of which one is to be named for it."""
+    """By commit: the symbols, one of which has to be named for it."""
     unbuildable: set[int] = field(default_factory=set)
     counts: bool = True
     """Whether what is planted is more than the experiment's margin."""
     edits: dict[int, Callable[[Files], None]] = field(default_factory=dict)
-    """By commit, what is no innocent change."""
+    """By commit, the functions whose change is not innocent."""
 
     def plant(self, number: int, site: Site, statement: str, *, instead_of: str = "") -> None:
         self.planted[number] = site.symbols
         self.edits[number] = lambda files: files.put(site.file, site.definition, statement, instead_of)
 
     def breaks(self, first: int, last: int) -> None:
-        """Commits from first to last do not build; the next one mends them."""
+        """Commits from first to last do not build; the next one repairs them."""
         self.unbuildable.update(range(first, last + 1))
 
 
 class Files:
-    """The tree's files as they stand after so many commits, with those of the next one."""
+    """The tree's files after this many commits, with those of the next commit."""
 
     def __init__(self, tree: Path, base: str) -> None:
         self._tree, self._base = tree, base
@@ -258,7 +258,7 @@ def _place(chance: random.Random) -> int:
 
 
 def _places(chance: random.Random) -> tuple[int, int]:
-    """So far apart that a version between them is looked at."""
+    """Far enough apart that a version between them is examined."""
     apart = chance.randint(4, COMMITS - 4)
     first = chance.randint(2, COMMITS - apart)
     return first, first + apart

@@ -1,14 +1,14 @@
-"""`iolab bisect --git` over commits of Debian's kernel tree of which the bench knows the costly ones. A history has 12
-commits, and of these none, one or two cost instructions on the way of an I/O; the others change code that the load does
-not run. What is planted, where and how much, follows from a seed, which is drawn unless `--seed` names one. Each search
-is the command that a user gives, and its whole answer is judged: the commits that it names, or that nothing changes,
-and the functions that it prints with a star. A range is right if it holds the planted commit and otherwise commits that
-do not build. [Bisection](../bisection.md#how-often-it-is-right-among-kernels) has a row for each kind of history, which
-this bench rewrites.
+"""`iolab bisect --git` over commits of Debian's kernel tree, with planted costs. A history has 12 commits. None, one or
+two of them cost instructions on the path of an I/O; the others change code that the load does not run. The kind, place
+and size of each cost follow from a seed, which is drawn unless `--seed` gives one. Each search is the command that a
+user gives, and its whole answer is judged: the commits that it names, or that nothing changes, and the functions that
+it marks with a star. A range is right if it holds the planted commit and otherwise only commits that do not build.
+[Bisection](../bisection.md#how-often-it-is-right-among-kernels) has a row for each kind of history, which this bench
+rewrites.
 
-`--count` asks for so many histories. The bench can be stopped at any time; with the seed of a campaign it goes on with
-it, and takes what was found until then. IOLAB_KERNEL_TREE names a tree of Debian's source that is there already, as
-TREE@COMMIT; without it, one is made and built, which takes ten minutes. The histories become branches of the tree.
+`--count` is the number of histories. The bench can be stopped at any time; with the seed of an earlier campaign it
+continues that campaign and reuses its results. IOLAB_KERNEL_TREE names an existing tree of Debian's source, as
+TREE@COMMIT; without it, a tree is made and built, which takes ten minutes. The histories become branches of the tree.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COUNTS_ONLY = True
 
 @dataclass(frozen=True)
 class Judged:
-    """What came of one history."""
+    """The outcome of one history."""
 
     kind: str
     answer: str
@@ -50,9 +50,9 @@ class Judged:
     decided: bool
     is_right: bool
     innocent: list[str]
-    """Commits that were named and cost nothing, and functions that were said to change at such ones."""
+    """Commits that were named and cost nothing, and functions that were reported as changed at such commits."""
     functions: list[bool]
-    """Of each planted commit, whether its function was named."""
+    """Whether its function was named, for each planted commit."""
     trials: int
     """Those of the search and the fresh ones."""
     wall_s: float | None
@@ -155,7 +155,7 @@ def trials_of(run: Path) -> int:
 
 
 def _processor_s() -> float:
-    """Of all children that have ended."""
+    """CPU time of all children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -200,8 +200,8 @@ def judge(history: History, commits: Sequence[str], searched: Searched) -> Judge
 
 
 def functions(said: str, names: dict[str, int]) -> Iterator[tuple[str, int, int]]:
-    """Each function that the answer says has changed, with the commits between which: those with a star of the tables
-    of two commits, and all of the table of functions that changed once."""
+    """Each function that the answer reports as changed, with the two commits around the change: those with a star of
+    the tables of two commits, and all of the table of functions that changed once."""
     between: tuple[int, int] | None = None
     for line in said.splitlines():
         if heading := re.search(r": ([0-9a-f]{12}) against ([0-9a-f]{12})$", line.strip()):
@@ -254,10 +254,10 @@ def totals(found: Sequence[Judged], commands: list[str]) -> list[Result]:
     ]
     return [
         share("whole answers right, of those that state 95 %", [one.is_right for one in stating], 0.95, commands),
-        none(f"of {len(found)} histories, those whose answer states less than 95 %", unsure, aim=False),
+        none(f"histories whose answer states less than 95 %, of {len(found)}", unsure, aim=False),
         none(f"innocent commits named in {len(found)} histories", innocent, aim=True),
         share("planted commits whose function is named", named, 0.9, commands),
-        plain("trials of a history, the fresh ones included", "count", [float(one.trials) for one in found]),
+        plain("trials of a history, including the fresh ones", "count", [float(one.trials) for one in found]),
         *(
             plain(name, "s", known)
             for name, of in times

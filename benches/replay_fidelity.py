@@ -1,18 +1,19 @@
-"""Replays of a trace of 4 KiB random direct reads that arrive independently of one another, 100,000 a
-second, on a loop device on tmpfs, from a thread of real-time priority and from one of ordinary
-priority: how many are offered within 100 us of their time, the 99th percentile of the lateness, and
-the time that the whole takes over the trace's own. A loop device needs threads of its own for each
-I/O, and this machine has two CPUs for them and for the replay; the same trace is replayed on a zram
-device too, which does the I/O in the call that submits it (`engine = "libaio"`). A thread of real-
-time priority that waits for the next arrival leaves the machine's other tasks, a loop device's
-workers among them, one CPU less.
-Beside it the most that the device itself does, kept at the same queue depth, and the highest of
-some rates at which 99 % of the arrivals are within 100 us. An arrival is late because the thread
-was, or because all of the queue depth was in flight: then the device does not keep up. The same
-with I/Os that complete at once (the null engine) is the thread alone. The peer is fio, which reads
-the same trace as its own log (`read_iolog`, version 3) at the depth that iolab uses. Lateness is
-told by the engine's clock as it hands an I/O to the ring; the kernel's own share of the way
-follows.
+"""Replays of a trace of 4 KiB random direct reads that arrive independently of one another, 100,000 a second, on a loop
+device on tmpfs, from a thread of real-time priority and from one of ordinary priority. The figures are the share of
+arrivals that are submitted more than 100 us after their time, the 99th percentile of the lateness, and the time of the
+whole replay over the trace's own. Lateness is taken from the engine's clock when an I/O enters the ring; the kernel's
+own share comes after that.
+
+A loop device needs threads of its own for each I/O, and this machine has two CPUs for them and for the replay. The same
+trace is therefore also replayed on a zram device, which does the I/O in the call that submits it (`engine = "libaio"`).
+While a thread of real-time priority waits for the next arrival, the machine's other tasks have one CPU less, a loop
+device's workers included.
+
+An arrival is late because the thread was late, or because all of the queue depth was in flight: then the device does
+not keep up. Three rows separate the two causes: the device's own rate at the same queue depth; the highest of some
+rates at which 99 % of the arrivals are within 100 us; and the lateness with I/Os that complete at once (the null
+engine), which is the thread's alone. The peer is fio, which reads the same trace as its own log (`read_iolog`, version
+3) at the depth that iolab uses.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def measure(quick: bool) -> list[Result]:
         ),
         bounded(f"{late}, null engine", "percent", [one.late_percent for one in alone], limit=LATE_PERCENT_MAX),
         bounded("99th percentile of lateness", "ns", [one.lateness_ns_p99 for one in ours], limit=LATENESS_NS_MAX),
-        plain("highest rate of which 99 % are within 100 us", "1/s", kept_up),
+        plain("highest rate at which 99 % of arrivals are within 100 us", "1/s", kept_up),
         plain(f"the device's own rate, kept at a depth of {DEPTH:,}", "1/s", most),
         paired(
             "time of the replay over the trace's",
@@ -120,7 +121,7 @@ def measure(quick: bool) -> list[Result]:
 
 
 def kept_up_per_s(directory: Path, device: Path, seconds: float) -> float:
-    """The highest of the rates up to which each is kept up with; 0 of none."""
+    """The highest rate up to which the replay keeps up with each rate; 0 if it keeps up with none."""
     highest = 0
     for rate_per_s in RATES_PER_S:
         trace, log = directory / f"{rate_per_s}.csv", directory / f"{rate_per_s}.log"

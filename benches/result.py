@@ -23,7 +23,7 @@ class Result:
     ratio_min: float | None
     ratio_max: float | None
     target: str
-    """What was wanted, in words; empty for a figure that only informs."""
+    """The target in words; empty for a figure that only informs."""
     met: bool | None
     commands: list[str] = field(default_factory=list)
     bench: str = ""
@@ -118,11 +118,11 @@ def plain(name: str, unit: str, ours: Sequence[float]) -> Result:
 
 
 class NotMeasured(Exception):
-    """Something that a bench needs is not here: states what, and how to get it. What was measured before stays."""
+    """Something that a bench needs is absent: states what, and how to get it. Earlier results stay."""
 
 
 def unmeasured(why: NotMeasured) -> Result:
-    """A line in the table where nothing was ever measured, so that it is not overlooked."""
+    """A line in the table for a bench that was never measured, so that it is not overlooked."""
     return Result("not measured", "", 0.0, None, str(why), None, None, None, "", met=None)
 
 

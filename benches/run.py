@@ -62,7 +62,7 @@ DOCS = Path(__file__).parents[1] / "docs" / "reference"
 
 def main() -> int:
     arguments = parse()
-    # A bench cleans up in `finally` blocks, which SIGTERM would otherwise pass by; after SIGKILL the next one does it.
+    # A bench cleans up in `finally` blocks, which SIGTERM would otherwise skip; after SIGKILL the next bench cleans up.
     signal.signal(signal.SIGTERM, interrupt)
     given = {key: value for key in ("seed", "count") if (value := getattr(arguments, key)) is not None}
     for name in arguments.names:

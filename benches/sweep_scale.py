@@ -1,9 +1,7 @@
-"""Trials per second of a sweep on a Ray cluster, whose nodes are processes of their own on this
-machine with one CPU each: eight nodes beside one, and one beside the local pool with one slot. The
-trials wait half a second and compute nothing, as trials do whose I/O takes time, so that eight nodes
-fit on any machine. Each record is stored, durably, as it comes. Nodes have a worker each before the
-clock starts.
-"""
+"""Trials per second of a sweep on a Ray cluster whose nodes are processes of their own on this machine, with one CPU
+each: eight nodes against one, and one node against the local pool with one slot. The trials wait half a second and
+compute nothing, like trials that wait for I/O, so that eight nodes fit on any machine. Each record is stored durably
+when it comes. Each node has a worker before the clock starts."""
 
 from __future__ import annotations
 

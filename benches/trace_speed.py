@@ -1,10 +1,8 @@
-"""Reading of traces: `iolab trace`'s own pass over the file, all figures included. A set of blktrace
-files for two CPUs, beside btt after its pass of `blkparse -d`; a table as Alibaba's, beside a scan by
-polars and one by pandas that sum four columns by the operation. Records per second, with the start of
-the process, and peak memory; the files are in memory. A trace of 10 GiB comes through a pipe, a
-recording of blktrace that goes on and on: its records per second, the writer's time included, and
-peak memory.
-"""
+"""Speed of `iolab trace`: one pass over the file, all figures included. The cases are a set of blktrace files for two
+CPUs, and a table in Alibaba's format. The peer for blktrace is btt, after its pass of `blkparse -d`; the peers for the
+table are a scan by polars and one by pandas that sum four columns by operation. The third case is a trace of 10 GiB
+that comes through a pipe, like a recording that does not end. The figures are records per second and peak memory. The
+time includes the start of the process, and for the pipe the writer's time. The files are in memory."""
 
 from __future__ import annotations
 
@@ -112,7 +110,7 @@ print(job.wait(3600))
 
 
 def piped(directory: Path, size: int) -> list[Result]:
-    """One CPU's recording through a pipe, as long as it is told."""
+    """One CPU's recording through a pipe, of the given length."""
     blktrace(directory / "part", 200_000, cpus=1)
     part = directory / "part.blktrace.0"
     began = time.monotonic()

@@ -1,13 +1,16 @@
-"""A million direct I/Os of 4 KiB on a loop device on tmpfs, random and 32 at a time, recorded by
-`iolab record` and timed one by one by the engine, both on CLOCK_MONOTONIC. The engine's time of an
-I/O begins before the kernel hears of it and ends after the kernel has told its end. So the queue
-event and the completion that the trace shows for it must lie within, to the stamp's resolution.
-Blocks are used again while they are in flight: of two alike, and of what came to a block after
-them, the trace may say that it does not know. A bio that is refused because it would have to wait
-is queued once more; the refused one is no I/O of the engine's. There is no peer: btt refuses such a
-trace. The engine's time is longer by what passes before the kernel takes an I/O from the ring and
-before the engine takes its completion. Both grow with the queue depth, because one thread hands over
-and takes a batch at a time; with one I/O at a time there is no batch.
+"""Times of a trace against the engine's own: a million random direct I/Os of 4 KiB on a loop device on tmpfs, 32 at a
+time, recorded by `iolab record` and timed one by one by the engine, both on CLOCK_MONOTONIC. The engine's time of an
+I/O begins before the kernel receives it and ends after the kernel has reported its completion. The trace's queue event
+and completion must therefore lie within the engine's time, to the resolution of the time stamps. There is no peer: btt
+refuses such a trace.
+
+Blocks are used again while they are in flight. If two I/Os look alike, the trace may report their times as unknown, and
+those of the I/Os that came to the same block after them. A bio that is refused because it would have to wait is queued
+once more; the refused bio is no I/O of the engine's.
+
+The engine's time is longer than the trace's by what passes before the kernel takes an I/O from the ring and before the
+engine takes its completion. Both grow with the queue depth, because one thread submits and completes a batch at a time;
+with one I/O at a time there is no batch.
 """
 
 from __future__ import annotations
@@ -51,12 +54,12 @@ class Truth:
     missing: int
     """I/Os without a request, or requests without an I/O."""
     unknown: int
-    """Requests whose times the trace does not tell."""
+    """Requests whose times the trace does not show."""
     outside: int
-    """I/Os whose events lie outside of the engine's time."""
+    """I/Os whose events lie outside the engine's time."""
     outside_ns_max: int
     engine_longer_ns_median: float
-    """By how much the engine's time exceeds the trace's."""
+    """The engine's time less the trace's."""
     handed_over_ns_median: float
     """From the engine's offer to the queue event."""
     taken_ns_median: float
@@ -69,7 +72,7 @@ def measure(quick: bool) -> list[Result]:
         tempfile.TemporaryDirectory(prefix="iolab-bench-", dir=MEMORY) as name,
         loop_device.bare(size_mib=SIZE_MIB) as device,
     ):
-        # A loop device keeps it when its file is gone: the next one would have it.
+        # A loop device keeps this setting after its file is gone, and the next file would have it.
         nomerges = Path("/sys/block") / device.name / "queue" / "nomerges"
         before = nomerges.read_text()
         nomerges.write_text("2")
@@ -81,12 +84,12 @@ def measure(quick: bool) -> list[Result]:
     what = f"of {found.ios:,} I/Os"
     command = f"iolab record {device} -- (random, 4 KiB, queue depth {DEPTH})"
     return [
-        bounded(f"{what}, times outside of the engine's", "I/Os", [found.outside], limit=0.5, commands=[command]),
-        bounded(f"{what}, missing or too many in the trace", "I/Os", [found.missing], limit=0.5),
-        bounded(f"{what}, unknown", "percent", [100 * found.unknown / found.ios], limit=1.0),
+        bounded(f"times outside the engine's, {what}", "I/Os", [found.outside], limit=0.5, commands=[command]),
+        bounded(f"missing or extra in the trace, {what}", "I/Os", [found.missing], limit=0.5),
+        bounded(f"unknown times, {what}", "percent", [100 * found.unknown / found.ios], limit=1.0),
         bounded("the engine's time over the trace's, median", "ns", [found.engine_longer_ns_median], limit=100_000),
-        plain("of it before the queue event, median", "ns", [found.handed_over_ns_median]),
-        plain("of it after the completion, median", "ns", [found.taken_ns_median]),
+        plain("the engine's time before the queue event, median", "ns", [found.handed_over_ns_median]),
+        plain("the engine's time after the completion, median", "ns", [found.taken_ns_median]),
         bounded(
             "the engine's time over the trace's, one I/O at a time, median",
             "ns",

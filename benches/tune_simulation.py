@@ -1,7 +1,6 @@
-"""`iolab tune` on planted truth: twelve tunables of which three depend on another, 5 % noise, a level that
-drifts. Beside it Optuna's TPE with five repeats of each candidate, and the same search with Optuna's other
-samplers. [Tuning](../tuning.md) has the tables, which this bench rewrites.
-"""
+"""`iolab tune` on planted truth: twelve tunables, three of which depend on another, 5 % noise, and a level that drifts.
+The peers are Optuna's TPE with five repeats of each candidate, and the same search with Optuna's other samplers.
+[Tuning](../tuning.md) has the tables, which this bench rewrites."""
 
 from __future__ import annotations
 
@@ -91,7 +90,7 @@ class Landscape:
     single: dict[str, Array]
     pairs: dict[tuple[str, str], Array]
     most: float = np.inf
-    """What no candidate gets beyond: of one where the default is the best."""
+    """The limit of all candidates, for a landscape in which the default is the best."""
 
     def level(self, point: Point) -> float:
         found = sum(float(table[point[key]]) for key, table in self.single.items() if key in point)
@@ -146,7 +145,7 @@ def all_keys(random: np.random.Generator) -> Landscape:
 
 
 def in_pairs(random: np.random.Generator) -> Landscape:
-    """Four keys matter, and what one should be depends on another."""
+    """Four keys matter, and the best value of one depends on another."""
     a, b, c, d = random.choice(["nr_requests", "read_ahead_kb", "wbt_lat_usec", "dirty_ratio"], 4, replace=False)
     pairs = {}
     for one, other in ((a, b), (c, d)):
@@ -287,7 +286,7 @@ def ours(name: str, number: int, sampler: str = SAMPLER, trials: int = TRIALS) -
 
 
 def _on(point: Point) -> Point:
-    """What the machine is under a point: the default where the point says nothing."""
+    """The machine's settings under a point: the default if the point has none."""
     return SPACE.point({**DEFAULT, **point})
 
 
@@ -377,8 +376,14 @@ def measure(quick: bool) -> list[Result]:
     third = max(float(np.median([one.winner_short_of for one in tried])) for tried in of_a_third.values())
     false = [float(np.mean([one.claimed and one.gain <= 0 for one in tried])) for tried in nothing_helps.values()]
     return [
-        bounded("winner, short of the exhaustive best, median, worst landscape", "%", [100 * winner], limit=3),
-        bounded("answer with fewer keys, the same", "%", [100 * smaller], limit=3, commands=COMMAND),
+        bounded("winner's shortfall from the exhaustive best, median, worst landscape", "%", [100 * winner], limit=3),
+        bounded(
+            "shortfall of the answer with fewer keys, median, worst landscape",
+            "%",
+            [100 * smaller],
+            limit=3,
+            commands=COMMAND,
+        ),
         bounded(
             "trials to come within 3 %, as a share of TPE's with 5 repeats, worst landscape",
             "%",
@@ -387,13 +392,13 @@ def measure(quick: bool) -> list[Result]:
             commands=COMMAND,
         ),
         bounded(
-            "winner of a search with a third of the trials that TPE needs, short of the best, median, worst landscape",
+            "winner's shortfall, a third of the trials that TPE needs, median, worst landscape",
             "%",
             [100 * third],
             limit=3,
             commands=COMMAND,
         ),
-        bounded("false winners where nothing helps, worst", "%", [100 * max(false)], limit=5, commands=COMMAND),
+        bounded("false winners if nothing helps, worst", "%", [100 * max(false)], limit=5, commands=COMMAND),
     ]
 
 
@@ -473,7 +478,7 @@ def _of_samplers(found: dict[str, list[Tried]]) -> list[list[str]]:
 
 
 def _nulls(found: dict[str, list[Tried]]) -> list[list[str]]:
-    table = [["truth", "searches", "a winner was claimed", "of these none", "trials in all, median"]]
+    table = [["truth", "searches", "a winner was claimed", "a false winner was claimed", "trials in all, median"]]
     for name, tried in found.items():
         false = [one.claimed and one.gain <= 0 for one in tried]
         table.append(

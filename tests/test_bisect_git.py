@@ -136,7 +136,7 @@ def test_a_merge_that_is_named_is_searched_in(iolab: CommandLine, tmp_path: Path
     assert (change["subject"], change["merge"]) == ("merge topic", True)
     assert [one["subject"] for one in change["within"]["changes"]] == ["change 7"]
     shown = iolab("bisect", "--resume", "hunt").text
-    assert "In what the merge" in shown and "change 7" in shown
+    assert "Among the commits of the merge" in shown and "change 7" in shown
     iolab(
         "bisect", "v0..main", "--git", str(path), "--measure", "true", "--time", "0", status=None
     ).assert_one_clear_line(2, "--time", "above 0")

@@ -73,7 +73,7 @@ def test_on_a_terminal_it_asks(answer: str, status: int, iolab: CommandLine, run
     arguments = [PROGRAM, "run", "--resume", run, "--rounds", "2"]
     found, said = on_a_terminal(arguments, cwd=iolab.cwd, environment=where, typed=answer)
     assert found == status, said
-    assert "Go on? [y/N]" in said
+    assert "Continue? [y/N]" in said
     assert len(statuses(run)) == (4 if status == 0 else 2)
 
 

@@ -221,7 +221,7 @@ def test_a_csv_file_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[s
     named = ["--setting-column", "setting", "--round-column", "round", "--baseline", "a"]
     assert invoke(["explain", str(file), *named]) == 0
     by_hand = capsys.readouterr().out
-    assert "Explained is iops, the first that is compared" in by_hand
+    assert "This explains iops, the first metric compared" in by_hand
     for shown in (by_content, by_hand):
         assert "● mover moved with the setting" in shown and "The probe" not in shown
 

@@ -322,5 +322,5 @@ def test_a_changed_setting_whose_effect_no_probe_saw_is_named_before_what_moved(
     one = cause_of(frame_of(limited, bare), [Change("io_max", None, {"read_iops": 500})])
     assert one.by_change == [] and [mechanism.name for mechanism in one.unobserved] == ["above"]
     said = conclusion(one)
-    assert said.startswith("io_max is read_iops = 500 in planted, not set in plain: no probe measured what it acts")
-    assert "waiting above the block layer (probe block)" in said and "which may be an effect of it" in said
+    assert said.startswith("io_max is read_iops = 500 in planted, not set in plain: no probe measured what this")
+    assert "waiting above the block layer (probe block)" in said and "which may be an effect of the change" in said

@@ -105,7 +105,7 @@ def test_a_log_that_is_cut_off_says_so(iolab: CommandLine) -> None:
 def test_a_log_directory_of_mmtests_is_a_run(iolab: CommandLine) -> None:
     shutil.copytree(IMPORTED / "mmtests-log", iolab.cwd / "log")
     shown = iolab("import", "log", "--out", "run")
-    assert "4 files are in no format that iolab knows" in shown.text
+    assert "4 files are in no format that iolab recognises" in shown.text
     found = iolab("show", "run", "--json").json()
     assert found["settings"] == ["6.1.0-base", "6.1.0-patched"]
     assert found["rounds"] == 2

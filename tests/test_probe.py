@@ -27,6 +27,7 @@ from iolab.machines.system.beneath import Directory
 from iolab.machines.system.block import BlockDevice
 from iolab.machines.system.facts import FactAbsent
 from iolab.machines.system.undo import UndoJournal
+from iolab.presentation import reference
 from iolab.studies.run import plan
 
 WORKLOAD = "[workloads.reads]\nduration = '1s'\n"
@@ -313,4 +314,4 @@ def test_every_probe_has_a_section_with_its_options_and_metrics() -> None:
     page = (Path(__file__).parents[1] / "docs" / "reference" / "probes.md").read_text()
     for name in PROBES:
         assert f"\n## {name}\n" in page
-        assert f"<!-- table: probe-{name} -->" in page
+        assert f"<!-- table: probe-{name} -->\n\n{reference.render(f'probe-{name}').strip()}\n" in page

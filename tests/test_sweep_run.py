@@ -130,7 +130,7 @@ def test_a_stop_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> 
             raise InterruptedRun("somebody said so")
         return recording(trial, on_progress, should_stop)
 
-    with pytest.raises(InterruptedRun, match=r"go on with: iolab sweep --resume"):
+    with pytest.raises(InterruptedRun, match=r"continue with: iolab sweep --resume"):
         complete(tmp_path / "out", simulate)
     assert 0 < sum(finished(tmp_path / "out")) < TRIALS
     assert [event for _, run in SweepDirectory.open(tmp_path / "out").runs for event in events(run, "run_interrupted")]

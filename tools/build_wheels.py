@@ -87,7 +87,7 @@ def build(processor: str) -> Path:
     shutil.rmtree(OUT / processor, ignore_errors=True)
     maturin = ("build", "--release", "--strip", "--zig", "--compatibility", MANYLINUX)
     where = ("--target", f"{processor}-unknown-linux-gnu", "--out", OUT / processor)
-    # By its path, so that maturin's build says nothing of this environment.
+    # By its path, so that maturin's build has no trace of this environment.
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     subprocess.run(
         ["maturin", *maturin, *where, "--interpreter", sys.executable],

@@ -32,7 +32,7 @@ def main() -> None:
             elif re.search(r"\.version\s*=\s*FIO_IOOPS_VERSION", entry["rest"]):
                 engines.add(entry["name"])
     before = json.loads(OUT.read_text())
-    # A name that was an option's own stays it: an older fio knows it by no other.
+    # A name that was an option's own stays it: an older fio has it under no other.
     for others in options.values():
         others[:] = [other for other in others if other not in options and other not in before["options"]]
     taken = {name for name, others in options.items() for name in (name, *others)}

@@ -20,8 +20,8 @@ Json = dict[str, Any]
 
 HEAD = '''"""Documents that cross the border to Rust, made by `make golden` of crates/bindings/src/json_schema.rs.
 
-They are plain dicts of JSON: Rust checks what it is given, and these types say to mypy what it takes and gives. What
-each field means, in which unit and range, says the schema.
+They are plain dicts of JSON: Rust checks what it is given, and these types show mypy what it takes and gives. The
+schema states what each field means, in which unit and range.
 """
 
 from typing import {names}

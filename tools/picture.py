@@ -137,7 +137,7 @@ def served(directory: Path) -> Iterator[str]:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files, and says nothing."""
+    """Serves files, and prints nothing."""
 
     def log_message(self, *_: object) -> None:
         pass

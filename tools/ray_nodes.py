@@ -132,7 +132,7 @@ class RayNodes:
             time.sleep(0.05)
 
     def _wait_for_clients_port(self, give_up: float) -> None:
-        """A head says that it runs before its server of clients listens."""
+        """A head reports that it runs before its server of clients listens."""
         while True:
             with suppress(OSError), socket.create_connection((self.ip, self.client_port), timeout=5):
                 return

@@ -233,7 +233,7 @@ impl Moments {
     }
 
     /// From n * sum(x^2) - sum(x)^2 in integers: the cancellation that ruins this formula in floating point cannot
-    /// happen. Falls back to floating point where 128 bits do not hold the products.
+    /// happen. Falls back to floating point if 128 bits do not hold the products.
     fn stddev(&self) -> f64 {
         let count = u128::from(self.count);
         let exact = count

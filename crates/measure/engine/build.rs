@@ -1,4 +1,4 @@
-//! How the crate is compiled, for whoever asks where a figure comes from.
+//! How the crate is compiled: part of the origin of each figure.
 
 use std::env::var;
 

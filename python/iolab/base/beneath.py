@@ -192,7 +192,7 @@ def remove_directory(path: Path, within: Path | None = None) -> None:
 
 
 def temporary_name(name: str) -> str:
-    """Beside `name`, hidden; nobody can guess it."""
+    """Beside `name`, hidden, with a random part."""
     cut = os.fsdecode(os.fsencode(name)[:NAME_BYTES_MAX])
     return f".{cut}.{secrets.token_hex(RANDOM_BYTES)}{TEMPORARY}"
 

@@ -1,4 +1,4 @@
-"""Reads a whole file that somebody names, of a size that somebody means."""
+"""Reads a whole named file, up to a size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIB = 2**20
 EXPERIMENT_BYTES_MAX = 16 * MIB
 """The size of an experiment's file, of a job file, and of each file that they name."""
 PIPE_PATIENCE_S = 30.0
-"""A pipe that says nothing for so long is given up."""
+"""The time after which a silent pipe is given up."""
 
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -34,7 +34,7 @@ def is_file(path: Path) -> bool:
 
 
 def read_bounded(path: Path, limit_bytes: int, what: str, *, pipes: bool = False, within: Path | None = None) -> bytes:
-    """The content of a regular file, or of a pipe where `pipes` are welcome (`<(command)`).
+    """The content of a regular file, or of a pipe if `pipes` are accepted (`<(command)`).
 
     Args:
         what: what it should be, for the error line: "an experiment".

@@ -1,7 +1,7 @@
-"""JSON lines with a checksum each: what a journal says is what was written, or is known to be damaged.
+"""JSON lines with a checksum each: a journal's line is what was written, or is recognised as damaged.
 
-A line is one JSON object whose last key is `sum`: 16 hexadecimal digits of BLAKE2b over the line's bytes before that.
-A changed bit is found, whichever it is; the lines around a damaged one are read all the same.
+A line is one JSON object whose last key is `sum`: 16 hexadecimal digits of BLAKE2b over the line's bytes before that. A
+changed bit is found, whichever it is; the lines around a damaged one are read nevertheless.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DamagedLine(NamedTuple):
 
 @dataclass
 class Lines:
-    """What a file of checked lines says."""
+    """The entries of a file of checked lines."""
 
     entries: list[Entry] = field(default_factory=list)
     """In order, without their sums."""
@@ -93,7 +93,7 @@ def encode(entry: Entry) -> bytes:
 def read(content: bytes, *, is_earlier: Callable[[Entry], bool] = lambda header: False) -> Lines:
     """Every line that is as it was written; the others are named.
 
-    `is_earlier` says of the first line's entry whether it is the header of an earlier format, from before lines had
+    `is_earlier` determines whether the first line's entry is the header of an earlier format, from before lines had
     sums: then those without are taken as well. Zero bytes at the end are room that was reserved, not damage.
     """
     lines = Lines()

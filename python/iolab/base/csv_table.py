@@ -76,7 +76,7 @@ def _numbers(text: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refuse_text(text: pl.DataFrame, numbers: pl.DataFrame, path: Path) -> None:
-    """InputError at the first entry that is neither a number nor says that one is missing."""
+    """InputError at the first entry that is neither a number nor a mark for a missing one."""
     for column in numbers:
         if not column.null_count():
             continue

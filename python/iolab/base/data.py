@@ -1,4 +1,4 @@
-"""What comes with iolab: simulated machines, experiments, published figures. The one place that knows where they lie.
+"""What comes with iolab: simulated machines, experiments, published figures. The one place that defines where they lie.
 
 The package's folder `data` has a folder of each. In a checkout these are symbolic links to the folders at the
 checkout's top; a wheel has the files themselves there. So one path is right for both.

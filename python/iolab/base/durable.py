@@ -15,7 +15,7 @@ from iolab.base.errors import InputError, MachineError
 
 TEMPORARY_SUFFIX = beneath.TEMPORARY
 EXCHANGES_MAX = 100
-REMEDY = "make room or mend the permissions, then resume the run"
+REMEDY = "make room or repair the permissions, then resume the run"
 
 
 def write_atomically(path: Path, content: bytes, within: Path | None = None) -> None:
@@ -51,7 +51,7 @@ def refusals_explained(path: Path) -> Iterator[None]:
 
 
 def write_durably(path: Path, content: bytes, within: Path | None = None) -> None:
-    """Makes a file that nobody reads yet, and syncs it. Raises OSError: EEXIST for whatever has the name."""
+    """Makes a file that is not read yet, and syncs it. Raises OSError: EEXIST for whatever has the name."""
     with beneath.entered(path, within) as (parent, name):
         _write(name, content, parent)
 
@@ -115,7 +115,7 @@ def put_in_place(path: Path, parts: Collection[str], replaced: Callable[[int], N
 
 
 def _exchange(hidden: str, name: str, parent: int, replaced: Callable[[int], None]) -> None:
-    """Puts the new directory in the place of the old one, which is first moved aside, where nobody is led to it any
+    """Puts the new directory in the place of the old one, which is first moved aside, where no name leads to it any
     more, and looked at. Another writer may put its own there meanwhile, which is then the old one."""
     for _ in range(EXCHANGES_MAX):
         old = _moved_aside(name, parent, replaced)
@@ -152,7 +152,7 @@ def _moved_aside(name: str, parent: int, replaced: Callable[[int], None]) -> str
 
 
 def _remove_abandoned(name: str, parent: int, parts: frozenset[str]) -> None:
-    """Those that nobody has locked."""
+    """Those that are not locked."""
     listed = os.open(".", beneath.LISTED, dir_fd=parent)
     try:
         found = [one for one in beneath.names_in(listed) if beneath.is_temporary_of(name, one)]
@@ -175,7 +175,7 @@ def _mode_of(name: str, parent: int) -> int:
 
 
 def remove_leftovers(directory: Path, within: Path | None = None) -> None:
-    """Removes the temporary files of writers that were killed. Only for whoever holds the run's lock."""
+    """Removes the temporary files of writers that were killed. Only for the holder of the run's lock."""
     with beneath.entered(directory / "x", within) as (fd, _):
         listed = os.open(".", beneath.LISTED, dir_fd=fd)
         try:

@@ -21,7 +21,7 @@ RenamedValues = Mapping[tuple[str, ...], Mapping[str, str]]
 
 def renewed(document: Document, keys: Renamed, values: RenamedValues | None = None) -> Document:
     """The document under present names; a `RenamedKeyWarning` for each old one that it has. A key that stands under
-    both names is left alone, so that whoever checks the document refuses the old one."""
+    both names is left alone, so that the check of the document refuses the old one."""
     lines = dict(document.lines)
 
     def named(path: KeyPath, name: str, table: Mapping[str, Any]) -> str:

@@ -44,7 +44,7 @@ def values_needed(share: float) -> int:
 
 
 def is_known(percent: float, count: int) -> bool:
-    """Whether a percentile of so many values is shown."""
+    """Whether a percentile of this many values is shown."""
     return count >= values_needed(percent / 100)
 
 

@@ -18,7 +18,7 @@ SHOWN_MAX = 300
 """Characters of a value that a message quotes."""
 
 LISTED_MAX = 12
-"""So many options an error line names; of more it states where they are listed."""
+"""Most options that an error line names; for more, it states where they are listed."""
 
 Unit = Literal["bytes", "ns", "bytes/s", "1/s", "percent"]
 
@@ -34,7 +34,7 @@ class Options(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_one_line(cls, given: object, info: ValidationInfo) -> object:
-        """What an option says ends up in other programs' lines, in paths and on terminals: it stays on its line."""
+        """An option's text ends up in other programs' lines, in paths and on terminals, so it stays on one line."""
         field = cls.model_fields[str(info.field_name)]
         if not extras(field).get("lines") and get_args(inner_type(field)) != (str, Any):
             for text in _texts(given):
@@ -92,7 +92,7 @@ _EXPECTED_BY_UNIT = {
 
 
 def _quantity(parse: Callable[[str], float], unit: Unit, *, plain: Callable[[object], bool]) -> BeforeValidator:
-    """Text with a unit, or a plain number where `plain` says that it can't be misread."""
+    """Text with a unit, or a plain number if `plain` permits it because it can't be misread."""
 
     def read(given: object) -> object:
         if isinstance(given, str):

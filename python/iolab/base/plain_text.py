@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _BREAKING = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]")
-"""Ends of lines as any reader knows them, NUL, and what else is not printed; a tab is a space."""
+"""Ends of lines of all readers, NUL, and other characters that are not printed; a tab is a space."""
 
 _COMMANDS = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # what terminals obey, in seven bits and in eight
@@ -16,7 +16,7 @@ _COMMANDS = (
 _OBEYED = re.compile(f"[{_COMMANDS}]")
 WHOLE_DIGITS_MAX = 15
 LINE_MAX = 1000
-"""Characters of what an error says, and of where it is."""
+"""Characters of an error's text, and of its place."""
 
 
 def whole_number(word: str) -> int | None:

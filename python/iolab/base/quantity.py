@@ -69,7 +69,7 @@ class Scale:
 def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
     """The scale that suits the largest of `values`, all given in `unit` (a metric's unit, as the registry has it).
 
-    The largest has four digits; the smallest, where it is far smaller, at least two. Counts are whole if all are.
+    The largest has four digits; the smallest, if it is far smaller, at least two. Counts are whole if all are.
     """
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     largest, smallest = max(sizes, default=0.0), min(sizes, default=0.0)
@@ -91,7 +91,7 @@ def steps_of_units() -> dict[str, list[tuple[float, str]]]:
 
 
 def plain(value: float, digits: int) -> str:
-    """A number with so many significant digits, and never in powers of ten: `12,345`, `0.0123`."""
+    """A number with this many significant digits, and never in powers of ten: `12,345`, `0.0123`."""
     decimals = max(0, digits - _digits_before_point(abs(value)))
     text = f"{value:,.{min(decimals, _PLAIN_DECIMALS_MAX)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

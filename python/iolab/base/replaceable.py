@@ -1,4 +1,4 @@
-"""Who else could lead a path elsewhere: whoever may rename or replace a directory or link on the way.
+"""Who else could lead a path elsewhere: any user who may rename or replace a directory or link on the way.
 
 What runs as root and writes where another user can do that writes wherever that user likes. Who calls iolab by sudo is
 trusted with runs and outputs, as git trusts them: such a user is root whenever they like.
@@ -91,7 +91,7 @@ def _refuse(path: Path, command: str, *, caller: bool) -> None:
 
 def _weakness(path: Path, status: os.stat_result, *, caller: bool) -> Weakness | None:
     if stat.S_ISREG(status.st_mode):
-        return None  # whoever owns a file may change it, not what its name leads to
+        return None  # the owner of a file may change it, not what its name leads to
     if status.st_uid not in trusted_users(caller=caller):
         owner = _name_of(status.st_uid)
         return Weakness(path, f"belongs to {owner}", owner)
@@ -105,7 +105,7 @@ def _weakness(path: Path, status: os.stat_result, *, caller: bool) -> Weakness |
 
 
 def _is_group_of_one(group: int, owner: int) -> bool:
-    """Whether only the owner is in it, as where each user has a group of the same name."""
+    """Whether only the owner is in it, as on systems that give each user a group of the same name."""
     try:
         user = pwd.getpwuid(owner)
         return group == user.pw_gid and set(grp.getgrgid(group).gr_mem) <= {user.pw_name}

@@ -127,7 +127,7 @@ def _long_number(name: str) -> InputError:
 
 def _check_within_limits(values: Any, name: str) -> None:
     """A level at a time: whatever the depth, no recursion. In bases other than ten the parser reads any number, which
-    nobody could show."""
+    could not be shown."""
     level = [values]
     for _ in range(NESTED_MAX + 1):
         inside = [inner for value in level for inner in _inside(value)]

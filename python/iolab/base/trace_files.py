@@ -78,7 +78,7 @@ def attended(trace: Trace, call: Callable[[], T]) -> T:
     if not pipes:
         return call()
     answers: list[T | BaseException] = []
-    # Left behind by Ctrl-C, where no signal reaches it.
+    # Left behind by Ctrl-C, when no signal reaches it.
     thread = threading.Thread(target=_answer, args=(call, answers), daemon=True)
     thread.start()
     thread.join(SPEAK_AFTER_S)
@@ -100,7 +100,7 @@ def _answer(call: Callable[[], T], answers: list[T | BaseException]) -> None:
 
 
 def check_regular(paths: Sequence[Path]) -> None:
-    """InputError for a pipe, where a trace is read more than once."""
+    """InputError for a pipe, because a trace is read more than once here."""
     for path in paths:
         if path.exists() and not path.is_file():
             raise InputError(

@@ -38,7 +38,7 @@ class Arm:
         return list(dict.fromkeys(setting for run in self.runs for setting in run.settings))
 
     def label(self, setting: str) -> str:
-        """`bfq in RUN`, or the arm's name where the setting has no other."""
+        """`bfq in RUN`, or the arm's name if the setting has no other."""
         return self.name if setting == self.name else f"{setting} in {self.name}"
 
     def values(self, wanted: Sequence[str], jobs: Jobs) -> ByPlace:
@@ -67,7 +67,7 @@ def compare_arms(
     jobs: Jobs | None = None,
 ) -> list[Comparison]:
     """Each setting of the other arms against the setting of the same name in the first, on each workload that both
-    have; where each arm has a single setting, that one, whatever its name.
+    have; if each arm has a single setting, that one, whatever its name.
 
     Rounds are paired if the clock shows that the arms were measured in turns. InputError if an arm
     has nothing in common with the first.
@@ -112,7 +112,8 @@ def compare_arms(
 
 
 def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:
-    """InputError for a metric that no run has. What one has and another lacks is compared where it is."""
+    """InputError for a metric that no run has. A metric that one run has and another lacks is compared among those that
+    have it."""
     runs = [run for arm in arms for run in arm.runs]
     for text in metrics:
         if not any(has_key(run, text) for run in runs):
@@ -120,7 +121,7 @@ def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:
 
 
 def _as_rounds(x: Numbers, y: Numbers, pairing: Pairing) -> tuple[Numbers, Numbers]:
-    """Where rounds are paired, what the shorter has no round for is no pair."""
+    """If rounds are paired, a round that the shorter arm lacks is no pair."""
     if pairing in UNPAIRED:
         return x, y
     rounds = max(len(x), len(y))
@@ -128,8 +129,8 @@ def _as_rounds(x: Numbers, y: Numbers, pairing: Pairing) -> tuple[Numbers, Numbe
 
 
 def pairing_of(baseline: Arm, candidate: Arm) -> Pairing:
-    """Rounds of files, and several runs, have something in common where they were measured in turns; rounds of two
-    runs, where both were simulated, or emulated, with the same seed."""
+    """Rounds of files, and several runs, have something in common if they were measured in turns; rounds of two runs,
+    if both were simulated, or emulated, with the same seed."""
     if len(baseline.runs) == len(candidate.runs) == 1:
         ours, theirs = (arm.runs[0] for arm in (baseline, candidate))
         machines = ours.machine_name, theirs.machine_name
@@ -149,13 +150,13 @@ def compare_runs(
 
 
 def arm_names(runs: Sequence[MeasuredRun]) -> list[str]:
-    """Their directories' names, or paths where two names are alike."""
+    """Their directories' names, or paths if two names are equal."""
     names = [run.path.name for run in runs]
     return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
 
 
 def setting_names(baseline: MeasuredRun, candidate: MeasuredRun) -> tuple[Callable[[str], str], Callable[[str], str]]:
-    """How each run's settings are called beside the other's: `bfq in RUN`, by the path where the names are alike."""
+    """The names of each run's settings beside the other's: `bfq in RUN`, by the path if the names are equal."""
     ours, theirs = arm_names([baseline, candidate])
     return Arm(ours, [baseline]).label, Arm(theirs, [candidate]).label
 

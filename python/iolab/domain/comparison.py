@@ -48,7 +48,7 @@ class Pair:
     baseline: str
     candidate: str
     baseline_values: Sequence[float | None]
-    """A value per round; None or NaN where it is absent."""
+    """A value per round; None or NaN if it is absent."""
     candidate_values: Sequence[float | None]
     pairing: Pairing = "round"
     job: str | None = None
@@ -256,8 +256,8 @@ def compare_pairs(
 
 
 def nature_of(metric: str, better: Better | None = None) -> Nature:
-    """The metric's nature, as the registry says; of others by the words of their name (`describe_by_name`). `better`:
-    which way is better, if a user gives it; a rate or a time of which the other way is better is neither."""
+    """The metric's nature, from the registry; for other metrics, from the words of the name (`describe_by_name`).
+    `better`: which way is better, if a user gives it; a rate or a time of which the other way is better is neither."""
     nature = describe(metric).nature
     if better is None or better == better_of(nature):
         return nature
@@ -286,7 +286,7 @@ def _refuse_duplicates(frame: pl.DataFrame, keys: list[str], name: str) -> None:
 
 
 def rounds_in_order(column: pl.Series) -> list[float]:
-    """The order of the rounds: by number, or as they first appear where they aren't numbers."""
+    """The order of the rounds: by number, or as they first appear if they aren't numbers."""
     import polars as pl
 
     numbers = column.cast(pl.Float64, strict=False)

@@ -1,4 +1,4 @@
-"""Whether what is compared can be compared: what differs between the arms beside the numbers, and what nobody knows."""
+"""Whether what is compared can be compared: what differs between the arms beside the numbers, and what is unknown."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FIO = "fio version"
 UNDER = " under "
 """Between a workload and a setting that changes its options."""
 FOLLOWS = {"kernel build": "kernel", "device size": "device model"}
-"""What is said only if the other does not differ already."""
+"""Facts that are reported only if the other does not differ already."""
 SAME_MEMORY_WITHIN = 0.02
 """What kernels keep for themselves differs."""
 BOOT_ARGUMENTS = re.compile(r"(?:BOOT_IMAGE|initrd)=\S*\s*")
@@ -154,7 +154,7 @@ def _is_of_workload(one: Difference, of_all: Sequence[Difference]) -> bool:
 
 
 def _is_of_a_machine(what: str) -> bool:
-    """Elsewhere, what only one arm says is a difference: an option that the other did not give."""
+    """Elsewhere, a fact of only one arm is a difference: an option that the other did not give."""
     return what in FACTS or what == FIO
 
 
@@ -200,7 +200,7 @@ def _facts(run: MeasuredRun) -> Iterator[tuple[str, str]]:
 
 
 def machine_facts(machine: Mapping[str, Any]) -> dict[str, str]:
-    """What a machine's description says of what matters, by the names of `FACTS`."""
+    """The relevant facts of a machine's description, by the names of `FACTS`."""
     found = {}
     for what, place in FACTS.items():
         if (value := _at(machine, place)) is not None:

@@ -15,7 +15,7 @@ MHZ = 1e6
 
 @dataclass(frozen=True)
 class Processors:
-    """What a machine's description or a text says of its CPUs; None if it does not."""
+    """The CPUs in a machine's description or in a text; None if it has none."""
 
     count: int | None = None
     frequency_hz: float | None = None

@@ -48,7 +48,7 @@ def better_of(nature: Nature) -> Better | None:
 
 @dataclass(frozen=True)
 class MetricDescription:
-    """What is known of a metric, whoever measures it."""
+    """The facts about a metric, whatever measures it."""
 
     name: str
     unit: str
@@ -69,13 +69,13 @@ class Metric(MetricDescription):
 
     scope: Scope
     """op: of each operation of a phase, and of all transfers; transfer: of reads, writes and both. With op all only:
-    io, where a phase reads or writes; phase, of every phase; measure, where a phase says that it has it; probe, where
-    the trial has the probe on."""
+    io, if a phase reads or writes; phase, of every phase; measure, if a phase declares it; probe, if the trial has the
+    probe on."""
     of: Callable[[Observation], float | None]
     absent: str
     """The reason when there is no value."""
     per_job: bool = False
-    """Also kept for each job, of all its operations, where a phase has several; and for each weighted group."""
+    """Also kept for each job, of all its operations, if a phase has several; and for each weighted group."""
     per_group: bool = False
     """Also kept for each weighted group."""
     probe: str | None = None
@@ -174,9 +174,7 @@ def _rates() -> Iterator[MetricDescription]:
 
 
 def _operations() -> Iterator[MetricDescription]:
-    yield MetricDescription(
-        "operations_per_s", "1/s", "rate", "What the benchmark does again and again, such as creates."
-    )
+    yield MetricDescription("operations_per_s", "1/s", "rate", "Repeated operations of the benchmark, such as creates.")
     for name, what in SUMMARIES.items():
         help_ = f"{what} rate of operations over the tool's own repetitions."
         yield MetricDescription(f"operations_per_s_{name}", "1/s", "rate", help_)
@@ -187,18 +185,21 @@ def _operations() -> Iterator[MetricDescription]:
 def _transactions() -> Iterator[MetricDescription]:
     yield MetricDescription("transactions_per_s", "1/s", "rate", "Transactions of a database benchmark.")
     yield MetricDescription("queries_per_s", "1/s", "rate", "Statements of a database benchmark.")
-    yield MetricDescription("events_per_s", "1/s", "rate", "sysbench's events: what its test repeats.")
+    yield MetricDescription("events_per_s", "1/s", "rate", "sysbench's events, the operations that its test repeats.")
     yield MetricDescription("fsyncs_per_s", "1/s", "rate", "fsync calls.")
     yield MetricDescription("latency_ns_p95", "ns", "time", "95th percentile of the latency, as the tool prints it.")
     yield MetricDescription(
-        "transactions_per_min", "1/min", "rate", "HammerDB's transactions, of its database's own kind."
+        "transactions_per_min", "1/min", "rate", "HammerDB's transactions, of a kind that depends on the database."
     )
     yield MetricDescription(
-        "new_orders_per_min", "1/min", "rate", "HammerDB's new orders, which compare across databases."
+        "new_orders_per_min", "1/min", "rate", "HammerDB's new orders, comparable across databases."
     )
     yield MetricDescription("transactions_failed", "count", "cost", "Transactions that the database refused.")
     yield MetricDescription(
-        "transactions_skipped", "count", "cost", "Transactions that were too late to be begun (pgbench -L)."
+        "transactions_skipped",
+        "count",
+        "cost",
+        "Transactions that were not begun because they were too late (pgbench -L).",
     )
 
 

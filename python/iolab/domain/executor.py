@@ -128,7 +128,7 @@ class ErrorFields(TypedDict):
 
 
 class Answer(TypedDict, total=False):
-    """What the process that runs trials says: its progress, and last one of the others."""
+    """The messages of the process that runs trials: its progress, and last one of the others."""
 
     progress: JsonObject
     """The fields of a `Progress`."""

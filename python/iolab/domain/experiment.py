@@ -62,7 +62,7 @@ class Experiment:
     settings: dict[str, JsonObject]
     """By expanded name: the controls, validated. What a setting changes in the workloads is in `variants`."""
     variants: Mapping[tuple[str, str], CompiledWorkload]
-    """(workload, setting) -> the workload under that setting, where the setting overrides its options."""
+    """(workload, setting) -> the workload under that setting, if the setting overrides its options."""
     compare: Comparison
     text: str
     """The file, exactly."""
@@ -74,7 +74,7 @@ class Experiment:
     own_draws: bool = False
     """Whether each trial of a round draws its own offsets, and does not share them with the other settings."""
     tuning: Tuning | None = None
-    """What to tune, where the file has [tune]."""
+    """What to tune, if the file has [tune]."""
 
     @property
     def attachments(self) -> dict[str, str]:

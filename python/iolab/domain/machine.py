@@ -41,7 +41,7 @@ def unknown_machine(name: str) -> str:
 
 
 class TrialMachine(TypedDict, total=False):
-    """What a trial says of its machine beside the name."""
+    """A trial's facts about its machine, beside the name."""
 
     model: native.MachineFile
     guest: GuestMachine
@@ -49,7 +49,7 @@ class TrialMachine(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class _NamedMachine:
-    """What an experiment knows of its machine, of whichever kind."""
+    """An experiment's facts about its machine, of any kind."""
 
     name: str
     """As the experiment names it."""
@@ -77,7 +77,7 @@ class _NamedMachine:
         return []
 
     def of_trial(self, setting: str) -> TrialMachine:
-        """What a trial under the setting says of it beside its name."""
+        """A trial's facts about it under the setting, beside its name."""
         return {}
 
     def phases(self, setting: str, phases: list[Phase]) -> list[Phase]:
@@ -85,7 +85,7 @@ class _NamedMachine:
         return phases
 
     def with_seed(self, seed: int | None) -> str:
-        """Its name; with the seed, where that is all it takes to have the same numbers again."""
+        """Its name; with the seed, if that suffices to have the same numbers again."""
         return self.name
 
 
@@ -175,7 +175,7 @@ class Port(Protocol[M_contra]):
     """Who answers for a kind of machine before trials run there."""
 
     def describe(self, machine: M_contra, target: Target) -> JsonObject:
-        """What machine.json says of it. MachineError if there can be none here."""
+        """Its facts for machine.json. MachineError if there can be none here."""
 
     def preflight(self, target: Target, probes: Iterable[str], report_line: Callable[[str], None]) -> None:
         """Sees that trials can run: what a killed run left is put back, what is needed answers. MachineError if not."""

@@ -90,7 +90,7 @@ class MeasuredRun(Protocol):
         """One metric of one workload: a row per round, a column `round` and one per setting; null: no value."""
 
     def job_metrics(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
-        """The columns of `metrics`, and job: of each job by itself, where a workload has several."""
+        """The columns of `metrics`, and job: of each job by itself, if a workload has several."""
 
     def pairing(self, baseline: str, candidate: str) -> Pairing:
         """What the values of two settings have in common."""

@@ -1,7 +1,7 @@
 """Documents that cross the border to Rust, made by `make golden` of crates/bindings/src/json_schema.rs.
 
-They are plain dicts of JSON: Rust checks what it is given, and these types say to mypy what it takes and gives. What
-each field means, in which unit and range, says the schema.
+They are plain dicts of JSON: Rust checks what it is given, and these types show mypy what it takes and gives. The
+schema states what each field means, in which unit and range.
 """
 
 from typing import Any, Literal, NotRequired
@@ -1116,8 +1116,8 @@ class WritebackCycles(TypedDict):
 
 
 class Writeback(TypedDict):
-    """The table `filesystem.writeback`. What tells when is the kernel's default (`dirty_writeback_centisecs`,
-    `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates."""
+    """The table `filesystem.writeback`. The times and thresholds are the kernel's defaults
+    (`dirty_writeback_centisecs`, `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates."""
 
     background_blocks: NotRequired[int]
     cycles: NotRequired[WritebackCycles]
@@ -1284,7 +1284,7 @@ class FailedFigures(TypedDict):
 
 
 class RingFeatures(TypedDict):
-    """What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false where rings are not usable."""
+    """What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false if rings are not usable."""
 
     coop_taskrun: bool
     defer_taskrun: bool
@@ -1709,8 +1709,8 @@ class SwapSpec(TypedDict):
 
 
 class MachineFile(TypedDict):
-    """The file's keys, as they are written. Tables that are read with the kernel in view say to the schema what they
-    hold."""
+    """The file's keys, as they are written. Tables whose reading depends on the kernel state their contents to the
+    schema."""
 
     cgroups: NotRequired[list[CgroupSpec]]
     completion: NotRequired[CompletionSpec | None]
@@ -1753,7 +1753,7 @@ class NameSpec(TypedDict):
 
 
 class FilesNextDirectory(TypedDict):
-    """After so many files."""
+    """After this many files."""
 
     files: int
 
@@ -1832,7 +1832,7 @@ class ModelBlockObservation(TypedDict):
 
 
 class OperationObserved(TypedDict):
-    """Times in whole milliseconds, as the kernel tells them."""
+    """Times in whole milliseconds, as the kernel reports them."""
 
     bytes_received: int
     bytes_sent: int
@@ -2025,7 +2025,7 @@ class SwitchesSpec(TypedDict):
 
 
 class ProbesSpec(TypedDict):
-    """The probes of one phase; null where a probe is off."""
+    """The probes of one phase; null if a probe is off."""
 
     block: NotRequired[BlockSpec | None]
     counters: NotRequired[CountersSpec | None]
@@ -2129,7 +2129,7 @@ class Snapshot(TypedDict):
 
 
 class SortPhase(TypedDict):
-    """Processes that fill memory with random numbers and sort them, swapping where it is too small."""
+    """Processes that fill memory with random numbers and sort them, swapping if it is too small."""
 
     memory_limit_bytes: int
     name: str

@@ -59,7 +59,7 @@ class Observation:
         return phase_record.probes_of(self.record)
 
     def probe_absent(self, name: str) -> str | None:
-        """Why the probe could not run, where it was on."""
+        """Why the probe could not run, if it was on."""
         return phase_record.probes_absent_of(self.record).get(name)
 
     @property

@@ -21,9 +21,9 @@ ENGINE_OPS = ("read", "write", "sync", "discard", "null")
 
 
 class JobRecord(TypedDict):
-    """A job's record as any runner makes it: the engine's has `read`, `write` and `sync` (`discard` where it did some,
-    and `null`, where it does nothing), those of others have `ops`
-    and `measures`. tests/test_native_types.py compares it with the engine's types."""
+    """A job's record as any runner makes it: the engine's has `read`, `write` and `sync` (`discard` if it did some, and
+    `null`, if it does nothing), those of others have `ops` and `measures`. tests/test_native_types.py compares it with
+    the engine's types."""
 
     name: str
     finished_ns: int
@@ -126,17 +126,17 @@ class InstructionsObservation(TypedDict):
     calls: list[int]
     """How often the block that the symbol begins with was executed."""
     string_bytes: NotRequired[list[int]]
-    """That its repeated string instructions took, each of which is one instruction; absent where every repetition
-    is one."""
+    """Bytes that its repeated string instructions took, each of which is one instruction; absent if every repetition is
+    one."""
     system_calls: NotRequired[SystemCalls]
     memory: NotRequired[dict[str, int]]
-    """Accesses, of all modes: `read`, `write`; where they were asked for."""
+    """Accesses, of all modes: `read`, `write`; on request."""
     cache_misses: NotRequired[int]
     """The misses of the simple cache that was asked for."""
     chains: NotRequired[Chains]
     """Where they were asked for."""
     lines: NotRequired[Lines]
-    """Where they were asked for; then functions that were inlined stand among `symbols` too."""
+    """On request; then functions that were inlined are among `symbols` too."""
 
 
 class Observations(TypedDict, total=False):
@@ -175,7 +175,7 @@ class Conditions(TypedDict, total=False):
 
 
 class RecordedProbes(TypedDict, total=False):
-    """What a phase's record says of its probes, if any was on."""
+    """The part of a phase's record about its probes, if any was on."""
 
     probes: Observations
     probes_absent: dict[str, str]
@@ -242,7 +242,7 @@ def probes_absent_of(phase: PhaseRecord) -> dict[str, str]:
 
 
 def observed_with(phase: str, probes: Iterable[str]) -> RecordedProbes:
-    """What the record of a phase says of probes that saw it together with others, under the name of one of them."""
+    """The record's part about probes that saw the phase together with others, under the name of one of them."""
     why = f"it saw all that ran at once, and stands with the phase {phase}"
     absent = dict.fromkeys(probes, why)
     return {"probes_absent": absent} if absent else {}
@@ -279,7 +279,7 @@ class Usage:
 
     @classmethod
     def of(cls, usage: struct_rusage) -> Usage:
-        """From what getrusage(2) or wait4(2) says; seconds become ns."""
+        """From the result of getrusage(2) or wait4(2); seconds become ns."""
         return cls(
             cpu_user_ns=round(usage.ru_utime * 1e9),
             cpu_system_ns=round(usage.ru_stime * 1e9),

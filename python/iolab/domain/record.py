@@ -22,7 +22,7 @@ Status = Literal["ok", "faulty", "failed", "impossible", "interrupted"]
 
 
 class Fault(BaseModel):
-    """Something that went wrong inside a trial, by errno where the kernel gave one."""
+    """Something that went wrong inside a trial, by errno if the kernel gave one."""
 
     model_config = ConfigDict(extra="forbid")
 

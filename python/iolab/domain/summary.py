@@ -26,7 +26,7 @@ COUNTED = (
     "kernel_instructions_per_op",
     *("memory_reads_per_op", "memory_writes_per_op", "modelled_cache_misses_per_op"),
 )
-"""On guest machines alone, the last of them where they were asked for."""
+"""On guest machines only; the last of them on request."""
 SPLIT = ("read", "write")
 """Operations that are shown apart if a workload, or a job, does both."""
 CPU_TIMES = ("cpu_ns_per_io", "cpu_ns_per_byte")
@@ -112,7 +112,7 @@ class Summary:
 
     @property
     def machine_in_words(self) -> str:
-        """The machine's name, with the seed where it is a simulated one."""
+        """The machine's name, with the seed if it is a simulated one."""
         return self.machine.with_seed(self.seed)
 
     @property
@@ -189,7 +189,7 @@ def _unjudged(comparison: Comparison) -> Comparison:
 def values_by_place(run: MeasuredRun, keys: Sequence[str] | None, jobs: Jobs, baseline: str | None = None) -> ByPlace:
     """The values of each place by setting and round, workload by workload, each kind of job before all together, in the
     order of `iolab.domain.lead`. `keys`: in this order instead; None: the default ones, and those of reads and of
-    writes where both occur. `baseline`: whose tail states which job comes first; None: the first setting's."""
+    writes if both occur. `baseline`: its tail determines which job comes first; None: the first setting's."""
     found: ByPlace = {}
     wanted = _default_keys(run) if keys is None else list(keys)
     split = [] if keys is not None else [with_op(key, op) for key in wanted for op in SPLIT]
@@ -250,7 +250,7 @@ def _is_measured(values: dict[str, dict[str, Numbers]], key: str) -> bool:
 
 
 def _slowest_first(jobs: dict[str, dict[str, dict[str, Numbers]]], baseline: str | None) -> list[str]:
-    """The jobs by their tails, of syncs where one has some; by their means where not all have enough operations."""
+    """The jobs by their tails, of syncs if one has some; by their means if not all have enough operations."""
     tails: dict[str, float] = {}
     for metric in TAIL:
         found = {job: _longest(values, metric, baseline) for job, values in jobs.items()}
@@ -308,7 +308,7 @@ def _default_keys(run: MeasuredRun) -> list[str]:
 
 
 def _present(run: MeasuredRun, names: tuple[str, ...]) -> list[str]:
-    """Those of the names that any workload has: how long syncs took where it syncs, what a search found."""
+    """Those of the names that any workload has: how long syncs took if it syncs, what a search found."""
     return list(dict.fromkeys(key.rpartition("/")[2] for key in run.keys if key.endswith(names)))
 
 
@@ -447,7 +447,7 @@ def _row(
 
 
 def cell_of(numbers: Numbers, reason: str | None) -> Cell:
-    """The typical value and the spread of values, one per round; `reason`: why they are absent, where they are."""
+    """The typical value and the spread of values, one per round; `reason`: why they are absent, if they are."""
     import numpy as np
 
     values = np.array([number for number in numbers if number is not None])

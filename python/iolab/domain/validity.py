@@ -144,7 +144,7 @@ def lines(run: MeasuredRun) -> list[str]:
 
 
 def _some(names: set[str], of: Sequence[str]) -> str:
-    """The names, where they are some of those that there are."""
+    """The names, if they are not all names."""
     if len(names) == len(of):
         return ""
     named = [name for name in of if name in names]

@@ -66,7 +66,7 @@ class ForkedWorker:
 
 
 class ServerEnded(MachineError):
-    """The server was killed, by somebody or for want of memory. Nothing is wrong with what was asked of it."""
+    """The server was killed, by a user or for lack of memory. The request was not at fault."""
 
 
 class ForkServer:
@@ -93,7 +93,7 @@ class ForkServer:
         """A worker with these standard streams, which holds the descriptors `held` open as long as it lives.
 
         Raises:
-            ServerEnded: it is gone for good.
+            ServerEnded: it has ended permanently.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -107,7 +107,7 @@ class ForkServer:
             raise ServerEnded("the process that forks workers has ended", remedy="run it again") from error
 
     def close(self) -> None:
-        """Ends the server; its workers go on."""
+        """Ends the server; its workers continue."""
         self._channel.close()
         self._process.wait()
 

@@ -6,7 +6,7 @@ to; the answer is {"admitted": [what each is known by]}. When standard input clo
 on SIGTERM, SIGINT or SIGHUP, the trial is stopped, everything is restored and the process ends.
 
 The argument, if there is one, says for how many seconds undoing a change may show no sign of life. With `--serve FD`
-after it, the process only forks workers, for whoever asks on that socket: fork_server.py.
+after it, the process only forks workers, for requests on that socket: fork_server.py.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ DEATH_PATIENCE_S = 0.5
 
 
 TAIL_BYTES = 4096
-"""So much of what a dead worker said is looked at."""
+"""Bytes of a dead worker's output that are examined."""
 
 
 class WorkerProcess:
@@ -251,7 +251,7 @@ class WorkerProcess:
         stays = ", ".join(what_stays(self._process.pid)) or "nothing"
         return (
             f"process {self._process.pid} does not end yet: {who or 'it is still restoring'}; left to undo: {stays}; "
-            "it goes on by itself as soon as it can, and iolab restore reports whether it has"
+            "it continues by itself as soon as it can, and iolab restore reports whether it has"
         )
 
     def _stall(self, trial: Trial, started_unix_ns: int, answer: Answer | None) -> TrialStalled:

@@ -73,7 +73,7 @@ class Run:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with it, a line each: damaged files, doubtful trials. The rest is read all the same."""
+        """What is wrong with it, a line each: damaged files, doubtful trials. The rest is read nevertheless."""
         return self._data.problems
 
     @property
@@ -125,8 +125,7 @@ class Run:
         """One metric of one workload: a row per round, a column `round` and one per setting; null: no value.
 
         Args:
-            key: as in `keys`.
-            workload: may be left out where the run has one.
+            key: as in `keys`. workload: may be left out if the run has only one.
 
         Raises:
             InputError: there is no such metric or workload, or several workloads and none is named.
@@ -322,19 +321,17 @@ def run(
     """Runs an experiment, here or on a simulated machine, as `iolab run` does.
 
     Args:
-        experiment: its file, its text (whatever has a line break), or the name of one that comes with iolab.
-        out: the run directory to make; default: a new one in ./iolab-runs.
-        machine: instead of the experiment's: `host`, or `model:NAME`.
-        rounds: instead of the experiment's; with `until_decided` the most.
-        until_decided: adds rounds until no comparison is undecided.
-        seed: of the order of trials and all random offsets; default: the experiment's, else drawn and recorded.
-        probes: names of probes, on in addition to the experiment's.
-        progress: shows on standard error how the run goes.
+        experiment: its file, its text (a string with a line break), or the name of one that comes with iolab. out: the
+        run directory to make; default: a new one in ./iolab-runs. machine: instead of the experiment's: `host`, or
+        `model:NAME`. rounds: instead of the experiment's; with `until_decided` the most. until_decided: adds rounds
+        until no comparison is undecided. seed: of the order of trials and all random offsets; default: the
+        experiment's, else drawn and recorded. probes: names of probes, on in addition to the experiment's. progress:
+        shows on standard error how the run goes.
 
     Raises:
         InputError: the experiment is wrong (a line per mistake), or `out` is taken.
         MachineError: this machine can't do it; the line states what would make it able.
-        InterruptedRun: by Ctrl-C, everything restored; `iolab run --resume` goes on with it.
+        InterruptedRun: by Ctrl-C, everything restored; `iolab run --resume` continues it.
     """
 
     for name in probes:

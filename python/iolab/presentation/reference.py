@@ -121,7 +121,7 @@ def _fio_job_table() -> str:
         (f"`{name}`" + (f", `{aliases[name]}`" if name in aliases else ""), option.state, option.help)
         for name, option in OPTIONS.items()
     ]
-    return markdown_table(("option", "on iolab's engine", "what becomes of it"), rows)
+    return markdown_table(("option", "on iolab's engine", "effect"), rows)
 
 
 def _fio_refused_table() -> str:

@@ -41,7 +41,7 @@ class ComparisonResult:
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """What is compared, of whatever is given."""
+    """What is compared, from any kind of input."""
 
     metrics: Sequence[str] = ()
     """Keys; empty: what the experiment compares."""

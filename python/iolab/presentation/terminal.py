@@ -95,7 +95,7 @@ def _console_class() -> Any:
 
 
 def text_of(*parts: RenderableType) -> StyledText:
-    """The parts as text for stdout, one below the other; no colour where NO_COLOR is set or stdout is no terminal."""
+    """The parts as text for stdout, one below the other; no colour if NO_COLOR is set or stdout is no terminal."""
     is_terminal = sys.stdout.isatty()
     width = None if is_terminal or "COLUMNS" in os.environ else _WIDTH_WITHOUT_TERMINAL
     drawing = console(sys.stdout, width=width)

@@ -119,7 +119,7 @@ def trace(
     separator: str | None = None,
     gaps: str | None = None,
 ) -> Trace:
-    """Reads a trace of block I/O, of whichever tool.
+    """Reads a trace of block I/O from any of the tools.
 
     Args:
         source: its file, or its files; of blktrace, the name before `.blktrace.0` stands for the files of all CPUs.

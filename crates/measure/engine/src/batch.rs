@@ -1,8 +1,8 @@
 //! How many completions to wait for: as many as arrive within a short time at the present rate.
 //!
 //! Waiting for one at a time costs a system call per operation; waiting for many lets finished operations lie about and
-//! the device run dry. With a wait of at most `BUDGET_NS` at the recent rate, the call costs little of the time between calls,
-//! and a slow device, where nothing is gained by waiting, is waited for one by one.
+//! the device run dry. With a wait of at most `BUDGET_NS` at the recent rate, the call costs little of the time between
+//! calls, and a slow device, for which a wait gains nothing, is waited for one by one.
 
 use base::time::Time;
 

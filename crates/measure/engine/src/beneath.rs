@@ -83,7 +83,7 @@ impl Root {
     fn entry(&self, relative: &Path, flags: c_int) -> io::Result<OwnedFd> {
         let root = self.file.as_raw_fd();
         match in_one_call(root, relative, flags) {
-            // A kernel before 5.6, or a container that forbids calls that it does not know.
+            // A kernel before 5.6, or a container that forbids unknown calls.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
                 step_by_step(root, relative, flags)
             }

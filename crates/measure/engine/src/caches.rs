@@ -6,7 +6,7 @@ use crate::error::StartError;
 use crate::files::OpenFile;
 use crate::setup::PreparedGroup;
 
-/// Drops all caches where that is permitted, otherwise the files' own pages. What could not be done is noted.
+/// Drops all caches if that is permitted, otherwise the files' own pages. Failures are noted.
 pub fn drop_caches(groups: &[PreparedGroup]) -> Result<Vec<String>, StartError> {
     let files = || groups.iter().flat_map(|group| group.files.iter().flatten());
     for file in files() {

@@ -1,6 +1,6 @@
 //! The clock of the hot loops: nanoseconds since the phase's start.
 //!
-//! The time stamp counter is read where the kernel itself keeps time by it: then it is invariant and the kernel's own
+//! The time stamp counter is read if the kernel itself keeps time by it: then it is invariant and the kernel's own
 //! watchdog found it in step across CPUs, so a thread that migrates errs by no more than `clock_gettime` would.
 //! Anywhere else the monotonic clock serves.
 

@@ -20,7 +20,7 @@ pub struct Features {
     pub tsc_unusable_because: Option<String>,
 }
 
-/// What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false where rings are not usable.
+/// What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false if rings are not usable.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct RingFeatures {
     /// Whether a ring can be made; needs the timed wait of Linux 5.11.

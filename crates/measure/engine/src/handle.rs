@@ -1,4 +1,4 @@
-//! A phase under way, as its caller sees it: look, stop, wait.
+//! A running phase, as its caller sees it: look, stop, wait.
 
 use std::fmt::Debug;
 use std::sync::atomic::Ordering;
@@ -121,7 +121,7 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
             return Err(refused);
         }
     }
-    // Calibrates where need be, so that the origin isn't old when the threads get it.
+    // Calibrates if necessary, so that the origin isn't old when the threads get it.
     Origin::now().kind();
     let origin = Origin::now();
     let start = Start {

@@ -14,7 +14,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// For a phase of so many threads, none of which has begun.
+    /// For a phase of this many threads, none of which has begun.
     pub fn new(threads: usize) -> Window {
         Window {
             outside: AtomicUsize::new(threads),

@@ -1,5 +1,5 @@
-//! A panic is a defect, and its message reaches whoever waits. Unwinding carries it to the border, except where the
-//! kernel still writes into memory that unwinding would free: there the process ends on the spot.
+//! A panic is a defect, and its message reaches the waiting caller. Unwinding carries it to the border, except where
+//! the kernel still writes into memory that unwinding would free: there the process ends on the spot.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! The I/Os of traces' files for whoever replays them: read once for all trials of a process.
+//! The I/Os of traces' files for their replay: read once for all trials of a process.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -32,7 +32,7 @@ pub struct PreparedGroup {
     pub notes: Vec<String>,
     pub slots: u32,
     jobs: Vec<(JobSpec, Job)>,
-    /// Names of the phase's jobs whose end stops the others; empty: each goes on to its own end.
+    /// Names of the phase's jobs whose end stops the others; empty: each continues to its own end.
     stoppers: Vec<String>,
     contents: Contents,
     paths: Vec<String>,

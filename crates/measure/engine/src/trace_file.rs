@@ -57,7 +57,7 @@ impl TraceJob {
         })
     }
 
-    /// Events so far.
+    /// Events until now.
     pub fn events(&self) -> u64 {
         self.shared.events.load(Ordering::Relaxed)
     }

@@ -202,7 +202,7 @@ impl Worker<'_> {
         self.hand_over(message);
     }
 
-    /// Lets go of the files first: who hears that the phase is over may unmount.
+    /// Closes the files first: a caller that learns that the phase is over may unmount.
     fn hand_over(self, message: Message<GroupMeasured>) {
         drop(self.files);
         self.outbox.emit(message);

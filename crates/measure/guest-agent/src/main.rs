@@ -1,6 +1,6 @@
 #![deny(missing_docs)]
-//! The first process of a guest machine (docs/guest.md): does the steps of `/plan.json` one after the other and tells what
-//! came of each, a line of JSON a step, on the machine's debug port. Then the machine ends.
+//! The first process of a guest machine (docs/guest.md): does the steps of `/plan.json` one after the other and reports
+//! what came of each, a line of JSON a step, on the machine's debug port. Then the machine ends.
 //!
 //! It is linked statically and packed into an initramfs by python/iolab/machines/guest.
 

@@ -1,6 +1,6 @@
 //! Sorting as a load on memory: a process for each share, all in one control group that has less than they need.
 //!
-//! A process is this program once more. It is told what to sort, says that it is ready, and sorts when it is told to.
+//! A process is this program once more. It receives what to sort, reports that it is ready, and sorts on command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::system;
 
-/// What tells a process of this program that it sorts.
+/// What makes a process of this program sort.
 pub const WORD: &str = "sort";
 const PROGRAM: &str = "/init";
 const READY: &str = "ready";
@@ -29,7 +29,7 @@ const PAGE_BYTES: u64 = 4096;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const A_WHILE: Duration = Duration::from_secs(3600);
 
-/// What a process is told, in a line.
+/// What a process receives, in a line.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Share {
@@ -39,7 +39,7 @@ struct Share {
     group: String,
 }
 
-/// One of the processes: says that it is ready, and then the record of its sort, or `{"failed": why}`.
+/// One of the processes: reports that it is ready, and then the record of its sort, or `{"failed": why}`.
 pub fn process() -> ExitCode {
     match sort_as_told() {
         Ok(record) => {
@@ -79,8 +79,8 @@ fn described(error: impl ToString) -> String {
 /// Runs a process for each share of `processes`, from one moment on, to their ends.
 ///
 /// Tells as `record` their `records`, what the machine had swapped since boot `before`, when the `first` was done and
-/// `after`, and of the group `swap_bytes_max` and `memory_bytes_max`, null where the kernel does not say; as `ops` the
-/// passes of all.
+/// `after`, and of the group `swap_bytes_max` and `memory_bytes_max`, null if the kernel does not report them; as `ops`
+/// the passes of all.
 pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
     let mut begun = Vec::new();
     for share in processes {
@@ -98,7 +98,7 @@ pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
         let sender = sender.clone();
         thread::spawn(move || {
             let mut said = String::new();
-            // What was not said is no record.
+            // An incomplete line is no record.
             let _ = output.read_line(&mut said);
             let _ = sender.send((number, said));
         });
@@ -106,7 +106,7 @@ pub fn run(processes: &[Value], group: &str) -> Result<Value, Failure> {
     let window = Window::new(1);
     window.enter();
     for go in &mut goes {
-        // One that has died says nothing, which is noticed.
+        // A process that has died reports nothing, which is noticed.
         let _ = go.write_all(b"go\n");
     }
     let mut said = vec![String::new(); children.len()];

@@ -18,7 +18,7 @@ use crate::port::Port;
 use crate::timed_command::TimedCommand;
 use crate::{sorts, system, tags};
 
-/// One thing to do. What each tells stands at its arm of `Agent::perform`.
+/// One thing to do. The report of each is at its arm of `Agent::perform`.
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
@@ -26,7 +26,7 @@ pub enum Step {
     Module { path: String, parameters: String },
     /// Wait until there is a file.
     Await { path: String, seconds: f64 },
-    /// Write a kernel setting and read it back. `optional`: a file that is not there is told, and no failure.
+    /// Write a kernel setting and read it back. `optional`: an absent file is reported, and no failure.
     Write {
         path: String,
         value: String,
@@ -56,7 +56,7 @@ pub enum Step {
     },
     /// Swap to a device.
     Swap { path: String },
-    /// Sort memory, in a process for each of what is told, all in one control group.
+    /// Sort memory, a process for each task given, all in one control group.
     Sort {
         processes: Vec<Value>,
         group: String,
@@ -103,7 +103,7 @@ impl Agent {
         }
     }
 
-    /// Does the step; what it tells.
+    /// Does the step; its report.
     pub fn perform(&mut self, step: &Step, port: &mut Port) -> Result<Value, Failure> {
         match step {
             Step::Module { path, parameters } => {
@@ -271,7 +271,7 @@ fn command(argv: &[String]) -> Command {
     command
 }
 
-/// Sends /proc/kallsyms' functions after a line that says how many bytes they are.
+/// Sends /proc/kallsyms' functions after a line with their number of bytes.
 fn symbols(all: bool, port: &mut Port) -> Result<Value, Failure> {
     let path = "/proc/kallsyms";
     let text = fs::read_to_string(path).map_err(|error| Failure::os(path, &error))?;

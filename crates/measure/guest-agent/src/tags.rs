@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 use crate::system;
 
-/// The least that a queue can be told to have; all of them lie in the first word.
+/// The fewest tags that a queue can be set to; all of them lie in the first word.
 const FEW: &str = "4";
 const BLOCK_BYTES: usize = 4096;
 

@@ -108,7 +108,7 @@ impl Style {
     }
 }
 
-/// The whole number at `at` that goes on `from` the digits before it, and where it ends. Wraps around.
+/// The whole number at `at` that continues `from` the digits before it, and where it ends. Wraps around.
 #[inline]
 pub fn digits(lines: &[u8], at: usize, from: u64) -> (u64, usize) {
     let (mut value, mut end) = (from, at);

@@ -28,7 +28,7 @@ pub struct Layout {
     pub decimal: u8,
     /// The role of each column, from the left.
     pub columns: Vec<Role>,
-    /// So many bytes of the file are a batch, whose number joins the key; 0: no batches.
+    /// This many bytes of the file are a batch, whose number joins the key; 0: no batches.
     pub batch_bytes: u64,
 }
 

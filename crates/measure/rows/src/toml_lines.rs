@@ -25,7 +25,7 @@ pub struct Node {
     pub line: usize,
 }
 
-/// Every key and element of the file. A table stands at its own header, where it has one, else where it is first named.
+/// Every key and element of the file. A table stands at its own header if it has one, else where it is first named.
 ///
 /// # Errors
 ///

@@ -78,7 +78,7 @@ pub enum Step {
     WholeDone,
     /// Events are missing from here until the time in the argument; `sectors` is how many, 0: unknown.
     Lost,
-    /// Another recording begins: nothing from before goes on.
+    /// Another recording begins: nothing from before continues.
     Restart,
 }
 
@@ -138,7 +138,7 @@ impl Step {
 pub struct Marks(pub u8);
 
 impl Marks {
-    /// S: somebody waits for it.
+    /// S: a task waits for it.
     pub const SYNC: Marks = Marks(1);
     /// A: read-ahead.
     pub const READ_AHEAD: Marks = Marks(2);

@@ -54,7 +54,7 @@ pub enum FormatError {
         /// The line.
         text: String,
     },
-    /// The event has none of the fields that the analysis knows.
+    /// The event has none of the fields that the analysis uses.
     #[error("{event} has no field {}", .fields.join(" or "))]
     NoField {
         /// The event's name.
@@ -136,14 +136,14 @@ impl Field {
         self.offset + self.size
     }
 
-    /// The number in `record`; sign-extended where the field is signed. None if the record is too short or the field is
+    /// The number in `record`; sign-extended if the field is signed. None if the record is too short or the field is
     /// not a number.
     #[inline]
     pub fn unsigned(&self, record: &[u8]) -> Option<u64> {
         self.signed(record).map(|number| number as u64)
     }
 
-    /// The number in a record, extended to 64 bits by its sign; None where the record is too short or the length is no
+    /// The number in a record, extended to 64 bits by its sign; None if the record is too short or the length is no
     /// number's.
     #[inline]
     pub fn signed(&self, record: &[u8]) -> Option<i64> {

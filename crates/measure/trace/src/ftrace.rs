@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::event::{Step, TraceEvent, rwbs};
 use base::SECTOR_BYTES;
 
-/// A text under way. What is added must be in the order of time.
+/// An unfinished text. What is added must be in the order of time.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// By pid, what the tasks are called.

@@ -204,7 +204,8 @@ mod tests {
         [header.concat(), data].concat()
     }
 
-    /// Drains up to each of these times, with sub-buffers of so many events; those not before a time are not there yet.
+    /// Drains up to each of these times, with sub-buffers of this many events; those not before a time are not there
+    /// yet.
     fn drained(streams: &[Vec<u64>], events: usize, untils_ns: &[u64]) -> Vec<(u64, usize, u32)> {
         let pages = |times: &Vec<u64>| -> Vec<(u64, Vec<u8>)> {
             let chunks = times.chunks(events).enumerate();

@@ -30,8 +30,7 @@ pub struct Arrivals {
     bios: Bios,
     /// Whether the trace reports what the driver got.
     issues: bool,
-    /// Requests whose driver did not learn that they are to be durable, though somebody asked for that: a flush of its
-    /// own follows them.
+    /// Requests that were to be durable, which their driver was not told: a flush of its own follows them.
     not_durable: BTreeSet<(Device, u64)>,
     left_out: u64,
 }
@@ -125,7 +124,7 @@ impl Arrivals {
 
     /// A request: what the device saw.
     fn requested(&mut self, io: &Io) {
-        // A flush that somebody asked for: the device sees the one that the block layer makes of it.
+        // A requested flush: the device sees the one that the block layer makes of it.
         let asked_for = io.op == Op::Write && io.sectors == 0 && io.issued_ns.is_none();
         if self.side == Side::Issued && asked_for && self.issues {
             return;

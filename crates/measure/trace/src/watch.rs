@@ -9,7 +9,7 @@ use crate::format::{EventFormat, FormatError};
 use crate::page::{Page, PageFormat};
 use crate::tracepoints::{BlockDecoder, EVENTS};
 
-/// What is under way, and what is too long.
+/// What is in flight, and what is too long.
 #[derive(Clone, Debug)]
 pub struct Watch {
     page: PageFormat,
@@ -50,7 +50,7 @@ impl Watch {
         })
     }
 
-    /// The next sub-buffer of a CPU; yields how long a request took, or has been under way, if that is too long. What
+    /// The next sub-buffer of a CPU; yields how long a request took, or has been in flight, if that is too long. What
     /// can't be decoded is passed over.
     pub fn add(&mut self, cpu: u16, bytes: &[u8]) -> Option<u64> {
         let page = Page::decode(bytes, &self.page).ok()?;

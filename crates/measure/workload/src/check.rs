@@ -1,4 +1,4 @@
-//! What makes a specification impossible: said before anything runs.
+//! What makes a specification impossible: reported before anything runs.
 
 use crate::job_error::JobError;
 use crate::limits::{STEADY_INTERVAL_NS_MIN, STEADY_INTERVALS_MAX};
@@ -52,7 +52,7 @@ fn require(
     }
 }
 
-/// No kernel knows offsets beyond this.
+/// No kernel has offsets beyond this.
 const OFFSET_MAX: u64 = i64::MAX as u64;
 
 fn check_files(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), Finding> {

@@ -33,7 +33,7 @@ enum Stage {
     Found,
     /// Until nothing is in flight; then a window opens at `depth`, as the last one if it is the depth that was found.
     Draining { found: bool },
-    /// The depth was found and the job goes on at it, or ends.
+    /// The depth was found and the job continues at it, or ends.
     Over,
     /// Not even one operation at a time is fast enough.
     Missed,

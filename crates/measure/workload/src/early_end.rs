@@ -1,4 +1,4 @@
-//! How a job goes on when its measured part has ended before it.
+//! How a job continues when its measured part has ended before it.
 
 use std::collections::VecDeque;
 

@@ -31,7 +31,7 @@ pub struct Phase {
     /// The first job that is done ends the measured part of all. What is still to be written then is written
     /// unmeasured, so that files are whole; what is still to be read is left. For engines of one operation at a time.
     pub ends_with_first: bool,
-    /// Jobs whose end stops the others; absent: each job goes on to its own end.
+    /// Jobs whose end stops the others; absent: each job runs to its own end.
     pub stops_with: Option<StopCondition>,
     /// Seeds what is written and, on a simulated machine, its jitter; jobs have seeds of their own.
     pub seed: u64,

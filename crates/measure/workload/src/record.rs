@@ -84,7 +84,7 @@ pub struct GroupRecord<J = JobRecord> {
     /// Page faults that needed I/O, measured part.
     pub faults_major: u64,
     /// Time for which the thread could run and waited for a CPU, measured part, in nanoseconds (on a host, schedstat);
-    /// absent if nobody counts it.
+    /// absent if it is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_wait_ns: Option<u64>,
     /// A record per job, in the order of the group.

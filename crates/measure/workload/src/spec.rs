@@ -1,4 +1,4 @@
-//! A job's specification: the wire format between whoever describes a workload and whoever runs it.
+//! A job's specification: the wire format between the description of a workload and its runner.
 //!
 //! Every field is required, but for the few that are absent from most jobs, and unknown fields are refused: defaults,
 //! help and ranges have one home, the options of the workload kinds (`python/iolab/domain/workload/`), and must not

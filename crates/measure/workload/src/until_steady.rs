@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    /// So many operations in each interval, and one more after them, which closes the last.
+    /// This many operations in each interval, and one more after them, which closes the last.
     fn after(spec: SteadyState, rates: &[u64]) -> Steadiness {
         let mut search = UntilSteady::new(spec, 0);
         for (second, &rate) in (0..).zip(rates) {

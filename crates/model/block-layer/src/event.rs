@@ -19,7 +19,7 @@ pub struct QueueEvent {
     pub cpu: u16,
     /// Read or write; only events with sectors have a direction.
     pub direction: Direction,
-    /// Somebody waits for it.
+    /// A task waits for it.
     pub sync: bool,
     /// The I/O is for filesystem metadata.
     pub metadata: bool,

@@ -1,4 +1,5 @@
-//! Hardware queues: a device's own, each with so many tags, to which CPUs submit (`block/blk-mq.c`, 3.13 on).
+//! Hardware queues: the queues of a device, each with its own number of tags, to which CPUs submit (`block/blk-mq.c`,
+//! 3.13 on).
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-//! The block layer: from bios to requests, and what every scheduler and device knows of them.
+//! The block layer: from bios to requests, and the parts of them that every scheduler and device uses.
 
 pub mod completion;
 mod event;

@@ -41,7 +41,7 @@ impl Plug {
         }
     }
 
-    /// Somebody waits, or has no request left to fill (`generic_unplug_device`).
+    /// A task waits, or has no request left to fill (`generic_unplug_device`).
     pub(super) fn unplug(&mut self) {
         self.plugged = false;
         self.unplug_at = None;

@@ -164,7 +164,8 @@ impl Pool {
         }
     }
 
-    /// Appends whoever still waits for a tag although none is in use: who was woken may have done without one.
+    /// Appends the tasks that still wait for a tag although none is in use: a task that was woken may not have taken
+    /// one.
     pub(super) fn wake_forgotten(&mut self, woken: &mut Vec<TaskId>) {
         if let Waiters::OfTags(waiters) = &mut self.waiters
             && self.allocated == 0
@@ -177,7 +178,7 @@ impl Pool {
     fn may_batch(&mut self, now: Time, task: TaskId, requests: u32, time_ns: Time) -> bool {
         if self.allocated + 1 >= self.rules.requests {
             if !self.full {
-                // Whoever takes the last one may go on a little.
+                // The task that takes the last request may exceed the limit for a while.
                 self.full = true;
                 self.make_batcher(now, task, requests, time_ns);
             } else if !self.is_batcher(now, task, requests) {
@@ -197,7 +198,7 @@ impl Pool {
         true
     }
 
-    /// A batch of which nothing is used yet does not expire (`ioc_batching`): whoever is woken late gets a request too.
+    /// An unused batch does not expire (`ioc_batching`): a task that is woken late gets a request too.
     fn is_batcher(&mut self, now: Time, task: TaskId, whole: u32) -> bool {
         self.batchers
             .retain(|batcher| batcher.left == whole || batcher.left > 0 && now < batcher.until);

@@ -15,7 +15,7 @@ pub struct QueueMap {
 }
 
 impl QueueMap {
-    /// The map of a kernel for so many queues.
+    /// The map of a kernel for this number of queues.
     pub fn new(spread: QueueSpread, topology: &Topology, queues: u16) -> QueueMap {
         let cpus = topology.cpus() as u16;
         let queues = queues.max(1);

@@ -75,7 +75,7 @@ impl Default for Priority {
 pub struct Bio {
     /// Read or write.
     pub direction: Direction,
-    /// Somebody waits for it: reads, and writes on behalf of fsync, O_SYNC or direct I/O.
+    /// A task waits for it: reads, and writes on behalf of fsync, O_SYNC or direct I/O.
     pub sync: bool,
     /// It is for filesystem metadata (`REQ_META`).
     pub metadata: bool,
@@ -100,7 +100,7 @@ pub struct Bio {
     pub segments: u16,
     /// Who submitted it: schedulers keep their per-task state by it.
     pub task: TaskId,
-    /// The cgroup of whoever is charged for it; 0 is the root.
+    /// The cgroup that is charged for it; 0 is the root.
     pub group: u16,
     /// The submitter's I/O priority.
     pub priority: Priority,
@@ -127,7 +127,7 @@ impl Bio {
 pub struct Request {
     /// The direction of all its bios.
     pub direction: Direction,
-    /// Whether somebody waits for its bios, all of which are alike in this.
+    /// Whether a task waits for its bios, all of which are alike in this.
     pub sync: bool,
     /// The bio that it was made for is filesystem metadata.
     pub metadata: bool,
@@ -137,7 +137,7 @@ pub struct Request {
     pub no_idle: bool,
     /// The bio that it was made for is writeback.
     pub writeback: bool,
-    /// The bio that it was made for follows a flush: no scheduler knows of it.
+    /// The bio that it was made for follows a flush: the request passes no scheduler.
     pub behind_flush: bool,
     /// The bio that it was made for is polled for.
     pub polled: bool,

@@ -18,9 +18,9 @@ const BATCH_MAX: u32 = 8;
 #[derive(Clone, Debug)]
 pub(super) struct TagWaiters {
     waking: TagWakeRule,
-    /// So many tags have to be freed before anybody is woken.
+    /// This many tags have to be freed before a task is woken.
     batch: u32,
-    /// Freed since the last batch, while somebody waited. Kernels until 6.1 count for each wait queue by itself; the one
+    /// Freed since the last batch, while a task waited. Kernels until 6.1 count for each wait queue by itself; the one
     /// whose turn it is stays in use until its batch is complete, so that one count is the same.
     freed: u32,
     queues: [VecDeque<TaskId>; QUEUES],

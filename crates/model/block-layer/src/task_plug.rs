@@ -16,7 +16,7 @@ pub struct TaskPlug {
 }
 
 impl TaskPlug {
-    /// It is full with so many requests.
+    /// The plug is full with this many requests.
     pub fn new(most: usize) -> TaskPlug {
         TaskPlug {
             most,

@@ -1,9 +1,9 @@
 //! Writeback throttling: what is written back gets few requests at a time, so that reads do not wait behind it.
 //!
 //! Source: `block/blk-wbt.c` and `block/blk-rq-qos.c` of 6.x (from 4.10 on, with the block layer's hardware queues). A
-//! window of 100 ms is looked at when it ends: where the fastest read of it took longer than the target, half as many
-//! requests are allowed from then on and windows get shorter; where reads are fast, twice as many. Left out: discards,
-//! and what swapping writes. Simpler than the kernel's: a bio that waits for a tag as well is counted when it has both.
+//! window of 100 ms is examined when it ends: if its fastest read took longer than the target, half as many requests
+//! are allowed from then on and windows get shorter; if reads are fast, twice as many. Left out: discards, and what
+//! swapping writes. Simpler than the kernel's: a bio that waits for a tag as well is counted when it has both.
 
 use std::collections::VecDeque;
 
@@ -100,7 +100,7 @@ impl Wbt {
     }
 
     /// Whether writeback may have another request now (`wbt_wait`). False: the task waits until `completed` or `look`
-    /// names it. `sync`: somebody waits for what is written (fsync).
+    /// names it. `sync`: a task waits for what is written (fsync).
     pub(super) fn allows(&mut self, now: Time, task: TaskId, sync: bool) -> bool {
         let may = self.waiting.is_empty() && self.in_use < self.limit(now, sync);
         if !may && !self.waiting.contains(&task) {

@@ -1,4 +1,4 @@
-//! What completes when, where that is known beforehand.
+//! What completes when, if that is known in advance.
 
 use std::collections::VecDeque;
 

@@ -57,7 +57,7 @@ pub trait Device: Send {
     /// Commands that it takes at once, or each of its queues does.
     fn queue_depth(&self) -> u32;
 
-    /// Whether each of its queues takes so many, as with NVMe; otherwise all together, as with a SCSI device, whose
+    /// Whether each of its queues takes this many, as with NVMe; otherwise all together, as with a SCSI device, whose
     /// depth is the device's whatever its adapter has (`scsi_device::queue_depth`).
     fn has_depth_by_queue(&self) -> bool {
         false
@@ -72,14 +72,14 @@ pub trait Device: Send {
     fn submit(&mut self, now: Time, command: Command);
 
     /// Completes as that tag when all that has been acknowledged is on the medium (FLUSH CACHE, SYNCHRONIZE CACHE,
-    /// NVMe's Flush). The caller has one under way at a time, with a tag that no command has. False: there is no cache
+    /// NVMe's Flush). The caller has one in flight at a time, with a tag that no command has. False: there is no cache
     /// that forgets, and nothing to wait for.
     fn flush(&mut self, _now: Time, _tag: u32) -> bool {
         false
     }
 
     /// Completes as that tag when those sectors are no longer wanted (DATA SET MANAGEMENT with TRIM, NVMe's
-    /// deallocation). The caller has one under way at a time, with a tag that no command has. False: it takes no such
+    /// deallocation). The caller has one in flight at a time, with a tag that no command has. False: it takes no such
     /// command.
     fn discard(&mut self, _now: Time, _tag: u32, _start: Sector, _sectors: Sector) -> bool {
         false

@@ -13,7 +13,7 @@ pub(super) struct Servers {
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     ns_per_sector: f64,
-    /// What each piece takes besides.
+    /// What each piece takes in addition.
     piece_ns: Time,
     free_at: Time,
 }
@@ -47,7 +47,7 @@ impl Link {
         }
     }
 
-    /// Each piece takes so long, besides what its data take.
+    /// Each piece takes this long, besides what its data take.
     pub(super) fn with_pieces_of(self, piece_ns: Time) -> Link {
         Link { piece_ns, ..self }
     }

@@ -28,7 +28,7 @@ impl Watermarks {
         fits(self.size, held, more)
     }
 
-    /// Whether to empty the cache: above the high mark, from there down to the low one, and when somebody waits.
+    /// Whether to empty the cache: above the high mark, from there down to the low one, and when a task waits.
     pub(super) fn drains(&mut self, held: u64, somebody_waits: bool) -> bool {
         if held > self.high || somebody_waits {
             self.draining = true;

@@ -4,7 +4,7 @@
 use crate::station::Violation;
 use crate::time::Time;
 
-/// A state machine that knows no event queue and no other component. It receives the time, returns when it wants to
+/// A state machine that refers to no event queue and no other component. It receives the time, returns when it wants to
 /// receive it again, and hands over what the machine is to do for it.
 ///
 /// Its owner reports what has happened (a request has come, I/O has ended) by methods of the component's own, calls
@@ -22,7 +22,7 @@ pub trait Component {
     /// Appends what is to be done since the last time, in order.
     fn take_effects(&mut self, into: &mut Vec<Self::Effect>);
 
-    /// What came in has gone out once or is still inside, and whoever waits will go on.
+    /// What came in has gone out once or is still inside, and every waiting task will continue.
     fn check(&self, now: Time) -> Result<(), Violation>;
 }
 

@@ -15,13 +15,13 @@ pub enum Effect {
         task: TaskNumber,
         /// The CPU that wakes it, if it sleeps.
         by: Option<u16>,
-        /// How much, the locked ones among them; nanoseconds where the filesystem counts in these.
+        /// How much, the locked ones among them; nanoseconds if the filesystem counts in these.
         cycles: u32,
         /// The cycles among them with the checkpoint's list locked.
         locked_cycles: u32,
         /// What the CPU does it as.
         context: Context,
-        /// Who goes on then; None: nobody waits for it.
+        /// The task that continues then; None: no task waits for it.
         of: Option<Actor>,
     },
     /// Blocks in a row are read or written.
@@ -46,13 +46,13 @@ pub struct BlockIo {
     pub task: TaskNumber,
     /// Read or written.
     pub direction: Direction,
-    /// Somebody waits for it.
+    /// A task waits for it.
     pub sync: bool,
     /// Not a file's data.
     pub metadata: bool,
     /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`).
     pub behind_flush: bool,
-    /// Written back from memory, by nobody in a hurry.
+    /// Written back from memory; no task waits for it.
     pub writeback: bool,
     /// The first block of the volume.
     pub block: u64,

@@ -25,11 +25,11 @@ pub struct Progress {
 
 /// What a phase yielded.
 pub struct Results {
-    /// By thread, in the order of the phase; always Some, as whoever makes the record takes them.
+    /// By thread, in the order of the phase; always Some, until the maker of the record takes them.
     pub threads: Vec<Option<ThreadMeasured>>,
     /// Used blocks in percent of all, delayed allocations included.
     pub filesystem_used_percent: f64,
-    /// What the probe saw; None where it was off.
+    /// The probe's observation; None if it was off.
     pub switches: Option<SwitchesObservation>,
 }
 
@@ -46,14 +46,14 @@ pub trait Filesystem: Allocator + Component<Effect = Effect> {
     /// Threads begin nothing more.
     fn stop(&mut self);
 
-    /// What the phase came to. `process_ns`: in user mode and in the kernel, of all CPUs until now. What is dirty goes on
-    /// being written back.
+    /// The results of the phase. `process_ns`: in user mode and in the kernel, of all CPUs until now. Writeback of
+    /// dirty pages continues.
     fn end(&mut self, now: Time, process_ns: (Time, Time)) -> Results;
 
     /// How far the phase has come.
     fn progress(&self) -> Progress;
 
-    /// Threads of a phase have something to do, and something will make them go on.
+    /// Threads of a phase have something to do, and an event that lets them continue is pending.
     fn is_active(&self) -> bool;
 
     /// Of those that submit I/O.
@@ -68,13 +68,13 @@ pub trait Filesystem: Allocator + Component<Effect = Effect> {
     /// The drive's cache is on the medium.
     fn flushed(&mut self, now: Time, number: FlushNumber);
 
-    /// The load's file is to be on the drive, with the times of its last write where they have changed: the task waits until
-    /// it is unblocked. False: its metadata are.
+    /// The load's file is to be on the drive, with the times of its last write if they have changed: the task waits
+    /// until it is unblocked. False: its metadata are.
     fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool;
 
     /// Who has left a CPU for whom, in the filesystem's own numbers of tasks.
     fn scheduled(&mut self, event: &SchedulerEvent);
 
-    /// Where CPUs keep no trace of switches: what the task has had of them.
+    /// If CPUs keep no trace of switches: the task's switches.
     fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage);
 }

@@ -54,8 +54,9 @@ impl CacheVariant {
         matches!(self, CacheVariant::Linux2_5 | CacheVariant::Linux2_6_18)
     }
 
-    /// Whether an inode's pages are written in the order of the file, going on where it was left: from 2.6.6 on, where a search
-    /// for tags (`PAGECACHE_TAG_DIRTY`, `mapping->writeback_index`) replaced lists of pages. Until then in that of dirtying.
+    /// Whether an inode's pages are written in the order of the file, continuing where it stopped: from 2.6.6 on, where
+    /// a search for tags (`PAGECACHE_TAG_DIRTY`, `mapping->writeback_index`) replaced lists of pages. Until then in
+    /// that of dirtying.
     pub fn writes_in_file_order(self) -> bool {
         !matches!(self, CacheVariant::Linux2_4 | CacheVariant::Linux2_5)
     }
@@ -65,7 +66,7 @@ impl CacheVariant {
 /// written lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 pub enum WriteoutPeriod {
-    /// In periods of so many pages that it lasts one or two limits until half is forgotten (`lib/proportions.c` of 2.6.24).
+    /// In periods of pages, so long that half is forgotten within one or two limits (`lib/proportions.c` of 2.6.24).
     #[serde(rename = "pages")]
     Pages,
     /// In periods of 3 s (`lib/flex_proportions.c` of 3.6).

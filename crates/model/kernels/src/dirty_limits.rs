@@ -50,7 +50,7 @@ pub struct Percentages {
 const LEAST_PERCENT: u64 = 5;
 
 impl DirtyLimits {
-    /// With so many pages of memory, of which so many are lowmem, all of it for files.
+    /// For this number of pages of memory and of lowmem, all of it for files.
     pub fn percentages(self, total: u64, low: u64) -> Percentages {
         let (stop, background, foreground) = match self {
             DirtyLimits::Linux2_4 => (20, 30, 60),
@@ -69,7 +69,7 @@ impl DirtyLimits {
         }
     }
 
-    /// With so many pages of `total` in page tables of processes.
+    /// With this many pages of `total` in page tables of processes.
     pub fn beside(self, whole: Percentages, mapped: u64, total: u64) -> Percentages {
         match self {
             DirtyLimits::Linux2_4 | DirtyLimits::Linux2_6_24 | DirtyLimits::Linux2_6_29 => whole,
@@ -85,7 +85,7 @@ impl DirtyLimits {
 }
 
 impl Percentages {
-    /// At most half of the percentage that is not mapped, and half of that for the background where it is no less.
+    /// At most half of the percentage that is not mapped, and half of that for the background if it is no less.
     fn of_unmapped(self, mapped: u64, of: u64) -> Percentages {
         let unmapped = 100u64.saturating_sub(mapped * 100 / of.max(1));
         let foreground = self.foreground.min((unmapped / 2).max(LEAST_PERCENT));

@@ -5,7 +5,7 @@ use crate::release::Kernel;
 /// How a kernel's page cache reads from a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileReads {
-    /// The largest bio, where the drive takes requests as large.
+    /// The largest bio, if the drive takes requests as large.
     pub bio_sectors_max: u32,
     /// Each bio ends with its own request, and its pages can be read. Otherwise those that were cut from one because of the
     /// size of requests end together (`bio_chain`).

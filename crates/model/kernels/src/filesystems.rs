@@ -43,7 +43,7 @@ pub enum Checkpoints {
     /// Whoever has committed last.
     #[default]
     ByCommitter,
-    /// A worker on the CPU of whoever has committed last.
+    /// A worker on the CPU of the last commit.
     ByBoundWorker,
     /// A worker on any CPU.
     ByWorker,
@@ -73,8 +73,8 @@ impl Kernel {
         }
     }
 
-    /// Who writes XFS' checkpoints: since 4c2d542f (taken as 3.5) a worker of the CPU of whoever committed last, since 5.14 one
-    /// of no CPU.
+    /// Who writes XFS' checkpoints: since 4c2d542f (taken as 3.5) a worker on the CPU of the last commit, since 5.14
+    /// one of no CPU.
     pub fn xfs_checkpoints(&self) -> Checkpoints {
         match self.version {
             version if version < [3, 5, 0] => Checkpoints::ByCommitter,

@@ -56,8 +56,8 @@ pub struct PoolRules {
 pub enum WakeRule {
     /// One waiter is woken when this many of its class are free, so that it can take a run of them.
     WhenFree(u32),
-    /// Who finds the class empty, or is woken, may go on for so many requests or so long, beyond the class up to half
-    /// as many again; one waiter is woken for each request that is freed.
+    /// A task that finds the class empty, or is woken, may take a number of requests within a time, beyond the class up
+    /// to half as many again; one waiter is woken for each request that is freed.
     Batching {
         /// How many requests a batch has.
         requests: u32,
@@ -92,7 +92,7 @@ impl PoolRules {
     pub const fn tags(requests: u32, waking: TagWakeRule) -> PoolRules {
         PoolRules {
             requests,
-            // blk-mq knows no congestion.
+            // blk-mq has no congestion.
             congested_from: u32::MAX,
             uncongested_below: u32::MAX,
             waking: WakeRule::Tags(waking),

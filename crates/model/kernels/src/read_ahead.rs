@@ -15,7 +15,7 @@ pub enum ReadAhead {
     /// A window and one ahead, which grow with hits (2.5.59).
     #[serde(rename = "2.5")]
     Linux2_5,
-    /// The same, where misses shorten the next window until there is none (2.6.0).
+    /// The same, if misses shorten the next window until there is none (2.6.0).
     #[serde(rename = "2.6.0")]
     Linux2_6_0,
     /// With a window ahead as soon as the last page is read (2.6.1).
@@ -24,7 +24,7 @@ pub enum ReadAhead {
     /// As soon as a second is again (2.6.2).
     #[serde(rename = "2.6.2")]
     Linux2_6_2,
-    /// As soon as a second is where runs of pages are long (2.6.5).
+    /// With the second page if runs of pages are long (2.6.5).
     #[serde(rename = "2.6.5")]
     Linux2_6_5,
     /// Windows as long as the reader's usual runs (2.6.7).
@@ -39,7 +39,7 @@ pub enum ReadAhead {
     /// By the length of calls (2.6.11).
     #[serde(rename = "2.6.11")]
     Linux2_6_11,
-    /// With calls that go on within a page in sequence (2.6.12).
+    /// Calls that continue within a page count as sequential (2.6.12).
     #[serde(rename = "2.6.12")]
     Linux2_6_12,
     /// With smaller first windows (2.6.17).

@@ -1,4 +1,4 @@
-//! What a task may ask for, what schedulers and drivers hear of it.
+//! What a task may ask for, and what of it reaches schedulers and drivers.
 
 use crate::release::Kernel;
 

@@ -7,7 +7,7 @@ use crate::release::Kernel;
 pub enum ReclaimKind {
     /// Until 2.5.26: page tables are walked, one process after the other.
     VirtualScan,
-    /// From 2.5.27 on: each page knows its page tables, and the lists of all pages are enough.
+    /// From 2.5.27 on: each page refers to its page tables, and the lists of all pages are enough.
     ReverseMap,
 }
 

@@ -46,7 +46,7 @@ impl ClosedSystem {
             self.think(load, u32::from(thread));
         }
         let mut done = Vec::new();
-        // The flush timer outlasts a load; nobody waits for it.
+        // The flush timer outlasts a load; no task waits for it.
         while !self.events.is_empty() || self.io.under_way() > 0 {
             let next = [self.events.next_at(), self.io.next_event()];
             self.now = next.into_iter().flatten().min().expect("one is due");

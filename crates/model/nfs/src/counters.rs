@@ -14,7 +14,7 @@ pub struct Counters {
     pub sends: u64,
     /// Replies that found their call.
     pub replies: u64,
-    /// Summed over the Sends: calls under way, and tasks in the backlog.
+    /// Summed over the Sends: calls in flight, and tasks in the backlog.
     pub under_way_sum: u64,
     /// Summed over the Sends: tasks in the backlog.
     pub backlog_sum: u64,

@@ -1,8 +1,8 @@
 //! Direct I/O of threads on a mount: what of it lies outside the RPC layer, and the calls that it makes.
 //!
 //! A thread spends CPU time (`cpu_ns`), which is its driver's to let pass, then `start`s: it waits, calls once for each
-//! `DATA_BYTES_MAX`, and when all calls are released a work item ends the I/O, one at a time for all threads. What was read
-//! is ended where its last call is released; what was written is queued to nfsiod first (`nfs_direct_write_complete`).
+//! `DATA_BYTES_MAX`, and when all calls are released a work item ends the I/O, one at a time for all threads. What was
+//! read is ended where its last call is released; a write is queued to nfsiod first (`nfs_direct_write_complete`).
 
 use super::call::{Call, DATA_BYTES_MAX};
 use super::cpu::{Context, CpuTimes};
@@ -159,7 +159,7 @@ impl DirectIo {
         cpu_ns
     }
 
-    /// Takes a request; any number may be under way.
+    /// Takes a request; any number may be in flight.
     pub fn start(&mut self, now: Time, request: Request) {
         let mean_ns = self.process.wait_ns.of(request.operation);
         let wait_ns = self.draw(request.thread).around(mean_ns);
@@ -177,7 +177,7 @@ impl DirectIo {
         !self.done.is_empty()
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub fn under_way(&self) -> usize {
         self.requests.len()
     }

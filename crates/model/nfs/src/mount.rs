@@ -64,7 +64,7 @@ pub(super) enum Event {
     Served(TaskId),
     Replied(TaskId),
     ReceiveWoken,
-    /// The receive worker knows whose reply it has.
+    /// The receive worker has found the reply's request.
     Found,
     SendAcked(u16),
     SendWoken,
@@ -120,7 +120,7 @@ impl Mount {
         self.draws = Draws::new(&self.spec, seed);
     }
 
-    /// Takes a call; any number may be under way.
+    /// Takes a call; any number may be in flight.
     pub fn submit(&mut self, now: Time, call: Call) {
         debug_assert!(call.data_bytes <= DATA_BYTES_MAX);
         let task = self.tasks.start(now, Task::new(call, now));
@@ -172,7 +172,7 @@ impl Mount {
         &self.cpu
     }
 
-    /// Calls under way.
+    /// Calls in flight.
     pub fn under_way(&self) -> usize {
         self.tasks.len()
     }
@@ -260,7 +260,7 @@ impl Mount {
         self.transmit_next(now);
     }
 
-    /// Slot and credit come back, and the caller hears of it.
+    /// Slot and credit come back, and the caller is notified.
     fn released(&mut self, now: Time, task: TaskId) -> CompletedCall {
         let task = self.tasks.finish(now, task);
         self.counters.completed(

@@ -12,7 +12,7 @@ pub(super) struct Slots {
     backlog: VecDeque<TaskId>,
 }
 
-/// The congestion window: as many calls as the last reply granted may be under way.
+/// The congestion window: as many calls as the last reply granted may be in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Credits {
     window: u16,

@@ -16,7 +16,7 @@ const STAGES: [(Stage, &str); 8] = [
     (Stage::Finish, "finish"),
 ];
 
-/// All calls of a mount that are under way, each in one stage.
+/// All calls of a mount that are in flight, each in one stage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     tasks: Slab<Task>,

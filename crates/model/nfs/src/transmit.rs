@@ -10,7 +10,7 @@ use events::time::{SECOND, Time};
 const REGIONS: u64 = 16;
 
 impl Mount {
-    /// The write lock's holder goes on, if there is a call, a credit and a Send context (`xprt_transmit`).
+    /// The write lock's holder continues, if there is a call, a credit and a Send context (`xprt_transmit`).
     pub(super) fn transmit_next(&mut self, now: Time) {
         if self.transmitter.next().is_none() {
             return;

@@ -49,12 +49,12 @@ const IDE_MAJORS: [u32; 10] = [3, 22, 33, 34, 56, 57, 88, 89, 90, 91];
 const IDE_DRIVES: u32 = 2 * IDE_MAJORS.len() as u32;
 const BLOCK_EXTENDED_MAJOR: u32 = 259;
 
-/// The highest that is free, from 254 down, in all kernels with this driver (3.13 on). It is 252 where RAID (`mdp`) and the
-/// device mapper are built in and come first, as in distributions' kernels; where neither is, 254.
+/// The highest that is free, from 254 down, in all kernels with this driver (3.13 on). It is 252 if RAID (`mdp`) and
+/// the device mapper are built in and come first, as in distributions' kernels; if neither is, 254.
 const NULL_BLK_MAJOR: u32 = 252;
 
 impl Driver {
-    /// Of its so many-th drive, from 0.
+    /// The name of the drive with this number, from 0.
     fn name(self, number: u32) -> DriveName {
         let (name, device) = match self {
             Driver::Scsi => {

@@ -1,4 +1,4 @@
-//! The parts of a machine, and which keys of its file each of them reads: the one place where that is said.
+//! The parts of a machine, and which keys of its file each of them reads: the one place that states this.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,9 @@ pub enum KeyReader {
     Journal,
     /// The control groups whose tasks do I/O.
     Groups,
-    /// The I/O priority of tasks, where a scheduler looks at it.
+    /// The I/O priority of tasks, if a scheduler uses it.
     Priorities,
-    /// Timer interrupts, where a scheduler counts in them.
+    /// Timer interrupts, if a scheduler counts in them.
     Ticks,
     /// The request queue, the scheduler and the device of the drive of that number.
     Drive(u16),
@@ -37,7 +37,7 @@ pub enum KeyReader {
     Flushes(u16),
     /// The filesystem on that drive.
     Filesystem(u16),
-    /// Inodes and directories of ext2, ext3 and ext4 on that drive, where files are made.
+    /// Inodes and directories of ext2, ext3 and ext4 on that drive, if files are made there.
     Metadata(u16),
     /// The journal of those files' metadata, of ext3 and ext4.
     MetadataJournal(u16),
@@ -50,7 +50,7 @@ pub enum KeyReader {
 /// What a part reads, `#` for its number, `*` for any.
 struct Reads {
     keys: &'static [&'static str],
-    /// When it does so, as errors say it.
+    /// When it does so, in the words of errors.
     when: &'static str,
 }
 

@@ -1,1 +1,1 @@
-"""Which of many keys, in which two settings differ, make the difference: a design of mixtures, and what it says."""
+"""Which of many keys, in which two settings differ, make the difference: a design of mixtures, and its analysis."""

@@ -1,4 +1,4 @@
-"""Functions as evidence: one that steps once, exactly, in a history where the total is too noisy to show it."""
+"""Functions as evidence: one that steps once, exactly, in a history whose total is too noisy to show it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _steps(
 
 
 def _step(versions: Sequence[int], values: Sequence[float], at: int, floor: float) -> tuple[float, float] | None:
-    """The levels before the version and from it on, where they lie apart by the floor at least."""
+    """The levels before the version and from it on, if they lie at least the floor apart."""
     before = [value for version, value in zip(versions, values, strict=True) if version < at]
     after = [value for version, value in zip(versions, values, strict=True) if version >= at]
     if min(len(before), len(after)) < EACH_SIDE_MIN:

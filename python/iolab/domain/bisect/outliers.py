@@ -1,4 +1,4 @@
-"""How much each measurement counts: less where it is an outlier of noise with heavy tails."""
+"""The weight of each measurement: less for an outlier of noise with heavy tails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FREEDOM = 4.0
 """Degrees of freedom of the t distribution whose weights outliers get."""
 TAILS_SAY = 1.0
-"""Outliers lose weight where the log likelihood of such tails is higher than the normal distribution's by this."""
+"""Outliers lose weight if the log likelihood of such tails is higher than the normal distribution's by this."""
 SMALLEST_SPREAD = 1e-6
 """Residuals closer together than this share of the values' range are rounding, and no scale for outliers."""
 

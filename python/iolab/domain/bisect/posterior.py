@@ -43,7 +43,7 @@ PAIRS_EXTENDED = 24
 """So many of the likeliest pairs of changes are looked at with a third."""
 SINGLES_EXTENDED = 3
 """So many of the likeliest single changes are looked at with two more: of a change that is undone soon, neither half
-alone says more than nothing does."""
+alone explains more than no change does."""
 EXTENDED_SPAN = 12
 """The two more lie so many gaps apart at most."""
 DRIFTS = ((0.0, 0.0), (0.6, 0.5), (0.6, 2.0), (0.95, 0.3), (0.95, 2.0), (0.995, 1.0), (0.995, 8.0))

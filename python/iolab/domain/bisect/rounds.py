@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WORTH_IT = 0.5
-"""Rounds explain something where the variance that is left, per degree of freedom, is so much of what it was."""
+"""Rounds explain something if the remaining variance, per degree of freedom, is at most this share of what it was."""
 
 
 def without_rounds(versions: Sequence[int], rounds: Sequence[int], values: Sequence[float]) -> list[float]:
     """The values as if all had been measured in an average round: of levels by version and effects by round, fitted
-    together, the effects are subtracted. As they are where too few versions have rounds in common to say so."""
+    together, the effects are subtracted. Unchanged, if too few versions have rounds in common."""
     import numpy as np
 
     if len(set(rounds)) < 2:

@@ -37,21 +37,21 @@ STARTS = 3
 STARTS_WITH_SPREAD = 1
 """The same if other versions show the noise too."""
 IN_DRIFT = 3
-"""Measurements of other versions between two of an end, where the machine drifts."""
+"""Measurements of other versions between two of an end, if the machine drifts."""
 SCENARIOS = 300
 """Accounts drawn from the posterior, over which the variance of each candidate's level is taken."""
 LOOKED_AT_FOR_NONE = 8
-"""Parts of the range in each of which a version has been measured before it is said that nothing changes: a change and
-its reversal lie between equal ends."""
+"""Parts of the range in each of which a version has been measured before the answer is that nothing changes: a change
+and its reversal lie between equal ends."""
 SPREAD_LEAST, SPREAD_MOST, VERSIONS_PER_PART = 8, 24, 8
 """Parts of the range in each of which a version is measured before changes are named, unless another number is asked
 for: a change and its reversal within a part are not seen. A part of a short range has so many versions at least."""
 OUTLIER_SD = 3.0
-"""A version all of whose measurements lie so far from its level is measured again before anything is said, until it was
+"""A version all of whose measurements lie so far from its level is measured again before the answer, until it was
 measured `OUTLIERS_MAX` times: it may be an outlier, or the only one seen between two changes."""
 OUTLIERS_MAX = 4
 BESIDE_SEVERAL = 2
-"""Where several changes are named, the versions before and after each are measured so often, and once more for each
+"""If several changes are named, the versions before and after each are measured so often, and once more for each
 measurement that is an outlier: one there would name the neighbour of the right one."""
 WORTH_A_LOOK = 0.004
 """A gap that holds a change with less probability gets no new version measured."""
@@ -60,7 +60,7 @@ WORTH_A_LOOK = 0.004
 @dataclass(frozen=True)
 class Change:
     """A change of level. `first`: the earliest version that may have brought it; `last`: the first version known to
-    have it; the same where the change is named. `before`, `after`: the levels, in the metric's unit."""
+    have it; the same if the change is named. `before`, `after`: the levels, in the metric's unit."""
 
     first: int
     last: int
@@ -293,7 +293,7 @@ class Search:
         return self._within_the_named() or self._beside_several()
 
     def _within_the_named(self) -> int | None:
-        """The middle of the widest gap that is said to hold a change and can be narrowed down."""
+        """The middle of the widest gap that holds a change by the answer and can be narrowed down."""
         now = self.posterior
         named = [self._inside(*now.points[gap : gap + 2]) for gap in self._named()]
         widest = max(named, key=len)

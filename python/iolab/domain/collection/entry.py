@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def date(self) -> str:
-        """`2026-11-23 16:54`, in UTC; empty if nobody knows."""
+        """`2026-11-23 16:54`, in UTC; empty if unknown."""
         if self.started_unix_ns is None:
             return ""
         return datetime.fromtimestamp(self.started_unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M")

@@ -1,4 +1,4 @@
-"""What a run ran on, less its kernel: numbers of different hardware are not put side by side unless somebody asks."""
+"""What a run ran on, less its kernel: numbers of different hardware are shown side by side only on request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OF_HARDWARE = (KIND, "machine", "CPU", "CPUs", "memory", "virtualization", "devi
 """Facts that a kernel has no say in (`iolab.domain.conditions.FACTS`), and the kind of machine."""
 OF_MODEL = "simulated machine: "
 NEVER_IN_ID = ("memory", f"{OF_MODEL}title", f"{OF_MODEL}files")
-"""What differs where the hardware is the same: kernels keep some memory for themselves."""
+"""What may differ on the same hardware: kernels keep some memory for themselves."""
 ID_LENGTH = 8
 
 Facts = Mapping[str, str]

@@ -38,7 +38,7 @@ MACHINES = ("model", "guest")
 
 @dataclass(frozen=True)
 class Condition:
-    """A word of a query. `key`: empty, where it may stand anywhere."""
+    """A word of a query. `key`: empty, if the word may be anywhere."""
 
     key: str
     text: str

@@ -1,4 +1,4 @@
-"""The control of where application, queueing and completion happen; `cell.py` says what of it is possible."""
+"""The control of where application, queueing and completion happen; `cell.py` determines what is possible."""
 
 from __future__ import annotations
 

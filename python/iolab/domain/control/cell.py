@@ -20,7 +20,7 @@ Part = int | str
 LETTERS = {"A": "application", "I": "interrupt", "X": "other"}
 WORDS = tuple(LETTERS.values())
 PARTS = {"application": "A", "queue": "Q", "completion": "C"}
-"""What a cell says, and its letter in tables."""
+"""The words of a cell, and their letter in tables."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Cell:
 
     @property
     def rq_affinity(self) -> int:
-        """Where both would do, the interrupt's CPU needs no message between CPUs."""
+        """If both would do, the interrupt's CPU is taken, because it needs no message between CPUs."""
         return 0 if self.completion == self.interrupt else 2
 
 

@@ -73,7 +73,7 @@ class Control(ABC):
         self.excludes = excludes
         """Other controls that the same setting cannot have."""
         self.tried = tried
-        """What `iolab tune` tries of it where an experiment gives no values; None: it has to give some."""
+        """The values that `iolab tune` tries if an experiment gives none; None: it has to give some."""
 
     @abstractmethod
     def validate(self, value: Any) -> Any:
@@ -96,7 +96,7 @@ class Control(ABC):
         return self.validate(value)
 
     def on_model(self, value: Any, drives: int) -> ModelKeys | None:
-        """What a simulated machine's file (docs/reference/machines.md) says under this control, of all its drives.
+        """The values of a simulated machine's file (docs/reference/machines.md) under this control, for all its drives.
         Nothing: the control amends the trial. None: the model has no mechanism for it."""
         return None
 

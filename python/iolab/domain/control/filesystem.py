@@ -1,4 +1,4 @@
-"""Controls of a scratch target's filesystem; each overrides what [target] says."""
+"""Controls of a scratch target's filesystem; each overrides a key of [target]."""
 
 from __future__ import annotations
 

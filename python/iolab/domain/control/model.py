@@ -102,7 +102,7 @@ def _flat(table: Mapping[str, Any], prefix: tuple[str, ...]) -> list[tuple[tuple
 CONTROLS: tuple[Control, ...] = (
     Kernel(
         "kernel",
-        "Kernel of a simulated machine, instead of its file's; of a guest machine, the one that it boots.",
+        "Kernel of a simulated machine, instead of its file's; for a guest machine, the kernel that it boots.",
         values="a version that the model knows; for a guest as after guest:",
         example='"2.6.35"',
     ),

@@ -112,7 +112,7 @@ def _kernel_text(tunable: str, value: Any) -> str:
         raise InputError(f"scheduler.{tunable} is {value!r}, expected a number, true, false or a duration like '8ms'")
     unit_ns = TUNABLE_UNIT_NS.get(tunable)
     if unit_ns is None or re.fullmatch(r"-?\d+", text):
-        return text  # of a word, the kernel will say whether it knows it
+        return text  # the kernel accepts or refuses a word
     try:
         duration_ns = parse_duration_ns(text)
     except ValueError as error:
@@ -201,7 +201,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     QueueFile(
         "rotational",
-        "What schedulers and throttling take the device for: 1 seeks cost time, 0 they do not.",
+        "Whether schedulers and throttling assume that seeks cost time: 1 yes, 0 no.",
         values="0 or 1",
         at_most=1,
         example="0",

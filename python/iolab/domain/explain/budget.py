@@ -26,7 +26,7 @@ GATHERED_BELOW = 0.5
 """Bios per I/O: below, the page cache gathers the I/Os of several calls into one."""
 DISCREPANCY_MAX = 0.02
 """The part of the time in the block layer by which the sums of bios and of requests may differ, and be taken as equal:
-requests under way when the probe began or ended."""
+requests in flight when the probe began or ended."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def budget(arms: dict[str, Arms], prefix: str = "") -> Budget | None:
 
 
 def stages_of(values: dict[str, Array]) -> dict[str, Array]:
-    """By stage, ns per I/O in each round; NaN where a number is missing. They add up to the mean latency, with
+    """By stage, ns per I/O in each round; NaN if a number is missing. They add up to the mean latency, with
     `application` to the time between two I/Os in the same place of the queue."""
     latency, block = values["latency_ns_mean"], values["block_ns_per_io"]
     scheduler = np.nan_to_num(values.get(SCHEDULER, np.zeros_like(latency)))

@@ -125,7 +125,7 @@ class Cause:
 
     @property
     def unobserved(self) -> list[Mechanism]:
-        """What a change acts on, where no probe looked: then what moved first among the rest may well be an effect."""
+        """Mechanisms that a change acts on and no probe measured: what moved first among the rest may be an effect."""
         acted_on = {name for change in self.changes for name in mechanisms_of(change.setting)}
         every = len(acted_on) == len(MECHANISMS)
         return [] if every or self.by_change else [one for one in self.unmeasured if one.name in acted_on]

@@ -22,8 +22,8 @@ ALPHA = 0.05
 
 
 def rounds_needed(metrics: int) -> int:
-    """From how many rounds on a single one of so many metrics can be told to move with the result: the strictest order
-    has the chance 2 / n!, and the first of Benjamini and Hochberg's steps asks for alpha / metrics."""
+    """The number of rounds from which a single one of this many metrics can be shown to move with the result: the
+    strictest order has the chance 2 / n!, and the first of Benjamini and Hochberg's steps asks for alpha / metrics."""
     rounds = FEWEST_ROUNDS
     while 2 / math.factorial(rounds) > ALPHA / max(metrics, 1):
         rounds += 1

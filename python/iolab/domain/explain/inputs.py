@@ -37,7 +37,7 @@ class Inputs:
     """Probes that the run had not on; none for numbers that iolab did not measure."""
     problems: list[str]
     first_only: str | None = None
-    """The metric, where it was chosen for being the file's first."""
+    """The metric, if it was chosen as the file's first."""
     changes: Changes = field(default_factory=dict)
     """What was changed between the settings; nothing if that is not known."""
 

@@ -24,7 +24,7 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Arms:
-    """One metric: a value per round, NaN where it is absent."""
+    """One metric: a value per round, NaN if it is absent."""
 
     baseline: Array
     candidate: Array
@@ -36,7 +36,7 @@ class Arms:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """A mask over the rounds: true where both settings have a value."""
+        """A mask over the rounds: true if both settings have a value."""
         mask: NDArray[np.bool_] = np.isfinite(self.baseline) & np.isfinite(self.candidate)
         return mask
 
@@ -56,7 +56,7 @@ class Arms:
         return any(len(np.unique(arm[self.present])) > 1 for arm in (self.baseline, self.candidate))
 
     def movements(self) -> Array:
-        """Per round that has both: the logarithm of candidate over baseline; their difference where a value is not
+        """Per round that has both: the logarithm of candidate over baseline; their difference if a value is not
         positive and there is no ratio."""
         x, y = self.baseline[self.present], self.candidate[self.present]
         return np.log(y / x) if self.is_positive else y - x

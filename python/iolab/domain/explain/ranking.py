@@ -92,7 +92,7 @@ class Explanation:
 
     @property
     def rounds_needed(self) -> int:
-        """From how many rounds on a single metric can be told to move with the result."""
+        """The number of rounds from which a single metric can be shown to move with the result."""
         return rounds_needed(len(self.looked_at))
 
     def as_dict(self) -> JsonObject:
@@ -113,7 +113,7 @@ def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explanat
 
     Args:
         frame: a row per (workload, setting, round), columns of these names and one per metric, in any unit; null or NaN
-            where a number is absent. `workload` may be missing.
+            if a number is absent. `workload` may be missing.
         results: verdicts on metrics of the frame. Only what differs is explained.
     """
     places = {_place(one): _Measures(arms_of(frame, _place(one))) for one in results if one.judgement.differs}
@@ -141,7 +141,7 @@ def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explanat
 
 
 def suspicion(key: str) -> int:
-    """The place among the usual suspects; after all of them, where it is none."""
+    """The place among the usual suspects; after all of them, if it is none."""
     name = name_of(key)
     return SUSPECTS.index(name) if name in SUSPECTS else len(SUSPECTS)
 

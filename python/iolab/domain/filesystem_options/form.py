@@ -13,7 +13,7 @@ LENGTH_MAX = 255
 
 @dataclass(frozen=True)
 class Value:
-    """A type of value: the pattern that a text has to match whole, and what an error says was expected."""
+    """A type of value: the pattern that a text has to match whole, and the words for it in an error."""
 
     pattern: str
     expected: str
@@ -31,7 +31,7 @@ class Value:
 
 @dataclass(frozen=True)
 class RefusedForm:
-    """A form that the tool knows and that iolab does not hand on."""
+    """A form that the tool accepts and that iolab does not pass on."""
 
     why: str
 
@@ -70,7 +70,7 @@ class Fault(Exception):
 
 
 def check_keys(option: str, text: str, keys: Keys) -> None:
-    """Raises Fault where `text` is no list of `keys`; `option` names it in messages."""
+    """Raises Fault if `text` is no list of `keys`; `option` names it in messages."""
     for entry in text.split(","):
         key, given, value = entry.partition("=")
         form = keys.get(key)
@@ -84,7 +84,7 @@ def check_keys(option: str, text: str, keys: Keys) -> None:
 
 
 def check_value(option: str, text: str, form: Value) -> None:
-    """Raises Fault where `text` is not such a value."""
+    """Raises Fault if `text` is not such a value."""
     if not form.takes(text):
         shown = text if len(text) <= 40 else f"{text[:40]}..."
         raise Fault(f"{option!r} has {shown!r}, expected {form.expected}")

@@ -218,8 +218,8 @@ class _Tests:
         return float(corrected[one]), self._places(one)
 
     def _by_ranks(self, scores: Array) -> Array:
-        """The p-value of normal scores of the ranks, where one side of a candidate is so small that outliers could make
-        it what it is; elsewhere 0."""
+        """The p-value of normal scores of the ranks, if one side of a candidate is so small that outliers could make it
+        what it is; else 0."""
         import numpy as np
         from scipy.special import ndtr, ndtri
 
@@ -375,7 +375,8 @@ def _scores(y: Array, known: Sequence[int]) -> Array:
 
 
 def _settled(y: Array, tests: _Tests, found: list[int]) -> list[int]:
-    """The steps, each looked for again beside the others until none moves; one that says little then is left out."""
+    """The steps, each looked for again beside the others until none moves; one that explains little then is left
+    out."""
     import numpy as np
 
     for _ in range(CHANGES_MAX):

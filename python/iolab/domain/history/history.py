@@ -19,8 +19,8 @@ MADE_UP_FOR = 0.5
 
 @dataclass(frozen=True)
 class Moment:
-    """A run of the history. `when_unix_ns`: when it began, None if nobody knows; `facts`: what is on record of its
-    machine, target and options."""
+    """A run of the history. `when_unix_ns`: when it began, None if unknown; `facts`: what is on record of its machine,
+    target and options."""
 
     name: str
     when_unix_ns: int | None

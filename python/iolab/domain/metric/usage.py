@@ -20,7 +20,7 @@ _NO_TIME_OR_IO = f"a guest machine counts it in instructions (kernel_instruction
 
 
 def _in_time(of: Callable[[Observation], float | None]) -> Callable[[Observation], float | None]:
-    """Nothing where instructions are counted: an emulated processor's time is those, and no time."""
+    """Nothing if instructions are counted: an emulated processor's time is their number, and no time."""
     return lambda seen: None if "instructions" in seen.probes else of(seen)
 
 

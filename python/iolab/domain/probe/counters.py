@@ -73,7 +73,7 @@ def _metrics() -> Iterator[Metric]:
             f"counted_cycles_per_{unit}",
             "cycles",
             "cost",
-            f"Cycles of all CPUs, counted, per {per}: the one's rate over the other's.",
+            f"Cycles of all CPUs, counted, per {per}: the ratio of the two rates.",
             f"{_NOT_COUNTED}, or {NO_IO}",
             partial(_cycles_per, of=of),
         )

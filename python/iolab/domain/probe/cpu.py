@@ -116,7 +116,7 @@ def _metrics() -> Iterator[Metric]:
 def _cost(
     name: str, unit: str, help: str, absent: str, of: Callable[[Observation, CpuObservation], float | None]
 ) -> Metric:
-    """What the phase's measured part took, per byte or per I/O as the name says."""
+    """What the phase's measured part took, per byte or per I/O by the name."""
 
     def read(seen: Observation, found: CpuObservation) -> float | None:
         amount = of(seen, found)

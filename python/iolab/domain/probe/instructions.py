@@ -1,4 +1,4 @@
-"""Instructions that a guest machine executed for its load: by symbol, and by who they were run for."""
+"""Instructions that a guest machine executed for its load, by symbol and by context."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _NOT_COUNTED = f"not asked for by the probe's options, or {_NO_OPERATION}"
 class InstructionsOptions(Options):
     """The options of the probe `instructions`; each costs time of the trial."""
 
-    chains: bool = option(False, "Follow calls and returns: who called whom, for flame graphs.")
+    chains: bool = option(False, "Follow calls and returns, for call chains and flame graphs.")
     memory: bool = option(False, "Count memory accesses.")
     inlined: bool = option(
         False,
-        "Count functions that the compiler inlined into others as themselves, and name lines; takes the kernel's file "
-        "with debug information, [guest] debug. Modules are left out.",
+        "Count functions that the compiler inlined as themselves, and report lines. Needs the kernel's file with debug "
+        "information, [guest] debug; for modules, a directory with their files.",
     )
     cache: Bytes | None = option(
         None,
         "Count misses of a simple model of a cache of this size: lines of 64 bytes, 8 ways, the least recently used "
-        "goes; one for each virtual CPU, without coherence, and nothing is fetched ahead.",
+        "is evicted; one for each virtual CPU, without coherence or prefetching.",
         default_is="no cache",
         unit="bytes",
         ge=4096,
@@ -40,8 +40,8 @@ class InstructionsOptions(Options):
 
 
 def per_operation(found: InstructionsObservation, amount: float) -> float | None:
-    """The amount over the operations of the phase, warm-up included; of files where the phase makes files,
-    of a process's passes where it sorts."""
+    """The amount over the operations of the phase, warm-up included; of files if the phase makes files, of a process's
+    passes if it sorts."""
     return amount / found["operations"] if found["operations"] else None
 
 
@@ -59,7 +59,7 @@ COPIES = frozenset(
         *("rep_movs_alternative", "rep_stos_alternative", "clear_user_original", "clear_user_rep_good"),
     }
 )
-"""Functions of which the kernel has several, and takes one by the processor's flags."""
+"""Copying functions. The kernel has several, and chooses one by the processor's flags."""
 
 
 def copied(found: InstructionsObservation) -> tuple[float, float]:
@@ -101,7 +101,7 @@ def _memory(kind: str) -> Of:
 
 
 _METRICS: tuple[tuple[str, str, str, Of], ...] = (
-    ("instructions_per_op", "Instructions, all together, per operation.", _NO_OPERATION, lambda f: f["total"]),
+    ("instructions_per_op", "All instructions, per operation.", _NO_OPERATION, lambda f: f["total"]),
     ("user_instructions_per_op", "Instructions in user mode, per operation.", _NO_OPERATION, lambda f: f["user"]),
     (
         "kernel_instructions_per_op",
@@ -143,14 +143,14 @@ _METRICS: tuple[tuple[str, str, str, Of], ...] = (
         "string_bytes_per_op",
         "Bytes that repeated string instructions of the kernel moved, filled or compared, per operation: each is one "
         "instruction, however long.",
-        f"several virtual CPUs, where each repetition is an instruction, or {_NO_OPERATION}",
+        f"several virtual CPUs, on which each repetition is an instruction, or {_NO_OPERATION}",
         lambda found: sum(found["string_bytes"]) if "string_bytes" in found else None,
     ),
     ("memory_reads_per_op", "Reads of memory, of all modes, per operation.", _NOT_COUNTED, _memory("read")),
     ("memory_writes_per_op", "Writes of memory, of all modes, per operation.", _NOT_COUNTED, _memory("write")),
     (
         "modelled_cache_misses_per_op",
-        "Misses of the simple cache that the probe's options describe, a model, per operation.",
+        "Misses in the model of a cache that the option cache describes, per operation.",
         _NOT_COUNTED,
         lambda found: found.get("cache_misses"),
     ),
@@ -161,7 +161,7 @@ _SYSTEM_CALLS: dict[str, tuple[str, ...]] = {
     "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2"),
     "sync": ("fsync", "fdatasync", "sync_file_range", "syncfs", "sync", "msync"),
 }
-"""By what an operation of a load asks the kernel for."""
+"""By the kind of a load's operation."""
 
 
 def _per_call(kind: str) -> Callable[[Observation, InstructionsObservation], float | None]:
@@ -178,7 +178,7 @@ def _per_call(kind: str) -> Callable[[Observation, InstructionsObservation], flo
 
 PROBE = Probe(
     NAME,
-    "Instructions of a guest machine, by symbol and by context. On by default there; nowhere else to be had.",
+    "Instructions of a guest machine, by symbol and by context. On by default there; on no other machine.",
     InstructionsOptions,
     ("guest machine",),
     tuple(

@@ -72,7 +72,7 @@ def _metrics() -> Iterator[Metric]:
             f"{column}_max",
             "bytes",
             nature,
-            f"{what}, the most that was seen.",
+            f"{what}, maximum over time.",
             _NOT_SHOWN,
             partial(highest, column=f"{column}_max"),
         )

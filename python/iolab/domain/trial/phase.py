@@ -112,7 +112,7 @@ class PhaseSpec(Spec):
         """The same, with or without dropping the page cache first."""
 
     def on_filesystem(self, changes: Mapping[str, str | None]) -> Self:
-        """The same, with another `filesystem`, `mkfs_options` or `mount_options` where it makes one itself."""
+        """The same, with another `filesystem`, `mkfs_options` or `mount_options` if it makes one itself."""
         return self
 
 
@@ -281,7 +281,7 @@ class TimedCommandPhase(DevicesPhase):
 
 class CommandsPhase(DevicesPhase):
     """A shell command on each of the target's devices, all devices at once. A job is a device; its time has the mount
-    before and the unmount after the command in it, and the mkfs where one is made."""
+    before and the unmount after the command in it, and the mkfs if one is made."""
 
     kind: Literal["commands"] = "commands"
     command: str | None
@@ -441,7 +441,7 @@ class SortPhase(DevicesPhase):
     """What each process sorts."""
     memory_limit_bytes: int
     share_of_machine: float | None = None
-    """In percent: if no limit was said, what each process sorts of a simulated machine's memory."""
+    """In percent: if no limit was given, the share of a simulated machine's memory that each process sorts."""
     swap_bytes: int | None = None
     """The swap space of all devices together; None: all that they have."""
     swappiness: int | None

@@ -214,7 +214,7 @@ class Search:
         return sorted({place for _, place, _ in self._trials if place >= 0} - self.refused)
 
     def _place(self, point: Point) -> int:
-        """The point's place among those measured, where it is put if it is new."""
+        """The point's place among those measured; a new point is added."""
         if dict(point) not in self.points:
             self.points.append(dict(point))
         return self.points.index(dict(point))

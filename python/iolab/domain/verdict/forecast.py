@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 DECIDED_IN = 0.7
 """The share of the draws that has to be decided."""
 FORECAST_MAX = 200
-"""Further rounds; beyond, a forecast says "over 200"."""
+"""Further rounds; beyond this, a forecast is "over 200"."""
 DRAWS = 400
 GRID = tuple(sorted({round(1.18**power) for power in range(33)} | {FORECAST_MAX}))
 """Numbers of further rounds that are tried."""
@@ -31,10 +31,8 @@ def rounds_to_decide(
     """Further rounds after which the interval excludes 1 or lies within the margin; None: more than `FORECAST_MAX`.
 
     Args:
-        mean: of the logarithms of the rounds' ratios.
-        spread: their standard deviation.
-        n: rounds there are.
-        alpha_difference: the level that a difference needs, where it is finer than the interval's.
+        mean: of the logarithms of the rounds' ratios. spread: their standard deviation. n: rounds there are.
+        alpha_difference: the level that a difference needs, if it is finer than the interval's.
     """
     if spread == 0:
         return 1

@@ -32,7 +32,7 @@ class Spread:
 
     @property
     def share(self) -> float:
-        """The spread as a share: 0.02 where hosts typically differ by 2 % from their middle."""
+        """The spread as a share: 0.02 if hosts typically differ by 2 % from their middle."""
         return math.expm1(self.between)
 
 

@@ -93,7 +93,7 @@ def interval(baseline: Array, candidate: Array, alpha: float) -> tuple[Array, Ar
 
 
 def p_value(baseline: Array, candidate: Array) -> Array:
-    """Two-sided p-value of "the ratio is 1"; at most alpha where `interval` at alpha excludes 1."""
+    """Two-sided p-value of "the ratio is 1"; at most alpha if `interval` at alpha excludes 1."""
     mean, error = _log_mean_and_error(baseline, candidate)
     return _p_value(baseline, candidate, mean, error)
 

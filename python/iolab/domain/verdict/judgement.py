@@ -40,7 +40,7 @@ class Judgement:
     n: int
     """Rounds used."""
     ratio: float | None
-    """Candidate / baseline; None, like the interval and p, where it is undefined."""
+    """Candidate / baseline; None, like the interval and p, if it is undefined."""
     ci_low: float | None
     ci_high: float | None
     p_value: float | None
@@ -166,7 +166,7 @@ def _is_final(
 def rounds_needed(
     ratio: float, spread: float, same_within: float, alpha: float, alpha_difference: float | None = None
 ) -> float:
-    """Rounds in all after which it is decided, as in `rounds_to_decide`; infinite where no number suffices. `spread` is
+    """Rounds in all after which it is decided, as in `rounds_to_decide`; infinite if no number suffices. `spread` is
     the standard deviation of the logarithm of one round's ratio. With a margin of 0 only a difference decides.
 
     The number of rounds is Guenther's (Am. Stat. 35, 1981): the normal one plus z^2 / 2 for the t distribution.
@@ -187,12 +187,12 @@ def rounds_needed(
 
 
 def _square(x: float) -> float:
-    """Infinite where it is too large; `x**2` would raise OverflowError."""
+    """Infinite if it is too large; `x**2` would raise OverflowError."""
     return x * x
 
 
 def decide(low: float, high: float, nature: Nature, same_within: float) -> Verdict:
-    """What the interval of a ratio says."""
+    """The statement of a ratio's interval."""
     if low >= 1 / (1 + same_within) and high <= 1 + same_within:
         return "same"
     if low <= 1 <= high:

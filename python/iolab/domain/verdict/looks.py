@@ -16,7 +16,7 @@ docs/reference/statistics.md."""
 SPENT = 0.85
 """Share of alpha that the boundary spends; the rest covers for ranks of few rounds not being a random walk."""
 ROUNDS_MAX_UNTIL_DECIDED = 50
-"""The most rounds of a run that goes on until it is decided, unless it says otherwise."""
+"""The most rounds of a run that continues until it is decided, unless it sets another number."""
 
 
 def level_of_final(rounds: int, alpha: float) -> float:

@@ -28,7 +28,8 @@ def judge_sequential(
     comparisons: int = 1,
     confidence: float = 0.95,
 ) -> Judgement:
-    """What `judge` says, valid at every look: call it after each round, stop when it is decided or at `max_rounds`.
+    """The verdict of `judge`, valid at every look: call it after each round, stop when it is decided or at
+    `max_rounds`.
 
     `max_rounds` and `comparisons` (metrics x workloads x candidate settings that share the promise) are fixed before
     the first round. Before `FIRST_LOOK` rounds nothing is decided. `p_value` holds at any stopping time; `q_value` is

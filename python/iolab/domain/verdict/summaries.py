@@ -1,8 +1,8 @@
-"""Verdicts where only summaries are left: of each arm a mean, a standard deviation and how many values they are of.
+"""Verdicts if only summaries are left: of each arm a mean, a standard deviation and how many values they are of.
 
-What somebody published has no rounds any more, so that nothing is paired, and what moved the whole machine is part of
-the standard deviation. Welch's t (Biometrika 34, 1947) with Satterthwaite's degrees of freedom; the interval of the
-ratio theta inverts the same test of `candidate - theta * baseline` (Fieller, J. R. Stat. Soc. B 16, 1954), so that it
+Published figures have no rounds any more, so that nothing is paired, and what moved the whole machine is part of the
+standard deviation. Welch's t (Biometrika 34, 1947) with Satterthwaite's degrees of freedom; the interval of the ratio
+theta inverts the same test of `candidate - theta * baseline` (Fieller, J. R. Stat. Soc. B 16, 1954), so that it
 excludes 1 exactly where that of the difference excludes 0.
 """
 
@@ -50,7 +50,7 @@ class Contrast:
     verdict: Verdict
     n_to_decide: float
     """How many values each summary would have to be of for a verdict other than *undecided*, with the power of
-    `rounds_to_decide`; infinite where no number suffices."""
+    `rounds_to_decide`; infinite if no number suffices."""
     n_to_see: float
     """The same for a difference, if the ratio is the true one."""
 

@@ -109,8 +109,8 @@ def interval(baseline: Array, candidate: Array, alpha: float) -> tuple[float, fl
 
 
 def p_value(baseline: Array, candidate: Array) -> float:
-    """Two-sided p-value of "the ratio is 1"; where values are equal across the arms, the least that the order of the
-    equal ones could make of it."""
+    """Two-sided p-value of "the ratio is 1"; if values are equal across the arms, the least that the order of the equal
+    ones could make of it."""
     x, y = _averaged(baseline), _averaged(candidate)
     tried = (_studentised(y / x[:, None], 1.0, ties) for ties in (0.0, 0.5, 1.0))
     by_ranks = max(float(_p_of(statistic, len(x), len(y))) for statistic in tried)
@@ -138,7 +138,7 @@ def _rank_interval(x: Array, y: Array, alpha: float) -> tuple[float, float]:
 
 
 def _studentised(ratios: Array, ratio: float | Array, ties: float = 0.5) -> Array:
-    """Brunner and Munzel's statistic of "the ratio is `ratio`", or several, positive where the candidate's values are
+    """Brunner and Munzel's statistic of "the ratio is `ratio`", or several, positive if the candidate's values are
     higher. `ratios`: candidate / baseline, a row per value of the baseline; `ties` is what counts one that is equal."""
     equal = np.abs(ratios - ratio) <= ROUNDING * np.abs(ratio)
     wins = ((ratios > ratio) & ~equal) + ties * equal

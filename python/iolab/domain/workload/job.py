@@ -122,7 +122,7 @@ class JobOptions(Options):
 
     @property
     def uses_direct(self) -> bool:
-        """Whether the page cache is bypassed: as given, else wherever the engine knows O_DIRECT."""
+        """Whether the page cache is bypassed: as given, else if the engine has O_DIRECT."""
         return self.engine not in ("mmap", "null") if self.direct is None else self.direct
 
     @property
@@ -155,7 +155,7 @@ class JobOptions(Options):
 
     @property
     def device_users(self) -> int:
-        """How many take turns with the devices: copies, or files where copies have none of their own."""
+        """How many take turns with the devices: copies, or files if copies have none of their own."""
         return self.file_count if self.shared_files or self.jobs == 1 else self.jobs
 
     @property

@@ -83,8 +83,8 @@ def layout_phase(
     """Each file written once, from start to end, one after the other, so that their blocks don't interleave.
 
     Args:
-        file_bytes: of each file; blocks are as large as divide it, up to LAYOUT_BLOCK_BYTES_MAX.
-        direct: past the page cache, where that block allows it.
+        file_bytes: of each file; blocks are as large as divide it, up to LAYOUT_BLOCK_BYTES_MAX. direct: past the page
+        cache, if that block allows it.
     """
     block = math.gcd(file_bytes, LAYOUT_BLOCK_BYTES_MAX)
     writer = job_json(

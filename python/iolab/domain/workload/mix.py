@@ -25,7 +25,7 @@ class MixOptions(PhaseOptions):
     ends_with: str | None = option(
         None,
         "The job whose end, of its last copy, stops the others; these need no end of their own.",
-        default_is="each job goes on to its own end",
+        default_is="each job runs to its own end",
     )
 
 

@@ -43,7 +43,7 @@ class TiobenchOptions(Options):
     runs: int = option(
         1,
         "Runs that the tool's report adds up (`tiobench.pl --numruns`): `show --as tiobench_sums` prints latencies and "
-        "their shares so many times as large. What a trial does is the same; rounds repeat it.",
+        "their shares so many times as large. A trial does the same; rounds repeat it.",
         default_is="1; the sums are of as many as there are rounds",
         ge=1,
         le=1000,

@@ -34,11 +34,11 @@ class TogetherOptions(Options):
         expected="a table of workloads",
     )
     ends_with: str | None = option(
-        None, "The part whose end stops the others.", default_is="each part goes on to its own end"
+        None, "The part whose end stops the others.", default_is="each part runs to its own end"
     )
 
     def part(self, name: str) -> tuple[Kind, Options]:
-        """The part's kind and its options. ValidationError, or KeyError for the kind, where they are wrong."""
+        """The part's kind and its options. ValidationError, or KeyError for the kind, if they are wrong."""
         table = dict(self.parts[name])
         kind = PARTS[table.pop("kind", "io")]
         return kind, kind.options.model_validate(table)

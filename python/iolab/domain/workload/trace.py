@@ -57,12 +57,12 @@ class TraceOptions(Options):
 
     file: str = option(
         ...,
-        "The trace, of whichever tool; of blktrace the name before .blktrace.0. A relative path is relative to the "
-        "experiment's directory. A run keeps a copy of its I/Os.",
+        "The trace, from any of the tools; for blktrace, the name before .blktrace.0. A relative path is relative to "
+        "the experiment's directory. A run keeps a copy of its I/Os.",
     )
     columns: str | None = option(
         None,
-        "What each column of a table holds, if iolab does not know the table: "
+        "What each column of a table holds, if iolab does not recognise the table: "
         "time:us,device,operation,offset:B,size:B.",
         default_is="recognised",
     )

@@ -319,8 +319,8 @@ def _quadruples() -> TypeAdapter[list[tuple[str, str, str, str]]]:
 
 
 def _place(directory: Path) -> Path:
-    """In the directory itself, where this user may write and nobody else can put a link in the way; else in the user's
-    own cache."""
+    """In the directory itself, if this user may write there and no other user can put a link in the way; else in the
+    user's own cache."""
     with suppress(OSError, InputError):
         if replaceable.weakness_of(directory, caller=True) is None:
             inside = directory / FOLDER

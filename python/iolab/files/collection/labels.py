@@ -1,4 +1,4 @@
-"""Tags and a note, which people give a run: `labels.json` in its directory, so that they go where the run goes."""
+"""Tags and a note, which people give a run: `labels.json` in its directory, so that they move with the run."""
 
 from __future__ import annotations
 

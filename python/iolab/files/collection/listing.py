@@ -93,7 +93,7 @@ class Listing:
         return True
 
     def _answer(self, question: Callable[[], T]) -> T:
-        """The answer of an index that is whole: where something in it was wrong, all is read again."""
+        """The answer of an intact index: if something in it was wrong, all runs are read again."""
         try:
             return question()
         except DamagedIndex:

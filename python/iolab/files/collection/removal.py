@@ -25,8 +25,8 @@ def check(path: Path) -> None:
 
 def remove(path: Path) -> None:
     """Removes the run with all that is in its directory, by descriptor: what was checked is what goes. It is gone at
-    once: a kill leaves a hidden rest, no half of a run. InputError as of `check`, and where the system refuses; what
-    could not be removed has its name back then."""
+    once: a kill leaves a hidden rest, no half of a run. InputError as of `check`, and if the system refuses; what could
+    not be removed has its name back then."""
     with _held(path) as (parent, name, run):
         _check_mounts(path, run)
         rest = beneath.temporary_name(name)

@@ -1,4 +1,4 @@
-"""Reads a run for the index: its entry and its extract. In several processes, where many are new."""
+"""Reads a run for the index: its entry and its extract. In several processes, if many are new."""
 
 from __future__ import annotations
 

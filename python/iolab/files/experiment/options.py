@@ -67,7 +67,7 @@ class ExperimentOptions(Options):
     draws: Literal["shared", "own"] = option(
         "shared",
         "Offsets and other draws of a round's trials: shared by all settings, so that their differences are paired; "
-        "or each trial's own, so that what draws make of a setting is in the spread within a round.",
+        "or each trial's own, so that the spread within a round includes the influence of draws.",
     )
     target: TomlTable = option(
         {}, "Where the I/O goes, [target].", default_is="scratch as root, else the directory `.`"
@@ -97,7 +97,7 @@ class CompareOptions(Options):
     same_within: Share = option(0.02, "Margin of the verdict same.", gt=0, lt=1, expected=_SHARE)
     same_instructions: float | None = option(
         None,
-        "The same of metrics that count instructions: so many of an operation, or of a system call.",
+        "The same margin for metrics that count instructions: instructions per operation, or per system call.",
         default_is="`same_within`",
         gt=0,
     )

@@ -82,8 +82,8 @@ def loads(
         probes: also on, under every setting.
         machine: instead of the one that the text names; its [target] then counts only on the kind of machine that it
             was written for.
-        already_run: what a simulated machine can do was checked before.
-        copies: of a run's experiment, where the run keeps the files that it names.
+        already_run: what a simulated machine can do was checked before. copies: of a run's experiment, in which the run
+        keeps the files that it names.
     """
     document = parse(text, name)
     problems = Problems(document, copies)
@@ -198,7 +198,7 @@ def _check_parts(
 
 def _check_space(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
     if not isinstance(experiment.target, ScratchTarget):
-        return  # only the machine knows what it holds
+        return  # only the machine can show what it holds
     size_bytes = experiment.target.size_bytes * experiment.target.devices
     for workload in workloads:
         for setting in experiment.settings:
@@ -265,6 +265,6 @@ def _check_loads(
 def _kind(machine: object, problems: Problems) -> Kind:
     """The machine's kind. If `machine` names none, that is noted and the rest of the file is read as for a host."""
     kind = kind_of(machine)
-    if kind is None and isinstance(machine, str):  # a wrong type is said already, with the others
+    if kind is None and isinstance(machine, str):  # a wrong type is reported already, with the others
         problems.add(("machine",), f'"{machine}": {unknown_machine(machine)}')
     return kind or "host"

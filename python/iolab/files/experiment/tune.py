@@ -44,7 +44,7 @@ class TuneOptions(Options):
     )
     objectives: list[str] | None = option(
         None,
-        "Keys of metrics to make better; of several the answer is a Pareto front.",
+        "Keys of metrics to improve; with several, the answer is a Pareto front.",
         default_is="the first that the experiment compares",
         expected='a list such as ["rate_bytes_per_s"]',
     )
@@ -53,29 +53,29 @@ class TuneOptions(Options):
     )
     require: list[str] = option(
         [],
-        "What values have to fulfil together.",
+        "Conditions that the values have to fulfil together.",
         default_is="nothing",
         expected='a list such as ["dirty_background_ratio < dirty_ratio"]',
     )
     trials: int = option(
-        150, "Trials of the search at most, the default's included.", ge=6, le=100_000, expected="6 to 100000"
+        150, "Most trials of the search, including those of the default.", ge=6, le=100_000, expected="6 to 100000"
     )
-    time: Duration | None = option(None, "Time of the search's trials at most.", unit="ns", default_is="no limit")
+    time: Duration | None = option(None, "Most time of the search's trials.", unit="ns", default_is="no limit")
     per_round: int = option(
         5, "Candidates beside the default in a round of the search.", ge=1, le=100, expected="1 to 100"
     )
     key_rounds: int = option(
-        2, "Rounds of mixtures at most, which show the keys that matter.", ge=0, le=100, expected="0 to 100"
+        2, "Most rounds of mixtures, which show the keys that matter.", ge=0, le=100, expected="0 to 100"
     )
     confirm: int = option(
         12,
-        "Fresh rounds at most, of winner against default.",
+        "Most fresh rounds of winner against default.",
         ge=FIRST_LOOK,
         le=1000,
         expected=f"{FIRST_LOOK} to 1000",
     )
     first: str | None = option(
-        None, "A simulated machine to search on before: model:NAME.", default_is="none", expected="model:NAME"
+        None, "A simulated machine to search on first: model:NAME.", default_is="none", expected="model:NAME"
     )
 
 
@@ -84,8 +84,8 @@ class KeyOptions(Options):
 
     values: list[Any] | None = option(None, "The values to try.", default_is="a range", expected="a list of values")
     low: Any = option(None, "The smallest value of a range.", default_is="the control's own, if it has one")
-    high: Any = option(None, "The largest.", default_is="the control's own, if it has one")
-    step: Any = option(None, "From one value of the range to the next.", default_is="a sixteenth of the range")
+    high: Any = option(None, "The largest value.", default_is="the control's own, if it has one")
+    step: Any = option(None, "Distance from one value of the range to the next.", default_is="a sixteenth of the range")
     log: bool | None = option(
         None, "Each value twice the one before.", default_is="as the control's own range, else false"
     )

@@ -22,7 +22,7 @@ from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Source
 
 WORKLOAD = "csv"
-"""What a table that names no workload measured, where the file's name is its setting's."""
+"""The workload of a table that names none, if the file's name is its setting's."""
 TRIAL_COLUMNS = frozenset(
     ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
 )
@@ -79,7 +79,7 @@ def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:
 
 def metric_of(column: str) -> tuple[str, str, str]:
     """`random_read/read.iops`, as iolab writes it -> phase, operation, metric. Other names stay as they are, less the
-    signs that a metric's key is made of: `MB/s` becomes `MB_per_s`. What a run says of each trial has such a name
+    signs that a metric's key is made of: `MB/s` becomes `MB_per_s`. A run's column about each trial has such a name
     already: `status` becomes `status_`."""
     phase, _, rest = column.rpartition("/")
     op, _, name = rest.rpartition(".")

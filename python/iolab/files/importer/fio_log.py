@@ -1,7 +1,7 @@
 """fio's logs (write_bw_log, write_iops_log, write_lat_log): `time in ms, value, direction, block size[, offset[,
 ...]]`.
 
-What the value is, the file's name says (`_bw`, `_iops`, `_lat`, `_clat`, `_slat`): KiB/s, operations per second, or ns.
+The file's name gives the kind of value (`_bw`, `_iops`, `_lat`, `_clat`, `_slat`): KiB/s, operations per second, or ns.
 fio 2 wrote latencies in microseconds (`fio-lat-log-usec`); nothing in the file shows which. A line per operation (fio's
 default) has a block size, a line per window (log_avg_msec) has 0 in its place.
 
@@ -110,7 +110,7 @@ class _Sums:
 
 
 def _origin_ms(source: Source) -> int:
-    """What times are counted from: 0 but where they are dates (log_unix_epoch), or of some other clock. Then the first
+    """What times are counted from: 0, unless they are dates (log_unix_epoch) or of some other clock. Then the first
     counts as the first millisecond: when the job started is not on record."""
     times = [int(line.partition(",")[0]) for line in source.head_lines[:LINES_LOOKED_AT] if _LINE.match(line)]
     first = min(times, default=0)

@@ -255,7 +255,7 @@ def _parse(source: Source, results: Results) -> None:
 
 FORMAT = Format(
     name="fio-text",
-    help="what fio prints for people, and its terse lines of versions 2 to 5; of several runs each is a setting",
+    help="fio's output for people, and its terse lines of versions 2 to 5; each of several runs is a setting",
     recognises=lambda source: any(map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED))),
     parse=_parse,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),

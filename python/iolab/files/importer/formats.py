@@ -116,7 +116,7 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
 
 def sources_of(paths: Sequence[Path], label: str | None = None) -> list[Source]:
     """A source per file; a snapshot of /proc/self/mountstats and the one after it are read as one, and so are the logs
-    of one pgbench's threads. `label`: what the setting of all is called, where the files don't say."""
+    of one pgbench's threads. `label`: the name of all files' setting, if the files give none."""
     sources: list[Source] = []
     waiting: Source | None = None
     for path in paths:

@@ -46,7 +46,7 @@ class Groups:
 
     groups: list[Group]
     read_as: str | None
-    """How names were read, where they were."""
+    """How names were read, if they were."""
     problems: list[str]
     """Files of directories that are left out."""
 
@@ -54,10 +54,9 @@ class Groups:
 def groups_of(paths: Sequence[Path], pattern: str | None = None) -> Groups:
     """The settings that the paths hold, in the order given.
 
-    A directory of files is a setting, or holds several where it is the only one. Names that end in 1, 2, 3 ... are
-    rounds of what comes before, if that makes two settings or more. `pattern`: a regular expression that is searched
-    for in `DIRECTORY/NAME`; its group `setting`, else the first, names the setting. InputError names what can't be
-    read.
+    A directory of files is a setting, or holds several if it is the only one. Names that end in 1, 2, 3 ... are rounds
+    of what comes before, if that makes two settings or more. `pattern`: a regular expression that is searched for in
+    `DIRECTORY/NAME`; its group `setting`, else the first, names the setting. InputError names what can't be read.
     """
     problems: list[str] = []
     of_paths: list[tuple[Path, list[Path]]] = [(path, members(path, problems)) for path in paths]
@@ -162,7 +161,7 @@ def _natural(paths: Sequence[Path]) -> list[Group]:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Names of directories, stems of files; whole paths where two are alike."""
+    """Names of directories, stems of files; whole paths if two are equal."""
     names = [path.resolve().name if path.is_dir() else path.stem for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 

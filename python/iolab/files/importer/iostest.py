@@ -1,6 +1,6 @@
 """iostest's AVERAGE tables: a column per group and the total, under header settings such as `slice_idle=8`.
 
-Rates are fio's KB/s of that time, 1024 bytes per second (the table says `[bw in KB/s]`). A line `*** name`, or else the
+Rates are fio's KB/s of that time, 1024 bytes per second (the table has `[bw in KB/s]`). A line `*** name`, or else the
 header values in which the tables of a file differ, name the setting; tables under equal ones are rounds. A group is a
 job.
 """

@@ -38,7 +38,7 @@ _BONNIE_FILES = {name: of("operations_per_s", phase=name) for name in BONNIE_FIL
 _CELLS = r"(?P<{0}>[\d.]++[kmg]?|\++)\s++(?P<{0}_cpu>\d++|\++)"
 BONNIE = figures_format(
     "bonnie++",
-    "bonnie++: its line of comma-separated values (-q prints it alone); without that its table",
+    "bonnie++'s line of comma-separated values (-q prints it alone), else its table",
     recognised_by=r"1\.9[678],\d\.\d\d\w?,[^,]*+,",
     words=("bonnie", "Sequential Output", "Sequential Create", "--Random-"),
     rules=[rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES)],
@@ -260,7 +260,7 @@ def _elbencho_rules() -> Iterator[Rule]:
 
 ELBENCHO = figures_format(
     "elbencho",
-    "elbencho's table: a phase each; figures of when the last thread was done",
+    "elbencho's table: each phase, with the figures at the end of its last thread",
     recognised_by=r"OPERATION\s++RESULT TYPE\s++FIRST DONE\s++LAST DONE",
     words=("OPERATION", "RESULT TYPE", "FIRST DONE", "LAST DONE", "Throughput MiB/s"),
     rules=list(_elbencho_rules()),

@@ -1,6 +1,6 @@
 """mmtests' raw logs: a directory work/log with its runs, or one run's directory.
 
-Each file is the benchmark's own output, and read as such where iolab knows the format; the times of tests come from
+Each file is the benchmark's own output, and read as such if iolab recognises the format; the times of tests come from
 tests-timestamp. A run's name (usually the kernel) is the setting, an iteration of it a round. Layouts: RUN/iter-N/...
 as today, and TEST-RUN beside tests-timestamp-RUN as of old.
 """

@@ -1,8 +1,8 @@
 """pgbench: its summary, the lines of --progress, and the logs of -l, one line a transaction or, with
 --aggregate-interval, a line an interval.
 
-tps is without the time of connecting where pgbench says both. The logs of one run's threads (NAME.PID, NAME.PID.1 and
-so on) are read together.
+tps is without the time of connecting if pgbench prints both. The logs of one run's threads (NAME.PID, NAME.PID.1 and so
+on) are read together.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ class Row:
     def add(
         self, metric: str, value: float | None, *, op: str = ALL, job: str = ALL, absent: str = "not in the source"
     ) -> None:
-        """One metric, in the unit of its name; said again in the same row, the first counts. A value that is no finite
-        number is absent, with the reason."""
+        """One metric, in the unit of its name; if it is repeated in the same row, the first counts. A value that is no
+        finite number is absent, with the reason."""
         if value is not None and not math.isfinite(value):
             value, absent = None, "not a finite number in the source"
         key = self.key(metric, op)
@@ -174,7 +174,7 @@ class Results:
         self._workloads: set[str] = set()
 
     def begin_source(self, name: str, stem: str) -> None:
-        """What follows comes from the file `name`; `stem` names the setting where the file does not."""
+        """What follows comes from the file `name`; `stem` names the setting if the file does not."""
         self._close()
         self.source, self._stem = name, stem
         self._source_number += 1

@@ -197,8 +197,8 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
 
 
 def compared_keys(results: Results) -> list[str]:
-    """The keys that a table shows unasked: those that state which way is better, in the order of the source. Where all
-    operations were reads, `read.iops` is `iops` again, and is left out."""
+    """The keys that a table shows unasked: those with a better direction, in the order of the source. If all operations
+    were reads, `read.iops` is `iops` again, and is left out."""
     values: dict[str, dict[int, float]] = {}
     for trial in results.trials:
         for row in trial.rows:

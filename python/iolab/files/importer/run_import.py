@@ -37,8 +37,8 @@ def open_run(path: Path, format_name: str | None = None) -> RunData:
 
 
 def open_files(paths: Sequence[Path], format_name: str | None = None, setting: str | None = None) -> RunData:
-    """What the files hold together, as one run in memory. `setting`: what the files measured, where they don't report
-    it. InputError names what is wrong, and where."""
+    """What the files hold together, as one run in memory. `setting`: what the files measured, if they don't report it.
+    InputError names what is wrong, and where."""
     results, sources = _read(paths, format_name, setting)
     return in_memory(paths[0], results, sources)
 
@@ -111,7 +111,7 @@ def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
         passed_over += not formats
     if passed_over:
         results.begin_source(str(path), path.name)
-        results.problem(f"{passed_over} files are in no format that iolab knows; they are passed over")
+        results.problem(f"{passed_over} files are in no format that iolab recognises; they are passed over")
     return used
 
 

@@ -70,7 +70,7 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The file's name without extension: the setting's name where the file has none."""
+        """The file's name without extension: the setting's name if the file has none."""
         return self.label or self.path.stem or self.path.name
 
     @property

@@ -48,7 +48,7 @@ def sample(means: Means, metric: str, value: float, *, op: str = "all", job: str
 
 
 def add_means(row: Row, means: Means, interval_s: float | None) -> None:
-    """The mean over the samples, and where they are spaced evenly the series."""
+    """The mean over the samples, and the series if they are spaced evenly."""
     for (metric, op, job), series in means.items():
         row.add(metric, series.mean, op=op, job=job, absent="no request in any report")
         if interval_s and series.count > 1:

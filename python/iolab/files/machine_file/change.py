@@ -1,4 +1,5 @@
-"""A machine as a setting changes it: keys of its file given other values, each known by where the setting gives it."""
+"""A machine as a setting changes it: keys of its file given other values, each with the place where the setting gives
+it."""
 
 from __future__ import annotations
 

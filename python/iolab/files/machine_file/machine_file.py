@@ -1,4 +1,4 @@
-"""Reads a machine's file with those of the devices and mounts that it names, and knows on which line each key of the
+"""Reads a machine's file with those of the devices and mounts that it names, and keeps the line of each key of the
 whole stands."""
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ RENAMED_VALUES: dict[tuple[str, ...], dict[str, str]] = {
 
 @dataclass(frozen=True)
 class MachineFile:
-    """Devices and mounts stand in the table in place of their names, and each drive by itself where the file counts
-    equal ones."""
+    """Devices and mounts stand in the table in place of their names, and each drive by itself if the file counts equal
+    ones."""
 
     name: str
     table: native.MachineFile
@@ -77,8 +77,8 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
     """The file of `model:NAME`.
 
     Args:
-        directory: from which a path counts.
-        copies: where a run keeps what it was started with; what lies there is taken first.
+        directory: from which a path counts. copies: the directory of the files that a run was started with; files there
+        take precedence.
 
     Raises:
         InputError: no such machine, not TOML, or no drives; names file and line.
@@ -199,7 +199,7 @@ def _where(document: Document, key: KeyPath) -> str:
 
 
 def _shown(path: Path) -> str:
-    """From the current directory where that is shorter."""
+    """Relative to the current directory if that is shorter."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

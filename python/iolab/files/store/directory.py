@@ -182,7 +182,7 @@ def check_free(path: Path) -> None:
         raise InputError(
             "the directory is not empty",
             where=str(path),
-            remedy=f"choose another --out, or go on with the run in it: iolab run --resume {path}",
+            remedy=f"choose another --out, or continue the run in it: iolab run --resume {path}",
         )
 
 

@@ -14,7 +14,7 @@ from iolab.domain.trial import DeviceIdentity
 
 Event = JsonObject
 """Any event, as a line has it: `event` (its name), `wall_unix_ns`, `monotonic_ns` (since the machine's boot), and what
-belongs to the event. Once it is checked it is of the type below that its name says."""
+belongs to the event. Once it is checked, it has the type below that its name gives."""
 
 INT64_MAX = 2**63 - 1
 TRIAL_MAX = 10**9

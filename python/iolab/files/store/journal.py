@@ -139,7 +139,7 @@ def read_journal(path: Path, within: Path | None = None) -> Contents:
         contents.problems.append(
             f"{path.name}:{len(lines.numbers) + len(lines.damaged) + 1}: "
             f"torn last line ({lines.torn_bytes} bytes), left out; "
-            "its trial's file is still read, and a resumed run goes on from here"
+            "its trial's file is still read, and a resumed run continues from here"
         )
     return contents
 

@@ -77,7 +77,7 @@ class Connection:
         self.slots = 0
         """CPUs of the nodes that live."""
         self.hosts: list[str] = []
-        """Those that offer themselves, as the driver said last."""
+        """Hosts that offer themselves, by the driver's last message."""
         self._silence_s = silence_s
         self._pending: dict[int, _PendingTrial] = {}
         self._lock = threading.Lock()
@@ -191,7 +191,9 @@ class Connection:
                 else:
                     self._send({"do": "stop", "id": number, "host": one.host})
             elif one.stopped_at is not None and now - one.stopped_at > STOP_S:
-                left = f"host {one.host} has not reported that it has restored everything; its agent goes on by itself"
+                left = (
+                    f"host {one.host} has not reported that it has restored everything; its agent continues by itself"
+                )
                 _resolve(one.answer, LeftBehind(left, remedy=f"see there: iolab restore (host {one.host})"))
         if self._ready.is_set() and now - self._heard > self._silence_s:
             self._fail(MachineError(f"the Ray cluster has not answered for {self._silence_s:.0f} s", where=self._where))
@@ -212,7 +214,7 @@ class Connection:
             self._driver.kill()
 
     def _ended(self) -> MachineError:
-        """What the driver said last, once it has ended."""
+        """The driver's last line, once it has ended."""
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - TAIL_BYTES))
         lines = [line.strip() for line in self._stderr.read().decode(errors="replace").splitlines() if line.strip()]
         told = f": {lines[-1]}" if lines else ""

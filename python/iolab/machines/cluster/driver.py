@@ -2,8 +2,7 @@
 FUNCTION is MODULE:NAME of what a node runs.
 
 It alone imports Ray, which takes seconds to start, has threads and signal handlers of its own, and ends the process
-that uses it when its cluster is gone: the run's process learns it from a line, or from the end of the output, and goes
-on.
+that uses it when its cluster is gone: the run's process reads it in a line, or from the end of the output, and goes on.
 
 Standard input has a `Request` a line, standard output a `Report` a line (message.py). When the input closes, the
 process ends, and Ray ends what it still runs.

@@ -191,7 +191,7 @@ class HostRounds:
         return "none offers itself"
 
     def _given_up(self, waited_s: float) -> MachineError:
-        remedy = "on the host: iolab host --join HOST:PORT; then go on with iolab run --resume"
+        remedy = "on the host: iolab host --join HOST:PORT; then continue with iolab run --resume"
         if "two nodes" in (lacks := self._what_lacks()):
             remedy = "give each its own name: iolab host --join HOST:PORT --name NAME"
         return MachineError(f"no trial could be begun for {waited_s:.0f} s: {lacks}", where="--on", remedy=remedy)

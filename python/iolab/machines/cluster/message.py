@@ -28,7 +28,7 @@ class Report(TypedDict, total=False):
     """A line from the driver."""
 
     slots: int
-    """CPUs of all nodes that live, said every second or so with `hosts`: while it comes, the cluster answers."""
+    """CPUs of all live nodes, sent every second or so with `hosts`: while it comes, the cluster answers."""
     hosts: list[str]
     """Those that offer themselves, in order; one that two nodes offer is twice in it."""
     id: int

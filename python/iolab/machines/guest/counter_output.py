@@ -119,11 +119,9 @@ def observation(
     """Each block's instructions are its symbol's; if several functions have one name in one module, together.
 
     Args:
-        operations: that the phase completed.
-        memory: whether accesses were counted.
-        cache: whether misses were.
-        one_cpu: whether string instructions were counted apart from their repetitions.
-        source: where functions that were inlined count as themselves, and lines are named.
+        operations: that the phase completed. memory: whether accesses were counted. cache: whether misses were.
+        one_cpu: whether string instructions were counted apart from their repetitions. source: if functions that were
+        inlined count as themselves, and lines are named.
 
     Raises:
         MachineError: the source cannot be read.

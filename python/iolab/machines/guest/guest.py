@@ -293,7 +293,7 @@ def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bo
 
 
 def _source(trial: Trial, found: kernel.Kernel, deadline: Deadline) -> debug_files.Source | None:
-    """Where the probe's option asks for it. InputError: there is no file with debug information."""
+    """If the probe's option asks for it. InputError: there is no file with debug information."""
     assert trial.guest is not None
     if not trial.probes.get(INSTRUCTIONS, {}).get("inlined"):
         return None

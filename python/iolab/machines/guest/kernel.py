@@ -1,4 +1,4 @@
-"""The kernel that a guest boots: found by its name, fetched or built into the cache where need be."""
+"""The kernel that a guest boots: found by its name, fetched or built into the cache if necessary."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Kernel:
     modules: Path | None
     """As /lib/modules/RELEASE; None: it has everything in itself, or nothing else."""
     debug: Path | None = None
-    """Its file with debug information, where its build left one."""
+    """Its file with debug information, if its build left one."""
     config: Path | None = None
-    """Its whole configuration, where its build or its package left it."""
+    """Its whole configuration, if its build or its package left it."""
     map: Path | None = None
-    """Its System.map, where its build left one."""
+    """Its System.map, if its build left one."""
     configuration: str | None = None
     """What a tree's kernel was configured as: `plain`, or a file's path."""
 

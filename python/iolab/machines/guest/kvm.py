@@ -11,7 +11,7 @@ from iolab.machines.guest.limit import Deadline, GuestEnded
 from iolab.machines.guest.steps import Plan
 
 LIMIT_S = 20.0
-"""From QEMU's start to the end of a plan without steps; where KVM works it takes one or two."""
+"""From QEMU's start to the end of a plan without steps; one or two if KVM works."""
 MEMORY_BYTES = 512 << 20
 
 

@@ -25,7 +25,7 @@ class Deadline:
         return Deadline(limit_s, time.monotonic() + limit_s)
 
     def within(self, limit_s: float) -> Deadline:
-        """The same, or so long from now where that is earlier."""
+        """The same, or this long from now if that is earlier."""
         other = Deadline.after(limit_s)
         return other if other.at < self.at else self
 

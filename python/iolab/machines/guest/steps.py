@@ -1,4 +1,4 @@
-"""What the guest's agent is told (crates/measure/guest-agent/src/main.rs), and the archive that it is in."""
+"""The plan of the guest's agent (crates/measure/guest-agent/src/main.rs), and the archive that holds it."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def of_kernel(text: bytes) -> bytes:
 
 
 def of_map(path: Path) -> bytes:
-    """The functions in the System.map of a build, where its kernel has them too: guests boot without KASLR."""
+    """The functions in the System.map of a build, at the same places in its kernel: guests boot without KASLR."""
     text = read_bounded(path, SYMBOLS_BYTES_MAX, "a kernel's System.map")
     return b"".join(line for line in of_kernel(text).splitlines(keepends=True) if line.split()[1] in _FUNCTIONS)
 

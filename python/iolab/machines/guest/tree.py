@@ -83,7 +83,7 @@ def build(name: str, config: str | None = None) -> BuiltKernel:
 
 def built() -> list[str]:
     """The kernels of trees that are in the cache, each as it is named in an experiment: `TREE@COMMIT`, or the image's
-    path where its tree is gone."""
+    path if its tree is gone."""
     images = cache.directory(FOLDER, make=False).glob("*/" + "[0-9a-f]" * 40 + "-" + "[0-9a-f]" * 8)
     return sorted({_name(image) for image in images})
 
@@ -95,7 +95,7 @@ def _name(image: Path) -> str:
 
 
 def _tree_of(place: Path) -> Path | None:
-    """The tree that the images of this directory were built of; the clone that is built in knows its origin."""
+    """The tree that the images of this directory were built of; the clone of the build records its origin."""
     configuration = place / "source" / ".git" / "config"
     if not configuration.exists():
         return None

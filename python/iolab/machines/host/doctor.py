@@ -33,7 +33,7 @@ AS_ROOT = "run as root: sudo iolab ..."
 
 @dataclass(frozen=True)
 class Finding:
-    """What one look at the machine found, and what would mend it."""
+    """The findings of one look at the machine, and their remedies."""
 
     area: str
     what: str

@@ -55,8 +55,8 @@ OURS = frozenset(
 
 
 def check(phases: Sequence[Phase]) -> None:
-    """Asks fio whether it takes the options of its phases: before anything is laid out, and whatever iolab knows of
-    them. Nothing if there is no such phase.
+    """Asks fio whether it takes the options of its phases: before anything is laid out, and whatever iolab has of them.
+    Nothing if there is no such phase.
 
     Raises:
         InputError: it does not.

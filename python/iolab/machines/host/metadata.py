@@ -45,7 +45,7 @@ def placed(
     """The engine's phase: each thread's directory below the root of its place.
 
     Args:
-        beneath: the same roots where they are directories that were checked (crates/measure/workload/src/location.rs).
+        beneath: the same roots, if they are directories that were checked (crates/measure/workload/src/location.rs).
     """
     threads = [_placed(thread, roots, beneath) for thread in phase.metadata["threads"]]
     return {"name": phase.metadata["name"], "threads": threads}

@@ -21,7 +21,7 @@ def describe(machine: Host, target: Target) -> JsonObject:
 
 
 def preflight(target: Target, probes: Iterable[str], report_line: Callable[[str], None]) -> None:
-    """The target answers. What probes lack is said before it takes long; each trial's record has the reason too."""
+    """The target answers. What probes lack is reported before long work; each trial's record has the reason too."""
     recovery.put_back(report_line, needed=True)
     reach.check_answer(target)
     for name in probes:
@@ -30,7 +30,7 @@ def preflight(target: Target, probes: Iterable[str], report_line: Callable[[str]
 
 
 def announcement(machine: Host, seed: int) -> str | None:
-    """Where files go that nobody said a place for."""
+    """The place of files for which none was given."""
     if not machine.target_by_default or os.geteuid() == 0:
         return None
     return (

@@ -1,7 +1,7 @@
 """Probes around a phase, whoever runs it: started before it and stopped after it.
 
 Most are read in the engine's threads (crates/measure/engine/src/probe); those that take a look before and after are
-here. One that cannot run never fails the trial: the phase's record says why it is absent.
+here. One that cannot run never fails the trial: the phase's record states why it is absent.
 """
 
 from __future__ import annotations
@@ -141,4 +141,4 @@ _ENGINE_OPTIONS: dict[str, Callable[[ProbeOptions, Site], ProbeOptions]] = {
     "block": _with_devices,
     "switches": _with_processes,
 }
-"""Probe -> its options with what only the machine knows."""
+"""Probe -> its options with what only the machine can determine."""

@@ -44,7 +44,7 @@ class TargetPlace:
     """One of a target's devices, or its one directory or file: either a `directory` for files, or `regions`."""
 
     label: str
-    """As a user knows it, for error lines."""
+    """The user's name for it, for error lines."""
     device: BlockDevice | None
     """Whose queue the I/O goes through; None if there is none (tmpfs, network)."""
     directory: Directory | None = None
@@ -52,7 +52,7 @@ class TargetPlace:
     capacity_bytes: int | None = None
     """The capacity of `regions`; None: the target is a file that grows."""
     file: OwnFile | None = None
-    """Where `regions` is a file that is written to."""
+    """Whether `regions` is a file that is written to."""
     own_directory: Path | None = None
     """A directory of iolab's own, to mount a device in on which phases make filesystems."""
     stays: bool = False

@@ -24,7 +24,7 @@ _OF_SORT = {
     "passes",
     "seed",
 }
-"""What the model knows of a sort phase (crates/model/stack/src/model/sort.rs)."""
+"""The model's part of a sort phase (crates/model/stack/src/model/sort.rs)."""
 
 
 def phases_for_model(phases: Sequence[ModelPhase]) -> Mapping[str, object]:
@@ -37,7 +37,7 @@ def phases_for_model(phases: Sequence[ModelPhase]) -> Mapping[str, object]:
 
 
 def phase_for_model(phase: ModelPhase) -> Mapping[str, object]:
-    """The engine's phase, with what the model takes besides."""
+    """The engine's phase, with the model's additional inputs."""
     if isinstance(phase, MetadataPhase):
         return {"kind": phase.kind, **metadata.placed(phase, [Path()])}
     if isinstance(phase, SortPhase):

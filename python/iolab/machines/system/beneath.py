@@ -81,8 +81,8 @@ class Directory:
 
 
 def held(files: Sequence[native.FileSpec], stack: ExitStack) -> tuple[list[str], list[int]]:
-    """How another program is told files of a placed phase (crates/measure/workload/src/phase.rs) whose names may lead
-    elsewhere meanwhile: paths that begin with a descriptor, and the descriptors to pass on, which the stack holds.
+    """How another program receives the files of a placed phase (crates/measure/workload/src/phase.rs) whose names may
+    lead elsewhere meanwhile: paths that begin with a descriptor, and the descriptors to pass on, which the stack holds.
 
     Raises:
         InputError: something else is there now than what iolab made or checked.
@@ -113,7 +113,7 @@ def replaced(path: Path, kind: str) -> InputError:
     return InputError(
         f"another {kind} is there now than the one that iolab made or checked",
         where=str(path),
-        remedy="choose a place where nobody else can put something in its way",
+        remedy="choose a place where no other user can put something in its way",
     )
 
 

@@ -153,7 +153,7 @@ def _part_from(child: int, *, ended: bool) -> None:
 
 
 def _reap() -> None:
-    """Those left behind that have come to an end all the same."""
+    """Abandoned calls that have ended nevertheless."""
     for child in list(_left_behind):
         with suppress(ChildProcessError):
             if os.waitpid(child, os.WNOHANG)[0] == 0:

@@ -1,4 +1,4 @@
-"""Facts about a machine: read where they can be, absent with a reason if they can't."""
+"""Facts about a machine: read if possible, else absent with a reason."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def making(name: str, device: str, options: str, uuid: str) -> list[str]:
     given_uuid = filesystem.uuid.format(uuid).split()
     words = [*filesystem.mkfs, *given_uuid, *mkfs_arguments(name, options)]
     if "-E" in words:
-        # mke2fs takes the last one. It draws where names lie in directories, if it is not said.
+        # mke2fs takes the last one. It draws the places of names in directories, unless it is given.
         last = len(words) - 1 - words[::-1].index("-E")
         words[last + 1] += f",hash_seed={uuid}"
     return [*words, "--", device]

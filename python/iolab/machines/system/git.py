@@ -1,7 +1,7 @@
 """A git repository of somebody else's, which is read and never changed: a clone of our own shares its objects.
 
-Whatever its configuration, the user's or the machine's says, git runs no program for it, asks no network, and prints
-what we asked for: all calls go through `_git`.
+Whatever its configuration, the user's or the machine's contains, git runs no program for it, asks no network, and
+prints what we asked for: all calls go through `_git`.
 """
 
 from __future__ import annotations

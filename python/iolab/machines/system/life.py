@@ -101,12 +101,12 @@ def description(stuck: list[tuple[Task, float]]) -> str:
 
 
 def named(stuck: Iterable[Task]) -> str:
-    """The same at first sight, when nobody knows since when."""
+    """The same at first sight, when its beginning is unknown."""
     return _first(list(dict.fromkeys(map(str, stuck))))
 
 
 def clock(quiet_s: float) -> str:
-    """Since when, for so long already: the time of day."""
+    """The time of day this long ago."""
     return time.strftime("%H:%M:%S", time.localtime(time.time() - quiet_s))
 
 
@@ -120,7 +120,7 @@ def is_alive(process: int) -> bool:
 
 def is_dying(process: int) -> bool:
     """Whether it is there, and runs nothing of its program any more: it was killed or has exited, and is gone once the
-    kernel has waited for what it had under way."""
+    kernel has waited for its I/O in flight."""
     directory = PROC / str(process)
     try:
         status = (directory / "status").read_text(errors="replace")

@@ -50,7 +50,7 @@ class Lock:
 
 
 def of_target(target: Target) -> Lock:
-    """Locks the target for one run. A scratch target needs no lock: nobody else has its device.
+    """Locks the target for one run. A scratch target needs no lock: no other run has its device.
 
     Raises:
         MachineError: another run holds it, states which process; or no permission to go there.
@@ -154,7 +154,7 @@ def _hold(name: str, where: str) -> int:
     try:
         fd = trust.open_own_file(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        raise MachineError(f"cannot be locked: {error.strerror}", where=where, remedy=f"mend {path}") from error
+        raise MachineError(f"cannot be locked: {error.strerror}", where=where, remedy=f"repair {path}") from error
     brief_until = time.monotonic() + BRIEF_PATIENCE_S
     if not _lock(
         fd,

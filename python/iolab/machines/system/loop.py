@@ -121,7 +121,7 @@ def _losetup(arguments: list[str], file: Path) -> str:
     try:
         return command.run(arguments, package="util-linux", where=str(file)).strip()
     except command.CommandFailed:
-        # Older losetup fails, instead of warning, where the backing filesystem has no direct I/O.
+        # Older losetup fails, instead of warning, if the backing filesystem has no direct I/O.
         without = [argument for argument in arguments if argument != "--direct-io=on"]
         return command.run(without, package="util-linux", where=str(file)).strip()
 
@@ -145,7 +145,7 @@ class BackingFile:
 
 
 def backing(loop: Loop) -> BackingFile:
-    """What a loop device lies on, asked of itself where that is permitted."""
+    """What a loop device lies on, asked of itself if that is permitted."""
     try:
         fd = os.open(loop.node, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

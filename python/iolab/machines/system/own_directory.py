@@ -21,7 +21,7 @@ from iolab.machines.system.undo import UndoJournal
 
 
 def make_own_directory(parent: Path, undo: UndoJournal) -> Directory:
-    """Makes it in an existing directory; nobody else may look or write into it.
+    """Makes it in an existing directory; no other user may look or write into it.
 
     Raises:
         InputError: the parent is not a directory, or root is to write where others could put a link in its way.
@@ -83,7 +83,7 @@ def _make(path: Path, token: str, parent: int) -> Directory:
         # marker in it, it would be removed with all that it holds.
         if beneath.names_in(fd):
             raise beneath.replaced(path, "directory")
-        # By what this filesystem calls us, which is another than the process's user where it maps users.
+        # By what this filesystem calls us, which differs from the process's user if it maps users.
         if os.fstat(fd).st_uid != _write_durably(MARKER, token, fd):
             os.unlink(MARKER, dir_fd=fd)
             raise beneath.replaced(path, "directory")

@@ -12,7 +12,7 @@ DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
 
 def drop(files: Iterable[Path]) -> list[str]:
-    """Syncs, then drops all caches where that is permitted, else the pages of these files. Returns notes."""
+    """Syncs, then drops all caches if that is permitted, else the pages of these files. Returns notes."""
     if os.access(DROP_CACHES, os.W_OK):
         drop_all()
         return []

@@ -179,14 +179,14 @@ def _refuse_data(device: BlockDevice, node: Path, fd: int, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Signature:
-    """A mark by which libblkid knows what a device holds: a filesystem, a partition table, an array's member."""
+    """A mark by which libblkid recognises what a device holds: a filesystem, a partition table, an array's member."""
 
     type: str
     uuid: str | None
 
 
 def signatures(path: Path) -> list[Signature]:
-    """Filesystem, RAID, swap and partition-table signatures that libblkid knows, as `wipefs --no-act` finds them.
+    """Filesystem, RAID, swap and partition-table signatures that libblkid recognises, as `wipefs --no-act` finds them.
 
     Raises:
         MachineError: wipefs is missing or cannot read the device.

@@ -32,7 +32,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class RunningCommand:
-    """A command under way."""
+    """A command in progress."""
 
     process: subprocess.Popen[bytes]
     """In a session of its own."""

@@ -51,8 +51,8 @@ def check_memory(limit_bytes: int) -> None:
 
 
 def keep_off(hierarchy: Hierarchy, undo: UndoJournal) -> list[str]:
-    """Forbids swap to the groups that are there, where that takes nothing from them: in version 2 of control groups,
-    and if no other swap is on. Returns notes of what can still come."""
+    """Forbids swap to the existing groups, if that takes nothing from them: in version 2 of control groups, and if no
+    other swap is on. Returns notes of what can still come."""
     if swap.areas():
         return ["groups that could swap before may swap to the target as well, when they are at their limits"]
     if hierarchy.version == 1:

@@ -164,7 +164,7 @@ def _uid_map() -> list[list[int]]:
 
 
 def _is_own_group(gid: int) -> bool:
-    """Whether only this user is in the group, as where each user has a group of the same name."""
+    """Whether only this user is in the group, as on systems that give each user a group of the same name."""
     if gid != os.getegid():
         return False
     try:

@@ -27,9 +27,9 @@ from iolab.machines.system.undo_file import UndoFile
 OTHERS_PATIENCE_S = 40.0
 """A killed run's child, or another restore, may wait for a busy mount first."""
 DYING_PATIENCE_S = 5.0
-"""A killed process is gone when the I/O that it had under way has ended: a run that is to begin waits so long."""
+"""A killed process ends when its I/O in flight has ended: a run that is to begin waits this long."""
 STUCK_S = 1.0
-"""An I/O may take so long; only what waits longer is worth a word."""
+"""An I/O may take this long; only longer waits are reported."""
 POLL_S = 0.05
 MARK_BYTES = 64
 """More than the length of the line that marks an entry as undone."""

@@ -129,7 +129,7 @@ class UndoFile:
 
     def append(self, entry: JsonObject) -> None:
         """MachineError if the disk refuses; nothing of the entry is left then."""
-        checked_lines.append(self.fd, entry, where=str(self.path), remedy="make room or mend the disk: iolab restore")
+        checked_lines.append(self.fd, entry, where=str(self.path), remedy="make room or repair the disk: iolab restore")
 
     def remove(self) -> None:
         """Removes the file from its directory, and closes it."""

@@ -7,8 +7,8 @@ import sys
 
 def main() -> None:
     """Entry point of the `iolab` program."""
-    # In the middle of an import Ctrl-C would end in a traceback, or be lost where a library drops what was raised: it
-    # waits until the command is imported.
+    # In the middle of an import Ctrl-C would end in a traceback, or be lost if a library drops the exception: it waits
+    # until the command is imported.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     # Our matrices are small: threads of linear algebra would only spin, and keep this process from forking workers
     # (iolab/machines/module_process.py).

@@ -52,7 +52,7 @@ def attribute(
     """Find which of the keys in which two settings differ make the difference, and how much each.
 
     Every trial runs a mixture: half of the keys as in one setting and half as in the other. So each
-    trial is evidence on every key. Rounds are added until a set of keys has the wanted probability. The answer may be
+    trial is evidence on every key. Rounds are added until a set of keys has the required probability. The answer may be
     that no key makes a difference, or that two do so together.
     """
     if not 0.5 <= confidence < 1:

@@ -54,7 +54,7 @@ def bisect(
     many, or none, with its probability. Each named version is then measured again, paired with the version before it.
     """
     if [experiment is None, resume is None, versions is None].count(False) != 1:
-        what = "name one of an experiment, a list (--versions FILE), or a search to go on with (--resume DIR)"
+        what = "name one of an experiment, a list (--versions FILE), or a search to continue (--resume DIR)"
         raise InputError(what, where="iolab bisect")
     if fail_on is not None and fail_on not in options.CONDITIONS:
         raise InputError(f"{fail_on}: {unknown('condition', fail_on, options.CONDITIONS)}", where="--fail-on")
@@ -138,7 +138,7 @@ def _show_stored(
 def _loaded(
     path: Path, which: ExperimentBisectOptions, repository: Path | None
 ) -> tuple[Experiment, ExperimentBisectOptions]:
-    """The experiment, and what is asked of it; with a repository, its settings are the commits from good to bad."""
+    """The experiment, and the question about it; with a repository, its settings are the commits from good to bad."""
     from iolab.files.experiment import loads
     from iolab.files.experiment.parse import find, read_text
     from iolab.presentation.cli.run import load

@@ -30,12 +30,12 @@ def go_on(search: Path, fail_on: str | None, *, trusted: bool, as_json: bool) ->
 def among_commits(
     range_: str, repository: Path, effort: Effort, how: CommandBisectOptions, seed: int | None
 ) -> GitQuestion:
-    """What is asked of the commits of a range."""
+    """The question about the commits of a range."""
     return _question(str(repository), _range(range_), (), effort, how, seed)
 
 
 def among_versions(path: Path, effort: Effort, how: CommandBisectOptions, seed: int | None) -> GitQuestion:
-    """What is asked of the versions that a file lists."""
+    """The question about the versions that a file lists."""
     listed = _listed(path)
     return _question("", (listed[0], listed[-1]), listed, effort, how, seed)
 

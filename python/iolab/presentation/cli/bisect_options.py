@@ -39,7 +39,7 @@ Good = Annotated[
     str | None,
     typer.Option(
         metavar="SETTING",
-        help="The oldest version to look at.  [default: the first]",
+        help="The oldest version of the search.  [default: the first]",
         show_default=False,
         autocompletion=complete.settings,
     ),
@@ -49,7 +49,7 @@ Bad = Annotated[
     str | None,
     typer.Option(
         metavar="SETTING",
-        help="The newest version to look at.  [default: the last]",
+        help="The newest version of the search.  [default: the last]",
         show_default=False,
         autocompletion=complete.settings,
     ),
@@ -73,17 +73,17 @@ Workload = Annotated[
 
 Confidence = Annotated[float, typer.Option(help="Stop when one account of the history has this probability.")]
 
-Most = Annotated[int, typer.Option(help="Stop after so many trials of the search.")]
+Most = Annotated[int, typer.Option(help="Stop after this many trials of the search.")]
 
 Confirm = Annotated[
-    int, typer.Option(help="Measure each version that is named against the one before it in so many fresh rounds.")
+    int, typer.Option(help="Measure each named version against the version before it in this many fresh rounds.")
 ]
 
 Time = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION",
-        help="Stop after so long, such as 8h; --resume goes on, for as long.",
+        help="Stop after this time, such as 8h; --resume continues for the same time.",
         show_default=False,
     ),
 ]
@@ -129,7 +129,7 @@ Versions = Annotated[
 ]
 
 AllParents = Annotated[
-    bool, typer.Option("--all-parents", help="By commands: go on in what a merge brought that is named.")
+    bool, typer.Option("--all-parents", help="By commands: continue among the commits of a merge that is named.")
 ]
 
 Measure = Annotated[
@@ -167,7 +167,7 @@ SameWithin = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
-        help="By commands: a change that is no larger is none.  [default: 0.02]",
+        help="By commands: a change up to this size is none.  [default: 0.02]",
         show_default=False,
     ),
 ]
@@ -236,7 +236,7 @@ class ExperimentBisectOptions:
         }
 
     def question(self, experiment: Experiment, effort: Effort, *, most: int | None, confirm: int) -> Question:
-        """What is asked of the experiment."""
+        """The question about the experiment."""
         from iolab.studies.run.question import question
 
         return question(

@@ -1,4 +1,5 @@
-"""Asks before a run or a search that somebody else made or changed has something run here; all commands ask alike."""
+"""Asks before a run or a search that somebody else made or changed runs something here; all commands ask in this
+way."""
 
 from __future__ import annotations
 
@@ -14,17 +15,18 @@ from iolab.base.plain_text import one_line
 
 TrustRun = Annotated[
     bool,
-    typer.Option("--trust-run", help="With --resume: do not ask before continuing what somebody else made or changed."),
+    typer.Option(
+        "--trust-run", help="With --resume: do not ask before continuing a run that somebody else made or changed."
+    ),
 ]
 
 
 def consent_of(path: Path, *, trusted: bool) -> Callable[[list[str]], None]:
-    """Shows what is to be done, and asks; if nobody can answer, `trusted` has to. Raises to have nothing done."""
+    """Shows what is to be done, and asks; if no one can answer, `trusted` has to be true. Raises if nothing is to be
+    done."""
 
     def consent(deeds: list[str]) -> None:
-        print(
-            f"{path} was made by somebody else, or elsewhere, or was changed. To go on with it is to:", file=sys.stderr
-        )
+        print(f"{path} was made by somebody else, or elsewhere, or was changed. Continuing it will:", file=sys.stderr)
         for deed in deeds:
             print(f"  {one_line(deed)}", file=sys.stderr)
         if trusted:
@@ -35,7 +37,7 @@ def consent_of(path: Path, *, trusted: bool) -> Callable[[list[str]], None]:
                 where=str(path),
                 remedy="read what it does, above, then add --trust-run",
             )
-        print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+        print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise InterruptedRun("nothing was done")
 

@@ -23,13 +23,13 @@ def guest(
     ] = None,
     memory: Annotated[str, typer.Option(help="Memory of the machine.")] = "1GiB",
     cpus: Annotated[int, typer.Option(help="Virtual CPUs.", min=1, max=64)] = 1,
-    module: Annotated[list[str] | None, typer.Option(help="A kernel module to load before; may be repeated.")] = None,
+    module: Annotated[list[str] | None, typer.Option(help="A kernel module to load first; may be repeated.")] = None,
     json: Json = False,
 ) -> None:
     """Boot a kernel in an emulated machine and run a command there, or a shell.
 
-    The machine has no network and no drive of this one; it ends with the command. Exit status 1: the command failed.
-    With --json the console goes to standard error.
+    The emulated machine has no network and no drive of this machine; it ends with the command. Exit status 1: the
+    command failed. With --json the console goes to standard error.
     """
     from iolab.base.errors import InputError
     from iolab.base.quantity import format_bytes, parse_bytes

@@ -24,8 +24,8 @@ def host(
 ) -> None:
     """Offer this machine to a Ray cluster, for trials of `iolab run --on ray`, one at a time.
 
-    Whoever can reach the cluster can run any program here, as the user of this command: Ray trusts its network. Before
-    it begins, whatever a killed trial left changed is restored. Ends with Ctrl-C, or when the cluster is lost.
+    Anyone who can reach the cluster can run any program here, as the user of this command: Ray trusts its network.
+    Before it begins, whatever a killed trial left changed is restored. Ends with Ctrl-C, or when the cluster is lost.
     """
     from iolab.base.stop import stop_flag
     from iolab.machines.cluster import serve

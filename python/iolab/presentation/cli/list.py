@@ -42,8 +42,8 @@ def list_names(
     changes), probes, metrics; and the experiments that come with iolab, which `iolab run NAME` runs.
 
     `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help;
-    `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with how well the simulated
-    ones meet what was published of real ones.
+    `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with the accuracy of
+    simulated machines against published figures of real ones.
     """
     lists = {
         "machines": _machines,
@@ -270,7 +270,7 @@ def _print_one(entry: Entry) -> None:
 
 
 def _table(columns: list[str], entries: Entries) -> Any:
-    """A line per entry, its help in the last column; below the line where that column would be narrow."""
+    """A line per entry, its help in the last column; below the line if that column would be narrow."""
     from rich import box
     from rich.console import Group
     from rich.padding import Padding

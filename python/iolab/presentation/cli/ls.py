@@ -78,12 +78,12 @@ def _read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], N
 
 
 def print_line(line: str) -> None:
-    """What was wrong on the way and is mended, or left out."""
+    """Errors that were found, and repaired or left out."""
     print(f"iolab: {line}", file=sys.stderr, flush=True)
 
 
 def refresh(runs: Listing) -> None:
-    """Brings the index up to date, and reports it where that takes a while."""
+    """Brings the index up to date, and reports it if that takes a while."""
     told = [False]
 
     def on_read(done: int, total: int) -> None:

@@ -21,7 +21,7 @@ Patience = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION",
-        help="How long to wait for what does not answer: a trial without progress, a device, a mount.",
+        help="How long to wait for something that does not answer: a trial without progress, a device, a mount.",
         show_default=False,
     ),
 ]
@@ -63,8 +63,8 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="ray|ray://HOST:PORT",
-        help="Run trials on the nodes of a Ray cluster: the one that this machine is a node of, or the one whose port "
-        "for clients this is.  [default: here]",
+        help="Run trials on the nodes of a Ray cluster. ray: the cluster that this machine is a node of; "
+        "ray://HOST:PORT: the cluster with this port for clients.  [default: here]",
         show_default=False,
     ),
 ]
@@ -102,8 +102,8 @@ GroupBy = Annotated[
     str | None,
     typer.Option(
         metavar="REGEX",
-        help="What in DIRECTORY/NAME is the setting: the group named `setting`, (?P<setting>...), else the first "
-        "group. Files or runs of the same setting are its rounds.",
+        help="The part of DIRECTORY/NAME that is the setting: the group named `setting`, (?P<setting>...), else the "
+        "first group. Files or runs of the same setting are its rounds.",
         show_default=False,
     ),
 ]

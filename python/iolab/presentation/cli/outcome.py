@@ -36,7 +36,7 @@ def show_outcome(
     path: Path, *, as_json: bool, fail_on: Sequence[str], report: Path | None = None, again: str = ""
 ) -> None:
     """Prints the run in `path`, and ends the command with status 1 if a `fail_on` condition holds, or if no trial was
-    measured to its end. `again`: the command line to go on with, of a run that needs several boots."""
+    measured to its end. `again`: the command line that continues a run of several boots."""
     from iolab.domain.summary import summarise
     from iolab.files.store import read
     from iolab.presentation.table.json import as_dict

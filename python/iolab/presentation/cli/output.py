@@ -21,7 +21,7 @@ def print_json(payload: Any) -> None:
 
 
 def print_lines(lines: Iterable[str], mark: str = "") -> None:
-    """A line each, whatever they quote."""
+    """A line each, whatever text they quote."""
     for line in lines:
         print(f"{mark}{one_line(line)}")
 
@@ -36,7 +36,7 @@ def report_error(error: IolabError, *, as_json: bool) -> None:
 
 
 def report_defect(error: BaseException, *, as_json: bool) -> None:
-    """An exception nobody foresaw: one line, and the traceback for who asks for it."""
+    """An unforeseen exception: one line, and the traceback on request."""
     what = one_line(f"{type(error).__name__}: {error}")
     if os.environ.get("IOLAB_TRACEBACK"):
         traceback.print_exception(error)

@@ -19,7 +19,7 @@ def replay(
         Path,
         typer.Argument(
             metavar="TRACE",
-            help="The trace, of whichever tool; for blktrace, the name before .blktrace.0.",
+            help="The trace, from any of the tools; for blktrace, the name before .blktrace.0.",
             show_default=False,
         ),
     ],

@@ -29,10 +29,10 @@ def report(
 ) -> None:
     """Write a run as one HTML file that opens without a network.
 
-    It holds the conclusion, what to be careful about, what moved together, the table (also as CSV), sweeps, throughput
-    over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong. For a
-    sweep, it has the comparisons of all cells; for `iolab tune`, the fresh rounds of the finalists; for a search among
-    commits, the answer.
+    It holds the conclusion, doubts about the numbers, metrics that moved together, the table (also as CSV), sweeps,
+    throughput over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong.
+    For a sweep, it has the comparisons of all cells; for `iolab tune`, the fresh rounds of the finalists; for a search
+    among commits, the answer.
     """
     from iolab.base import output_file
     from iolab.files.importer.run_import import open_run

@@ -55,8 +55,8 @@ def run(
         typer.Option(
             "--until-decided",
             help="Add rounds until no comparison is undecided: at most --rounds or the experiment's `rounds`, else 50 "
-            "(with --part, boots of each part). The test is sequential: looking "
-            "after every round does not spoil the verdicts.",
+            "(with --part, boots of each part). The test is sequential: a look after every round does not "
+            "invalidate the verdicts.",
         ),
     ] = False,
     out: Out = None,
@@ -155,7 +155,7 @@ def run(
             experiment, resume, out = None, out, None
     if sum(given is not None for given in (experiment, resume, command or None)) != 1:
         raise InputError(
-            "name one of an experiment file, a run to go on with (--resume DIR), and a command (iolab run -- COMMAND)",
+            "name one of an experiment file, a run to continue (--resume DIR), and a command (iolab run -- COMMAND)",
             where="iolab run",
         )
     if prepare is not None and not command:
@@ -310,7 +310,7 @@ def _refuse_with_resume(given: dict[str, object]) -> None:
     for option, value in given.items():
         if value is not None:
             raise InputError(
-                "a run that goes on keeps its own",
+                "a resumed run keeps its own",
                 where=option,
                 remedy="leave it out, or start a new run without --resume",
             )

@@ -69,16 +69,16 @@ def sweep(
     """Run experiments on many machines: every experiment on every machine, a run for each.
 
     Trials of this machine itself come first, one at a time. Those of simulated machines and guests follow, side by
-    side, on all cores. Each is on disk as soon as it ends, so a sweep that was killed goes on with --resume and repeats
-    nothing. The grid of verdicts at the end is that of `iolab show DIR`.
+    side, on all cores. Each is on disk as soon as it ends, so a sweep that was killed continues with --resume and
+    repeats nothing. The grid of verdicts at the end is that of `iolab show DIR`.
     """
     given = {"EXPERIMENT": experiments, "--machine": machine, "--rounds": rounds, "--seed": seed, "--out": out}
     if resume is not None:
         for option, value in given.items():
             if value:
-                raise InputError("a sweep that goes on keeps its own", where=option, remedy="leave it out")
+                raise InputError("a resumed sweep keeps its own", where=option, remedy="leave it out")
     elif not experiments:
-        raise InputError("name experiments, or a sweep to go on with (--resume DIR)", where="iolab sweep")
+        raise InputError("name experiments, or a sweep to continue (--resume DIR)", where="iolab sweep")
 
     from iolab.files.store.sweep_directory import SweepDirectory
     from iolab.presentation.progress import display

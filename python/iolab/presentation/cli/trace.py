@@ -19,8 +19,8 @@ TraceFiles = Annotated[
     list[Path],
     typer.Argument(
         metavar="FILE...",
-        help="The files of one trace, of whichever tool, plain or packed with gzip, zstd or xz; `-`: standard input. "
-        "For blktrace, one file or the name before .blktrace.0 selects the files of all CPUs.",
+        help="The files of one trace, from any of the tools, plain or packed with gzip, zstd or xz; `-`: standard "
+        "input. For blktrace, one file or the name before .blktrace.0 selects the files of all CPUs.",
         show_default=False,
     ),
 ]
@@ -46,7 +46,7 @@ Gaps = Annotated[
     str | None,
     typer.Option(
         metavar="filtered|lost",
-        help="Why a text of blkparse leaves out numbers of events: somebody filtered lines, and all others hold; or "
+        help="Why a text of blkparse leaves out numbers of events: lines were filtered, and all others hold; or "
         "events were lost, and no time across them is reported.  [default: lost, unless numbers are left out often]",
         show_default=False,
     ),
@@ -105,7 +105,7 @@ def trace(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show what a trace of block I/O holds: rates, sizes, latency per stage, depth, the slowest, who was in front.
+    """Show what a trace of block I/O holds: rates, sizes, latency per stage, depth, and the slowest requests.
 
     The format is recognised by content: blktrace, trace-cmd, perf, tracefs, blkparse, biosnoop, fio's logs, and public
     traces. Times that the events do not determine are left out and counted, never guessed. See docs/traces.md.

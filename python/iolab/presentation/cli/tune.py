@@ -35,12 +35,12 @@ def tune(
 ) -> None:
     """Find the best setting for a workload, and whether it is really better than the default.
 
-    The table [tune] names the keys to try and what to make better. Each candidate is measured in rounds with the
+    The table [tune] names the keys to try and the metrics to improve. Each candidate is measured in rounds with the
     default, promising ones more often. Fresh rounds then decide: the winner, a smaller setting that keeps the gain, or
     the default. Nothing stays changed on this machine.
     """
     if (experiment is None) == (resume is None):
-        raise InputError("name an experiment, or a search to go on with (--resume DIR), not both", where="iolab tune")
+        raise InputError("name an experiment, or a search to continue (--resume DIR), not both", where="iolab tune")
     from iolab.presentation.table.tune_answer import as_dict, lines
     from iolab.studies.tuner import tuner
 
@@ -53,7 +53,7 @@ def tune(
         from iolab.studies.run.machine_executor import MachineExecutor
 
         if resume is not None and (out is not None or machine is not None or seed is not None):
-            raise InputError("a search that goes on keeps its own", where="--out, --machine, --seed")
+            raise InputError("a resumed search keeps its own", where="--out, --machine, --seed")
         progress = display(as_json=True)
         with MachineExecutor(seconds(patience)) as executor:
             if resume is not None:

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: live on a terminal, a plain line now and then elsewhere."""
+"""What a run shows while it is in progress: live on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Pace:
         return self._to_come.total()
 
     def plan(self, trials_by_workload: Mapping[str, int]) -> None:
-        """Adds so many trials by workload to those that are still to come."""
+        """Adds this many trials by workload to those that are still to come."""
         self._to_come.update(trials_by_workload)
 
     def finished(self, workload: str, duration_ns: int) -> None:

@@ -23,7 +23,7 @@ SHOWN_FROM = 0.002
 LABELLED_FROM = 0.03
 PLAIN, DEARER, CHEAPER = (125, 135, 148), (214, 69, 65), (57, 135, 201)
 WHOLLY = 0.1
-"""A frame that changed by so much of its size has the full colour."""
+"""A frame that changed by this share of its size has the full colour."""
 
 
 def figure(run: RunData, settings: Sequence[str]) -> Figure:

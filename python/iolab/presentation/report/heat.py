@@ -34,8 +34,8 @@ NAMED_MAX = 4
 
 def heat_maps(run: RunData, summary: Summary, workloads: Sequence[str]) -> Figure:
     """How the latencies lie: of a sweep a column per value of its parameter; else, below one another, each setting's
-    over time, and where the records do not hold that, a column per setting. Without plots if there is no histogram,
-    or no time and a single column."""
+    over time, and if the records do not hold that, a column per setting. Without plots if there is no histogram, or no
+    time and a single column."""
     swept, columns = _sweep_columns(summary)
     plots: list[Plot] = []
     for number, (name, found) in enumerate(columns.items()):

@@ -58,7 +58,7 @@ class Counts:
 
 
 def step_of(length: int) -> int:
-    """How many of so many intervals make a point: a power of two."""
+    """How many of this many intervals make a point: a power of two."""
     step = 1
     while -(-length // step) > POINTS:
         step *= 2

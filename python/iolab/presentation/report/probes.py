@@ -91,7 +91,7 @@ def _text(run: RunData, name: str) -> str | None:
 
 
 def _probes_on(run: RunData) -> set[str]:
-    """Under whatever setting; none of a run whose experiment this iolab doesn't understand."""
+    """Under any setting; none for a run whose experiment this iolab doesn't understand."""
     try:
         probes = run.experiment.probes
     except InputError:

@@ -1,4 +1,4 @@
-"""The requests of a trace one by one, for who zooms in so far that few are in sight."""
+"""The requests of a trace one by one, for a zoom in which few are in sight."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _tables(figures: native.TraceFigures) -> Iterator[JsonObject]:
     if figures["slowest"]:
         yield {
             "title": f"In front of the slowest {len(figures['slowest'])}",
-            "caption": "Whose requests completed while the slowest were under way.",
+            "caption": "Whose requests completed while the slowest were in flight.",
             "heads": [
                 {"name": name, "number": place > 0}
                 for place, name in enumerate(("process", "slow requests behind it", "requests in front", "bytes"))

@@ -75,7 +75,7 @@ class Answers:
 
 
 def make_app(runs: Collection, host: str) -> tuple[FastAPI, Answers]:
-    """The application over a collection that somebody else keeps up to date. `host`: where it is served; requests that
+    """The application over a collection that other code keeps up to date. `host`: where it is served; requests that
     name another are refused, so that no page of elsewhere reads runs by pointing its own name here."""
     app = FastAPI(
         title="iolab: runs",

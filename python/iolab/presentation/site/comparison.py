@@ -1,4 +1,4 @@
-"""Two runs side by side, if they ran on hardware that is alike, or if somebody wants to know all the same."""
+"""Two runs side by side, if they ran on the same hardware, or on request."""
 
 from __future__ import annotations
 

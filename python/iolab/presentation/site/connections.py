@@ -1,4 +1,4 @@
-"""Connections to the pages: so many at once, each for so long, and a pause if the machine has no room for another.
+"""Connections to the pages: their number and duration are limited, with a pause if the machine has no room for another.
 
 Whoever holds a connection without asking anything on it takes a place for `LIFE_S`, or until all places are taken:
 then the oldest ends for the next. Who waits for a place waits in the kernel's queue, without a descriptor here.
@@ -46,12 +46,12 @@ class Server(uvicorn.Server):
         self._life_s = life_s
         self._accepting: asyncio.Task[None] | None = None
         self._open: dict[Any, None] = {}
-        """The connections that nobody has asked to end yet, the oldest first."""
+        """The connections that are not asked to end yet, the oldest first."""
 
     @override
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        # It would hear those alone that come while it serves.
+        # It would receive only signals that come while it serves.
         yield
 
     @override
@@ -105,7 +105,7 @@ class Server(uvicorn.Server):
                 on_end()
 
             def send_400_response(self, msg: str) -> None:
-                """Junk behind a request, or in its body: whoever makes the answer must not send another."""
+                """Junk behind a request, or in its body: the code that answers must not send another answer."""
                 if self.cycle is not None:
                     self.cycle.disconnected = True
                 with suppress(h11.LocalProtocolError):

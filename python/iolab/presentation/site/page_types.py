@@ -126,7 +126,7 @@ class BenchmarkRow(Page):
 
 
 class ChangeRow(Page):
-    """A change in a benchmark's history, with the place where to look at it."""
+    """A change in a benchmark's history, with the page to look at."""
 
     benchmark: str
     hardware: str
@@ -148,12 +148,12 @@ class LiveTrial(Page):
 
 
 class LiveRun(Page):
-    """A run in progress. `trials_expected`: null if nobody knows, as of a run until it is decided."""
+    """A run in progress. `trials_expected`: null if unknown, as of a run until it is decided."""
 
     run: RunRow
     trials_done: int
     trials_expected: int | None
-    left_s: float | None = Field(description="at the pace of the trials so far; null if nobody knows")
+    left_s: float | None = Field(description="at the pace of the trials so far; null if unknown")
     metric: str | None
     trials: list[LiveTrial] = Field(description="the newest last")
     judged: list[Judged] = Field(description="the verdicts up to now")

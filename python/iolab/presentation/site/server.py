@@ -18,7 +18,7 @@ from iolab.presentation.site.connections import Server
 
 REFRESH_S = 2.0
 REST = 20
-"""Between two looks at all runs it waits so many times as long as the first took: at most 5 % of a CPU."""
+"""The wait between two looks at all runs, as a multiple of the first look's time: at most 5 % of a CPU."""
 END_S = 2
 LATE = ("polars", "scipy.special")
 
@@ -49,7 +49,7 @@ def serve(runs: Collection, host: str, port: int, stop: threading.Event, on_read
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """Open before anything is said, so that what is said is true."""
+    """Open before anything is printed, so that the printed address is right."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
@@ -68,7 +68,8 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _keep_up(runs: Collection, answers: Answers, ended: threading.Event) -> None:
-    """Looks for runs that are new or changed, then for changes in histories nobody looked at yet, one at a time."""
+    """Looks for runs that are new or changed, then for changes in histories that were not examined yet, one at a
+    time."""
     wait_s = 0.0
     while not ended.wait(wait_s):
         began = time.monotonic()

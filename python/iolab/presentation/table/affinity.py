@@ -210,7 +210,7 @@ def _separator(line: Line, following: Line | None) -> int | None:
 
 
 def _latency_decimals(lines: Sequence[Line]) -> tuple[int, int]:
-    """As in the posted tables, six and four; more where I/O takes no time that these would show."""
+    """As in the posted tables, six and four; more if I/O takes too little time for these."""
     return (
         _decimals([line.values[1] for line in lines], at_least=6),
         _decimals([line.values[2] for line in lines], at_least=4),

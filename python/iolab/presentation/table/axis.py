@@ -84,7 +84,7 @@ def _table(sweep: Sweep, summary: Summary, shown: Sequence[tuple[str, dict[str, 
 
 
 def sentence(sweep: Sweep, summary: Summary) -> str | None:
-    """Where the throughput stops to rise, and what the latency does from there on; None without a throughput."""
+    """The point at which the throughput stops rising, and the latency beyond it; None without a throughput."""
     by_metric = rows_of(sweep, summary)
     throughput = main_metric(list(by_metric), THROUGHPUTS)
     if throughput is None:
@@ -96,7 +96,7 @@ def sentence(sweep: Sweep, summary: Summary) -> str | None:
 
 
 def knee_texts(sweep: Sweep, summary: Summary) -> dict[str, str]:
-    """By value of the parameter: `knee`, with the names of the lines that have theirs there where not all do."""
+    """By value of the parameter: `knee`, with the names of the lines that have theirs there, if not all do."""
     by_metric = rows_of(sweep, summary)
     throughput = main_metric(list(by_metric), THROUGHPUTS)
     found: dict[str, list[str]] = {}

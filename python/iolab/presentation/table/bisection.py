@@ -25,7 +25,7 @@ STOPPED = {
     "decided": "",
     "budget": "Stopped at the most trials allowed (--most): this is what is known.",
     "nothing left to measure": "Nothing is left that could be measured.",
-    "going on": "The search is not over: iolab bisect --resume goes on.",
+    "going on": "The search is not over: iolab bisect --resume continues it.",
     "stored": "That does not decide it.",
 }
 
@@ -65,7 +65,7 @@ def _next(found: Finding) -> str:
 
 
 def unmeasured_stretch(search: Search, names: Sequence[str]) -> Iterator[str]:
-    """A line on the longest stretch in which nothing was measured, where changes are named and it has a tenth of all
+    """A line on the longest stretch in which nothing was measured, if changes are named and it has a tenth of all
     versions or more."""
     ends = search.longest_unmeasured() if search.answer().kind == "changes" else None
     if ends is not None and ends[1] - ends[0] >= max(UNSEEN_TOLD_FROM, search.versions * UNSEEN_TOLD_SHARE):

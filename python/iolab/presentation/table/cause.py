@@ -85,11 +85,11 @@ def causes(found: Sequence[Cause]) -> RenderableType:
 
 
 def conclusion(cause: Cause) -> str:
-    """What was changed, what moved first, and what the results did."""
+    """The changes, what moved first, and the movement of the results."""
     place = f"on {cause.workload}, " if cause.workload else ""
     results = _results(cause)
     if cause.first is None:
-        return f"{cause.setting} against {cause.against}, {place}no mechanism is seen to have moved; {results}."
+        return f"{cause.setting} against {cause.against}, {place}no mechanism visibly moved; {results}."
     moved = _some_of(cause.first)
     if cause.by_change:
         changed = ", ".join(_changed(one, cause) for one in cause.by_change)
@@ -97,13 +97,13 @@ def conclusion(cause: Cause) -> str:
     if cause.unobserved:
         changed = ", ".join(_changed(one, cause) for one in cause.changes if _acts_on(one, cause.unobserved))
         return (
-            f"{changed}: {place}no probe measured what it acts on: {_looked_at_by(cause.unobserved)}; {moved}, which "
-            f"may be an effect of it; {results}."
+            f"{changed}: {place}no probe measured what this change acts on: {_looked_at_by(cause.unobserved)}; "
+            f"{moved}, which may be an effect of the change; {results}."
         )
     said = f"{cause.setting} against {cause.against}, {place}{cause.first.mechanism.title} moved first: {moved}"
     if cause.first.mechanism.name == "above":
         said += (
-            ". Something outside the block layer holds them back: a limit of a control group (io.max, blkio.throttle, "
+            ". Something outside the block layer delays the I/Os: a limit of a control group (io.max, blkio.throttle, "
             "a CPU quota) or a lock"
         )
     return f"{said}; {results}."
@@ -155,31 +155,31 @@ def _below_budget(budget: Budget) -> Iterator[str]:
     if "application" in budget.stages:
         yield "Application: from a completion until the next submission in its place. The rest adds up to the latency."
     else:
-        yield "The stages add up to the latency. The application's own time between I/Os is not known."
+        yield "The stages add up to the latency. The application's own time between I/Os is unknown."
     total = max(budget.totals)
     if total and max(abs(budget.baseline["unknown"]), abs(budget.candidate["unknown"])) > 0.02 * total:
         yield (
-            "Unknown: time of the I/Os that no request of theirs accounts for; with buffered writes, requests that "
+            "Unknown: time of I/Os that their requests do not account for; with buffered writes, requests that "
             "nobody waits for."
         )
     if (most := max(budget.side_by_side)) > 1.05:
         yield (
             f"Up to {most:.3g} bios of an I/O are in flight side by side: their times are scaled down to the latency, "
-            "and what is above the block layer is hidden behind them."
+            "and the time above the block layer is hidden."
         )
 
 
 def _further(cause: Cause) -> Iterator[str]:
-    """Symptoms, one line per mechanism; then what moved besides, what did not, and what nobody looked at."""
+    """Symptoms, one line per mechanism; then the other mechanisms: moved, not moved, not measured."""
     for one in cause.symptoms:
         yield f"● {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and not cause.by_change and cause.changes and not cause.unobserved:
         named = ", ".join(f"{one.setting}" for one in cause.changes[:4])
-        yield f"The settings changed {named}; no mechanism that this acts on is seen to have moved first."
+        yield f"The settings changed {named}; no mechanism that this acts on visibly moved first."
     for one in cause.independent:
-        yield f"Moved besides, not known to follow: {one.mechanism.title}: {_phrase(one.moved[0])}."
+        yield f"Also moved, not known to follow: {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and cause.still:
-        yield f"Not seen to move: {', '.join(one.title for one in cause.still)}."
+        yield f"Did not visibly move: {', '.join(one.title for one in cause.still)}."
     if cause.first and (missing := _looked_at_by(cause.unmeasured)):
         yield f"Not measured: {missing}."
 
@@ -200,7 +200,7 @@ def _results(cause: Cause) -> str:
     told = [f"{label(one.metric)} is {claim(one.judgement)}" for one in moved[:RESULTS_TOLD_MAX]]
     more = len(moved) - len(told)
     if not told:
-        return "nothing that is compared is seen to differ"
+        return "no compared metric visibly differs"
     return ", ".join(told) + (f", and {more} more" if more else "")
 
 

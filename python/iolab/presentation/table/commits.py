@@ -35,10 +35,10 @@ def lines(found: GitFinding) -> Iterator[str]:
         yield from _log(found)
     for place, within in found.within.items():
         yield ""
-        yield f"In what the merge {commits[place].short} brought:"
+        yield f"Among the commits of the merge {commits[place].short}:"
         yield from lines(within)
         if within.answer.kind == "none":
-            yield f"No commit of it did it alone: {commits[place].short} did, with what stood beside it."
+            yield f"None of them did it alone: {commits[place].short} did, with the other side of the merge."
 
 
 def as_dict(found: GitFinding) -> JsonObject:

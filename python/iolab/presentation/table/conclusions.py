@@ -29,7 +29,7 @@ WORKLOADS_MAX = 4
 SO_FAR = "so far"
 """The mark of a verdict that further rounds may overturn."""
 SETTINGS_MAX = 12
-"""Settings with a sentence of their own: more than these nobody reads, and the tables have all."""
+"""Most settings with a sentence of their own: more would not be read, and the tables have all."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Conclusion:
 
 
 def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
-    """A sentence per setting that has a verdict, those that differ first if not all are shown; then what is
-    undecided. Each begins with what the workload waits for, even where that is undecided."""
+    """A sentence per setting that has a verdict, those that differ first if not all are shown; then what is undecided.
+    Each begins with what the workload waits for, even if that is undecided."""
     comparisons = [one for one in comparisons if not _is_rare(one)]
     several = len({one.place for one in comparisons}) > 1
     of_settings: dict[tuple[str, str], list[Comparison]] = {}

@@ -59,9 +59,9 @@ def folded(explained: Sequence[Explanation]) -> Iterator[str]:
 
 
 def more_to_see(explained: Sequence[Explanation], probes_off: Sequence[str], first_only: str | None) -> Iterator[str]:
-    """What was not looked at, and how it would be."""
+    """What was not examined, and how to examine it."""
     if first_only:
-        yield f"Explained is {first_only}, the first that is compared; another with --metric KEY."
+        yield f"This explains {first_only}, the first metric compared; --metric KEY explains another."
     if probes_off and any(one.why_not is None for one in explained):
         for name in TELLING_PROBES:
             if name in probes_off:
@@ -91,12 +91,12 @@ def finding_sentence(finding: Finding, explained: Explanation) -> str:
             shift = change_with_interval(finding.with_setting.judgement) or "no ratio"
             return (
                 f"{name} moves with the result within settings: from round to round it {way} {result} rises "
-                f"({strength}); that the setting moves it is not seen ({shift})."
+                f"({strength}); the setting does not visibly move it ({shift})."
             )
         case _ if correlation is None:
             return f"{moved}; whether it moves with the result within settings is unknown: {with_result.reason}."
         case _:
-            return f"{moved}; that it moves with the result within settings is not seen ({strength})."
+            return f"{moved}; within settings it does not visibly move with the result ({strength})."
 
 
 def _explanation(one: Explanation) -> Iterator[RenderableType]:
@@ -109,7 +109,7 @@ def _explanation(one: Explanation) -> Iterator[RenderableType]:
     yield Constrain(Text(told, style="bold"), SENTENCE_WIDTH_MAX)
     lines = [f"● {finding_sentence(finding, one)}" for finding in one.findings[:SENTENCES_MAX]]
     if not lines:
-        lines = ["Nothing else that was measured is seen to have moved with it."]
+        lines = ["No other measured metric visibly moved with it."]
     yield Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 1, 0), expand=False)
     if one.findings:
         yield Alternatives(_table(one), _table(one, stacked=True))
@@ -179,7 +179,7 @@ def _below(one: Explanation) -> Iterator[str]:
         yield f"Left out, the same measure as the result: {_some([label(key) for key in one.same_measure])}."
     looked_at, moved = len(one.looked_at), len(one.findings)
     yield (
-        f"Looked at: {looked_at}, of which {moved} moved, {len(same)} did not, {len(undecided)} are undecided; "
+        f"Examined: {looked_at} metrics, of which {moved} moved, {len(same)} did not, {len(undecided)} are undecided; "
         f"{len(one.constant)} never changed, {len(one.absent)} have no numbers."
     )
 
@@ -207,7 +207,7 @@ def _how_far(judgement: Judgement, unit: str) -> str:
 
 
 def _from_to(judgement: Judgement, unit: str) -> str:
-    """Where there is no ratio, because of a zero."""
+    """Both values, if a zero leaves no ratio."""
     scale = scale_for(unit, (judgement.baseline, judgement.candidate))
     return f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)}"
 

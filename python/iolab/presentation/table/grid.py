@@ -17,7 +17,7 @@ class GridCell:
 
     setting: str
     value: str
-    """`183.4 ± 2.1`, or `-` where absent."""
+    """`183.4 ± 2.1`, or `-` if absent."""
     change: str | None
     """`+3.1 % [+1.0 %, +5.2 %]`, against the baseline."""
     verdict: str | None

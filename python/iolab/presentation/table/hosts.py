@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from iolab.files.store import RunData
 
 DIFFER_BELOW = 0.05
-"""p-value from which on the hosts are said to differ."""
+"""p-value up to which the hosts are reported to differ."""
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:

@@ -46,7 +46,7 @@ LARGE_ROWS = 300
 
 
 def is_large(drawn: RenderableType) -> TypeGuard[Table]:
-    """Whether it is a table of so many rows that rich takes seconds for it."""
+    """Whether the table has so many rows that rich takes seconds for it."""
     from rich.table import Table
 
     return isinstance(drawn, Table) and drawn.row_count > LARGE_ROWS

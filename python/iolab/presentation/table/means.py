@@ -24,7 +24,7 @@ class PhaseMeans:
     means: dict[str, float]
     """The means of all operations, by metric, without those that no round has."""
     inverse_means: dict[str, float]
-    """Means of 1/value, for what is per something: where rounds differ, not the same as 1/mean."""
+    """Means of 1/value, for quotients per something: not the same as 1/mean if rounds differ."""
 
     def get(self, metric: str) -> float | None:
         """The mean of a metric over the rounds, in its unit; None if no round has it."""

@@ -2,8 +2,8 @@
 
 The samples of a statistic are the rounds' values. A mean is harmonic (Hmean) where more is better and arithmetic
 (Amean) where less is; BHmean-50 and BAmean-50 are those of the best half, and so on. A positive percentage is better
-than the baseline. Stars stand around a mean's percentage where the verdict on it says that there is a difference: the
-same verdict as in every other table, from pairs of rounds; mmtests takes its own from a test of unpaired samples.
+than the baseline. Stars stand around a mean's percentage if the verdict on it is a difference: the same verdict as in
+every other table, from pairs of rounds; mmtests takes its own from a test of unpaired samples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`show --as output`: what the commands that failed have said, all that was kept of it."""
+"""`show --as output`: the output of commands that failed, all that was kept of it."""
 
 from __future__ import annotations
 

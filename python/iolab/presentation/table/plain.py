@@ -91,7 +91,7 @@ def tables(summary: Summary) -> RenderableType:
             swept += [heading, Alternatives(axis.table(one, summary), Group(*by_metric), Group(*by_line))]
     parts += swept
     for workload, block in in_tables.items():
-        # Not as the table's own title, which is broken where the table is narrower.
+        # Not as the table's own title, which is broken if the table is narrower.
         parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
         if block.rows:
             wide, tall = _wide(block, footnotes), _tall(block, footnotes, paired=paired)

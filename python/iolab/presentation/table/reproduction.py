@@ -97,7 +97,7 @@ def _one(found: ReproducedTable) -> Iterator[RenderableType]:
 
 
 def _statement(one: JudgedStatement) -> RenderableType:
-    """What was said, and below it the verdict in words."""
+    """The claim, and below it the verdict in words."""
     from rich.console import Group
     from rich.padding import Padding
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 LEFT_OUT_FIRST = ("cells", "fitted", "chosen", "within 25 %", "null")
-"""Where the console is narrow."""
+"""For a narrow console."""
 
 
 def scorecard(parts: Sequence[Part]) -> Iterator[RenderableType]:

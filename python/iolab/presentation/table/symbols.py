@@ -61,7 +61,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 
 
 def counted_by(run: RunData) -> Iterator[str]:
-    """What decides about counts besides the kernel's source: a line about the emulator, and one for each kernel."""
+    """What determines counts, apart from the kernel's source: a line about the emulator, and one for each kernel."""
     emulator = cast(Any, run.machine.get("guest", {}))
     processor = emulator.get("cpu")
     if processor is not None:
@@ -96,7 +96,7 @@ def between(run: RunData, workload: str, before: str, after: str) -> str:
 
 
 def across(baseline: RunData, candidate: RunData) -> str:
-    """The functions of each workload and setting that differ between two runs, a table for each phase; where either run
+    """The functions of each workload and setting that differ between two runs, a table for each phase; if either run
     has a single setting, that one, whatever its name. Empty unless instructions were counted in both."""
     try:
         sides: list[list[PlaceObservations[InstructionsObservation]]] = [
@@ -147,7 +147,7 @@ def stepped(run: RunData, workload: str, versions: Sequence[str], known: Contain
 
 
 def compared(before: Sequence[InstructionsObservation], after: Sequence[InstructionsObservation]) -> list[Difference]:
-    """The functions of two settings, of so many rounds each, the largest change first; those that were renamed or
+    """The functions of two settings, of this many rounds each, the largest change first; those that were renamed or
     inlined as one."""
     rounds = [[per_operation(round) for round in side] for side in (before, after)]
     calls = [means([calls_per_operation(round) for round in side]) for side in (before, after)]
@@ -192,8 +192,8 @@ def _dearest(title: str, rounds: Sequence[Mapping[Key, float]]) -> str:
 
 
 def system_calls(title: str, rounds: Sequence[InstructionsObservation]) -> str:
-    """The kernel's instructions by what it was asked for: of those that take a percent of them. Empty where calls were
-    not counted."""
+    """The kernel's instructions by what it was asked for: of those that take a percent of them. Empty if calls were not
+    counted."""
     sums: dict[str, list[float]] = {}
     for one in rounds:
         told = one.get("system_calls")

@@ -89,8 +89,8 @@ def doubts(figures: native.TraceFigures) -> Iterator[str]:
         )
     said = (
         ("losses", lost),
-        ("unknown_lost", "{} requests have no times: events were lost while they were under way"),
-        ("unknown_alike", "{} requests have no times: another under way at once had the same sectors"),
+        ("unknown_lost", "{} requests have no times: events were lost while they were in flight"),
+        ("unknown_alike", "{} requests have no times: another request in flight had the same sectors"),
         ("events_unmatched", "{} events are about requests whose beginning is not in the trace"),
         ("unended", "{} bios or requests have no end in the trace"),
         ("events_late", "{} events came too late in the file to be put in order, and count as lost"),
@@ -201,7 +201,7 @@ def slowest(figures: native.TraceFigures) -> Table:
     from rich.table import Table
 
     table = Table(
-        title="The slowest requests (times in µs), and who else's completed while they were under way",
+        title="The slowest requests (times in µs), and whose requests completed while they were in flight",
         title_justify="left",
     )
     failed = any(slow["error"] for slow in figures["slowest"])

@@ -28,7 +28,7 @@ class Share:
 
 @dataclass(frozen=True)
 class TaskInFront:
-    """A task whose requests completed while some of the slowest were under way."""
+    """A task whose requests completed while some of the slowest were in flight."""
 
     task: str
     slow: int
@@ -77,7 +77,7 @@ def _parts(figures: native.TraceFigures) -> Iterator[str]:
         rows = in_front(figures)
         total = sum(one.requests for one in rows)
         if not rows:
-            yield f"nothing completed while the slowest {slowest} were under way"
+            yield f"nothing completed while the slowest {slowest} were in flight"
         elif rows[0].requests > MOST * total:
             yield f"the slowest {slowest} waited behind {rows[0].task}"
         else:

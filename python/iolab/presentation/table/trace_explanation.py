@@ -26,7 +26,7 @@ def slow(found: SlowRequests) -> Iterator[RenderableType]:
     )
     yield _stages(found.stages, "others", "slowest")
     if not found.traits:
-        yield "In what they are, and in what was under way beside them, they are as the others."
+        yield "In what they are, and in what was in flight beside them, they are like the others."
         return
     from rich.table import Table
 

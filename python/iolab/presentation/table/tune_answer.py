@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def lines(found: TunerResult) -> Iterator[str]:
-    """The answer, what fresh rounds said of each candidate, the keys that matter, and how to have the setting."""
+    """The answer, the verdicts of fresh rounds on each candidate, the keys that matter, and how to have the setting."""
     tuning = found.directory.tuning
     yield from _searched(found)
     if found.confirmed is None:

@@ -105,7 +105,7 @@ def change_of(judgement: Judgement) -> str | None:
 
 
 def medians(comparisons: Sequence[Comparison]) -> str | None:
-    """Where rounds' ratios are skewed: their median beside the typical ratio, in one line."""
+    """If rounds' ratios are skewed: their median beside the typical ratio, in one line."""
     found = []
     for one in comparisons:
         if beside := median_beside(one.judgement):
@@ -143,7 +143,7 @@ def _change_in_one_round(judgement: Judgement) -> str | None:
 
 
 def verdict_with_rounds(judgement: Judgement) -> str:
-    """`faster`, `faster so far` where further rounds may overturn it, or `undecided (12 more)`: rounds that would
+    """`faster`, `faster so far` if further rounds may overturn it, or `undecided (12 more)`: rounds that would
     decide."""
     if judgement.verdict != "undecided":
         return judgement.verdict if judgement.final else f"{judgement.verdict} so far"

@@ -26,8 +26,8 @@ from iolab.studies.reproduction.tables import Cell
 
 
 def objects(found: Reproduction) -> Iterator[Part]:
-    """A JSON object per table and per distribution, and one for all statements of the file; their `kind` tells them
-    apart."""
+    """A JSON object per table and per distribution, and one for all statements of the file; their `kind` distinguishes
+    them apart."""
     for table in found.tables:
         yield _table(table, found)
     if found.statements:

@@ -1,6 +1,6 @@
 """Published summaries of repeated measurements: read, checked, and judged by themselves, without a run.
 
-How much a mean is worth depends on what of the measurement was independent, which a mail seldom says: each reading of
+How much a mean is worth depends on what of the measurement was independent, which a mail seldom states: each reading of
 it is judged alike.
 """
 
@@ -53,7 +53,7 @@ class Question:
     name: str
     pairs: list[Pair]
     text: str | None
-    """What was said of it."""
+    """The claims about it."""
     who: str | None
     verdicts: list[str]
     """Those that it agrees with."""
@@ -74,7 +74,7 @@ class ComparedRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """All pairs, where `per_round` values of a round are independent."""
+    """All pairs, if `per_round` values of a round are independent."""
 
     unit: str
     per_round: int

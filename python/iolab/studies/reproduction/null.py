@@ -1,4 +1,4 @@
-"""What somebody without a model would have said: the null predictors beside a table."""
+"""Predictions that need no model: the null predictors beside a table."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class FileOptions(Options):
         default_is="none; tables and statements need it",
     )
     rounds: int | None = option(None, "Number of rounds of the experiment.", default_is="the experiment's", ge=1)
-    setup: dict[str, str] = option({}, "What is known about machine, kernel and load, [setup].", default_is="nothing")
+    setup: dict[str, str] = option({}, "Facts about machine, kernel and load, [setup].", default_is="nothing")
     fitted: TomlTable = option({}, "Parameters that were fitted to cells, [fitted.NAME].", default_is="none")
     chosen: TomlTable = option(
         {}, "What else was chosen with published figures in sight, [chosen.NAME].", default_is="nothing"
@@ -190,7 +190,7 @@ class AimOptions(Options):
 
 
 class StatementOptions(Options):
-    """What somebody said in words of two settings."""
+    """A claim in words about two settings."""
 
     text: str = option(..., "The claim, in your own words.")
     who: str = option(..., "Who made the claim.")
@@ -217,7 +217,7 @@ class DistributionOptions(Options):
 
     title: str = option(..., "What was measured.")
     unit: str = option(..., "The unit of the figures.")
-    better: Literal["higher", "lower"] = option("lower", "Which way is better.")
+    better: Literal["higher", "lower"] = option("lower", "Which direction is better.")
     rounds: int = option(..., "How often each row was measured.", ge=2)
     independent: dict[str, int] = option(
         ...,

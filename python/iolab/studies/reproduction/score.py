@@ -54,7 +54,7 @@ class Claim:
     """What came out beside what was aimed at."""
     met: bool
     date: str | None = None
-    """The day on which it was set; None: somebody published it."""
+    """The day on which it was set; None: it is part of the publication."""
 
 
 def mean_error(cells: Sequence[ComparedCell]) -> float | None:

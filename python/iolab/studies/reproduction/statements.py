@@ -50,7 +50,7 @@ class JudgedStatement:
     values: list[float]
     """The values of the rounds, in a statement about a limit."""
     absent: str | None
-    """Why there is nothing to compare, where the run has no values or no two rounds of them."""
+    """Why there is nothing to compare, if the run has no values or no two rounds of them."""
 
     @property
     def met(self) -> bool:

@@ -1,4 +1,4 @@
-"""Runs an experiment into a run directory, and goes on with a run that was stopped or killed at any instant."""
+"""Runs an experiment into a run directory, and continues a run that was stopped or killed at any instant."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def run(
 
     `probes` are those that were on by choice of the caller when `experiment` was read: a resumed run has them on too.
     `part`: what this boot provides, of an experiment whose settings need several; only its next block is measured then.
-    `question`: what to search for among the settings, instead of measuring each in every round.
-    `on`: of an executor that runs trials on other hosts, where these are found.
-    `machine` is what machine.json will say; by default this machine is described. InputError if `out` is taken,
-    MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
-    leave no run directory when no trial has a record yet.
+    `question`: what to search for among the settings, instead of measuring each in every round. `on`: of an executor
+    that runs trials on other hosts, the place where these are found. `machine` is what machine.json will say; by
+    default this machine is described. InputError if `out` is taken, MachineError if this machine can't continue,
+    InterruptedRun after Ctrl-C with everything restored. The two errors leave no run directory when no trial has a
+    record yet.
     """
     remote_hosts.check(experiment, part, on)
     parts.check_part(experiment, part)
@@ -105,11 +105,10 @@ def resume(
     """Goes on with the run in `out`: what is finished stays, what is missing is measured. `rounds` may add some.
 
     A failed trial counts as finished unless `retry_failed`. InputError if the directory is no run, is in use, or was
-    changed; MachineError on another machine or kernel, unless that is accepted; InterruptedRun after Ctrl-C.
-    `consent` is called, before anything is done, with what a run does to this machine that somebody else made or
-    changed; it raises to have nothing done. Without one, such a run is refused. `part`: of a run whose settings need
-    several boots, what this one provides.
-    `on`: as of `run`; a run on several hosts goes on there.
+    changed; MachineError on another machine or kernel, unless that is accepted; InterruptedRun after Ctrl-C. `consent`
+    is called, before anything is done, with what a run does to this machine that somebody else made or changed; it
+    raises to have nothing done. Without one, such a run is refused. `part`: of a run whose settings need several boots,
+    what this one provides. `on`: as of `run`; a run on several hosts continues there.
     """
     opened = RunDirectory.open(out)
     with Journal(opened.journal_file) as journal:

@@ -1,4 +1,4 @@
-"""How a run begins: its directory, complete with what its journal's first event says of experiment, machine and
+"""How a run begins: its directory, complete with the facts of its journal's first event about experiment, machine and
 session."""
 
 from __future__ import annotations

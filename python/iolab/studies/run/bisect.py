@@ -86,7 +86,7 @@ def check_search(path: Path) -> None:
 
 def findings_in(path: Path) -> list[Finding]:
     """What the run in a directory has found, by metric. InputError for a run that does not search, and for a damaged
-    trial: one that is gone on with measures it again."""
+    trial: a resumed search measures it again."""
     data = read(path)
     return _findings(data, _question_of(data))
 

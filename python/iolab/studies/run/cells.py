@@ -3,7 +3,7 @@
 The runs of this machine come first, a trial at a time with nothing beside it. Then come those of simulated machines and
 guests, all trials of all runs side by side, since nothing that runs beside them changes their records. Each trial's
 file is durable, and its run's journal reports it, as soon as its record is there, whatever the order. A sweep that was
-killed goes on from its directory: what is finished stays, and is not run again.
+killed continues from its directory: what is finished stays, and is not run again.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def create(asked: Sequence[CellRequest], out: Path | None, *, seed: int | None) 
 
 def complete(directory: SweepDirectory, *, executor: Executor, progress: Display) -> SweepResult:
     """Runs what is missing. InterruptedRun after Ctrl-C and MachineError if the disk or the executor gives up: after
-    both, and after a kill, the sweep can be gone on with."""
+    both, and after a kill, the sweep can be continued."""
     with directory.locked():
         return _Sweep(directory, executor, progress).complete()
 
@@ -154,7 +154,7 @@ class _Sweep:
     executor: Executor
     progress: Display
     open: dict[str, _CellLoop] = field(default_factory=dict)
-    """By the run's name: those of which a trial is under way."""
+    """By the run's name: those with a trial in progress."""
     owners: dict[int, tuple[Trial, _CellLoop]] = field(default_factory=dict)
     """By the identity of an expected trial: the run that it is of. Trials of two runs may be equal."""
     statuses: Counter[str] = field(default_factory=Counter)
@@ -193,12 +193,12 @@ class _Sweep:
             self._append_to_all("run_interrupted")
             raise InterruptedRun(
                 f"interrupted, {self.directory.path} keeps every trial that was finished",
-                remedy=f"go on with: iolab sweep --resume {self.directory.path}",
+                remedy=f"continue with: iolab sweep --resume {self.directory.path}",
             ) from None
         except IolabError as error:
             self._append_to_all("run_failed", error=str(error))
             if error.remedy is None:
-                error.remedy = f"go on with: iolab sweep --resume {self.directory.path}"
+                error.remedy = f"continue with: iolab sweep --resume {self.directory.path}"
             raise
         finally:
             self.progress.end()
@@ -244,7 +244,7 @@ class _Sweep:
                 raise InputError(
                     "has something run here, and was made by somebody else, or changed since",
                     where=str(opened.path),
-                    remedy=f"look at it, then go on with: iolab run --resume {opened.path}",
+                    remedy=f"look at it, then continue with: iolab run --resume {opened.path}",
                 )
             if experiment.machine.is_of_host:
                 preflight.check(experiment, self.progress)

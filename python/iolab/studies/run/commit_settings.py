@@ -14,7 +14,7 @@ from iolab.machines.system import git
 
 def with_commits(text: str, name: str, repository: Path, good: str, bad: str, machine: str | None = None) -> str:
     """The experiment with a setting for each commit from good to bad along first parents, oldest first, whose kernel is
-    that commit's. Where the experiment has one setting, each has its other keys, such as a scheduler.
+    that commit's. If the experiment has one setting, each has that setting's other keys, such as a scheduler.
 
     Args:
         text: the experiment's; `name` stands for its file in errors.

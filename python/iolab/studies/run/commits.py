@@ -1,11 +1,11 @@
 """A search among the commits of a git repository, or the versions of a list: each is built once, measured by a
 command, as often as it takes.
 
-The directory of a search holds all that it takes to go on with it:
+The directory of a search holds all that is needed to continue it:
 
-    origin            the question, signed by who began the search or agreed to go on with it
-    search.jsonl      the question, then each build and each measurement, a checked line each, in the order of time
-    source/           a clone that borrows the repository's objects, in which commits are built; of a list, where its
+    origin            the question, signed by who began the search or agreed to continue it search.jsonl      the
+    question, then each build and each measurement, a checked line each, in the order of time source/           a clone
+    that borrows the repository's objects, in which commits are built; of a list, where its
                       builds run
     builds/KEY/       what a build left, by the contents of its commit and the command; KEY.log: what it said
     measured.log      what the last measurement printed
@@ -53,9 +53,9 @@ FORMAT = 1
 ORIGIN = "origin"
 ORIGIN_BYTES_MAX = 1000
 EXPORT = 'git archive HEAD | tar -x -C "$IOLAB_BUILD"'
-"""The build where none is given: the commit's files."""
+"""The build if none is given: the commit's files."""
 NAME_ONLY = 'printf "%s\\n" "$IOLAB_VERSION" > "$IOLAB_BUILD/version"'
-"""The build of a version of a list where none is given."""
+"""The build of a version of a list if none is given."""
 Value = Literal["wall", "cpu", "printed"]
 VALUES: tuple[Value, ...] = ("wall", "cpu", "printed")
 MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
@@ -64,8 +64,8 @@ MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
 @dataclass(frozen=True)
 class GitQuestion:
     """What is asked. `repository`: empty if `versions` lists what is searched, oldest first; `measure`, `build`:
-    commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`; `time_s`: after so
-    long a session measures no further; `all_parents`: whether to go on in what a named merge brought."""
+    commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`; `time_s`: after so long a
+    session measures no further; `all_parents`: whether to continue among the commits of a named merge."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -185,7 +185,7 @@ def _resumed(
         except KeyboardInterrupt:
             raise InterruptedRun(
                 f"interrupted with {len(found.search.values)} measurements",
-                remedy=f"go on with: iolab bisect --resume {out}",
+                remedy=f"continue with: iolab bisect --resume {out}",
             ) from None
     return found
 
@@ -313,7 +313,7 @@ def _commits(question: GitQuestion) -> list[Commit]:
 
 @contextmanager
 def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Appends durably; nobody else may go on with the same search."""
+    """Appends durably; no other process may continue the same search."""
     replaceable.refuse_strangers(out)
     path = out / search_file.NAME
     descriptor = beneath.open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o644)
@@ -322,7 +322,7 @@ def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise MachineError("another process is searching there", where=str(out)) from None
-        # A kill may have torn the last line: the next one starts where it did.
+        # A kill may have torn the last line: the next line starts at the same place.
         content = read_bounded(path, search_file.BYTES_MAX, "a search's journal", within=out)
         lines = checked_lines.read(content)
         if content and not lines.entries:
@@ -344,7 +344,8 @@ class _Searcher:
 
     @property
     def shared(self) -> Path:
-        """Where clone and builds lie: of a search within a merge, in the directory above, whatever a link says."""
+        """Where clone and builds lie: of a search within a merge, in the directory above, whatever a link there leads
+        to."""
         place = self.out
         while (place / "builds").is_symlink():
             place = place.parent
@@ -449,7 +450,7 @@ class _Searcher:
         return kept
 
     def _failed_with(self, commit: Commit) -> str | None:
-        """Why the build of a commit with the same contents failed, where one did."""
+        """Why the build of a commit with the same contents failed, if one did."""
         failed = self.found.unmeasurable.items()
         same = (why for place, why in failed if self.found.commits[place].tree == commit.tree)
         return next((why for why in same if not why.startswith("measuring: ")), None)

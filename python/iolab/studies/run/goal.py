@@ -1,4 +1,4 @@
-"""When a run is complete: so many rounds, or as soon as nothing is undecided any more."""
+"""When a run is complete: after a number of rounds, or as soon as nothing is undecided any more."""
 
 from __future__ import annotations
 

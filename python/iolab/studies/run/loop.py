@@ -88,7 +88,7 @@ class Loop:
             raise InterruptedRun(
                 f"interrupted with {len(self.state.finished)} trials finished, "
                 + (f"not everything restored: {left}" if left else "everything restored"),
-                remedy=f"go on with: iolab run --resume {self.directory.path}",
+                remedy=f"continue with: iolab run --resume {self.directory.path}",
             ) from None
         except IolabError as error:
             # The journal's disk may be what failed; the error itself matters more.
@@ -257,7 +257,7 @@ class Loop:
             index.update(self.directory, self.state.sha256_of(), block)
 
     def _look(self, rounds: int) -> list[str]:
-        """What is undecided after so many rounds; a look that the journal knows is not taken again."""
+        """What is undecided after this many rounds; a look that the journal has is not taken again."""
         if rounds not in self.state.looks:
             found = undecided(read(self.directory.path))
             self.journal.append("look", rounds=rounds, undecided=found)

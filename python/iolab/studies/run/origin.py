@@ -1,5 +1,5 @@
-"""Whether a run or a search was made by this user on this machine, and what one does that was not: whoever goes on with
-it runs its commands, boots its kernels and writes to its target. All commands that go on with one ask here."""
+"""Whether a run or a search was made by this user on this machine, and what one does that was not: continuing it runs
+its commands, boots its kernels and writes to its target. All commands that continue one ask here."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ def is_marked(experiment: Experiment, seed: int, given: object) -> bool:
 
 
 def ask_about_run(path: Path, experiment: Experiment, state: RunState, consent: Consent | None) -> None:
-    """Before anything is done. Of what only a model does, nobody is asked. InputError where nobody can be."""
+    """Before anything is done. No one is asked about runs on a model alone. InputError if no one can be asked."""
     if experiment.machine.acts_here and not is_ours(experiment, state):
         ask(path, deeds(experiment), consent)
 
 
 def ask(path: Path, to_do: list[str], consent: Consent | None) -> None:
-    """About what this user did not make. InputError if nobody can be asked."""
+    """About what this user did not make. InputError if no one can be asked."""
     if consent is None:
         raise InputError(
             f"was not made here by this user, and is to {'; '.join(to_do)}",
             where=str(path),
-            remedy="read what it does; to go on with it: --resume with --trust-run",
+            remedy="read what it does; to continue it: --resume with --trust-run",
         )
     consent(to_do)
 

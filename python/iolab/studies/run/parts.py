@@ -1,8 +1,8 @@
 """A run whose settings need several boots: which block this boot measures, and what to boot next.
 
 A part is what one boot provides, a kernel for instance. Each boot measures one block: `rounds_per_boot` rounds of the
-settings of its part. Blocks of the parts come in turns, A B B A A B ..., so that a drift that goes on falls on all
-parts alike; block i of one part is compared with block i of the other.
+settings of its part. Blocks of the parts come in turns, A B B A A B ..., so that a steady drift falls on all parts
+alike; block i of one part is compared with block i of the other.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def progress(experiment: Experiment, state: RunState) -> Progress:
 
 
 def lines(found: Progress, again: str) -> list[str]:
-    """What a user does next. `again`: the command line to go on with, but for the part's name."""
+    """What a user does next. `again`: the command line that continues, without the part's name."""
     measured = ", ".join(f"{part} {count} of {found.blocks}" for part, count in found.done.items())
     most = ", at most" if found.until_decided and not found.decided else ""
     told = [f"Boots:  {measured}{most}"]
@@ -230,7 +230,7 @@ def _check_against(session: SessionEvent, block: Block, found: Progress) -> None
 
 
 def _differences(sessions: list[SessionEvent]) -> list[str]:
-    """What a kernel chooses by itself, where the parts' first boots differ in it."""
+    """A choice of the kernel's own, if the parts' first boots differ in it."""
     found = []
     chosen = dict.fromkeys(name for session in sessions for name in _facts(session))
     for name in chosen:

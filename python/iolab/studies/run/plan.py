@@ -33,7 +33,7 @@ class Plan:
         return trials(self.experiment, 1, seed=self.seed, first_round=number)
 
     def check(self) -> None:
-        """InputError if a setting has no meaning for the target: said before anything is measured."""
+        """InputError if a setting has no meaning for the target: reported before anything is measured."""
         for trial in self.round(0):
             control.amend(trial)
 

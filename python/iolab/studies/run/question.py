@@ -92,8 +92,8 @@ def question(
     spread: int | None = None,
     time_s: float | None = None,
 ) -> Question:
-    """The question with what is left out filled in: the only workload, the first and the last setting. InputError says
-    what the experiment lacks."""
+    """The question with what is left out filled in: the only workload, the first and the last setting. InputError
+    states what the experiment lacks."""
     if workload is None and len(experiment.workloads) != 1:
         names = ", ".join(experiment.workloads)
         raise InputError(f"the experiment has several workloads: {names}", remedy="name one with --workload")

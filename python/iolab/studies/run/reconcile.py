@@ -1,4 +1,4 @@
-"""Before a run goes on: may it, and do its journal and its trial files agree?"""
+"""Before a run continues: may it, and do its journal and its trial files agree?"""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from iolab.studies.run.plan import Plan
 
 
 def digest(experiment_text: str) -> str:
-    """SHA-256 of an experiment's text, in hexadecimal: by it a resumed run knows that it is the same."""
+    """SHA-256 of an experiment's text, in hexadecimal: by it a resumed run recognises the same experiment."""
     return hashlib.sha256(experiment_text.encode()).hexdigest()
 
 
 def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_machine: bool) -> RunStarted:
-    """How the run was started. InputError if it can't go on as what it was; MachineError if this is another machine or
+    """How the run was started. InputError if it can't continue as it was; MachineError if this is another machine or
     kernel."""
     directory.check_directories()
     started = state.started
@@ -38,7 +38,7 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
         )
     if started["machine"] == IMPORTED:
         raise InputError(
-            "holds imported numbers; there is nothing to go on with",
+            "holds imported numbers; there is nothing to continue",
             where=str(directory.path),
             remedy="import again",
         )

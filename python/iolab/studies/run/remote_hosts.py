@@ -26,7 +26,7 @@ class OnHosts(Protocol):
 
 
 def check(experiment: Experiment, part: str | None, on: str | None) -> None:
-    """InputError if what the experiment asks of a host can't be asked of several."""
+    """InputError if the experiment needs something that several hosts can't do."""
     if on is None or not isinstance(experiment.machine, Host):
         return
     if part is not None:
@@ -40,17 +40,17 @@ def check(experiment: Experiment, part: str | None, on: str | None) -> None:
 
 
 def check_resumable(path: Path, state: RunState, on: str | None) -> None:
-    """InputError if a run on several hosts is to go on here, or one of this machine elsewhere."""
+    """InputError if a run on several hosts is to continue here, or a run of this machine elsewhere."""
     hosts = {event["host"] for event in state.finished.values() if "host" in event}
     begun = any(event["status"] != "impossible" for event in state.finished.values())
     if hosts and on is None:
         named = ", ".join(sorted(hosts))
         raise InputError(
-            f"was measured on {named}", where=str(path), remedy="go on there, with --on as it was started with"
+            f"was measured on {named}", where=str(path), remedy="continue there, with --on as at its start"
         )
     of_host = state.started is not None and state.started["machine"] == HOST
     if on is not None and of_host and begun and not hosts:
-        raise InputError("was measured on this machine", where=str(path), remedy="go on here, without --on")
+        raise InputError("was measured on this machine", where=str(path), remedy="continue here, without --on")
 
 
 def pin(executor: Executor, state: RunState) -> None:

@@ -78,7 +78,7 @@ def lines(search: Path) -> Lines:
 def entries(
     search: Path, found: Lines, commits: int, confirm: int
 ) -> Iterator[BuildEnded | MeasurementEnded | CommitUnmeasurable]:
-    """What stands after the question. InputError for what no search of so many commits wrote."""
+    """What stands after the question. InputError for what no search of this many commits wrote."""
     for number, given in list(zip(found.numbers, found.entries, strict=True))[1:]:
         try:
             entry = checked(_entry(), given)

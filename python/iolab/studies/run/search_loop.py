@@ -29,7 +29,8 @@ class MeasuredSearch(Protocol):
 
 
 def complete(search: MeasuredSearch, *, confirm: int, time_s: float | None) -> bool:
-    """Measures until the answer stands and is confirmed in so many fresh rounds; False if the time was over before."""
+    """Measures until the answer stands and is confirmed in this many fresh rounds; False if the time was over
+    before."""
     until = math.inf if time_s is None else time.monotonic() + time_s
     while (place := search.wanted()) is not None:
         if time.monotonic() >= until:

@@ -63,7 +63,7 @@ def is_sweep_file(source: Source) -> bool:
     try:
         return "sweep" in tomllib.loads(source.text)
     except (ValueError, RecursionError):
-        return False  # whoever reads it as an experiment states what is wrong
+        return False  # reading it as an experiment reports what is wrong
 
 
 def cells_of(source: Source) -> tuple[list[CellRequest], int | None]:

@@ -27,7 +27,7 @@ ZIPF_BELOW = 0.9
 """Distinct blocks per request, below which some blocks are hot."""
 DURATION_MAX_S = 10.0
 DEPTH_MIN, DEPTH_MAX = 32, 4096
-"""Room for requests of a stream that had several under way: on a slower device there are more of them."""
+"""Room for requests of a stream that had several in flight: on a slower device there are more of them."""
 _WINDOW_NS = 10_000_000
 
 
@@ -195,8 +195,8 @@ def _zipf(blocks: pl.Series) -> float | None:
 
 
 def _depth(data: pl.DataFrame) -> int:
-    """Room for twice as many requests as were under way at once: how many there are follows from their rate. One, if
-    the task waited for each; 32 if nobody knows when they ended."""
+    """Room for twice as many requests as were in flight at once: how many there are follows from their rate. One, if
+    the task waited for each; 32 if it is unknown when they ended."""
     import polars as pl
 
     ended = data.drop_nulls("completed_ns")
@@ -213,7 +213,7 @@ def _depth(data: pl.DataFrame) -> int:
 
 
 def experiment(streams: list[Stream], elapsed_s: float, size_bytes: int) -> str:
-    """The text of an experiment whose workload offers the streams, on files of at most so many bytes."""
+    """The text of an experiment whose workload offers the streams, on files of at most this many bytes."""
     lines = [
         "# What a trace offered, made by iolab characterise: each stream is an open loop with its task's mix,",
         "# sizes, pattern and mean rate. No name of a file and no content of the traced machine is in it.",

@@ -226,13 +226,13 @@ def _traits(rows: pl.DataFrame, names: dict[int, str]) -> Iterator[tuple[str, pl
     flush = ((rows["operation"] == "flush") | rows["preflush"]).to_numpy()
     own = flush.astype(np.int64)
     beside = _under_way(began[flush], ended[flush], began, ended) - own
-    yield "had a flush under way beside it", pl.Series(beside > 0)
+    yield "had a flush in flight beside it", pl.Series(beside > 0)
     for what, weights in (("requests", np.ones(len(rows))), ("bytes", rows["sectors"].to_numpy().astype(float))):
         ahead = _ahead(began, ended, weights)
         many = np.quantile(ahead, 0.9)
         if many > np.median(ahead):
             shown = f"{many:.0f} requests" if what == "requests" else format_bytes(int(many) * 512)
-            yield f"came when {shown} or more were under way", pl.Series(ahead >= many)
+            yield f"came when {shown} or more were in flight", pl.Series(ahead >= many)
     end = pl.col("sector") + pl.col("sectors")
     jumps = rows.select(pl.col("sector") != end.shift().over("device", "operation")).to_series().fill_null(value=True)
     yield "did not follow the one before", jumps & (rows["sectors"] > 0)

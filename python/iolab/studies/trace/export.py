@@ -36,7 +36,7 @@ def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> nati
         queued: of a log, the times of queueing instead of those of issue.
 
     Returns:
-        What the trace shows, where it was read on the way.
+        What the trace shows, if it was read for the export.
 
     Raises:
         InputError: no such form, or the trace can't be read or the file not written, which is never one of its own.
@@ -56,7 +56,7 @@ def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> nati
 
 
 def frames(trace: Trace, rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
-    """The requests of a trace in the order of completion, about so many at a time; docs/traces.md has the columns.
+    """The requests of a trace in the order of completion, about this many at a time; docs/traces.md has the columns.
 
     Raises:
         InputError: it can't be read.

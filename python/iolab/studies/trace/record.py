@@ -1,4 +1,4 @@
-"""Records the block events of a device through tracefs, where blktrace is refused too, as a packed `trace.dat`.
+"""Records the block events of a device through tracefs, even if blktrace is refused, as a packed `trace.dat`.
 
 The kernel filters by device; its sub-buffers go into the file as they are, and nothing is decoded on the way.
 """
@@ -79,9 +79,8 @@ def record(
     whichever comes first. What was recorded is kept. The tracing instance is in the undo journal before it is made.
 
     Args:
-        keep_s: keep only what happened so long before the end.
-        slower_s: end when a request took so long, or has been under way for so long.
-        buffer_kib: of the kernel's buffer of each CPU.
+        keep_s: keep only the events of this time before the end. slower_s: end when a request took this long, or has
+        been in flight for this long. buffer_kib: of the kernel's buffer of each CPU.
 
     Raises:
         InputError: no block device, or no such command.

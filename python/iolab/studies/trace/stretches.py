@@ -121,7 +121,7 @@ def _blocks(rows: pl.DataFrame, block_ns: int, column: str, name: str) -> list[f
 
 
 def _spread(values: list[float], most: int) -> list[float]:
-    """At most so many, spread evenly, of each trace: averages of several stretches are not like single ones."""
+    """At most this many, spread evenly, of each trace: averages of several stretches are not like single ones."""
     return values if len(values) <= most else [values[index * len(values) // most] for index in range(most)]
 
 

@@ -16,7 +16,7 @@ from iolab.domain.trial import DeviceTarget, Target
 from iolab.domain.tune.space import nested
 
 DEVICE = "DEVICE"
-"""Stands for a disk that only the user knows."""
+"""Stands for the user's disk."""
 SYSCTL = "/proc/sys/"
 
 

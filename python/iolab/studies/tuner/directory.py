@@ -11,7 +11,7 @@ keys/             rounds of mixtures of winner and default
 confirm/          fresh rounds of default, winner and the smaller setting
 ```
 
-Everything else is derived: a tuner that goes on reads the runs again, in order.
+Everything else is derived: a resumed tuner reads the runs again, in order.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ PARTS = (COPIES, EXPERIMENT, NOTE)
 ORIGIN_BYTES_MAX = 1000
 BEGIN_ANEW = "begin a new search"
 DEFAULT = "default"
-"""The name of the default, where the experiment gives no setting."""
+"""The name of the default, if the experiment gives no setting."""
 
 
 @with_config(ConfigDict(strict=True, extra="forbid"))
 class Note(TypedDict):
-    """What `tune.json` says."""
+    """The contents of `tune.json`."""
 
     format: Literal[1]
     seed: Annotated[int, Field(ge=0, le=SEED_MAX)]

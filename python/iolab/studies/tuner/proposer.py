@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from iolab.domain.tune.space import Point, Space
 
 SAMPLER = "tpe"
-"""None of `SAMPLERS` is shown to be better by benches/tune_simulation.py; this one knows keys that depend on others."""
+"""None of `SAMPLERS` is shown to be better by benches/tune_simulation.py; this one handles keys that depend on
+others."""
 SAMPLERS = ("tpe", "tpe-univariate", "nsga2", "qmc", "random")
 STARTUP = 10
 """Points that are drawn blindly before the sampler looks at what is known."""

@@ -1,4 +1,4 @@
-"""Lets a search go on past candidates that the machine refuses."""
+"""Lets a search continue past candidates that the machine refuses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Drives the search for the best setting: each block it asks for is a run, each run's records are its answer.
 
-A run is made, and gone on with, by `iolab.studies.run`, so that a kill at any instant loses no finished trial and
-leaves nothing changed.
+A run is made, and continued, by `iolab.studies.run`, so that a kill at any instant loses no finished trial and leaves
+nothing changed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WINNER, SMALLER = "winner", "smaller"
 
 @dataclass(frozen=True)
 class TunerResult:
-    """What a tuner knows by now. `on_model`: the search on the simulated machine, if there is one."""
+    """The state of a tuner. `on_model`: the search on the simulated machine, if there is one."""
 
     directory: TuneDirectory
     search: Search
@@ -72,8 +72,8 @@ def start(
 def resume(
     path: Path, *, executor: Executor, progress: Display, consent_of: Callable[[Path], Consent] | None = None
 ) -> TunerResult:
-    """Goes on where the search was, also after a kill. `consent_of` yields who is asked about what is in a directory,
-    the search itself and each of its runs, if this user did not make it; without one it is refused."""
+    """Continues the search where it was, also after a kill. `consent_of` yields who is asked about what is in a
+    directory, the search itself and each of its runs, if this user did not make it; without one it is refused."""
     check_installed()
     directory = TuneDirectory.open(path)
     experiment = directory.experiment
@@ -92,7 +92,7 @@ def _deeds(directory: TuneDirectory) -> list[str]:
 
 
 def found_in(path: Path) -> TunerResult:
-    """What the search in a directory has found, without going on with it."""
+    """What the search in a directory has found, without continuing it."""
     return _Tuner(TuneDirectory.open(path), None, None).known()
 
 
@@ -109,7 +109,7 @@ class _Tuner:
             return self._complete()
         except InterruptedRun as stopped:
             what = stopped.what.split("; ")[0]
-            raise InterruptedRun(what, remedy=f"go on with: iolab tune --resume {self.directory.path}") from None
+            raise InterruptedRun(what, remedy=f"continue with: iolab tune --resume {self.directory.path}") from None
 
     def known(self) -> TunerResult:
         """What the runs say that are there."""

@@ -209,8 +209,8 @@ fn catch_bus_errors() {
     });
 }
 
-/// A fault in the guarded mapping gets a blank page, so that the copy goes on, and is remembered. Any other goes where it
-/// went before.
+/// A fault in the guarded mapping gets a blank page, so that the copy continues, and is remembered. Any other goes
+/// where it went before.
 extern "C" fn on_bus_error(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,

@@ -69,7 +69,8 @@ impl Target {
 }
 
 impl Target {
-    /// Does an operation that clears, in the call: 0, or the negative errno; EOPNOTSUPP where the target has no such thing.
+    /// Does an operation that clears, in the call: 0, or the negative errno; EOPNOTSUPP if the target has no such
+    /// operation.
     pub fn clear(&self, op: &Op) -> i32 {
         const BLKDISCARD: libc::Ioctl = 0x1277;
         let (start, length) = (self.base + op.offset, u64::from(op.bytes));

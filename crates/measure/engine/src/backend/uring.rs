@@ -173,7 +173,7 @@ impl IoQueue for Uring {
     fn submit(&mut self, want: u32, timeout_ns: u64) -> io::Result<()> {
         let want = want.saturating_sub(self.cleared.len() as u32);
         self.queues.submissions.sync();
-        // The kernel counts what lies unclaimed in the queue as arrived, so it has to know what was reaped.
+        // The kernel counts what lies unclaimed in the queue as arrived, so it has to see what was reaped.
         self.queues.completions.sync();
         let mut flags = EnterFlags::EXT_ARG | EnterFlags::GETEVENTS;
         if self.sqpoll && self.queues.submissions.need_wakeup() {
@@ -238,7 +238,7 @@ impl IoQueue for Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        // A closing ring lets go of its files some time later; whoever unmounts next must not have to wait for that.
+        // A closing ring lets go of its files some time later; the next umount must not have to wait for that.
         let submitter = &self.queues.submitter;
         let _ = submitter
             .unregister_files()

@@ -1,4 +1,4 @@
-//! FIBMAP: the device's block of each block of a file, one call each. For filesystems that do not know FIEMAP.
+//! FIBMAP: the device's block of each block of a file, one call each. For filesystems without FIEMAP.
 
 use std::fs::File;
 use std::io;

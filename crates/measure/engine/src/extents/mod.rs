@@ -66,7 +66,7 @@ fn map_of(path: &Path, bounds: Bounds) -> io::Result<FileMap> {
     })
 }
 
-/// The filesystem does not know the call.
+/// The filesystem does not support the call.
 fn unknown(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

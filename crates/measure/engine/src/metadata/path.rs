@@ -14,7 +14,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// `directory` is empty where calls start from its descriptor.
+    /// `directory` is empty if calls start from its descriptor.
     pub fn new(directory: &str, name_bytes: usize) -> Path {
         let mut bytes = directory.as_bytes().to_vec();
         if !bytes.is_empty() && !bytes.ends_with(b"/") {

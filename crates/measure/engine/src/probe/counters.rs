@@ -43,7 +43,7 @@ pub(super) struct CountersObservation {
     events: BTreeMap<&'static str, Sum>,
     /// By event, why it was not counted.
     absent: BTreeMap<&'static str, Reason>,
-    /// What a reader has to know, one line each.
+    /// Notes for the reader, one line each.
     notes: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct CountersObservation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "EventSum")]
 struct Sum {
-    /// Scaled up where an event counted for a part of the time only, as perf(1) does: an estimate then.
+    /// Scaled up if an event counted for a part of the time only, as perf(1) does: an estimate then.
     value: f64,
     /// The share of the time in which it did count: 1 unless there are more events than counters.
     counted_share: f64,
@@ -113,7 +113,7 @@ impl RunningProbe for RunningCounters {
     }
 }
 
-/// None where a CPU counted for none of the time.
+/// None if a CPU counted for none of the time.
 fn sum(counts: &[Count]) -> Option<Sum> {
     let scaled: Option<Vec<f64>> = counts.iter().map(scaled).collect();
     let (enabled_ns, running_ns) = counts.iter().fold((0, 0), |(enabled, running), count| {

@@ -31,7 +31,7 @@ impl Presence {
         }
     }
 
-    /// What a reader of the figures has to know.
+    /// Notes for the reader of the figures.
     pub fn notes(&self) -> Vec<String> {
         let note = |cpu: &u32, how: &str| format!("CPU {cpu} went {how} meanwhile");
         let went = self.went.iter().map(|cpu| note(cpu, "offline"));

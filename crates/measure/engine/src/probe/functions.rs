@@ -18,7 +18,7 @@ impl Functions {
         }
     }
 
-    /// The functions of a stack, innermost first; addresses where their names are hidden. A task that ran its own code and
+    /// The functions of a stack, innermost first; addresses if their names are hidden. A task that ran its own code and
     /// none of the kernel's is in `[user]`.
     pub fn names(&self, stack: u32) -> Vec<String> {
         let addresses = self

@@ -184,7 +184,7 @@ fn format(event: &Path) -> Result<Option<EventFormat>, Reason> {
     }
 }
 
-/// Never makes a file: where there is none, this kernel lacks what it stands for.
+/// Never makes a file: if there is none, this kernel lacks the feature.
 fn write(path: &Path, value: &str) -> Result<(), Reason> {
     write_with(File::options().write(true), path, value)
 }

@@ -67,7 +67,7 @@ impl Probes {
         Probes::start_at(spec, &TracefsPaths::default())
     }
 
-    /// The same where the kernel shows its trace elsewhere.
+    /// The same if the kernel shows its trace elsewhere.
     pub fn start_at(spec: &Spec, places: &TracefsPaths) -> Result<Probes, StartError> {
         spec.check()?;
         let mut probes = Probes {

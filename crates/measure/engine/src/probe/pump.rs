@@ -81,8 +81,8 @@ fn run<D: Drain>(mut drain: D, stop: &OwnedFd) -> D {
     }
 }
 
-/// What fills the buffers also keeps the CPUs busy, and goes on while this thread waits for its turn. Without the privilege
-/// it waits like all others.
+/// What fills the buffers also keeps the CPUs busy, and continues while this thread waits for its turn. Without the
+/// privilege it waits like all others.
 fn come_first() {
     const HIGHEST: libc::c_int = -20;
     // SAFETY: takes no pointer. On Linux, 0 is the calling thread alone.

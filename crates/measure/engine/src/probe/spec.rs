@@ -7,7 +7,7 @@ use trace::event::Device;
 
 use crate::error::StartError;
 
-/// The probes of one phase; null where a probe is off.
+/// The probes of one phase; null if a probe is off.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ProbesSpec")]
@@ -50,7 +50,7 @@ pub struct SwitchesSpec {
     /// Wanted width of an interval of the time series, in nanoseconds.
     #[schemars(range(min = 1))]
     pub interval_ns: u64,
-    /// A kernel stack is taken at every so many-th switch; null adapts to the rate.
+    /// Switches per kernel stack that is taken; null adapts to the rate.
     #[schemars(range(min = 1))]
     pub stack_every: Option<u64>,
     /// Only switches from and to threads of these processes and of those they start; null is all.

@@ -3,7 +3,7 @@
 //!
 //! Stacks come from perf's counter of context switches, not from its sched_switch tracepoint: that one prepares a
 //! record at every switch, sampled or not, which took a third of the rate away from two tasks that only wake each
-//! other, where the counter at one sample in a hundred took nothing that could be measured (Linux 6.18).
+//! other; the counter at one sample in a hundred took nothing that could be measured (Linux 6.18).
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;

@@ -19,7 +19,7 @@ impl Default for TracefsPaths {
         TracefsPaths {
             tracefs: vec![
                 "/sys/kernel/tracing".into(),
-                // Before Linux 4.1, and where only debugfs is mounted.
+                // Before Linux 4.1, and if only debugfs is mounted.
                 "/sys/kernel/debug/tracing".into(),
             ],
             lockdown: "/sys/kernel/security/lockdown".into(),

@@ -86,7 +86,7 @@ pub struct SortSnapshot {
     pub fraction: f64,
 }
 
-/// A sort under way.
+/// A running sort.
 #[derive(Debug)]
 pub struct Sort {
     started_ns: u64,

@@ -30,7 +30,7 @@ impl TraceRows {
         })
     }
 
-    /// About so many rows; None at the end.
+    /// About this many rows; None at the end.
     pub fn next(&mut self, count: usize) -> Result<Option<Vec<Vec<u8>>>, ReadError> {
         while !self.ended && self.rows.len() < count {
             self.batch.clear();

@@ -20,13 +20,13 @@ pub struct TraceSpec {
     /// Partitions whose bios belong to a disk: `major:minor` of both.
     #[serde(default)]
     pub partitions: Vec<(String, String)>,
-    /// At most so many intervals in the maps over time.
+    /// At most this many intervals in the maps over time.
     #[serde(default)]
     pub intervals: Option<usize>,
     /// The CPUs of each hardware queue, at most 1,024 queues.
     #[serde(default)]
     pub queues: Vec<Vec<u16>>,
-    /// Numbers that a text of blkparse leaves out: true: somebody filtered it, false: events were lost; null: what the
+    /// Numbers that a text of blkparse leaves out: true: the text was filtered, false: events were lost; null: what the
     /// text itself has.
     #[serde(default)]
     pub filtered: Option<bool>,

@@ -17,7 +17,7 @@ use crate::beneath;
 type CpuFile = BufWriter<File>;
 type OpenCpu = Box<dyn FnMut(u16) -> io::Result<CpuFile>>;
 
-/// Another form under way.
+/// An unfinished file of another form.
 pub(super) enum Writer {
     Perfetto(Perfetto<BufWriter<File>>),
     IoLog(IoLog<BufWriter<File>>),

@@ -1,4 +1,4 @@
-//! What goes wrong is counted and named, and ends what can't go on; nothing hangs and nothing dies.
+//! What goes wrong is counted and named, and ends what can't continue; nothing hangs and nothing dies.
 
 use std::sync::Arc;
 

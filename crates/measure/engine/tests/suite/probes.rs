@@ -16,7 +16,7 @@ use workload::spec::{JobBounds, JobSpec};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Probes under way with what else this test wants; each test has an instance of its own.
+/// Running probes with what else this test wants; each test has an instance of its own.
 fn start(test: &str, mut wanted: Value) -> Probes {
     wanted["trace_instance"] = json!(instance(test));
     Probes::start(&spec(wanted)).unwrap()
@@ -86,7 +86,7 @@ fn block(path: &str, buffer_bytes: u64) -> Value {
     }})
 }
 
-/// Direct I/O of 4 KiB, so many of them, past the page cache.
+/// Direct I/O of 4 KiB, this many of them, past the page cache.
 fn direct_io(path: &str, engine: EngineKind, job: JobSpec, ops: u64) {
     let until = JobBounds {
         ops: Some(ops),
@@ -278,8 +278,8 @@ fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
-/// Two threads that wake each other through pipes, on one CPU, so many rounds: two switches each. How often the kernel says
-/// that the one which asks left the CPU.
+/// Two threads that wake each other through pipes, on one CPU, this many rounds: two switches each. How often the
+/// kernel says that the one which asks left the CPU.
 fn ping_pong(rounds: u64) -> u64 {
     let ((mut theirs, ours), (mut mine, other)) = (pipe(), pipe());
     let pin = || {

@@ -34,7 +34,7 @@ pub struct DeviceReport {
     pub events_unmatched: u64,
     /// Writes with FUA on a device without: a flush followed them, which their times leave out.
     pub writes_flushed: u64,
-    /// Requests without times: another under way looked alike, or events were lost.
+    /// Requests without times: another in flight looked alike, or events were lost.
     pub times_unknown: u64,
     /// What became of its bios.
     pub conservation: Conservation,
@@ -59,7 +59,7 @@ pub struct Conservation {
     /// Further parts of bios that were too large.
     pub split: u64,
     /// First seen after their queue event: the block layer's own flush commands, a driver's commands, and what was
-    /// under way when the recording began or lost events.
+    /// in flight when the recording began or lost events.
     pub unqueued: u64,
     /// Bios and requests that became part of another request.
     pub merged: u64,

@@ -22,7 +22,7 @@ pub struct Interleaving {
     pub switches: u64,
     /// Mean length of the stretches that belong to one file without a break, in bytes.
     pub stretch_bytes_mean: f64,
-    /// 0 where each file is one stretch, 1 where each extent is followed by another file's.
+    /// 0 if each file is one stretch, 1 if each extent is followed by another file's.
     pub share: f64,
 }
 

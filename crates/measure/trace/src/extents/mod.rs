@@ -1,6 +1,6 @@
 //! Where files lie on their device: each file's extents, and how several files interleave.
 //!
-//! Pure: whoever asks a kernel, or a model, brings the extents.
+//! Pure: the caller brings the extents, from a kernel or a model.
 
 mod interleave;
 #[cfg(test)]
@@ -15,7 +15,7 @@ pub use interleave::Interleaving;
 pub struct Extent {
     /// Offset in the file, in bytes.
     pub logical: u64,
-    /// Offset on the device, in bytes; None where the filesystem has not decided it, or has it nowhere of its own. Of
+    /// Offset on the device, in bytes; None if the filesystem has not decided it, or has it nowhere of its own. Of
     /// btrfs an offset in its own space of addresses, which chunks map to devices.
     pub physical: Option<u64>,
     /// In bytes.
@@ -122,7 +122,7 @@ pub struct Bounds {
     pub extents_max: usize,
     /// The extents of each file that are listed at most.
     pub listed_max: usize,
-    /// Asks by this call only; else by FIEMAP, and by FIBMAP where that is not known.
+    /// Asks by this call only; else by FIEMAP, and by FIBMAP if that is not supported.
     pub method: Option<Method>,
 }
 
@@ -233,7 +233,7 @@ fn touching_together(extents: &[Extent]) -> Vec<Extent> {
 }
 
 impl Extent {
-    /// Whether the other goes on where this one ends, in the file and on the device, and is alike.
+    /// Whether the other continues where this one ends, in the file and on the device, and is alike.
     pub fn touches(&self, next: &Extent) -> bool {
         let place = |extent: &Extent| extent.physical;
         self.flags == next.flags

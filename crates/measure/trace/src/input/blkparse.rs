@@ -39,7 +39,7 @@ pub(crate) struct Blkparse {
 const LOOKED_AT: usize = 10_000;
 /// Fewer lines in a row than these, on average ...
 const LINES_OF_FILTERED: usize = 16;
-/// ... and more gaps than so many cuts make: the text was filtered.
+/// ... and more gaps than this many cuts make: the text was filtered.
 const CUTS: usize = 2;
 const SECOND_NS: u64 = 1_000_000_000;
 

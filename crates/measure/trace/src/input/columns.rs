@@ -10,27 +10,27 @@ use base::SECTOR_BYTES;
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// When it arrived (or, with `ended`, when it ended), in units of so many nanoseconds.
+    /// When it arrived (or, with `ended`, when it ended), in units of this many nanoseconds.
     Time {
         /// Nanoseconds of one.
         unit_ns: u64,
     },
-    /// How long it took, in units of so many nanoseconds.
+    /// How long it took, in units of this many nanoseconds.
     Latency {
         /// Nanoseconds of one.
         unit_ns: u64,
     },
-    /// Where it begins, in units of so many bytes.
+    /// Where it begins, in units of this many bytes.
     Offset {
         /// Bytes of one.
         unit_bytes: u64,
     },
-    /// The number of the block of so many bytes that the offset counts from.
+    /// The number of the block of this many bytes that the offset counts from.
     Block {
         /// Bytes of one.
         bytes: u64,
     },
-    /// How long it is, in units of so many bytes.
+    /// How long it is, in units of this many bytes.
     Size {
         /// Bytes of one.
         unit_bytes: u64,

@@ -47,7 +47,7 @@ struct PeekedInput {
 }
 
 impl PeekedInput {
-    /// So many of the next bytes; fewer where it ends.
+    /// This many of the next bytes; fewer at the end.
     fn look(&mut self, count: usize) -> io::Result<&[u8]> {
         let missing = count.saturating_sub(self.ahead.len());
         (&mut self.input)

@@ -1,5 +1,5 @@
-//! Traces of block I/O in whichever form somebody has them: recognised by what they hold, read as a stream of events in the
-//! order of time.
+//! Traces of block I/O in any of their forms: recognised by what they hold, read as a stream of events in the order of
+//! time.
 
 mod blkparse;
 mod blktrace;

@@ -1,4 +1,4 @@
-//! Events in the order of time, where files have them almost so.
+//! Events in the order of time, from files that have them almost so.
 
 use std::collections::VecDeque;
 

@@ -26,15 +26,15 @@ const LOOKED_AT: usize = 1 << 16;
 /// Formats that are read here and there come whole into memory from pipes and packed files.
 const WHOLE_BYTES_MAX: u64 = 1 << 30;
 
-/// How whoever asks wants the files to be read.
+/// How the caller wants the files to be read.
 #[derive(Clone, Copy)]
 struct ReadOptions<'a> {
     layout: Option<&'a Layout>,
     gaps: Gaps,
 }
 
-/// Opens the files of one trace; `layout` says what the columns of a table are, if it is one that nobody knows; `gaps`,
-/// what numbers mean that a text of blkparse leaves out.
+/// Opens the files of one trace; `layout` names the columns of a table that is not recognised; `gaps`, what numbers
+/// mean that a text of blkparse leaves out.
 pub fn open(
     sources: Vec<Source>,
     layout: Option<&Layout>,
@@ -172,7 +172,7 @@ const UNKNOWN: &str = "not a trace that iolab knows (docs/traces.md lists them);
 const BZIP2: &str = "packed with bzip2, which iolab does not unpack: bzcat FILE | iolab trace -";
 const UNTIMED: &str =
     "iosnoop without times of its I/Os: record again with iosnoop -ts, which adds STARTs and ENDs";
-/// A text that is none of these for so many lines is something else.
+/// A text that is none of these for this many lines is something else.
 const LINES_LOOKED_AT: usize = 200;
 
 fn text(

@@ -7,7 +7,7 @@ use super::stream::Reader;
 use super::trace_info::{ReadError, TraceInfo};
 use crate::event::{Step, TraceEvent};
 
-/// Reads one after the other; nothing of one goes on in the next.
+/// Reads one after the other; nothing of one continues in the next.
 pub(crate) struct Recordings {
     /// Those that are not read yet, the present one first.
     parts: VecDeque<MergedFiles>,

@@ -112,7 +112,7 @@ impl<D: Decode> Reader for DecodedStream<D> {
                 self.cut = true;
             }
             if self.cut {
-                // Other CPUs' files may go on.
+                // Other CPUs' files may continue.
                 let (since_ns, cpu) = self.latest;
                 events.push(TraceEvent::lost(since_ns, u64::MAX, 0, cpu));
             }

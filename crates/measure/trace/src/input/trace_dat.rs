@@ -328,7 +328,7 @@ impl Reader for Cpu {
 }
 
 impl Cpu {
-    /// The other CPUs' events may go on, without those that are missing here. There are no more.
+    /// The other CPUs' events may continue, without those that are missing here. There are no more.
     fn cut(&self, events: &mut Vec<TraceEvent>) -> bool {
         let since_ns = self.reached_ns.unwrap_or(0);
         events.push(TraceEvent::lost(since_ns, u64::MAX, 0, self.cpu));

@@ -27,7 +27,7 @@ pub struct TraceInfo {
     pub device_names: BTreeMap<u32, String>,
     /// Whether devices have numbers of the trace's own, which are no major and minor.
     pub devices_numbered: bool,
-    /// What the reader of the figures should know.
+    /// Notes for the reader of the figures.
     pub notes: Vec<String>,
     latest_pid: Option<u32>,
     /// `device_names` the other way round.
@@ -194,7 +194,7 @@ impl Numbers {
         if missing < NUMBERS / 2 { missing } else { 0 }
     }
 
-    /// So many numbers of each device on that CPU are left out on purpose.
+    /// This many numbers of each device on that CPU are left out on purpose.
     pub(crate) fn skip(&mut self, cpu: u16, count: u64) {
         let of_cpu = self.0.get_mut(usize::from(cpu));
         for number in of_cpu.into_iter().flat_map(BTreeMap::values_mut) {

@@ -83,7 +83,7 @@ pub(crate) fn signed(digits: &[u8]) -> Option<i64> {
     }
 }
 
-/// `12.345` in units of which so many nanoseconds are one, to the nanosecond.
+/// `12.345` in units of which this many nanoseconds are one, to the nanosecond.
 #[inline]
 pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = match memchr::memchr(b'.', text) {

@@ -167,7 +167,7 @@ impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
         Ok(cpu)
     }
 
-    /// A file with what each begins with: the wall clock at time 0, which nobody knows.
+    /// A file with what each begins with: the wall clock at time 0, which is unknown.
     fn begin(&mut self, cpu: u16) -> io::Result<Cpu<W>> {
         let mut begun = Cpu {
             out: (self.open)(cpu)?,

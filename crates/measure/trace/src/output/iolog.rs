@@ -23,7 +23,7 @@ pub struct IoLog<W> {
     file: String,
     began_ns: Option<u64>,
     in_order: ReorderBuffer,
-    /// The first device, and those that the log knows.
+    /// The first device, and those that the log has named.
     first: Option<Device>,
     others: BTreeSet<Device>,
 }

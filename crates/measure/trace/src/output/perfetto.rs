@@ -83,7 +83,7 @@ impl<W: Write> Perfetto<W> {
         Ok(())
     }
 
-    /// The driver of a device has so many requests.
+    /// The driver of a device has this many requests.
     pub fn depth(&mut self, device: Device, at_ns: u64, depth: u64) -> io::Result<()> {
         let track = self.device(device)?;
         let mut event = Vec::new();

@@ -5,7 +5,7 @@
 pub(crate) enum Remark {
     /// Events of the CPU are missing from here until then; the largest time: until the end.
     Lost {
-        /// How many; 0: nobody knows.
+        /// How many; 0: unknown.
         count: u64,
         /// On the file's clock.
         until_ns: u64,
@@ -26,7 +26,7 @@ impl Remark {
         }
     }
 
-    /// None for somebody else's note.
+    /// None for a note of another program.
     pub(crate) fn of(text: &[u8]) -> Option<Remark> {
         let text = std::str::from_utf8(text).ok()?;
         let text = text.trim_end_matches('\0');

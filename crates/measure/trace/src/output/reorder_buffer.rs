@@ -14,7 +14,7 @@ pub(super) struct ReorderBuffer {
     reached_ns: u64,
 }
 
-/// No longer than an I/O that somebody waits for.
+/// No longer than an I/O that a task waits for.
 const HELD_NS: u64 = 60_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

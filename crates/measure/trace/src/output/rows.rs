@@ -23,7 +23,7 @@ pub const ROW_COLUMNS: &[(&str, &str)] = &[
     ("error", "i16"),
 ];
 
-/// Rows under way.
+/// Unfinished rows.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// As many as `ROW_COLUMNS`.

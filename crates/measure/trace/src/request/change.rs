@@ -1,11 +1,11 @@
-//! What an event changes of what is under way.
+//! What an event changes of what is in flight.
 
 use super::io::Io;
 
 /// A bio that joined a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinedBio {
-    /// When it was queued; None where the trace does not determine it.
+    /// When it was queued; None if the trace does not determine it.
     pub queued_ns: Option<u64>,
     /// Where it was queued.
     pub cpu: u16,
@@ -22,9 +22,9 @@ pub enum State {
     Issued,
 }
 
-/// What became of bios and requests. Among all changes since the beginning, those that bring something under way
+/// What became of bios and requests. Among all changes since the beginning, those that bring something in flight
 /// (`Queued`, `Split`, `Unqueued`, and `Merged` of what was not seen) are as many as those that end it (`Merged`,
-/// `Ended`, `GivenUp`) and what is under way.
+/// `Ended`, `GivenUp`) and what is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// A bio entered the block layer.

@@ -1,4 +1,4 @@
-//! What one event does to what is under way on its device.
+//! What one event does to what is in flight on its device.
 
 use super::change::{Change, State};
 use super::in_flight::{Entry, Slot};
@@ -15,7 +15,7 @@ pub(super) struct DeviceStep<'a, E> {
     pub(super) device: Device,
     /// Whether merges are reported at all: if so, a request is as large as its known bios.
     pub(super) merges_told: &'a mut bool,
-    /// Whoever wants to know what changes.
+    /// The receiver of changes.
     pub(super) each: E,
 }
 
@@ -282,7 +282,7 @@ fn finished(mut item: Item, event: &TraceEvent) -> Item {
     item
 }
 
-/// Whether the event, of so many sectors, may be about it.
+/// Whether the event, of this many sectors, may be about it.
 #[inline]
 pub(super) fn fits(item: &Entry<Item>, event: &TraceEvent) -> bool {
     item.sectors == u64::from(event.sectors) || item.what.vague

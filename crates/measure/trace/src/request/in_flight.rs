@@ -1,7 +1,8 @@
-//! What is under way, found by the sectors at which it begins or ends.
+//! What is in flight, found by the sectors at which it begins or ends.
 //!
-//! Chained hash tables over slots that are used again: a step costs a few nanoseconds however many are under way, where an
-//! ordered map took a third of all the time of the analysis. What is found does not depend on where it lies in the tables.
+//! Chained hash tables over slots that are used again: a step costs a few nanoseconds however many are in flight; an
+//! ordered map took a third of all the time of the analysis. What is found does not depend on where it lies in the
+//! tables.
 
 /// Something on its way that covers sectors, and when it came.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use crate::event::Marks;
 use crate::event::{Device, Op, Step, TraceEvent, WAIT_UNKNOWN};
 use base::SECTOR_BYTES;
 
-/// When a request was where. What the trace does not determine is None.
+/// When a request was in each stage. A time that the trace does not determine is None.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
     /// The disk.
@@ -115,7 +115,7 @@ impl Io {
         }
     }
 
-    /// How long it was where.
+    /// How long it was in each stage.
     #[inline]
     pub fn stages(&self) -> Stages {
         let between = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
@@ -135,7 +135,7 @@ impl Io {
             .unwrap_or(self.seen_ns)
     }
 
-    /// What it is counted as: the kernel marks a flush that somebody asks for as a write of nothing.
+    /// What it is counted as: the kernel marks a requested flush as an empty write.
     #[inline]
     pub fn kind(&self) -> Op {
         match (self.op, self.sectors) {

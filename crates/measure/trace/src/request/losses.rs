@@ -22,7 +22,7 @@ struct PendingLoss {
     at_ns: u64,
 }
 
-/// How much longer than the longest time seen an unseen request may still be under way after a loss.
+/// How much longer than the longest time seen an unseen request may still be in flight after a loss.
 const LONGER: u64 = 2;
 /// The least of it: of a trace that has only begun, little has been seen.
 const DOUBT_NS_MIN: u64 = 100_000_000;
@@ -43,7 +43,7 @@ impl Losses {
         }
     }
 
-    /// A driver had a request for so long.
+    /// A driver had a request for this long.
     #[inline]
     pub(super) fn took(&mut self, time_ns: u64) {
         self.longest_ns = self.longest_ns.max(time_ns);
@@ -61,12 +61,12 @@ impl Losses {
         Some(due.before_ns)
     }
 
-    /// Nothing from before goes on, so nothing is to be given up.
+    /// Nothing from before continues, so nothing is to be given up.
     pub(super) fn restart(&mut self) {
         (self.pending, self.later_ns, self.doubt_until_ns) = (None, None, 0);
     }
 
-    /// Whether what is under way now is known.
+    /// Whether what is in flight now is known.
     #[inline]
     pub(super) fn in_doubt(&self, now_ns: u64) -> bool {
         now_ns < self.doubt_until_ns

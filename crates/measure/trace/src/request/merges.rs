@@ -100,7 +100,7 @@ impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {
         }
     }
 
-    /// If several wait from `start` on that are not equally long, nobody knows which of them a bio joined.
+    /// If several wait from `start` on that are not equally long, it is unknown which of them a bio joined.
     fn lengths_unknown(&mut self, start: u64, event: &TraceEvent) {
         let waits = |item: &Entry<Item>| item.what.waits(event.op);
         let alike = self.items.all_starting_at(start, waits);

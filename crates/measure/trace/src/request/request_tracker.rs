@@ -11,7 +11,7 @@ use super::unknown::Unknown;
 use crate::event::{Device, Step, TraceEvent};
 use crate::recent::RecentPlaces;
 
-/// Takes events in the order of time and yields the requests that ended. Its memory is what is under way.
+/// Takes events in the order of time and yields the requests that ended. Its memory is what is in flight.
 #[derive(Clone, Debug, Default)]
 pub struct RequestTracker {
     devices: Vec<(Device, Disk)>,
@@ -107,7 +107,8 @@ impl RequestTracker {
         from: State,
         mut each: impl FnMut(Change<'_>),
     ) {
-        // Whoever was under way when events were missing, or came soon after, may have got another's events.
+        // A request that was in flight when events were missing, or came soon after, may have got the events of
+        // another.
         if self.losses.in_doubt(io.seen_ns) && !doubtful {
             let trusted = |at_ns: &u64| !self.losses.in_doubt(*at_ns);
             io.queued_ns = None;
@@ -140,24 +141,24 @@ impl RequestTracker {
         self.devices.iter().map(|(device, _)| *device)
     }
 
-    /// What is under way on the disk of that number.
+    /// What is in flight on the disk of that number.
     pub fn under_way(&self, disk: usize) -> usize {
         self.devices
             .get(disk)
             .map_or(0, |(_, disk)| disk.items.len())
     }
 
-    /// What is under way.
+    /// What is in flight.
     pub fn len(&self) -> usize {
         self.devices.iter().map(|(_, disk)| disk.items.len()).sum()
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The trace ended: what is still under way has no end.
+    /// The trace ended: what is still in flight has no end.
     pub fn finish(&mut self) {
         self.unknown.unended += self.len() as u64;
     }
@@ -181,7 +182,7 @@ impl RequestTracker {
             .collect()
     }
 
-    /// What was under way at a loss and has not ended by now has ended in it: were it kept, it would be taken for what
+    /// What was in flight at a loss and has not ended by now has ended in it: were it kept, it would be taken for what
     /// comes after at the same sectors.
     #[cold]
     fn give_up(&mut self, before_ns: u64, each: &mut impl FnMut(usize, Change<'_>)) {
@@ -221,7 +222,7 @@ impl RequestTracker {
         self.latest.map(|(_, number)| number)
     }
 
-    /// Whether what is under way now is known.
+    /// Whether what is in flight now is known.
     #[inline]
     pub fn in_doubt(&self, now_ns: u64) -> bool {
         self.losses.in_doubt(now_ns)

@@ -1,4 +1,4 @@
-//! What is under way on one device, and which of it an event is about.
+//! What is in flight on one device, and which of it an event is about.
 
 use super::change::{JoinedBio, State};
 use super::in_flight::{Entry, InFlight, Slot};
@@ -88,7 +88,7 @@ pub(super) fn find(
         (_, Some(slot)) => {
             let alike = items.all_starting_at(start, &wanted);
             let is_vague = |&slot: &Slot| items.get(slot).is_some_and(|item| item.what.vague);
-            // Of several lengths, nobody knows which of them an event of one length leaves.
+            // Of several lengths, it is unknown which an event of one length leaves.
             let vague = alike.iter().any(is_vague);
             for slot in alike {
                 if let Some(item) = items.get_mut(slot) {

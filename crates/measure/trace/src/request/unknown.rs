@@ -5,10 +5,10 @@
 pub struct Unknown {
     /// Events about what is not known: it began before the trace, or its beginning was lost.
     pub unmatched: u64,
-    /// Requests that look like another under way at the same time.
+    /// Requests that look like another in flight at the same time.
     pub alike: u64,
-    /// Requests under way where events were lost.
+    /// Requests in flight when events were lost.
     pub lost: u64,
-    /// Bios and requests without an end: under way at the end, or their end was lost.
+    /// Bios and requests without an end: in flight at the end, or their end was lost.
     pub unended: u64,
 }

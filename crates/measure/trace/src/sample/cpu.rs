@@ -90,7 +90,7 @@ const POINTS_MAX: usize = 4096;
 const INTERVALS_MIN: usize = 32;
 const INTERVALS_MAX: usize = 256;
 
-/// Most intervals to be kept of so many CPUs.
+/// Most intervals to be kept of this many CPUs.
 pub fn intervals_max(cpus: usize) -> usize {
     (POINTS_MAX / (cpus + 1)).clamp(INTERVALS_MIN, INTERVALS_MAX)
 }
@@ -180,7 +180,7 @@ fn percents(passed: &Ticks) -> [Option<f64>; STATES.len()] {
     passed.map(|ticks| (total > 0).then(|| 100.0 * ticks as f64 / total as f64))
 }
 
-/// Each CPU by its own ticks: without ticks, or where they are late, seconds would not add up.
+/// Each CPU by its own ticks: without ticks, or if they are late, seconds would not add up.
 fn busy_cpus(passed: &BTreeMap<u32, Ticks>) -> f64 {
     let share = |ticks: &Ticks| match ticks.iter().sum::<u64>() {
         0 => 0.0,

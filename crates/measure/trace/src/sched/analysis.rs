@@ -110,8 +110,8 @@ impl Analysis {
         }
     }
 
-    /// A CPU's events were lost before `at_ns`. Stalls that are under way are forgotten: what would end them may be lost,
-    /// and the next switch-in would look as if it did.
+    /// A CPU's events were lost before `at_ns`. Unfinished stalls are forgotten: what would end them may be lost, and
+    /// the next switch-in would look as if it did.
     pub fn lost(&mut self, lost: LostEvents) {
         match lost {
             LostEvents::Events(count) => self.report.events_lost += count,

@@ -1,7 +1,7 @@
-//! Where a task waits: the function that wanted to wait, behind those that only know how to.
+//! Where a task waits: the function that wanted to wait, behind those that only implement waiting.
 
 /// The first function of a kernel stack, innermost first, that is not part of the scheduler, of a lock or of a generic
-/// wait. The outermost where all are; None of an empty stack.
+/// wait. The outermost if all are; None for an empty stack.
 ///
 /// `__schedule, schedule, schedule_timeout, wait_for_completion, xfs_log_force, ...` waits in `xfs_log_force`.
 pub fn site_of<'a>(frames: &[&'a str]) -> Option<&'a str> {

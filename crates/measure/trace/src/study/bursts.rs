@@ -29,7 +29,7 @@ pub struct BurstFigures {
     pub windows: u64,
     /// Arrivals in one, on average.
     pub mean: f64,
-    /// Variance over mean: 1 of arrivals that know nothing of one another, 0 of a clock's, more of bursts.
+    /// Variance over mean: 1 for independent arrivals, 0 for those of a clock, more for bursts.
     pub dispersion: Option<f64>,
     /// The most arrivals in one.
     pub most: u64,
@@ -48,7 +48,7 @@ impl Bursts {
         Bursts(LENGTHS_NS.into_iter().map(of).collect())
     }
 
-    /// An arrival, so long after the first.
+    /// An arrival, this long after the first.
     #[inline]
     pub(super) fn add(&mut self, since_ns: u64) {
         for windows in &mut self.0 {

@@ -39,7 +39,7 @@ impl DeviceStudy {
         }
     }
 
-    /// Whether the driver was given anything: until then nobody knows what it has.
+    /// Whether the driver was given anything: until then its requests are unknown.
     #[inline]
     pub(super) fn was_issued(&self) -> bool {
         self.issues > 0
@@ -99,7 +99,7 @@ impl DeviceStudy {
         self.busy_ns += device.or(whole).unwrap_or(0) as f64;
     }
 
-    /// The driver has so many requests from now on; yields since when it had how many. None: nobody knows any more.
+    /// The driver has this many requests from now on; yields since when it had how many. None: no longer known.
     #[inline]
     pub(super) fn depth(&mut self, now_ns: u64, depth: Option<u64>) -> Option<(u64, u64)> {
         if depth == Some(self.depth) && self.depth_since_ns.is_some() {
@@ -137,9 +137,9 @@ impl DeviceStudy {
             .iter()
             .zip(0u64..)
             .map(|(&ns, depth)| ns as f64 * depth as f64);
-        // Completions alone do not show what was under way.
+        // Completions alone do not show what was in flight.
         let known = (known_ns > 0 && self.issues > 0).then_some(known_ns as f64);
-        // Of traces without issues: what was under way is the sum of the times, whoever overlapped whom.
+        // Of traces without issues: what was in flight is the sum of the times, whoever overlapped whom.
         let by_sum =
             (elapsed_ns > 0 && self.busy_ns > 0.0).then(|| self.busy_ns / elapsed_ns as f64);
         DeviceFigures {

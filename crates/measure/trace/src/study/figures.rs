@@ -39,15 +39,15 @@ pub struct TraceFigures {
     pub restarts: u64,
     /// Events about what is not known: it began before the trace, or its beginning was lost.
     pub events_unmatched: u64,
-    /// Requests without times because another under way looked alike.
+    /// Requests without times because another in flight looked alike.
     pub unknown_alike: u64,
-    /// Requests without times because events were lost while they were under way.
+    /// Requests without times because events were lost while they were in flight.
     pub unknown_lost: u64,
     /// Bios and requests without an end.
     pub unended: u64,
     /// Figures that this trace can't give, with the reason.
     pub absent: BTreeMap<&'static str, String>,
-    /// What else the reader should know.
+    /// Further notes for the reader.
     pub notes: Vec<String>,
     /// All requests.
     pub all: GroupFigures,

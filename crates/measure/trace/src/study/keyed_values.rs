@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::recent::RecentPlaces;
 
-/// A value for each of so many keys, those that came first; all others share one.
+/// A value for each of this many keys, those that came first; all others share one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct KeyedValues<K, V> {
     /// Where the value of each is.

@@ -30,8 +30,8 @@ pub struct Maps {
     pub depth_ns: Vec<u64>,
     /// The most of them at once.
     pub depth_max: Vec<u64>,
-    /// By interval, how many I/Os took how long: whole latency, or the device's where that is not known. Row n counts
-    /// those from 2^(n/2) us on.
+    /// By interval, how many I/Os took how long: whole latency, or the device's if that is unknown. Row n counts those
+    /// from 2^(n/2) us on.
     pub latency: Vec<Vec<u32>>,
     /// By interval, how many I/Os began in which part of the device.
     pub places: Vec<Vec<u32>>,
@@ -72,7 +72,7 @@ impl Maps {
         }
     }
 
-    /// An I/O arrives, so long after the trace began.
+    /// An I/O arrives, this long after the trace began.
     #[inline]
     pub(super) fn arrived(&mut self, since_ns: u64, op: Op, pid: u32, sector: u64, sectors: u32) {
         let at = self.interval(since_ns);
@@ -104,7 +104,7 @@ impl Maps {
         *slot(self.counted.of(pid), at) += 1;
     }
 
-    /// One completed, so long after the trace began.
+    /// One completed, this long after the trace began.
     #[inline]
     pub(super) fn completed(&mut self, since_ns: u64, io: &Io) {
         let [_, _, device, whole] = io.stages();
@@ -117,7 +117,7 @@ impl Maps {
         row[latency_row(latency_ns)] += 1;
     }
 
-    /// The driver had so many requests from then to then.
+    /// The driver had this many requests from then to then.
     #[inline]
     pub(super) fn depth(&mut self, from_ns: u64, until_ns: u64, depth: u64) {
         if depth == 0 || until_ns <= from_ns {

@@ -101,7 +101,7 @@ impl Study {
         self.follow.partition(partition, disk);
     }
 
-    /// Maps over time with at most so many intervals, instead of `INTERVALS`.
+    /// Maps over time with at most this many intervals, instead of `INTERVALS`.
     pub fn intervals(&mut self, intervals: usize) {
         self.maps = Maps::new(intervals);
     }

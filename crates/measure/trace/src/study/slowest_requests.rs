@@ -39,7 +39,7 @@ pub struct SlowRequest {
     pub merged: u32,
     /// Negative errno.
     pub error: i16,
-    /// Requests that completed while it was under way, by task, those of most time first. What is older than the last
+    /// Requests that completed while it was in flight, by task, those of most time first. What is older than the last
     /// thousands is not in it.
     pub ahead: Vec<TaskAhead>,
     /// The number of requests that completed first, among those that were with the driver when it was handed over or

@@ -8,7 +8,7 @@ use trace::page::LostEvents;
 /// The commands of a simulated block layer.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// A bio of so many sectors at this place, of a read or a write, from this CPU, split in two perhaps.
+    /// A bio of this many sectors at this place, of a read or a write, from this CPU, split in two perhaps.
     Queue {
         place: u64,
         sectors: u64,

@@ -23,7 +23,7 @@ struct Plan {
     seed: u64,
     requests: usize,
     depth: usize,
-    /// Sectors are chosen from so many places: few make requests meet others at the same sector.
+    /// Sectors are chosen from this many places: few make requests meet others at the same sector.
     places: u64,
     /// How many of a thousand events are lost at a time.
     losses: u64,

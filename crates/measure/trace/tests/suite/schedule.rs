@@ -38,7 +38,7 @@ fn scheduled(choice: &TraceChoice, events: &[TraceEvent]) -> Schedule {
         .expect("some I/Os")
 }
 
-/// Two bios that became one request, a durable write, and a flush that is still under way at the end.
+/// Two bios that became one request, a durable write, and a flush that is still in flight at the end.
 fn events() -> Vec<TraceEvent> {
     let fua = |event| TraceEvent {
         marks: Marks::FUA,

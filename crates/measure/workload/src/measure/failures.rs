@@ -9,13 +9,13 @@ pub type ErrnoName = fn(i32) -> String;
 #[derive(Debug)]
 pub struct Failures {
     errno_name: ErrnoName,
-    /// All failures so far.
+    /// All failures until now.
     pub count: u64,
     in_a_row: u32,
     records: Vec<ErrorRecord>,
 }
 
-/// Whether a job goes on after a failed operation.
+/// Whether a job continues after a failed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The job offers further operations.

@@ -81,7 +81,7 @@ impl Measure {
         }
     }
 
-    /// Forgets the latencies and intervals measured so far: the measured part begins at `now`.
+    /// Forgets the latencies and intervals that were measured: the measured part begins at `now`.
     #[cold]
     pub fn begin_anew(&mut self, now: Time) {
         self.timeline = Timeline::new(now, self.interval);
@@ -129,7 +129,7 @@ impl Measure {
         }
     }
 
-    /// Failed operations so far.
+    /// Failed operations until now.
     pub fn errors(&self) -> u64 {
         self.failures.count
     }

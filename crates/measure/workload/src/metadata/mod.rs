@@ -41,7 +41,7 @@ pub struct MetadataJob {
     missing: BTreeSet<u64>,
 }
 
-/// The call that is due, with what it needs to know.
+/// The call that is due, with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     MakeDirectory { file: u64, directory: u32 },
@@ -142,7 +142,7 @@ impl MetadataJob {
         self.until_full
     }
 
-    /// The call under way finds the filesystem full; reported before its `completed`: no further file is begun.
+    /// The current call finds the filesystem full; reported before its `completed`: no further file is begun.
     pub fn full(&mut self) {
         match self.stage {
             Stage::MakeDirectory { file, .. }

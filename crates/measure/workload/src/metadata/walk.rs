@@ -20,7 +20,7 @@ pub struct WalkSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum NextDirectory {
-    /// After so many files.
+    /// After this many files.
     Files(u64),
     /// With the first file after this time.
     TimeNs(Time),

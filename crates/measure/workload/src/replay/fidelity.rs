@@ -6,7 +6,7 @@ use crate::traced::ScheduledIo;
 use base::histogram::LatencyHistogram;
 use base::time::Time;
 
-/// An arrival is late that comes so long after it was due.
+/// An arrival is late that comes this long after it was due.
 pub const LATE_NS: Time = 100_000;
 /// The share of the I/Os whose end has to be known to determine the trace's own depth.
 const ENDED_SHARE_MIN: f64 = 0.95;
@@ -33,9 +33,9 @@ pub struct ReplayRecord {
     pub recorded_rate_per_s: Option<f64>,
     /// Arrivals per second of the replay; absent of fewer than two.
     pub replayed_rate_per_s: Option<f64>,
-    /// I/Os under way in the trace, averaged over time; absent if the trace does not report when they ended.
+    /// I/Os in flight in the trace, averaged over time; absent if the trace does not report when they ended.
     pub recorded_depth_mean: Option<f64>,
-    /// I/Os under way in the replay, averaged over time.
+    /// I/Os in flight in the replay, averaged over time.
     pub replayed_depth_mean: Option<f64>,
     /// By how many I/Os the depth differs on average, quantile by quantile of the time; absent where the trace's is.
     pub depth_distance: Option<f64>,

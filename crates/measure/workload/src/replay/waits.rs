@@ -26,7 +26,7 @@ struct Stream {
     next: usize,
     /// By rank: when it was done in the replay.
     done_at: Vec<Option<Time>>,
-    /// The first so many, in the order of the trace, are done, and the last of them then.
+    /// The first I/Os of the trace, this many, are done, and the last of them at this time.
     done: usize,
     done_last: Time,
     offered_last: Option<Time>,
@@ -95,7 +95,7 @@ impl Waits {
         })
     }
 
-    /// What was taken is under way as that operation.
+    /// What was taken is in flight as that operation.
     pub(super) fn started(&mut self, op: &Op, owner: (u32, u32)) {
         self.under_way.entry(key(op)).or_default().push(owner);
     }

@@ -28,7 +28,7 @@ pub struct ScheduledIo {
     pub kind: OpKind,
 }
 
-/// Nobody knows how long it took.
+/// Its duration is unknown.
 pub const UNKNOWN_NS: Time = Time::MAX;
 
 impl ScheduledIo {
@@ -66,7 +66,7 @@ pub struct Process {
     pub flushes: u64,
     /// The discards among them, and writes of zeroes that carry no data.
     pub discards: u64,
-    /// The most under way at once, of those whose end is known.
+    /// The most in flight at once, of those whose end is known.
     pub depth_max: u64,
 }
 
@@ -124,7 +124,7 @@ impl Schedule {
         }
     }
 
-    /// Fills in how many of each process's I/Os were under way at once, at most.
+    /// Fills in how many of each process's I/Os were in flight at once, at most.
     pub fn count_depths(&mut self) {
         let mut steps: Vec<(Time, bool, u32)> = Vec::with_capacity(2 * self.ios.len());
         for io in &self.ios {
@@ -148,7 +148,7 @@ impl Schedule {
         }
     }
 
-    /// What it holds, with `regions` of so many bytes counted.
+    /// What it holds, with `regions` of this many bytes counted.
     pub fn summary(&self, region_bytes: u64) -> ScheduleSummary {
         let ended = self
             .ios

@@ -34,7 +34,7 @@ pub struct ReplaySpec {
     pub flushes: bool,
     /// Whether it has discards to do, or zeroes to write without data.
     pub discards: bool,
-    /// The I/Os themselves, read by whoever can read files.
+    /// The I/Os themselves, read by the caller.
     #[serde(skip)]
     pub schedule: Option<Arc<Schedule>>,
 }
@@ -51,9 +51,9 @@ pub struct TraceChoice {
     pub side: Side,
     /// Only this device: `major:minor`, or its name in the trace; null: all.
     pub device: Option<String>,
-    /// Only what arrived so long after the trace began.
+    /// Only what arrived this long after the trace began.
     pub from_ns: Time,
-    /// Only for so long; null: to the end.
+    /// Only for this long; null: to the end.
     pub length_ns: Option<Time>,
 }
 

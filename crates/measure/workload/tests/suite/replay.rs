@@ -93,7 +93,7 @@ struct ReplayResult {
     record: ReplayRecord,
 }
 
-/// Runs the job on a device that takes so long for an I/O.
+/// Runs the job on a device that takes this long for an I/O.
 fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> ReplayResult {
     let mut job = Job::new(spec, &[FILE_BYTES]).expect("a sound specification");
     let mut now = 0;

@@ -17,7 +17,7 @@ use events::smp::{CpuSet, Done, Kind, ObjectId, Processors, Rank, TaskNumber, Ta
 use events::time::Time;
 pub use spec::{Affinity, CompletionSpec, CompletionVariant, RequestAffinity};
 
-/// The completion path of one machine: lists and threads of its CPUs, its queues, and the requests under way.
+/// The completion path of one machine: lists and threads of its CPUs, its queues, and the requests in flight.
 #[derive(Clone, Debug)]
 pub struct Completions {
     spec: CompletionSpec,
@@ -56,7 +56,7 @@ pub enum Item {
     Enter(u32),
 }
 
-/// What the owner has to know.
+/// Results for the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The bio with that token is in its queue.
@@ -254,7 +254,7 @@ impl Completions {
         smp.interrupt(now, cpu, work);
     }
 
-    /// What completing the request takes of whoever has polled for it.
+    /// The cost of completing the request for the task that polled for it.
     pub fn polled<T: Copy + From<CompletionStep>>(&mut self, request: RequestId) -> Work<T> {
         let queue = self.requests[request].queue;
         self.queues[queue as usize].counters.completed_local += 1;

@@ -64,7 +64,7 @@ pub struct CompletionSpec {
 /// The affinity of one request queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Affinity {
-    /// The CPU that puts bios into the queue; None: whoever submits.
+    /// The CPU that puts bios into the queue; None: the submitter's.
     pub queue: Option<u16>,
     /// The CPU that completes requests; None: chosen by `requests`.
     pub completion: Option<u16>,
@@ -120,9 +120,9 @@ impl CompletionSpec {
 }
 
 impl Affinity {
-    /// The same in the variant's own words, where it has no settings of these names and its rules come to the same:
-    /// bios are queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity`
-    /// 2 where they were queued.
+    /// The same in the variant's own words, if it has no settings of these names and its rules are equivalent: bios are
+    /// queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity` 2 where
+    /// they were queued.
     pub fn by_rules_of(
         self,
         variant: CompletionVariant,

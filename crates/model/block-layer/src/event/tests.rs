@@ -174,7 +174,7 @@ proptest! {
         prop_assert_eq!(count(|kind| *kind == Insert), counts.issued + counts.merges_of_requests);
         prop_assert_eq!(count(|kind| *kind == Complete), counts.completed);
 
-        // What is under way by its place: bios by task, requests at the device.
+        // What is in flight, by its place: bios by task, requests at the device.
         let (mut bios, mut issued, mut plugged) = (BTreeMap::new(), BTreeMap::new(), false);
         for event in events {
             let bio = (event.task, event.direction, event.start, event.sectors);

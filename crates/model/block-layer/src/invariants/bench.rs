@@ -5,7 +5,7 @@ use crate::{Bio, Direction, Priority, Request, Requests, Sector};
 use events::slab::Slab;
 use events::time::Time;
 
-/// A scheduler, and the requests that it knows by number.
+/// A scheduler, and its requests by number.
 pub struct Bench<S> {
     /// All that were added.
     pub requests: Requests,

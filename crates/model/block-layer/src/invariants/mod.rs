@@ -18,7 +18,7 @@ pub struct Arrival {
     pub after_ns: Time,
     /// Read or written.
     pub direction: Direction,
-    /// Somebody waits for it.
+    /// A task waits for it.
     pub sync: bool,
     /// In units of 8 sectors.
     pub block: u64,
@@ -28,7 +28,7 @@ pub struct Arrival {
     pub task: u32,
 }
 
-/// Random loads of so many tasks.
+/// Random loads of this many tasks.
 #[cfg(test)]
 pub fn arrivals(tasks: u32) -> impl proptest::strategy::Strategy<Value = Vec<Arrival>> {
     use proptest::prelude::*;
@@ -89,8 +89,8 @@ pub struct ServedBio {
     pub completed_at: Time,
 }
 
-/// Runs the load on a device that serves `depth` requests at once, each in `service_ns`. Panics where something is lost
-/// or done twice, and where the queue does not come to rest.
+/// Runs the load on a device that serves `depth` requests at once, each in `service_ns`. Panics if something is lost or
+/// done twice, and if the queue does not come to rest.
 pub fn serve(
     scheduler: Box<dyn Scheduler>,
     load: &[Arrival],

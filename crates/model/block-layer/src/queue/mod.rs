@@ -212,7 +212,7 @@ impl RequestQueue {
             self.scheduler.completed(now, &self.requests, id);
         }
         self.completed_at = now;
-        // `SCHED_RESTART` of blk-mq states whether somebody waits; if only tags can keep a request, asking does no
+        // `SCHED_RESTART` of blk-mq states whether a task waits; if only tags can keep a request, asking does no
         // harm.
         self.runs |= self.hardware.runs().after_completions || !self.scheduler.runs_queue();
         self.emit_messages();
@@ -257,7 +257,7 @@ impl RequestQueue {
         self.wbt.as_ref().and_then(Wbt::next_wakeup)
     }
 
-    /// Somebody waits for what is queued.
+    /// A task waits for what is queued.
     pub fn unplug(&mut self) {
         self.plug.unplug();
     }

@@ -16,7 +16,7 @@ use events::time::{MILLISECOND, SECOND, Time};
 pub enum DeadlineVariant {
     /// A batch ends at any gap between requests; continuing after one does not count towards it.
     B,
-    /// A batch goes on in sector order, gaps or not, up to `fifo_batch` requests.
+    /// A batch continues in sector order, with or without gaps, up to `fifo_batch` requests.
     C,
 }
 

@@ -43,7 +43,7 @@ pub struct DeadlineA {
     tunables: DeadlineATunables,
     /// A FIFO for each direction.
     fifos: RequestFifos,
-    /// The batch under way; nothing is merged into it any more.
+    /// The current batch; nothing is merged into it any more.
     dispatching: VecDeque<RequestId>,
     last_sector: Sector,
     starved: u32,

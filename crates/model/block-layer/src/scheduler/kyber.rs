@@ -1,4 +1,4 @@
-//! Kyber: no sorting; each kind of request has so many tokens, and gets fewer while another kind is too slow.
+//! Kyber: no sorting; each kind of request has a number of tokens, and gets fewer while another kind is too slow.
 //!
 //! Source: `block/kyber-iosched.c` of 5.10 and of 4.14 (docs/model/sources/kyber.md). Domains of which the model has no
 //! requests are left out: of discards, and from 4.20 on of others.

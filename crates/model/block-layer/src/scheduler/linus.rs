@@ -49,7 +49,7 @@ pub struct Linus {
 }
 
 impl Linus {
-    /// `request_sectors_max`: the queue's; the walk has to know it.
+    /// `request_sectors_max`: the queue's; the walk needs it.
     pub fn new(tunables: LinusTunables, request_sectors_max: u32) -> Linus {
         Linus {
             tunables,

@@ -1,8 +1,9 @@
 //! mq-deadline with priority classes, from 5.14 on. Before that it is variant C of `deadline`.
 //!
 //! Source: `block/mq-deadline.c` of 5.14 and 6.17 (docs/model/sources/deadline.md#mq-deadline). From 6.5 on a batch
-//! goes on at the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes
-//! may have all tags unless `async_depth` sets another limit (`dd_depth_updated`). Where the two changed is inferred.
+//! continues at the first request behind the last one's place, whenever that request has come (`latest_pos`); from 6.10
+//! on writes may have all tags unless `async_depth` sets another limit (`dd_depth_updated`). The versions of both
+//! changes are inferred.
 
 use serde::Deserialize;
 
@@ -28,7 +29,7 @@ pub struct MqDeadlineTunables {
     pub fifo_batch: u32,
     /// Look for requests that begin where a bio ends.
     pub front_merges: bool,
-    /// Requests that are not sync reads get none while so many are in use; None: three quarters of what there are, from
+    /// Requests that are not sync reads get no tag while this many are in use; None: three quarters of all tags, from
     /// 6.10 on all.
     pub async_depth: Option<u32>,
     /// A request that is older than this is served although a higher class has something to do.
@@ -60,7 +61,7 @@ pub struct MqDeadline {
     fifos: RequestFifos,
     /// For each FIFO: the sorted successor of what was dispatched from it last.
     next: [Option<RequestId>; LINES],
-    /// Instead of that, where it was: None: that is not what it goes by.
+    /// Instead of that, its position; None: it does not use a position.
     position: Option<[Sector; LINES]>,
     /// Writes leave tags to reads.
     reserves: bool,
@@ -92,7 +93,7 @@ impl MqDeadline {
         }
     }
 
-    /// A batch goes on by where the last request was: from 6.5 on.
+    /// A batch continues by the position of the last request: from 6.5 on.
     pub fn with_position(mut self) -> MqDeadline {
         self.position = Some([0; LINES]);
         self
@@ -109,7 +110,7 @@ impl MqDeadline {
         self.tunables.async_depth.unwrap_or(default).max(1)
     }
 
-    /// A request that has waited so long that its class no longer matters (`dd_dispatch_prio_aged_requests`).
+    /// A request that has waited so long that it is served regardless of its class (`dd_dispatch_prio_aged_requests`).
     fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let classes_busy = self.outstanding.iter().filter(|&&count| count > 0).count();
         let started_by = now.checked_sub(self.tunables.prio_aging_expire_ns)?;

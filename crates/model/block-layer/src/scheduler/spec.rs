@@ -54,7 +54,7 @@ enum SchedulerTunables {
     Kyber(kyber::KyberTunables),
 }
 
-/// What a scheduler has to know of its device and machine.
+/// A scheduler's inputs about its device and machine.
 #[derive(Clone, Debug)]
 pub struct Surroundings<'a> {
     /// The device seeks (`queue/rotational`).
@@ -70,7 +70,7 @@ pub struct Surroundings<'a> {
 }
 
 impl SchedulerSpec {
-    /// `given`: `name`, tunables under the kernel's names in the kernel's units, and perhaps a `version` where the
+    /// `given`: `name`, tunables under the kernel's names in the kernel's units, and perhaps a `version` if the
     /// kernel's own is not the one that is meant. `kernel`: the machine's, such as 2.6.35, 2.5.59-mm2 or 6.x; `hz`: its
     /// clock ticks a second.
     pub fn new(
@@ -94,7 +94,7 @@ impl SchedulerSpec {
         self.variant.name
     }
 
-    /// The name of the variant that was chosen, where a scheduler has several.
+    /// The name of the variant that was chosen, if a scheduler has several.
     pub fn version(&self) -> &'static str {
         self.variant.version
     }
@@ -156,8 +156,8 @@ impl SchedulerSpec {
         )
     }
 
-    /// Requests of each class of the pool where it sets their number itself, as the first CFQs did, which shared them out.
-    /// What counts as congested stays as it is.
+    /// Requests of each class of the pool if the scheduler sets their number itself, as the first CFQs did, which
+    /// shared them out. What counts as congested stays as it is.
     pub fn pool_requests(&self) -> Option<u32> {
         match self.tunables {
             SchedulerTunables::CfqRoundRobin(_) => Some(cfq_round_robin::POOL_REQUESTS),

@@ -12,7 +12,7 @@ use crate::{IoClass, Priority, Request, Sector, TaskId};
 
 pub(super) type QueueId = usize;
 
-/// Means of so many samples are believed (`sample_valid`).
+/// Means of this many samples are valid (`sample_valid`).
 const SAMPLES_MIN: u64 = 80;
 
 /// All queues of a scheduler, by number, and all tasks that it has met.
@@ -21,7 +21,7 @@ pub(super) struct TaskQueues<Q> {
     queues: Vec<Q>,
     /// The places of queues whose tasks have ended, to be used again.
     free: Vec<QueueId>,
-    /// For what nobody waits for, by priority.
+    /// For requests that no task waits for, by priority.
     shared: BTreeMap<(IoClass, u8), QueueId>,
     io_contexts: TaskMap<IoContext>,
 }
@@ -55,8 +55,8 @@ impl<Q> TaskQueues<Q> {
         }
     }
 
-    /// The queue in that slot of the task's (`cfq_get_queue`). If it has none, that of its priority where it is shared,
-    /// else a new one.
+    /// The queue in that slot of the task's (`cfq_get_queue`). If it has none, the queue of its priority if that is
+    /// shared, else a new one.
     pub(super) fn of_task(
         &mut self,
         task: TaskId,

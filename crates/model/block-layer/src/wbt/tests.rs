@@ -24,7 +24,7 @@ fn request(direction: Direction, issued_at: Time) -> (RequestId, Request) {
     (requests.put(request.clone()), request)
 }
 
-/// A window with some writes, and reads that take so long.
+/// A window with some writes, and reads that take this long.
 fn window(wbt: &mut Wbt, now: &mut Time, read_ns: Option<Time>) {
     for _ in 0..WRITES_MIN {
         wbt.took(*now);

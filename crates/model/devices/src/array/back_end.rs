@@ -97,7 +97,7 @@ impl BackEnd {
         self.soonest.first().map(|(at, _)| at)
     }
 
-    /// Lets the disk go on whose turn it is, and appends the jobs of which an access is done.
+    /// Lets the disk continue whose turn it is, and appends the jobs of which an access is done.
     pub(super) fn advance(&mut self, jobs: &mut Vec<u32>) {
         let Some((now, number)) = self.soonest.first() else {
             return;

@@ -16,7 +16,7 @@ pub struct LayoutSpec {
     /// Disks of all groups together.
     #[schemars(range(min = 1, max = 4096))]
     pub disks: u32,
-    /// The disks are divided into so many groups of equal size; extents go round them.
+    /// The disks are divided into this many groups of equal size; extents go round them.
     #[schemars(range(min = 1))]
     pub groups: u32,
     /// Chunks of a stripe, parity or copies included: n for RAID 5 of (n-1)+1, 2 for a RAID 1 pair. With more disks in
@@ -26,7 +26,7 @@ pub struct LayoutSpec {
     /// What lies on one disk before the next one follows; whole sectors.
     #[schemars(range(min = SECTOR_BYTES, max = 1 << 30))]
     pub chunk_bytes: u64,
-    /// So many stripes, one behind the other, are on the same disks.
+    /// This many stripes, one behind the other, are on the same disks.
     #[schemars(range(min = 1, max = 1 << 20))]
     pub extent_stripes: u32,
 }

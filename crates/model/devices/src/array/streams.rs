@@ -21,7 +21,7 @@ struct Stream {
     used: u64,
 }
 
-/// A command belongs to a stream if it begins no further from the stream's end than so many times its own length:
+/// A command belongs to a stream if it begins no further from the stream's end than this many times its own length:
 /// the host's scheduler and queue may have changed the order (inferred).
 const DISORDER_COMMANDS: u64 = 2;
 

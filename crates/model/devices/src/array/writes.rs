@@ -69,7 +69,7 @@ impl Array {
     }
 
     /// Full stripes go to the disks at once, as waiting can't make them cheaper; others above the high mark and from
-    /// there down to the low one, when somebody waits for room, and when they are old.
+    /// there down to the low one, when a task waits for room, and when they are old.
     pub(super) fn destage(&mut self, now: Time) {
         let somebody_waits = !self.for_room.is_empty();
         let draining = self.watermarks.drains(self.dirty.sectors(), somebody_waits);

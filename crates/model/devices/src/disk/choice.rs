@@ -78,7 +78,7 @@ impl<'a, T> Choice<'a, T> {
         self.keep(what, way_ns as i64 - worth_ns);
     }
 
-    /// Something that takes so long to get to, whatever the arm does.
+    /// Something that takes this long to get to, whatever the arm does.
     #[inline]
     pub(super) fn offer_way(&mut self, what: T, since: Time, way_ns: Time) {
         let worth_ns = self.worth_ns(since);

@@ -138,7 +138,7 @@ impl Disk {
         true
     }
 
-    /// The disk is reading ahead, and goes on until it has what the command wants: when it has that.
+    /// The disk is reading ahead, and continues until it has what the command wants: when it has that.
     fn follow_read_ahead(&mut self, now: Time, command: &Command) -> Option<Time> {
         let read_at =
             self.read_cache
@@ -203,7 +203,7 @@ impl Disk {
                 self.turnaround,
                 ahead,
             );
-            // Commands first, because somebody waits for them; but somebody waits for room in the cache too.
+            // Commands first, because a task waits for them; but a task waits for room in the cache too.
             // A cache that is being emptied comes first: FLUSH CACHE is not queued beside commands (ATA).
             let flushes = self.flush.is_some();
             let extent = match self.for_room.front() {
@@ -272,7 +272,7 @@ impl Disk {
 
     fn start_destage(&mut self, now: Time, order: u64) {
         let extent = self.write_cache.take(order);
-        // The disk knows what it holds: no command to take apart.
+        // The disk has these data already: no command to parse.
         let ready_at = self.turnaround.ready_at(extent.start, now);
         let (ends_at, arm) = self.move_data(
             ready_at,

@@ -38,7 +38,7 @@ struct GrowingSegment {
     ns_per_sector: f64,
 }
 
-/// Where reading ahead has got to, for whoever chooses the next command.
+/// How far reading ahead has got, for the choice of the next command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadAheadPosition {
     from: Sector,
@@ -60,7 +60,7 @@ impl ReadCache {
         }
     }
 
-    /// Whether the sectors have been read. If they were read ahead, the disk goes on reading.
+    /// Whether the sectors have been read. If they were read ahead, the disk continues reading.
     pub(super) fn holds(
         &mut self,
         mechanics: &Mechanics,
@@ -137,7 +137,7 @@ impl ReadCache {
         })
     }
 
-    /// The disk has read these sectors, and goes on reading until something else is wanted of it.
+    /// The disk has read these sectors, and continues reading until something else is wanted of it.
     pub(super) fn fill(&mut self, mechanics: &Mechanics, now: Time, start: Sector, sectors: u32) {
         if self.segments_max == 0 {
             return;

@@ -34,8 +34,8 @@ pub struct DiskSpec {
     /// The same of writes.
     #[schemars(range(max = MOVE_NS_MAX))]
     pub command_write_ns: u64,
-    /// Between two transfers of which the second does not continue the first, at least so long passes, commands waiting
-    /// or not.
+    /// Between two transfers of which the second does not continue the first, at least this long passes, commands
+    /// waiting or not.
     #[serde(default)]
     #[schemars(range(max = MOVE_NS_MAX))]
     pub turnaround_ns: u64,

@@ -6,7 +6,7 @@ use events::time::Time;
 /// After the last transfer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turnaround {
-    /// The sector with which it would go on.
+    /// The sector with which it would continue.
     next: Sector,
     /// When it may begin elsewhere.
     elsewhere_at: Time,

@@ -167,7 +167,7 @@ impl Mapping {
             || self.free_blocks(die) > self.sizes.collect_only_blocks
     }
 
-    /// Whether so much more that is wanted leaves the die something to collect.
+    /// Whether this much more that is wanted leaves the die something to collect.
     pub(super) fn has_space(&self, die: u32, more: u32) -> bool {
         self.dies[die as usize].wanted + u64::from(more) <= u64::from(self.sizes.die_units_max)
     }
@@ -214,7 +214,8 @@ impl Mapping {
             })
     }
 
-    /// Wanted units of a block from `offset` on, with their places, at most a page of all planes; and where to go on.
+    /// Wanted units of a block from `offset` on, with their places, at most a page of all planes; and where to
+    /// continue.
     pub(super) fn wanted(
         &self,
         die: u32,

@@ -54,7 +54,7 @@ pub struct Flash {
     /// Where the next page of the buffer goes, if that die can take it.
     next_die: u32,
     written: ProgrammedUnits,
-    /// Completions that the host does not know of yet.
+    /// Completions that the host has not received yet.
     held: HeldCompletions<InnerCompletion>,
 }
 
@@ -295,7 +295,7 @@ impl Flash {
         }
     }
 
-    /// The host hears of it at once, or with others.
+    /// The host is interrupted at once, or for several together.
     fn end(&mut self, now: Time, what: InnerCompletion, completed: &mut Vec<Completion>) {
         if !self.held.holds() {
             return completed.push(self.leave(now, what));

@@ -107,7 +107,7 @@ pub struct Firmware {
     /// The device reports a volatile write cache (NVMe's VWC, SCSI's WCE), so that the kernel sends flushes. Absent: it
     /// does without protection alone.
     pub reports_write_cache: Option<bool>,
-    /// Processing of a flush, beside the programs that it waits for. Absent: `command_ns` where it waits for none.
+    /// Processing of a flush, beside the programs that it waits for. Absent: `command_ns` if it waits for none.
     #[schemars(range(max = WORK_NS_MAX))]
     pub flush_ns: Option<u64>,
     /// A part of a page that has waited in the buffer so long is programmed as it is.
@@ -116,7 +116,7 @@ pub struct Firmware {
     /// The part of a die's blocks: when no more than this are free, collecting begins and nothing else is programmed.
     #[schemars(range(max = 999))]
     pub collect_per_mille: u32,
-    /// Share of the blocks of a die, in 1/1000: with at most so many free it collects before it programs.
+    /// Share of the blocks of a die, in 1/1000: with at most this many free it collects before it programs.
     #[schemars(range(max = 999))]
     pub collect_only_per_mille: u32,
     /// Reads go before what a die has to program or collect; otherwise in order of arrival.
@@ -157,12 +157,12 @@ pub(super) struct Sizes {
     /// Free blocks of a die with which collecting begins, and has to come first.
     pub(super) collect_blocks: u32,
     pub(super) collect_only_blocks: u32,
-    /// With more than so many units wanted, a die might have no block that is worth collecting.
+    /// With more than this many units wanted, a die might have no block that is worth collecting.
     pub(super) die_units_max: u32,
 }
 
 impl FlashSpec {
-    /// Checks every value by itself, and that collection can go on. The error names the first key that is wrong.
+    /// Checks every value by itself, and that collection can continue. The error names the first key that is wrong.
     pub fn check(&self) -> Result<(), SpecError> {
         queue_depth("queue_depth", self.queue_depth)?;
         self.geometry

@@ -1,7 +1,7 @@
-//! A LUN behind somebody else's controller: what is seen of it from the host, not what is inside.
+//! A LUN behind a foreign controller, as the host sees it; its inside is not simulated.
 //!
 //! The way there and back, a link, a limit of commands per second, a cache for reads and writes, and behind it a back
-//! end that is no more than an access time, how many accesses go on at once, and a rate.
+//! end that is no more than an access time, how many accesses run at once, and a rate.
 
 mod spec;
 #[cfg(test)]
@@ -52,7 +52,7 @@ enum Event {
     Look(CommandId),
     /// Data of a read have come from the back end.
     Fetched(CommandId),
-    /// A piece of so many lines is on the back end.
+    /// A piece of this many lines is on the back end.
     Written(u32),
     Complete(CommandId),
     Flush,
@@ -142,7 +142,7 @@ impl Lun {
         self.events.put(at, Event::Complete(id));
     }
 
-    /// When the back end has moved so many sectors: it has found the place, and its turn on the way has come.
+    /// When the back end has moved this many sectors: it has found the place, and its turn on the way has come.
     fn back_end_access(&mut self, now: Time, sectors: u64) -> Time {
         let found_at = self.back_end.serve(now, self.spec.back_end.access_ns);
         self.back_end_link.carry(found_at, sectors)
@@ -158,7 +158,7 @@ impl Lun {
         self.dirty_lines.len() as u64 + self.leaving_lines
     }
 
-    /// Above the high mark, and from there down to the low one, or when somebody waits, dirty lines go to the back end.
+    /// Above the high mark, and from there down to the low one, or when a task waits, dirty lines go to the back end.
     fn drain(&mut self, now: Time) {
         let somebody_waits = !self.for_room.is_empty();
         if self.watermarks.drains(self.held_lines(), somebody_waits) {

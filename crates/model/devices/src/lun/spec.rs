@@ -61,7 +61,7 @@ pub struct LunCache {
     /// Where writing to the back end ends, in percent of `write_bytes`.
     #[schemars(range(max = 100))]
     pub low_percent: u32,
-    /// What lies below the marks is written when nothing has been for so long.
+    /// What lies below the marks is written when nothing has been for this long.
     #[schemars(range(max = WORK_NS_MAX))]
     pub idle_flush_ns: u64,
 }
@@ -73,7 +73,7 @@ pub struct BackEnd {
     /// Time of an access, whatever its place.
     #[schemars(range(max = WORK_NS_MAX))]
     pub access_ns: u64,
-    /// Accesses that go on at once: spindles.
+    /// Accesses that run at once: spindles.
     #[schemars(range(min = 1, max = 4096))]
     pub servers: u32,
     /// The rate of all of them together.

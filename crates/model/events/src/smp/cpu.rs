@@ -98,7 +98,7 @@ impl<T: Copy> Cpu<T> {
         }
     }
 
-    /// Time that so many cycles take; fractions of a nanosecond are kept for the next.
+    /// The time of these cycles; fractions of a nanosecond are kept for the next.
     #[inline]
     pub(super) fn time_of(&mut self, cycles: u64, clock_hz: u64) -> Time {
         let all = cycles * SECOND + self.carry;

@@ -9,14 +9,14 @@ pub struct CpuSet {
 }
 
 impl CpuSet {
-    /// Empty, with room for so many.
+    /// Empty, with room for this many CPUs.
     pub fn none(cpus: u16) -> CpuSet {
         CpuSet {
             words: vec![0; usize::from(cpus).div_ceil(64)],
         }
     }
 
-    /// The first so many.
+    /// The first CPUs, this many.
     pub fn all(cpus: u16) -> CpuSet {
         CpuSet::of(cpus, 0..cpus)
     }

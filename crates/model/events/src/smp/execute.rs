@@ -89,7 +89,7 @@ impl<T: Copy> Processors<T> {
         self.mark_undecided(number);
     }
 
-    /// What was finished goes on for as long as this takes.
+    /// Work that was finished continues for as long as this takes.
     pub(super) fn extend(&mut self, number: u16, work: Work<T>) {
         let begins = self.now + self.charged_ns(number);
         let (cost_ns, masked_until) = self.begin(number, &work, begins);

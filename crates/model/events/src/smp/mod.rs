@@ -176,8 +176,8 @@ impl<T: Copy> Processors<T> {
         self.tasks[task as usize].sleeps_for_io = is;
     }
 
-    /// More work for a CPU that has just finished some, before it goes on; for any other CPU it is an interrupt.
-    /// The work's tag does not come back.
+    /// More work for a CPU that has just finished some, before it continues; for any other CPU it is an interrupt. The
+    /// work's tag does not come back.
     pub fn charge(&mut self, now: Time, cpu: u16, work: Work<T>) {
         self.reach(now);
         let work = Work { tag: None, ..work };
@@ -259,7 +259,7 @@ impl<T: Copy> Processors<T> {
         self.cpus.len() as u16
     }
 
-    /// The CPU has decided what to do until now, if time goes on.
+    /// The CPU has decided what to do until now, if time advances.
     #[inline]
     pub fn reach(&mut self, now: Time) {
         if now > self.now {

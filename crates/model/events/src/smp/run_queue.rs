@@ -81,7 +81,7 @@ impl RunQueue {
         self.waiting.iter().map(VecDeque::len).sum()
     }
 
-    /// Somebody waits that does not rank worse.
+    /// A task waits that does not rank worse.
     pub(super) fn competes_with(&self, rank: Rank) -> bool {
         self.waiting[..=rank as usize]
             .iter()

@@ -48,7 +48,7 @@ impl<T: Copy> Processors<T> {
         }
     }
 
-    /// The CPU is nobody's.
+    /// No task has the CPU.
     pub(super) fn put_down_task(&mut self, number: u16) -> Option<TaskNumber> {
         let cpu = &mut self.cpus[usize::from(number)];
         let task = cpu.task.take()?;

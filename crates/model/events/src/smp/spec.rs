@@ -53,13 +53,13 @@ pub struct InterruptSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulingSpec {
-    /// A task that has had its CPU for so long yields to a waiting one of its rank.
+    /// A task that has had its CPU for this long yields to a waiting task of its rank.
     #[schemars(range(min = 1_000, max = 10 * SECOND))]
     pub time_slice_ns: Time,
-    /// A task that wakes up takes the CPU from another of its rank that has had it for so long.
+    /// A task that wakes up takes the CPU from another task of its rank that has had it for this long.
     #[schemars(range(max = SECOND))]
     pub preempt_after_ns: Time,
-    /// Spent by whoever wakes a task.
+    /// Cycles that waking a task takes, spent by the task that wakes it.
     #[schemars(range(max = CYCLES_MAX))]
     pub wake_cycles: u32,
     /// From one task to another.
@@ -67,7 +67,7 @@ pub struct SchedulingSpec {
     pub switch_cycles: u32,
     /// Cache lines of a task's state, which follow it to the CPU where it runs.
     pub task_lines: u16,
-    /// Cache lines of a run queue, which whoever puts a task there takes.
+    /// Cache lines of a run queue, which move to the CPU that puts a task there.
     pub run_queue_lines: u16,
     /// A waiting task goes to an idle CPU within this distance.
     pub migrates_within: Distance,

@@ -44,7 +44,7 @@ pub(super) struct Task<T> {
 }
 
 impl<T> Task<T> {
-    /// It goes on with this later; unless it was still being switched to, and has something else to go on with.
+    /// The task continues with this later, unless it was still being switched to and has other work to continue with.
     pub(super) fn suspend(&mut self, active: Option<Active<T>>) {
         self.suspended = self.suspended.take().or(active);
     }

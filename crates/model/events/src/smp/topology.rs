@@ -36,7 +36,7 @@ pub enum Distance {
 pub const DISTANCES: usize = 4;
 
 impl Topology {
-    /// One socket of so many cores in one NUMA node.
+    /// One socket with this number of cores in one NUMA node.
     pub fn flat(cpus: u16) -> Topology {
         Topology {
             numa_nodes: 1,

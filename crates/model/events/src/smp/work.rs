@@ -111,7 +111,7 @@ impl<T> Work<T> {
         self
     }
 
-    /// Begins by taking a lock, with interrupts off, for so many of its cycles.
+    /// Begins by taking a lock, with interrupts off, for this part of its cycles.
     #[inline]
     pub fn holding(self, lock: ObjectId, cycles: u32) -> Work<T> {
         Work {

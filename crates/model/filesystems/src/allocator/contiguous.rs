@@ -1,9 +1,9 @@
 //! A filesystem that keeps files in long pieces, for those whose own rules are not simulated.
 //!
-//! Not a kernel's algorithm: a file asks for as much as it has, between 64 KiB and a limit, behind its last block where that
-//! is free, else where the first run of that length is, and for half as much while no run is as long; what it does not use is
-//! given back when it is closed. Speculative
-//! preallocation past the end of a file that doubles with it is what XFS does (inferred), its allocation groups and trees are not here.
+//! Not a kernel's algorithm: a file asks for as much as it has, between 64 KiB and a limit, behind its last block if
+//! that is free, else at the first run of that length, and for half as much while no run is as long; what it does not
+//! use is given back when it is closed. Speculative preallocation past the end of a file that doubles with it is what
+//! XFS does (inferred), its allocation groups and trees are not here.
 
 use std::collections::BTreeMap;
 

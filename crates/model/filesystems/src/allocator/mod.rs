@@ -40,14 +40,14 @@ pub struct Full;
 
 /// Gives blocks of a filesystem to files, as one kernel's filesystem does.
 pub trait Allocator: Send {
-    /// A new, empty file in a directory; files of one directory begin in the same group where there is room.
+    /// A new, empty file in a directory; files of one directory begin in the same group if there is room.
     fn create(&mut self, file: FileId, directory: u32);
 
     /// Where the file's `block` is, and how many blocks follow it contiguously; None: nowhere yet.
     fn map(&self, file: FileId, block: u64) -> Option<(u64, u64)>;
 
     /// The file's blocks are in memory only, and are to have a place when they are written back: room for them is kept,
-    /// where a filesystem does so.
+    /// if a filesystem does so.
     fn reserve(&mut self, _file: FileId, _block: u64, _blocks: u64) -> Result<(), Full> {
         Ok(())
     }

@@ -21,7 +21,8 @@ struct Group {
 }
 
 impl Space {
-    /// Each group begins with so many blocks of bitmaps, inodes and copies of the superblock, never given out.
+    /// The blocks of bitmaps, inodes and copies of the superblock at the start of each group, which are never
+    /// allocated.
     pub fn new(blocks: u64, metadata_blocks: u64) -> Space {
         let groups: Vec<Group> = (0..blocks.div_ceil(GROUP_BLOCKS))
             .map(|group| {

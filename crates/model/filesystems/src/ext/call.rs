@@ -12,9 +12,9 @@ use events::time::Time;
 enum StageOutcome {
     /// On to the next one, at once.
     Stage(Stage),
-    /// That takes so long; then the stage.
+    /// CPU time of this length; then the stage.
     Work(Stage, Time),
-    /// It sleeps until somebody has it go on, with the stage.
+    /// It sleeps until another task wakes it, and continues with this stage.
     Sleep(Stage),
     Finish,
 }

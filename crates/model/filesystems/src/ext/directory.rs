@@ -40,7 +40,7 @@ pub(super) struct DirectoryChange {
 }
 
 const BLOCK_BYTES: u32 = 4096;
-/// Of an entry besides its name; entries are multiples of 4.
+/// Bytes of an entry without its name; entries are multiples of 4.
 const ENTRY_BYTES: u32 = 8;
 
 impl Directory {

@@ -72,7 +72,7 @@ impl Files {
         self.unwritten_pages
     }
 
-    /// The blocks that so many bytes at the file's end touch, and how many of them it has not had.
+    /// The blocks that these bytes at the file's end touch, and how many of them are new.
     pub(super) fn appended(&self, inode: u64, bytes: u32) -> (Dirty, u64) {
         let before = self.get(inode).bytes;
         let first = before / BLOCK_BYTES;

@@ -154,7 +154,7 @@ impl Ext {
         }
     }
 
-    /// The running transaction commits if it is time, and the commit that is under way goes on.
+    /// The running transaction commits if it is time, and the current commit continues.
     pub(super) fn commit_if_wanted(&mut self) {
         let journal = self.journal.as_mut();
         let Some(files) = journal.and_then(|journal| journal.begin_commit()) else {

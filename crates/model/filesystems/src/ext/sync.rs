@@ -47,7 +47,7 @@ impl Ext {
         Some(Stage::Commits)
     }
 
-    /// The drive's cache, where nothing has emptied it. True: the thread waits.
+    /// The drive's cache, if nothing has emptied it. True: the thread waits.
     pub(super) fn flushes(&mut self, number: u32) -> bool {
         let empties = self.variant.barrier || !self.variant.is_journaled;
         if empties {

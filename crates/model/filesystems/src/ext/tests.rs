@@ -1,4 +1,4 @@
-//! What making files writes on each of the three, and when threads go on.
+//! What making files writes on each of the three, and when threads continue.
 
 use std::collections::BTreeMap;
 

@@ -122,9 +122,9 @@ impl Xfs {
         }
     }
 
-    /// With the header locked, and its time spent. The transaction keeps the header to its end, whether it has found a place
-    /// or not; but one that has no room any more is let go (`xfs_alloc_fix_freelist` looks again under the lock, then gives
-    /// the buffer back): else whoever goes on to a lower group would wait out of the groups' order.
+    /// With the header locked, and its time spent. The transaction keeps the header to its end, whether it has found a
+    /// place or not; but one that has no room any more is let go (`xfs_alloc_fix_freelist` looks again under the lock,
+    /// then gives the buffer back): else a task that continues in a lower group would wait out of the groups' order.
     pub(super) fn run_allocator(
         &mut self,
         caller: Caller,

@@ -64,7 +64,7 @@ impl Files {
         self.dirty_pages > pages
     }
 
-    /// Blocks that so many bytes at its end add.
+    /// Blocks that these bytes add at the file's end.
     pub(super) fn added_blocks(&self, inode: u64, bytes: u32) -> u32 {
         let before = self.files.get(&inode).map_or(0, |file| file.bytes);
         (blocks_of(before + u64::from(bytes)) - blocks_of(before)) as u32
@@ -135,7 +135,7 @@ impl Files {
         self.waiting_for_all.push(thread);
     }
 
-    /// Who has waited for the file, for no more dirty pages than so many, or for all.
+    /// Threads that have waited for the file, for at most `few` dirty pages, or for all.
     pub(super) fn take_waiting(&mut self, inode: u64, few: u64) -> Vec<u32> {
         let mut next = self.waiting.remove(&inode).unwrap_or_default();
         if !self.is_over(few) {
@@ -171,7 +171,7 @@ impl Files {
         self.dirty_pages > 0
     }
 
-    /// So many pieces of the file go to the drive.
+    /// This many pieces of the file go to the drive.
     pub(super) fn begin_writes(&mut self, inode: u64, pieces: u32) {
         self.of(inode).writes = pieces;
     }

@@ -71,7 +71,7 @@ pub(super) fn entries_per_block(name_bytes: u32) -> u64 {
     u64::from((BLOCK - DATA_HEADER) / entry_bytes(name_bytes))
 }
 
-/// Of the map of a file with so many extents: none while they fit into the inode.
+/// Blocks of the map of a file with this many extents: none while they fit into the inode.
 pub(super) fn map_blocks(extents: u32, inode_bytes: u32) -> u32 {
     let inline = (inode_bytes - CORE_BYTES) / EXTENT_BYTES;
     match extents {

@@ -21,7 +21,7 @@ pub(super) struct Flusher {
     pub(super) held: HeldGroups,
     /// The worker in which its mapping is done.
     worker: Option<u32>,
-    /// Blocks that the call under way asks for.
+    /// Blocks that the current call requests.
     asked: u32,
     /// Transactions for the present file that came to nothing.
     failures: u32,
@@ -36,7 +36,7 @@ enum Stage {
     HandsOver,
     /// Blocks for the data, or for the map of the file's extents.
     Maps(Target, MapStep),
-    /// The mapping is over, whoever did it.
+    /// The mapping is over, by the flusher or a worker.
     Mapped,
     Committed,
     /// The pages are clean.
@@ -61,7 +61,7 @@ enum FlusherOutcome {
     Stage(Stage),
     Work(Stage, u32),
     Sleep(Stage, Site),
-    /// Somebody else has it go on.
+    /// Another task wakes it.
     Waits(Stage),
     /// The worker is done with the mapping.
     Completes(u32),
@@ -91,7 +91,7 @@ impl Flusher {
 }
 
 impl Xfs {
-    /// The drive's flusher, and as many more as the filesystem's table says: from the first phase on that writes.
+    /// The drive's flusher, and as many more as the filesystem's table has: from the first phase on that writes.
     pub(super) fn start_flushers(&mut self) {
         let wanted = self.volume.spec().writeback.flushers as usize;
         let own = |flusher: &&Flusher| flusher.thread.is_none();
@@ -152,7 +152,7 @@ impl Xfs {
         self.flushers[number as usize].worker = Some(worker);
     }
 
-    /// As threads do in `go_on`; while a mapping is under way, its worker does.
+    /// As threads do in `go_on`; during a mapping, its worker does.
     pub(super) fn flusher_goes_on(&mut self, number: u32, cpu: Option<u16>) {
         loop {
             let next = match self.flushers[number as usize].stage {
@@ -329,7 +329,7 @@ impl Xfs {
         self.next_of_file(number)
     }
 
-    /// The file's pages go to the drive; nobody waits for them here.
+    /// The file's pages go to the drive; no task waits for them here.
     fn submit_pages(&mut self, number: u32) {
         let flusher = &self.flushers[number as usize];
         let (inode, task) = (flusher.inode, flusher.task);

@@ -25,8 +25,8 @@ impl FreeSpace {
         self.by_start.len() as u64
     }
 
-    /// So many blocks of the smallest extent that has them, else all of the longest (`xfs_alloc_ag_vextent_size`): first
-    /// block and blocks.
+    /// This many blocks of the smallest extent that has them, else all of the longest (`xfs_alloc_ag_vextent_size`):
+    /// first block and blocks.
     pub(super) fn take_by_length(&mut self, blocks: u32) -> Option<(u32, u32)> {
         let fits = self.by_length.range((blocks, 0)..).next();
         let &(length, start) = fits.or_else(|| self.by_length.last())?;
@@ -73,7 +73,7 @@ impl FreeSpace {
         true
     }
 
-    /// As near to a target as there is room, at a multiple of `align` (`xfs_alloc_ag_vextent_near`); where both sides are
+    /// As near to a target as there is room, at a multiple of `align` (`xfs_alloc_ag_vextent_near`); if both sides are
     /// as near, to the right.
     pub(super) fn take_near(&mut self, target: u32, length: u32, align: u32) -> Option<u32> {
         if self.longest() < length {

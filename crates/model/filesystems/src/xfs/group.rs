@@ -51,7 +51,7 @@ impl Group {
         }
     }
 
-    /// Blocks that somebody can have.
+    /// Blocks that can be allocated.
     pub(super) fn free(&self) -> u64 {
         self.space.free()
     }

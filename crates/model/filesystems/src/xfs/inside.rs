@@ -16,7 +16,7 @@ pub struct FileInside {
     pub map_blocks: u64,
 }
 
-/// 8 GiB in so many allocation groups, with costs in round figures.
+/// 8 GiB in this number of allocation groups, with costs in round figures.
 pub fn small_filesystem(ag_count: u32) -> XfsSpec {
     serde_json::from_value(json!({
         "blocks": 1u64 << 21, "ag_count": ag_count,
@@ -65,12 +65,12 @@ impl Xfs {
         self.files.has_dirty()
     }
 
-    /// Something is under way: a thread, a daemon or the drive has work of this filesystem.
+    /// A thread, a daemon or the drive has work of this filesystem.
     pub fn is_busy(&self) -> bool {
         self.machine.is_busy()
     }
 
-    /// Leaves of so many blocks of each group every other one free, as if something else had the rest.
+    /// Leaves every other block free among `blocks` blocks of each group, as if something else had the rest.
     pub fn break_up(&mut self, blocks: u32) {
         self.volume.break_up(blocks);
     }

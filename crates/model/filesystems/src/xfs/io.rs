@@ -7,7 +7,7 @@ use events::slab::Slab;
 use events::smp::TaskNumber;
 use events::time::Time;
 
-/// What is under way, and what has gone to the drive.
+/// The I/O in flight, and what has gone to the drive.
 #[derive(Clone, Debug)]
 pub(super) struct Io {
     /// By the tag that comes back.
@@ -17,7 +17,7 @@ pub(super) struct Io {
     flushes: bool,
 }
 
-/// Blocks that were sent to the drive so far.
+/// Blocks that were sent to the drive until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentBlocks {
     /// Into the log.

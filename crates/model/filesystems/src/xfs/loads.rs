@@ -120,7 +120,7 @@ impl Xfs {
         is_pinned && self.force_for(Waiter::Load(task))
     }
 
-    /// At most so many blocks in a row that go on where the file ends.
+    /// Allocates the `missing` blocks, and more behind them if the file continues (`goes_on`) and there is room.
     fn claim(
         &mut self,
         file: &LoadFile,

@@ -63,7 +63,7 @@ impl<W: Copy> Locks<W> {
         holder == transaction
     }
 
-    /// Hands it to the first who waits, and says who.
+    /// Hands the lock to the first waiting thread, and returns that thread.
     pub(super) fn release(&mut self, name: LockName, transaction: Caller) -> Option<W> {
         let lock = self.lock(name);
         assert_eq!(
@@ -76,7 +76,7 @@ impl<W: Copy> Locks<W> {
         next.map(|(_, waiter)| waiter)
     }
 
-    /// How often somebody had to wait.
+    /// How often a task had to wait.
     pub(super) fn waits(&self) -> u64 {
         self.waits
     }

@@ -18,7 +18,8 @@ pub(super) struct Machine {
     timers: EventQueue<Timer>,
     /// Those that are in the queue of the kinds that are so once at most.
     armed: Vec<Timer>,
-    /// Pieces of work, I/O and answers that are still to come, of all but daemons. None: whoever is not done waits for ever.
+    /// Pieces of work, I/O and answers that are still to come, of all but daemons. 0: a thread that is not done waits
+    /// for ever.
     under_way: u64,
 }
 
@@ -38,7 +39,7 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    /// Somebody waits for it.
+    /// A task waits for it.
     fn is_awaited(self) -> bool {
         matches!(self, Timer::Answered(_) | Timer::Push)
     }
@@ -145,8 +146,8 @@ impl Machine {
 
     // Work and I/O.
 
-    /// `by`: the CPU that wakes the task. The second number of cycles is with the checkpoint's list locked. `of`: who goes on
-    /// then; None: nobody waits for it.
+    /// `by`: the CPU that wakes the task. The second number of cycles is with the checkpoint's list locked. `of`: the
+    /// task that continues then; None: no task waits for it.
     pub(super) fn give(
         &mut self,
         task: TaskNumber,

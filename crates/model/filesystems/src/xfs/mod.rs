@@ -133,7 +133,7 @@ impl Component for Xfs {
             "a thread waits for room in the log for ever",
         )?;
         if is_busy {
-            // What goes on behind a phase's end is in the middle of something.
+            // Work that continues after a phase's end is not complete.
             return self.files.check().map(|_| ());
         }
         holds(
@@ -148,7 +148,7 @@ impl Component for Xfs {
 }
 
 impl Xfs {
-    /// `allocation`: the kernel's, where the filesystem's table does not say.
+    /// `allocation`: the kernel's, if the filesystem's table has none.
     pub fn new(
         below: &Platform<'_>,
         xfs: &XfsSpec,
@@ -186,17 +186,17 @@ impl Xfs {
         self.files.delayed_blocks() + self.loads.delayed_blocks()
     }
 
-    /// Calls of `xfs_alloc_vextent` so far.
+    /// Calls of `xfs_alloc_vextent` until now.
     pub fn allocator_calls(&self) -> u64 {
         self.volume.allocator_calls()
     }
 
-    /// What has gone to the drive so far.
+    /// What has gone to the drive until now.
     pub fn blocks_written(&self) -> SentBlocks {
         self.io.written()
     }
 
-    /// Where CPUs keep no trace of switches: what the task has had of them.
+    /// If CPUs keep no trace of switches: the task's switches.
     pub fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage) {
         let scheduling = self.machine.scheduling();
         scheduling.set_switches(task, used.slept, used.gave_way);
@@ -207,7 +207,7 @@ impl Xfs {
         self.locks.waits()
     }
 
-    /// Threads of a phase have something to do, and something will make them go on.
+    /// Threads of a phase have something to do, and an event that lets them continue is pending.
     pub fn is_active(&self) -> bool {
         self.threads.are_active() && self.machine.is_busy()
     }

@@ -67,8 +67,8 @@ impl Xfs {
         self.threads.iter_mut().for_each(|thread| thread.stop());
     }
 
-    /// What the phase came to. `process_ns`: in user mode and in the kernel, of all CPUs until now. What is dirty goes on
-    /// being written back.
+    /// The results of the phase. `process_ns`: in user mode and in the kernel, of all CPUs until now. Writeback of
+    /// dirty pages continues.
     pub fn end(&mut self, now: Time, process_ns: (Time, Time)) -> Results {
         let observed = self.machine.scheduling().finish(now);
         let began = self.threads.began();

@@ -23,7 +23,7 @@ impl Xfs {
         }
     }
 
-    /// Whoever has waited for it goes on.
+    /// The thread that has waited for it continues.
     pub(super) fn unlock(&mut self, name: LockName, transaction: Caller, cpu: Option<u16>) {
         match self.locks.release(name, transaction) {
             Some(Actor::Caller(next)) => self.caller_goes_on(next, cpu),

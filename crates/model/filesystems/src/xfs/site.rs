@@ -63,7 +63,7 @@ impl Site {
         Site::Preempted,
     ];
 
-    /// Where it is off its CPU although it could go on.
+    /// Where it is off its CPU although it could continue.
     pub(super) fn preempted(self) -> Site {
         match self {
             Site::Allocation => Site::AllocationBegins,

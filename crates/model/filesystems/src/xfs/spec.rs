@@ -13,7 +13,7 @@ pub use kernels::filesystems::Allocation;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = events::spec_error::optional("blocks"))]
 pub struct XfsSpec {
-    /// Of the whole filesystem; the drive's, where a machine file has none.
+    /// Of the whole filesystem; the drive's, if a machine file has none.
     pub blocks: u64,
     /// Allocation groups (`mkfs.xfs -d agcount`).
     #[schemars(range(min = 1, max = AG_COUNT_MAX))]
@@ -51,7 +51,7 @@ pub struct XfsSpec {
     /// How files' data are written back.
     #[serde(default)]
     pub writeback: Writeback,
-    /// Allocations of one CPU that the workqueue has under way at once (`max_active`), sleeping ones counted.
+    /// Allocations of one CPU that the workqueue runs at once (`max_active`), including sleeping ones.
     #[serde(default = "workers_max")]
     #[schemars(range(min = 1, max = 65_536))]
     pub workers_max: u32,
@@ -229,7 +229,7 @@ impl XfsSpec {
         super::BLOCK_BYTES / self.inode_bytes
     }
 
-    /// A checkpoint is written when it has so much: an eighth of the log (`XLOG_CIL_SPACE_LIMIT`).
+    /// A checkpoint is written when it has this size: an eighth of the log (`XLOG_CIL_SPACE_LIMIT`).
     pub(super) fn checkpoint_bytes(&self) -> u64 {
         u64::from(self.log_blocks) * u64::from(super::BLOCK_BYTES) / 8
     }

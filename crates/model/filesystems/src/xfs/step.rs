@@ -12,7 +12,7 @@ pub(super) enum StageOutcome {
     Stage(Stage),
     /// That takes this long; then the stage.
     Work(Stage, u32),
-    /// It sleeps until somebody has it go on, with the stage.
+    /// It sleeps until another task wakes it, and continues with this stage.
     Sleep(Stage, Site),
     /// The same, and where is known already.
     Wait(Stage),

@@ -28,7 +28,7 @@ impl Comm {
         Comm(Name::new(pusher_name(drive).as_bytes()))
     }
 
-    /// The so many-th worker of a CPU.
+    /// A worker of a CPU, by its number.
     pub(super) fn kworker(cpu: u16, number: u32) -> Comm {
         Comm(Name::new(format!("kworker/{cpu}:{number}").as_bytes()))
     }

@@ -73,7 +73,7 @@ impl Xfs {
         }
     }
 
-    /// A thread that writes while so many pages more than the background's are dirty or being written waits.
+    /// A thread that writes waits while this many pages more than the background's limit are dirty or being written.
     pub(super) fn holds_writers(&self) -> bool {
         let background = u64::from(self.volume.spec().writeback.background_blocks);
         self.files.is_over(background + pages_beyond(background))

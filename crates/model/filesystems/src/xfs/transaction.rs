@@ -132,7 +132,7 @@ impl Xfs {
         }
     }
 
-    /// The allocator has said where, or that it can't.
+    /// The allocator has returned a place, or failed.
     pub(super) fn answered(&mut self, number: u32) -> StageOutcome {
         self.sleeps(number, Site::Preempted);
         let spec = *self.volume.spec();
@@ -278,5 +278,5 @@ impl Xfs {
     }
 }
 
-/// A directory of any size is looked through in so many at most.
+/// A search of a directory takes at most this many, whatever its size.
 const SCAN_CYCLES_MAX: u32 = 100_000_000;

@@ -8,12 +8,13 @@ use super::group::{BlockTarget, Group, INODE_ROOT_BLOCK};
 use super::spec::{Allocation, XfsSpec};
 use events::station::Violation;
 
-/// The owner of blocks, inodes and directories. Whoever takes some has locked them; whoever changes some commits that.
+/// The owner of blocks, inodes and directories. A caller that takes some has locked them; a caller that changes some
+/// commits the change.
 #[derive(Clone, Debug)]
 pub(super) struct Volume {
     spec: XfsSpec,
     allocation: Allocation,
-    /// Of `xfs_alloc_vextent`, so far.
+    /// Calls of `xfs_alloc_vextent` until now.
     allocator_calls: u64,
     groups: Vec<Group>,
     /// `m_agirotor`: where the next directory goes.
@@ -195,7 +196,7 @@ impl Volume {
         (0..count).map(move |step| (from + step) % count)
     }
 
-    /// There is room for so many blocks and whatever one more file may need.
+    /// There is room for this many blocks and for what one more file may need.
     pub(super) fn has_room(&self, blocks: u64) -> bool {
         self.free() >= blocks + RESERVATION_BLOCKS
     }
@@ -262,8 +263,8 @@ impl Volume {
         }
     }
 
-    /// As many of the blocks that a file has written and not got as go into one extent: behind its last one, or near its
-    /// inode (`xfs_bmap_btalloc_nullfb`: less where no group has so many together). None: nothing is free.
+    /// As many of the blocks that a file has written and not got as go into one extent: behind its last one, or near
+    /// its inode (`xfs_bmap_btalloc_nullfb`: fewer if no group has this many together). None: nothing is free.
     pub(super) fn data_request(&self, inode: u64, file: &File) -> Option<Request> {
         let (group, near) = match file.extents.last() {
             Some(last) => (last.group, last.start + last.blocks),
@@ -390,7 +391,8 @@ impl Volume {
         1.0 - free as f64 / self.blocks_at_first.max(1) as f64
     }
 
-    /// Nothing was lost and nothing given twice: blocks and inodes add up. `of_files`: blocks that files say they have.
+    /// Nothing was lost and nothing given twice: blocks and inodes add up. `of_files`: blocks that files list as
+    /// theirs.
     pub(super) fn check(&self, of_files: u64) -> Result<(), Violation> {
         let free = self.free();
         let chunks: u64 = self
@@ -416,7 +418,7 @@ impl Volume {
 }
 
 impl Volume {
-    /// Takes every other one of so many blocks at the first free place of each group, as if something else had them.
+    /// Takes every other one of `blocks` blocks at the first free place of each group, as if something else had them.
     pub(super) fn break_up(&mut self, blocks: u32) {
         for group in &mut self.groups {
             let blocks = blocks.min(group.longest()).max(1);

@@ -51,7 +51,7 @@ pub(super) enum Job {
 }
 
 impl<I: Copy> Workers<I> {
-    /// `active_max`: items of a CPU under way at once (`max_active`).
+    /// `active_max`: items of a CPU that are active at once (`max_active`).
     pub(super) fn new(cpus: u16, active_max: u32) -> Workers<I> {
         let pool = Pool {
             waiting: VecDeque::new(),
@@ -95,7 +95,7 @@ impl<I: Copy> Workers<I> {
         Some(number)
     }
 
-    /// It goes to sleep in the middle of its work, or goes on.
+    /// It goes to sleep in the middle of its work, or continues.
     pub(super) fn blocks(&mut self, number: u32) {
         self.pool(number).running -= 1;
     }

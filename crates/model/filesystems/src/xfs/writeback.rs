@@ -6,7 +6,7 @@ use events::SpecError;
 use events::spec_error::within;
 use events::time::{SECOND, Time};
 
-/// The table `filesystem.writeback`. What tells when is the kernel's default (`dirty_writeback_centisecs`,
+/// The table `filesystem.writeback`. The times and thresholds are the kernel's defaults (`dirty_writeback_centisecs`,
 /// `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -17,7 +17,7 @@ pub struct Writeback {
     /// Between two looks for pages that have expired.
     #[schemars(range(min = 1_000_000, max = 3600 * SECOND))]
     pub period_ns: Time,
-    /// A page is written back when it has been dirty for so long.
+    /// A page is written back when it has been dirty for this long.
     #[schemars(range(max = 3600 * SECOND))]
     pub expire_ns: Time,
     /// Or when more pages than these are dirty: 10 % of 8 GiB (an estimate).
@@ -91,7 +91,7 @@ impl Writeback {
 }
 
 impl WritebackCycles {
-    /// A call of write(2) that touches so many pages.
+    /// A call of write(2) that touches `pages` pages.
     pub(super) fn of_write(&self, pages: u32) -> u32 {
         self.write.saturating_add(of_pages(self.copy_page, pages))
     }
@@ -101,7 +101,7 @@ impl WritebackCycles {
     }
 }
 
-/// Pages at once take so long at most.
+/// The cycles of all pages of one call, up to a limit.
 fn of_pages(cycles: u32, pages: u32) -> u32 {
     cycles.saturating_mul(pages).min(PAGES_CYCLES_MAX)
 }

@@ -29,7 +29,7 @@ struct File {
     pages: u64,
     /// In the order of dirtying; of 2.5 to 2.6.5.
     order: DirtyOrder,
-    /// Where writeback in the order of the file goes on.
+    /// Where writeback in the order of the file continues.
     cursor: u64,
     /// In the line of inodes to be written, or with a flusher.
     queued: bool,
@@ -70,7 +70,7 @@ impl Backlog {
         &mut self.files[file as usize]
     }
 
-    /// The page is dirty and nobody is writing it: into the lists that the kernel has.
+    /// The page is dirty and not being written: into the lists that the kernel has.
     #[inline]
     pub(super) fn became_dirty(&mut self, now: Time, file: FileId, page: u64, pages: &Pages) {
         let is_waiting = |file, page| pages.is_waiting(file, page);
@@ -184,7 +184,7 @@ impl Backlog {
         }
     }
 
-    /// Each inode in a line knows that it is there.
+    /// Each inode in a line is marked as such.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut in_line = self.inodes.iter().flatten();
         let stray = in_line.find(|&&file| !self.files[file as usize].queued);

@@ -1,4 +1,4 @@
-//! When a transaction of the journal commits, and who goes on after that.
+//! When a transaction of the journal commits, and who continues after that.
 
 use crate::cache::device::{DeviceId, journal_task};
 use crate::cache::flushers::Purpose;

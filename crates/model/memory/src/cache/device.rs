@@ -1,4 +1,4 @@
-//! What the cache knows of each drive that its files are on (the kernel's `backing_dev_info`).
+//! The cache's state of each drive that its files are on (the kernel's `backing_dev_info`).
 
 use crate::cache::pages::Pages;
 use block_layer::{Direction, KERNEL_TASKS, TaskId};

@@ -43,7 +43,7 @@ impl DirtyOrder {
         }
     }
 
-    /// Takes consecutive pages from the front, those that are still dirty, at most so many.
+    /// Takes consecutive pages from the front, those that are still dirty, at most this many.
     pub(super) fn pop(
         &mut self,
         most: u64,

@@ -16,7 +16,7 @@ pub(super) struct DirtyRate {
     write_rate: u64,
     /// The same, smoothed.
     average_write_rate: u64,
-    /// What one writer may dirty where the number of dirty pages is as it should be.
+    /// The rate at which one writer may dirty pages when their number is as it should be.
     limit: u64,
     balanced: u64,
     written: u64,
@@ -29,11 +29,11 @@ pub(super) struct DirtyRate {
 #[derive(Clone, Copy, Debug)]
 struct Dirtier {
     dirtied: u64,
-    /// With so many it looks at how much is dirty.
+    /// With this many it looks at how much is dirty.
     looks_at: u64,
 }
 
-/// Where dirty pages stand, in pages.
+/// Numbers of dirty pages, and their limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level {
     /// Dirty, or being written.
@@ -61,7 +61,7 @@ const ONE: i64 = 1024;
 const CHUNK_PAGES_MIN: u64 = 1024;
 
 impl Level {
-    /// Below it nobody is held (`dirty_freerun_ceiling`).
+    /// Below it no task is held (`dirty_freerun_ceiling`).
     pub(super) fn free_run(&self) -> u64 {
         (self.background + self.limit) / 2
     }
@@ -70,7 +70,7 @@ impl Level {
         (self.free_run() + self.limit) / 2
     }
 
-    /// How much faster or slower than the balanced rate, of `ONE`, with a drive that writes so many pages a second
+    /// How much faster or slower than the balanced rate, of `ONE`, with a drive that writes this many pages a second
     /// (`bdi_position_ratio`).
     fn control(&self, write_rate: u64) -> u64 {
         if self.dirty >= self.limit {
@@ -135,7 +135,7 @@ impl DirtyRate {
         (pages + CHUNK_PAGES_MIN) / CHUNK_PAGES_MIN * CHUNK_PAGES_MIN
     }
 
-    /// The task has dirtied so many pages (`balance_dirty_pages`); for how long it sleeps.
+    /// The task has dirtied this many pages (`balance_dirty_pages`); for how long it sleeps.
     pub(super) fn holds(
         &mut self,
         now: Time,
@@ -346,7 +346,7 @@ mod tests {
         let mut dirtied = [0u64; 4];
         while now < 60 * SECOND {
             for task in std::mem::take(&mut awake) {
-                // A page takes 2 us to dirty; whoever is not held goes on at once.
+                // A page takes 2 us to dirty; a task that is not held continues at once.
                 let mut pause = None;
                 for _ in 0..64 {
                     dirty += 64;

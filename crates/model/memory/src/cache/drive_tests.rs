@@ -13,7 +13,7 @@ use proptest::prelude::*;
 const MEMORY: u64 = 400 << 20;
 const PERCENT: u64 = MEMORY / PAGE_BYTES / 100;
 
-/// Two drives that write so many pages a second each; file 0 is on the first and file 1 on the second.
+/// Two drives that write this many pages a second each; file 0 is on the first and file 1 on the second.
 struct Bench {
     cache: PageCache,
     now: Time,
@@ -110,7 +110,7 @@ impl Bench {
         self.call(|cache, now| cache.write(now, task, file, page * PAGE_BYTES, pages * PAGE_BYTES))
     }
 
-    /// Time goes on by a step: flushers do what they do, and drives write.
+    /// Time passes by a step: flushers do what they do, and drives write.
     fn step(&mut self) {
         self.now += STEP_NS;
         for drive in 0..2 {
@@ -366,7 +366,7 @@ fn read_ahead_goes_on_once_the_queue_is_congested_no_more() {
             cache.congested(0, 0, Direction::Read, is_congested);
             let mut ahead = 0;
             let first = cache.pages.in_memory();
-            // Beyond the windows that were under way when it changed.
+            // Beyond the windows that were in flight when it changed.
             for page in first..first + 200 {
                 while cache.read(0, 1, 0, page * PAGE_BYTES, PAGE_BYTES) == Outcome::Wait {
                     for io in taken_io(&mut cache) {

@@ -131,7 +131,7 @@ impl PageCache {
             Purpose::Background | Purpose::OldData(_) => {
                 self.flushers.ends(flusher.purpose, device);
             }
-            // 2.4: until the oldest write that is under way is done.
+            // 2.4: until the oldest write that is in flight is done.
             Purpose::Throttled if self.rules.variant == CacheVariant::Linux2_4 => {
                 self.writes
                     .wait(AwaitedWrites::Oldest, WriteFollowUp::Release(task));

@@ -1,4 +1,4 @@
-//! The lock of an inode (`i_sem`, later `i_mutex`): while an fsync holds it, nobody writes to the file.
+//! The lock of an inode (`i_sem`, later `i_mutex`): while an fsync holds it, no task writes to the file.
 //!
 //! Only writers wait here. Kernels have a second fsync of the file wait as well, which then has little to do.
 

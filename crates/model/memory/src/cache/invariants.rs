@@ -21,7 +21,7 @@ enum Step {
     Write(TaskId, FileId, u64, u64),
     Fsync(TaskId, FileId),
     Direct(TaskId, FileId, u64, u64),
-    /// One of those under way.
+    /// One of those in flight.
     Complete(usize),
     Wake,
     Sleep(Time),

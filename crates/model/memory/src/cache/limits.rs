@@ -26,7 +26,7 @@ pub(super) struct Limits {
     /// Pages that were dirtied, of all and by task, until writers are held to a rate.
     dirtiers: Option<Proportions>,
     dirtied_by: BTreeMap<TaskId, Share>,
-    /// Writers that are held to a rate, by when they go on.
+    /// Writers that are held to a rate, by when they continue.
     sleeping: BTreeSet<(Time, TaskId, DeviceId)>,
 }
 
@@ -66,7 +66,7 @@ impl LimitContext<'_> {
 }
 
 impl Limits {
-    /// With so many drives, which have all written as much until now.
+    /// With this many drives, which have all written as much until now.
     pub(super) fn new(rules: &Rules, drives: usize) -> Limits {
         let of_limit = |lately| Proportions::new(lately, rules.foreground);
         let has_rate = rules.variant == CacheVariant::Linux3_2;
@@ -101,7 +101,7 @@ impl Limits {
         self.dirtied[usize::from(self.cpu)] += 1;
     }
 
-    /// The task has dirtied so many pages (`task_dirty_inc`).
+    /// The task has dirtied this many pages (`task_dirty_inc`).
     pub(super) fn count_dirtier(&mut self, now: Time, task: TaskId, pages: u64) {
         if let Some(dirtiers) = &mut self.dirtiers
             && pages > 0
@@ -123,7 +123,7 @@ impl Limits {
 
     /// Who calls looks at the thresholds now and then, each CPU for itself (`balance_dirty_pages_ratelimited`): how many
     /// pages it has dirtied, if it does. Writers that dirty pages in turn on CPUs of their own are thus made to wait
-    /// together, and go on together.
+    /// together, and continue together.
     pub(super) fn looks(&mut self, rules: &Rules, device: DeviceId) -> Option<u64> {
         let least = match (
             &self.of_drives[device].rate,
@@ -157,8 +157,8 @@ impl Limits {
         dirty > at.rules.background || self.of_drives[device].rate.is_some() && is_due()
     }
 
-    /// What the task has to do that has dirtied so many pages. From 3.2 on (`balance_dirty_pages` of 3.2) it sleeps for as
-    /// long as its pages take at the rate that it may have.
+    /// What the task has to do that has dirtied this many pages. From 3.2 on (`balance_dirty_pages` of 3.2) it sleeps
+    /// for as long as its pages take at the rate that it may have.
     pub(super) fn judge(
         &mut self,
         at: &LimitContext,
@@ -183,7 +183,7 @@ impl Limits {
         Verdict::Sleeps
     }
 
-    /// Whether so much is dirty that who writes to the drive has to wait (`balance_dirty_pages`). Where drives have limits
+    /// Whether so much is dirty that who writes to the drive has to wait (`balance_dirty_pages`). If drives have limits
     /// of their own, only if all together are beyond the middle of both thresholds.
     pub(super) fn must_wait(&self, at: &LimitContext, device: DeviceId, task: TaskId) -> bool {
         match (&self.written, at.rules.variant) {
@@ -224,7 +224,7 @@ impl Limits {
         limit - less
     }
 
-    /// Where dirty pages stand: those that are being written count.
+    /// The numbers of dirty pages: those that are being written count.
     fn level(&self, at: &LimitContext, device: DeviceId) -> Level {
         Level {
             dirty: at.unwritten(),
@@ -235,7 +235,7 @@ impl Limits {
         }
     }
 
-    /// Background writeback goes on: from 3.2 on also while the drive has more than its part of the threshold.
+    /// Background writeback continues: from 3.2 on also while the drive has more than its part of the threshold.
     pub(super) fn goes_on(&self, at: &LimitContext, device: DeviceId) -> bool {
         let stop = at.rules.background_stop.max(1);
         let is_held = at.rules.variant == CacheVariant::Linux3_2;

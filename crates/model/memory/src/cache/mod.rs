@@ -1,6 +1,6 @@
 //! The page cache: what of files is in memory, what is read ahead, and what is written back when.
 //!
-//! It knows files and pages, not sectors: what it wants done leaves as `Io`, and whoever maps files to devices reports
+//! It has files and pages, not sectors: its requests leave as `Io`, and the code that maps files to devices reports
 //! when that is done.
 
 mod backlog;
@@ -62,26 +62,26 @@ pub struct Io {
     pub pages: u32,
     /// Read: into the cache. Write: back to the device.
     pub direction: Direction,
-    /// Somebody waits for it.
+    /// A task waits for it.
     pub sync: bool,
     /// Nobody has asked for the pages yet.
     pub read_ahead: bool,
-    /// On whose account: the reader, or whoever writes back.
+    /// On whose account: the reader's, or that of the task that writes back.
     pub task: TaskId,
 }
 
 /// What a call came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is over; the task goes on.
+    /// It is over; the task continues.
     Done,
-    /// So many pages are copied, which takes its time; then the task makes the same call again.
+    /// This many pages are copied, which takes its time; then the task makes the same call again.
     Copies(u64),
     /// The task sleeps until it is woken, and makes the same call again.
     Wait,
 }
 
-/// What the machine does for the cache: all that is to be submitted first, then whoever wakes up goes on.
+/// What the machine does for the cache: all that is to be submitted first, then each woken task continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// To be submitted in this order.

@@ -1,4 +1,4 @@
-//! The cache as a whole: what is under way, and what its completion leads to.
+//! The cache as a whole: what is in flight, and what its completion leads to.
 
 use crate::cache::backlog::Backlog;
 use crate::cache::device::{Devices, FLUSHER, JOURNAL, OLD_DATA_FLUSHER, journal_task, task_of};
@@ -72,7 +72,7 @@ impl Component for PageCache {
         into.append(&mut self.effects);
     }
 
-    /// What is being read or written is under way, and each owner's own account adds up.
+    /// What is being read or written is in flight, and each owner's own account adds up.
     fn check(&self, _now: Time) -> Result<(), Violation> {
         let of_io = |writes: bool| {
             let io = self.under_way.iter().map(|(_, io)| io);
@@ -104,8 +104,8 @@ impl PageCache {
         Ok(PageCache::of(spec.rules(), 1))
     }
 
-    /// For a machine with so many drives, which have all written as much until now. In 2.4 they count as one: one list
-    /// of buffers, one limit, one flusher.
+    /// For a machine with this many drives, which have all written as much until now. In 2.4 they count as one: one
+    /// list of buffers, one limit, one flusher.
     pub fn with_drives(self, drives: usize) -> PageCache {
         PageCache::of(self.rules, drives)
     }
@@ -217,7 +217,7 @@ impl PageCache {
         self.rules.variant.has_pdflush()
     }
 
-    /// What the task writes back has found no request: it goes on when there is one.
+    /// What the task writes back has found no request: it continues when there is one.
     pub fn blocked(&mut self, task: TaskId) {
         self.flushers.block(task);
     }
@@ -241,7 +241,7 @@ impl PageCache {
         self.pages.unwritten()
     }
 
-    /// The writer goes on.
+    /// The writer continues.
     pub(super) fn release(&mut self, task: TaskId) {
         self.flushers.release(task);
         self.effects.push(Effect::Wake(task));
@@ -272,7 +272,7 @@ impl PageCache {
         }
     }
 
-    /// What has waited for writes that are no longer under way goes on.
+    /// What has waited for writes that are no longer in flight continues.
     pub(super) fn end_waits(&mut self) {
         while let Some(then) = self.writes.pop_over() {
             match then {

@@ -14,8 +14,8 @@ impl PageCache {
         self.rules.memory
     }
 
-    /// Pages that processes cannot have now: dirty ones, those under way, and so many percent of the memory as far as they
-    /// hold data.
+    /// Pages that processes cannot have now: dirty ones, those in flight, and this percentage of the memory as far as
+    /// they hold data.
     pub fn kept_pages(&self, percent: u64) -> u64 {
         let kept = self.rules.memory * percent / 100;
         let in_memory = self.pages.in_memory();
@@ -23,7 +23,8 @@ impl PageCache {
         self.pages.not_clean().max(least)
     }
 
-    /// Processes have so many pages: the rest is for files. Pages that were not used for longest are forgotten at once.
+    /// Processes have this many pages: the rest is for files. Pages that were not used for longest are forgotten at
+    /// once.
     pub fn leave(&mut self, pages_of_processes: u64) {
         let most = self.rules.memory - self.least_pages();
         let taken = pages_of_processes.min(most);

@@ -1,4 +1,5 @@
-//! Floating proportions: who has had which part of what happened lately, without a look at all of them when time goes on.
+//! Floating proportions: who has had which part of what happened lately, without a look at all of them when time
+//! passes.
 
 use events::time::{SECOND, Time};
 pub use kernels::cache::WriteoutPeriod;
@@ -130,7 +131,7 @@ mod tests {
         proportions.count(3 * SECOND, &mut second, 400);
         assert_eq!(proportions.part(3 * SECOND, first, 1000), 500);
         assert_eq!(proportions.part(3 * SECOND, second, 1000), 500);
-        // Nothing happens for long: nobody has a part any more.
+        // Nothing happens for a long time: no drive has a part any more.
         assert_eq!(proportions.part(600 * SECOND, second, 1000), 0);
     }
 

@@ -9,7 +9,7 @@ use events::time::Time;
 
 impl PageCache {
     /// Reads a range of a file up to the first page that is not in memory (`do_generic_mapping_read`, before and after 2.6
-    /// `do_generic_file_read`). After a wait the same call goes on from there.
+    /// `do_generic_file_read`). After a wait the same call continues from there.
     pub fn read(
         &mut self,
         now: Time,
@@ -68,8 +68,8 @@ impl PageCache {
         outcome
     }
 
-    /// Whether pages are copied one after the other while the call goes on: where it is longer than a window. Otherwise all are
-    /// before it begins.
+    /// Whether pages are copied one after the other while the call continues: if it is longer than a window. Otherwise
+    /// all are before it begins.
     pub fn copies_in_turn(&self, offset: u64, bytes: u64) -> bool {
         let pages = (offset + bytes).div_ceil(PAGE_BYTES) - offset / PAGE_BYTES;
         pages > self.rules.read_ahead.max(1)

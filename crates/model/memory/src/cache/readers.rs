@@ -18,7 +18,7 @@ pub(super) struct Readers {
     waiting: BTreeSet<(FileId, u64, TaskId)>,
 }
 
-/// Where a call goes on.
+/// Where a call continues.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ResumePoint {
     pub(super) page: u64,
@@ -36,7 +36,7 @@ impl Readers {
         self.streams.insert((task, file), stream);
     }
 
-    /// Where the task's call goes on; None: it begins.
+    /// Where the task's call continues; None: it begins.
     pub(super) fn take_resumed(&mut self, task: TaskId) -> Option<ResumePoint> {
         match self.resumed.is_empty() {
             true => None,
@@ -77,7 +77,7 @@ impl Readers {
         }
     }
 
-    /// What somebody waits for is on its way.
+    /// What a task waits for is on its way.
     pub(super) fn check(&self, pages: &Pages) -> Result<(), Violation> {
         let mut waiting = self.waiting.iter();
         let forgotten = waiting.find(|&&(file, page, _)| !pages.is_reading(file, page));

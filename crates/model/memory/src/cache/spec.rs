@@ -71,7 +71,7 @@ pub(super) struct Rules {
     pub(super) plugs_calls: bool,
     pub(super) lately: Option<WriteoutPeriod>,
     pub(super) background: u64,
-    /// Background writeback goes on until fewer are dirty.
+    /// Background writeback continues until fewer are dirty.
     pub(super) background_stop: u64,
     pub(super) foreground: u64,
     /// Between two looks at how much is dirty; the second while the limit is exceeded.
@@ -90,7 +90,7 @@ pub(super) struct Rules {
     pub(super) commit_interval: Option<Time>,
 }
 
-/// A commit hands its buffers over so many at a time (`fs/jbd/commit.c` of 2.5.59, as generally known: inferred).
+/// A commit hands its buffers over this many at a time (`fs/jbd/commit.c` of 2.5.59, as generally known: inferred).
 pub(super) const COMMIT_BATCH: u64 = 64;
 /// How long who finds nothing to write waits, unless the queue's congestion ends before.
 pub(super) const CONGESTION_WAIT: Time = 100 * MILLISECOND;
@@ -103,7 +103,7 @@ pub const DIRTY_PERCENT: (u8, u8) = (1, 90);
 pub const INTERVAL_NS: (Time, Time) = (MILLISECOND, 86_400 * SECOND);
 
 impl CacheSpec {
-    /// That kernel's defaults with so much memory.
+    /// That kernel's defaults with this much memory.
     pub fn new(variant: CacheVariant, memory_bytes: u64) -> CacheSpec {
         CacheSpec {
             variant,
@@ -186,7 +186,7 @@ impl CacheSpec {
         }
     }
 
-    /// So many dirty pages start writeback.
+    /// This many dirty pages start writeback.
     pub fn background_pages(&self) -> u64 {
         let Percentages {
             base, background, ..

@@ -73,7 +73,7 @@ impl PageCache {
             .start(purpose, task, device, u64::MAX, u64::MAX);
     }
 
-    /// All that was dirty of the file is under way.
+    /// All that was dirty of the file is in flight.
     pub(super) fn file_is_submitted(&mut self, task: TaskId, file: FileId) {
         let device = self.backlog.device_of(file);
         if self.syncs.take_commit(task) && self.commit_for(task, device) {
@@ -83,7 +83,7 @@ impl PageCache {
         }
     }
 
-    /// What is under way of the task's file is waited for.
+    /// What is in flight of the task's file is waited for.
     pub(super) fn await_file(&mut self, task: TaskId) {
         if let Some(file) = self.syncs.file_of(task) {
             self.writes

@@ -45,13 +45,14 @@ impl Syncs {
         Some(self.waiting.get(&task)?.file)
     }
 
-    /// Whether the task's file is to be committed now that its data is under way.
+    /// Whether the task's file is to be committed now that its data is in flight.
     pub(super) fn take_commit(&mut self, task: TaskId) -> bool {
         let sync = self.waiting.get_mut(&task);
         sync.is_some_and(|sync| std::mem::take(&mut sync.commit))
     }
 
-    /// What was under way of the task's file is written: whether it is to be written once more. If not, the task is done.
+    /// What was in flight of the task's file is written: whether it is to be written once more. If not, the task is
+    /// done.
     pub(super) fn is_written(&mut self, task: TaskId) -> bool {
         let sync = self.waiting.get_mut(&task);
         let again = sync.is_some_and(|sync| std::mem::take(&mut sync.again));

@@ -266,7 +266,7 @@ fn in_2_5_a_throttled_writer_and_a_sync_sleep_for_a_request_where_pdflush_looks_
     assert_eq!(bench.write(2, 2, 0, 2 * PERCENT), Outcome::Wait);
     assert_eq!(bench.fsync(4, 3), Outcome::Wait);
     bench.congested(true);
-    // The writer has found no request: pdflush holds back, the writer sleeps, and the sync goes on.
+    // The writer has found no request: pdflush holds back, the writer sleeps, and the sync continues.
     bench.cache.blocked(2);
     let by_sync = bench.flush();
     assert_eq!(pages(&by_sync), 19 * PERCENT);
@@ -378,7 +378,7 @@ fn from_2_6_6_on_an_old_inode_is_written_as_a_whole() {
 fn from_3_2_on_writers_sleep_instead_of_writing_back() {
     let held_at = |variant| {
         let mut bench = Bench::of(variant);
-        // Half-way between both thresholds nobody is held.
+        // Half-way between both thresholds no task is held.
         assert_eq!(bench.write(1, 1, 0, 15 * PERCENT - 1), Outcome::Done);
         let mut page = 15 * PERCENT;
         while bench.write(1, 1, page, 32) == Outcome::Done {
@@ -605,7 +605,7 @@ fn a_call_longer_than_a_window_copies_up_to_each_mark_and_a_plugged_one_keeps_it
         assert_eq!(bench.read_on(1, 0, 64), Outcome::Done);
         assert_eq!(places(&bench.under_way), [(1, 64, 32)]);
         bench.complete_all();
-        // One that goes on behind the next mark waits for the window that it starts there.
+        // One that continues behind the next mark waits for the window that it starts there.
         let first = bench.read_on(1, 64, 65);
         assert_eq!(
             (first, bench.under_way.is_empty()),

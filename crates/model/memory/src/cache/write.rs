@@ -101,7 +101,7 @@ impl PageCache {
         Outcome::Wait
     }
 
-    /// The page is dirty and nobody is writing it: into the lists that the kernel has.
+    /// The page is dirty and not being written: into the lists that the kernel has.
     #[inline]
     pub(super) fn became_dirty(&mut self, file: FileId, page: u64) {
         let (now, pages) = (self.now, &self.pages);

@@ -1,4 +1,4 @@
-//! Writes under way, by number in the order in which they were submitted, and what happens when some are done.
+//! Writes in flight, by number in the order in which they were submitted, and what happens when some are done.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) struct Writes {
     waits: Vec<Wait>,
 }
 
-/// Until no write with this number or a lower one is under way.
+/// Until no write with this number or a lower one is in flight.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     until: u64,
@@ -28,7 +28,7 @@ struct Wait {
 pub(super) enum AwaitedWrites {
     File(FileId),
     Device(DeviceId),
-    /// The oldest of all that are under way.
+    /// The oldest of all that are in flight.
     Oldest,
 }
 
@@ -66,7 +66,7 @@ impl Writes {
         self.of_devices[device].remove(&number);
     }
 
-    /// `pop_over` reports when those that are under way now are done.
+    /// `pop_over` reports when those that are in flight now are done.
     pub(super) fn wait(&mut self, of: AwaitedWrites, then: WriteFollowUp) {
         let until = match of {
             AwaitedWrites::Oldest => self.oldest().unwrap_or(0),

@@ -7,7 +7,7 @@ use events::time::Time;
 /// To be done in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The task has so much for a CPU to do; then `SortProcesses::worked`.
+    /// The task has this much for a CPU to do; then `SortProcesses::worked`.
     Work {
         /// Whose it is.
         task: TaskId,
@@ -26,7 +26,7 @@ pub enum Effect {
         /// How many slots.
         slots: u32,
     },
-    /// Somebody waits for what is in the queue.
+    /// A task waits for what is in the queue.
     Unplug,
     /// The task has ended.
     Exit(TaskId),

@@ -24,7 +24,7 @@ pub(super) enum PageState {
 pub(super) struct Page {
     pub(super) place: PageState,
     pub(super) slot: Option<SlotNumber>,
-    /// Touched since somebody looked: the page table's bit.
+    /// Touched since the last look: the page table's bit.
     pub(super) young: bool,
     /// Not as in its slot.
     pub(super) dirty: bool,
@@ -112,7 +112,7 @@ impl Memory {
         &mut self.pages[number as usize]
     }
 
-    /// None where processes have more than they may keep.
+    /// None if processes have more than they may keep.
     pub(super) fn free(&self) -> u64 {
         self.frames.saturating_sub(self.resident)
     }
@@ -126,7 +126,7 @@ impl Memory {
         self.resident_max
     }
 
-    /// They may have so many frames from now on. Returns how many they might have before.
+    /// They may have this many frames from now on. Returns how many they might have before.
     pub(super) fn set_frames(&mut self, frames: u64) -> u64 {
         std::mem::replace(&mut self.frames, frames)
     }

@@ -216,8 +216,8 @@ fn page_begin(page: u32) -> u64 {
     u64::from(page) * NUMBERS_OF_PAGE
 }
 
-/// How often quicksort around the median of three looks at each of so many numbers: 12/7 ln n (Sedgewick, "The analysis
-/// of quicksort programs", 1977), rounded.
+/// How often quicksort around the median of three looks at each of this many numbers: 12/7 ln n (Sedgewick, "The
+/// analysis of quicksort programs", 1977), rounded.
 fn levels(numbers: u64) -> u64 {
     (12.0 / 7.0 * libm::log(numbers as f64)).max(1.0) as u64
 }

@@ -1,6 +1,6 @@
 //! The slots of a swap area, a page each, and how they are given out.
 //!
-//! As `scan_swap_map` of 2.4 and 2.5 (`mm/swapfile.c`): 256 in a row, from the first run of 256 free ones on; where there
+//! As `scan_swap_map` of 2.4 and 2.5 (`mm/swapfile.c`): 256 in a row, from the first run of 256 free ones on; if there
 //! is no such run, the first free one. The first slot of the area is its header.
 
 use super::PageNumber;

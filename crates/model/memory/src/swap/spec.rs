@@ -21,7 +21,7 @@ pub struct SwapSpec {
     #[serde(default = "page_cluster")]
     #[schemars(range(max = 10))]
     pub page_cluster: u32,
-    /// The unmapped pages after which the walk through page tables goes on in the next process, in kernels without a
+    /// The unmapped pages after which the walk through page tables continues in the next process, in kernels without a
     /// reverse map. Left out, as the kernel does: not before it has come to the end of the process's memory.
     #[schemars(range(min = 1))]
     pub walk_pages: Option<u64>,
@@ -67,7 +67,7 @@ const MEMORY_MIN_BYTES: u64 = 1 << 20;
 const COST_NS_MAX: u64 = 1_000_000_000;
 
 impl SwapSpec {
-    /// Whether a drive of so many bytes can have such an area. The error names a key.
+    /// Whether a drive of this many bytes can have such an area. The error names a key.
     pub fn check(&self, drive_bytes: u64) -> Result<(), SpecError> {
         let most = drive_bytes.min(BYTES_MAX);
         within("bytes", self.bytes, 2 * PAGE_BYTES, most)?;
@@ -132,9 +132,9 @@ impl SortLoad {
     }
 }
 
-/// Free pages at which kernels act: below `low` the daemon is woken and frees until `high`; at `min` whoever needs a page
-/// frees some himself. As 2.4 and 2.5 set them for a zone (`free_area_init_core`): a 128th of the pages, from 20 to 255,
-/// and twice and three times as many.
+/// Free pages at which kernels act: below `low` the daemon is woken and frees until `high`; at `min` a task that needs
+/// a page frees some himself. As 2.4 and 2.5 set them for a zone (`free_area_init_core`): a 128th of the pages, from 20
+/// to 255, and twice and three times as many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watermarks {
     pub(super) min: u64,

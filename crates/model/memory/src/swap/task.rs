@@ -15,7 +15,7 @@ pub(super) struct Task {
     pub(super) first_page: PageNumber,
     /// What it is about to touch.
     pub(super) touch: Option<Touch>,
-    /// Frees pages, before it can go on.
+    /// Frees pages, before it can continue.
     pub(super) effort: Option<Effort>,
     pub(super) wait: Wait,
     /// In line for a CPU, on which it decides what it does.

@@ -140,7 +140,7 @@ impl CpusPlan {
         }
     }
 
-    /// Cycles a second; None: simple CPUs whose file does not say.
+    /// Cycles a second; None: simple CPUs whose file has no clock.
     pub(super) fn clock_hz(&self) -> Option<u64> {
         match self {
             CpusPlan::Simple(spec) => spec.clock_hz,

@@ -41,8 +41,8 @@ pub(super) struct DriveSpec {
     /// Tunables of its queue.
     #[serde(default)]
     queue: QueueSpec,
-    /// Its driver takes a request from the queue before it knows whether the device has room, as that of SCSI disks did
-    /// before blk-mq (`scsi_request_fn`).
+    /// Its driver takes a request from the queue before it checks whether the device has room, as that of SCSI disks
+    /// did before blk-mq (`scsi_request_fn`).
     #[serde(default)]
     peek: bool,
     /// Left out: drives interrupt CPU 0, 1, 2, ... in turn, and hardware queues the CPUs that submit to them.
@@ -99,7 +99,7 @@ pub(super) struct DrivePlan {
     pub(super) filesystem: Option<FilesystemSpec>,
     /// Instead of that: files are made there, and no load lies on it.
     pub(super) xfs: Option<XfsSpec>,
-    /// What making files costs there, where that is not XFS.
+    /// What making files costs there, if that is not XFS.
     pub(super) metadata: ExtMetadata,
     pub(super) queue: QueueSpec,
     pub(super) rules: QueueRules,

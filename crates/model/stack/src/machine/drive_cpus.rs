@@ -1,4 +1,4 @@
-//! Which CPUs a drive's keys say: where it interrupts, and where its application, queueing and completion are.
+//! The CPUs of a drive's keys: where it interrupts, and where its application, queueing and completion are.
 
 use serde::Deserialize;
 

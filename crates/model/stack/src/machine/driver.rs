@@ -1,4 +1,4 @@
-//! Which of a kernel's drivers has a drive, by what its description says of it.
+//! Which of a kernel's drivers has a drive, by the drive's description.
 
 use crate::drive_name::Driver;
 use devices::DeviceSpec;

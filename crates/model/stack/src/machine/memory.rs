@@ -31,7 +31,7 @@ pub(super) struct MemorySpec {
     commit_interval_ns: Option<Time>,
 }
 
-/// `max_sectors_kb` from 4.3 on, where the device takes as much (`BLK_DEF_MAX_SECTORS`).
+/// `max_sectors_kb` from 4.3 on, if the device takes as much (`BLK_DEF_MAX_SECTORS`).
 const REQUEST_KB: u32 = 1280;
 /// How often ext3 and ext4 commit.
 const COMMIT_INTERVAL_NS: Time = 5 * SECOND;

@@ -55,7 +55,7 @@ pub struct CgroupSpec {
     pub weight: u32,
 }
 
-/// The file's keys, as they are written. Tables that are read with the kernel in view say to the schema what they hold.
+/// The file's keys, as they are written. Tables whose reading depends on the kernel state their contents to the schema.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MachineFile")]
@@ -77,14 +77,14 @@ pub struct File {
     completion: Option<Table>,
     /// Memory and page cache; left out: loads use direct I/O only.
     memory: Option<MemorySpec>,
-    /// May be none where there are mounts.
+    /// May be none if there are mounts.
     #[serde(default)]
     drives: Vec<DriveSpec>,
     /// NFS mounts.
     #[serde(default)]
     #[schemars(with = "Vec<NfsSpec>")]
     mounts: Vec<Value>,
-    /// Control groups besides the root.
+    /// Control groups other than the root.
     #[serde(default)]
     cgroups: Vec<CgroupSpec>,
     /// Of all tasks: `rt/0` to `rt/7`, `be/0` to `be/7`, or `idle`.
@@ -172,7 +172,7 @@ impl MachineSpec {
         build::swap_area(self, load)
     }
 
-    /// Whether a drive's filesystem is XFS, where files can be made.
+    /// Whether a drive's filesystem is XFS, in which files can be made.
     pub fn has_xfs(&self, drive: usize) -> bool {
         self.drives
             .get(drive)
@@ -261,7 +261,7 @@ impl MachineSpec {
         self.cpus.allowed(cpus)
     }
 
-    /// Of tasks for which nothing else is said.
+    /// Of tasks that have no place of their own.
     pub fn io_priority(&self) -> Priority {
         self.io_priority
     }

@@ -198,7 +198,7 @@ impl QueueSpec {
         Ok(Some(PollRules { delay }))
     }
 
-    /// Of a queue of blk-mq: its hardware queues, whose tags `nr_requests` makes fewer where no scheduler is between, and
+    /// Of a queue of blk-mq: its hardware queues, whose tags `nr_requests` makes fewer if no scheduler is between, and
     /// never more (`blk_mq_tag_update_depth` of 4.11 to 6.1).
     pub(super) fn hardware(
         &self,

@@ -23,7 +23,7 @@ pub enum AnyPhase {
     Together {
         /// In the order of their records.
         phases: Vec<AnyPhase>,
-        /// The number of the one whose end stops the others; None: each goes on to its own end.
+        /// The number of the one whose end stops the others; None: each continues to its own end.
         stops_with: Option<usize>,
     },
 }
@@ -54,7 +54,7 @@ pub enum AnyRecord {
 }
 
 impl AnyPhase {
-    /// From a phase's JSON, whose key `kind` says what it is: a load where there is none.
+    /// From a phase's JSON, whose key `kind` names its kind: a load if there is none.
     pub(super) fn from_json(mut json: Value) -> Result<AnyPhase, SpecError> {
         let kind = json.as_object_mut().and_then(|table| table.remove("kind"));
         match kind.as_ref().map_or(Some("load"), Value::as_str) {

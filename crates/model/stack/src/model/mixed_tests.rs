@@ -27,7 +27,7 @@ fn flash() -> Value {
     })
 }
 
-/// A job of so many operations on a file of its own.
+/// A job of this many operations on a file of its own.
 #[derive(Clone, Debug)]
 struct MixedJob {
     engine: &'static str,

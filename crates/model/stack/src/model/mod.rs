@@ -1,4 +1,4 @@
-//! A simulated machine as whoever runs trials sees it: phases in, records out, files by their names.
+//! A simulated machine as the runner of trials sees it: phases in, records out, files by their names.
 
 #[cfg(test)]
 mod ext_tests;
@@ -202,7 +202,7 @@ impl Model {
         self.stopped = stopped;
     }
 
-    /// What the phases came to. `started_unix_ns` is when they were run, in the time of whoever ran them.
+    /// The results of the phases. `started_unix_ns` is when they were run, by the caller's clock.
     ///
     /// # Panics
     /// Where no phase was begun.
@@ -217,7 +217,7 @@ impl Model {
         let under_way = self.under_way.take().expect("a phase that was begun");
         let (mut probes, traces) = under_way.watch.end(&mut self.world, started_unix_ns);
         self.traces = traces;
-        // What is still under way when the measured time is over comes to its end after the others have been looked at.
+        // What is still in flight when the measured time is over comes to its end after the others have been looked at.
         let mut records: Vec<Option<AnyRecord>> = Vec::new();
         for phase in &under_way.phases {
             records.push(match phase {
@@ -263,12 +263,12 @@ impl Model {
         Record { phase, probes }
     }
 
-    /// The trace files of the last phase by their names, where its probes were asked for some.
+    /// The trace files of the last phase by their names, if its probes were asked for some.
     pub fn take_traces(&mut self) -> BTreeMap<String, Vec<u8>> {
         std::mem::take(&mut self.traces)
     }
 
-    /// Where files lie, as the probe `extents` tells it: after a sync, so that all that is written has a place.
+    /// The places of files, as the probe `extents` reports them: after a sync, so that all that is written has a place.
     pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examinations {
         self.world.sync();
         let drives = self.machine.drive_names();
@@ -286,7 +286,7 @@ impl Model {
         examined(files.collect(), bounds)
     }
 
-    /// Conservation and Little's law, of all so far.
+    /// Conservation and Little's law, of all until now.
     pub fn check(&self) -> Result<(), Violation> {
         self.world.check()
     }

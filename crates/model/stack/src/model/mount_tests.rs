@@ -8,7 +8,7 @@ fn mount() -> Value {
     toml::from_str(text).expect("a client")
 }
 
-/// Mounts beside so many drives.
+/// Mounts beside this many drives.
 fn machine(drives: usize, mounts: &[Value]) -> Result<MachineSpec, SpecError> {
     let drive = json!({
         "device": { "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 100_000, "queue_depth": 32 }

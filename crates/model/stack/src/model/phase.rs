@@ -12,7 +12,7 @@ use events::SpecError;
 /// Thirty years: sums of a few such times do not overflow.
 const TIME_NS_MAX: Time = 1_000_000_000_000_000_000;
 
-/// Without the files, which only the model knows.
+/// Without the files, which only the model has.
 pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpec, SpecError> {
     let wrong = |key: &str, what: &str| Err(SpecError::of(key, what));
     if phase.verify {

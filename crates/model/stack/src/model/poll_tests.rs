@@ -50,7 +50,7 @@ struct Read {
     notes: Value,
 }
 
-/// 500 random reads of each of `tasks` tasks, of which so many are under way.
+/// 500 random reads of each of `tasks` tasks, of which this many are in flight.
 fn reads(machine: Value, engine: &str, depth: u32, tasks: usize, poll: bool) -> Read {
     let mut model = Model::new(&MachineSpec::from_json(machine).unwrap()).unwrap();
     let mut phase = load();

@@ -5,15 +5,15 @@ use serde_json::json;
 use super::tests::{load, run};
 use super::*;
 
-/// How long the longest of so many reads of 4 KiB from a file's start on takes, in ms, before a server of 1 ms for each
-/// request.
+/// How long the longest of this many reads of 4 KiB from a file's start on takes, in ms, before a server of 1 ms for
+/// each request.
 fn longest_read_ms(kernel: &str, max_sectors_kb: u32, reads: u32) -> u64 {
     let record = read(kernel, max_sectors_kb, reads, 4096);
     let latency = &record["groups"][0]["jobs"][0]["read"]["latency"];
     latency["max_ns"].as_u64().unwrap() / 1_000_000
 }
 
-/// The record of so many reads in sequence.
+/// The record of this many reads in sequence.
 fn read(kernel: &str, max_sectors_kb: u32, reads: u32, bytes: u32) -> serde_json::Value {
     read_with(kernel, max_sectors_kb, reads, bytes, 300)
 }

@@ -1,5 +1,5 @@
-//! Which parts of a machine a phase uses, told before it runs: the keys that those read are the only ones that matter to
-//! it. `World::touched` tells afterwards which ones it did use; tests hold the two against each other.
+//! Which parts of a machine a phase uses, determined before it runs: the keys that those read are the only ones that
+//! matter to it. `World::touched` reports afterwards which parts it did use; tests compare the two.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::key_reader::{KeyReader, is_read, when_read};
 use crate::machine::MachineSpec;
 use events::SpecError;
 
-/// As much of a phase as says what it uses: the keys of `AnyPhase`, others ignored.
+/// The keys of a phase that determine what it uses: the keys of `AnyPhase`, others ignored.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum PhaseUse {
@@ -356,7 +356,7 @@ pub(super) mod tests {
         phases.iter().flat_map(of_phase).collect()
     }
 
-    /// What every machine that comes with iolab has used when a phase is over is what is said before.
+    /// What every machine that comes with iolab has used when a phase is over is what was determined before.
     #[test]
     fn a_phase_uses_what_is_declared_and_nothing_else() {
         let mut asked = 0;

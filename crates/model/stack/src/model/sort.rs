@@ -10,7 +10,7 @@ use workload::record::{GroupRecord, PhaseRecord};
 
 use memory::swap::{Results, SortLoad, SortResult};
 
-/// Processes that fill memory with random numbers and sort them, swapping where it is too small.
+/// Processes that fill memory with random numbers and sort them, swapping if it is too small.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SortPhase {
@@ -37,9 +37,8 @@ pub struct SortRecord {
     /// The whole phase, with a group and a job for each process.
     #[serde(flatten)]
     pub phase: PhaseRecord<ThreadRecord>,
-    /// `elapsed_s_spread`, None where a process was stopped; `swap_in_bytes`, `swap_out_bytes`,
-    /// `swap_out_after_first_bytes`, `swap_bytes_max` and
-    /// `memory_bytes_max`.
+    /// `elapsed_s_spread`, None if a process was stopped; `swap_in_bytes`, `swap_out_bytes`,
+    /// `swap_out_after_first_bytes`, `swap_bytes_max` and `memory_bytes_max`.
     pub measures: BTreeMap<&'static str, Option<f64>>,
 }
 

@@ -13,7 +13,7 @@ fn machine(name: &str) -> MachineSpec {
     MachineSpec::from_json(shipped(format!("{path}{name}.toml").as_ref())).unwrap()
 }
 
-/// Reads past the page cache, 4 KiB each, for at most so long.
+/// Reads past the page cache, 4 KiB each, for at most this long.
 pub(super) fn reads(duration_ns: u64) -> Value {
     let mut phase = load();
     phase["kind"] = json!("load");

@@ -40,7 +40,7 @@ pub struct Observation {
     pub report: BlockReport,
     /// The model keeps all of them.
     pub trace_events_lost: u64,
-    /// What a reader of the report has to know, one sentence each.
+    /// Notes for the reader of the report, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -76,8 +76,8 @@ impl BlockProbe {
         }
     }
 
-    /// The observation, and by their names the files that were asked for. `worked`: by drive, where CPUs are simulated in
-    /// detail, and what was counted since the beginning takes the place of what events tell of it.
+    /// The observation, and by their names the files that were asked for. `worked`: by drive, if CPUs are simulated in
+    /// detail, and what was counted since the beginning takes the place of what events show.
     pub fn finish(
         self,
         ended: Time,

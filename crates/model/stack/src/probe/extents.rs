@@ -1,4 +1,4 @@
-//! The probe `extents`: where a simulated filesystem has put its files, as the host's probe tells it.
+//! The probe `extents`: where a simulated filesystem has put its files, as the host's probe reports it.
 
 use trace::event::Device;
 use trace::extents::{Bounds, Examinations, Extent, FileMap, LayoutRefusal, Method};

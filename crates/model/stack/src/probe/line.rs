@@ -17,7 +17,7 @@ pub(super) fn names(tasks: &[(TaskId, String)]) -> BTreeMap<u32, String> {
         .collect()
 }
 
-/// An event of that device as traces tell it, and what a scheduler says of itself. `began`: the time that the trace calls 0.
+/// An event of that device as traces show it, and a scheduler's own messages. `began`: the time that the trace calls 0.
 pub(super) fn told(
     event: &QueueEvent,
     device: Device,
@@ -67,7 +67,7 @@ pub(super) fn told(
 
 fn marks(event: &QueueEvent) -> Marks {
     let marks = [
-        // Kernels do not mark reads although somebody waits for them.
+        // Kernels do not mark reads although a task waits for them.
         (
             event.sync && event.direction == Direction::Write,
             Marks::SYNC,
@@ -79,7 +79,7 @@ fn marks(event: &QueueEvent) -> Marks {
     set.fold(Marks::default(), |all, (_, mark)| all.with(mark))
 }
 
-/// Of whom traces say that nobody runs.
+/// The task in traces of a CPU that runs nothing.
 const NOBODY: u32 = 0;
 
 fn pid(task: TaskId) -> u32 {

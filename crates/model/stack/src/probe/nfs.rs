@@ -38,7 +38,7 @@ struct MountObserved {
     pulled_up_bytes: Option<u64>,
 }
 
-/// Times in whole milliseconds, as the kernel tells them.
+/// Times in whole milliseconds, as the kernel reports them.
 #[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 struct OperationObserved {
     ops: u64,

@@ -21,7 +21,7 @@ pub enum TraceFormat {
 
 type Open = fn(u16) -> std::io::Result<Vec<u8>>;
 
-/// Files under way. They are in memory: some 50 bytes an event, ftrace's twice as much.
+/// Unfinished files. They are in memory: some 50 bytes an event, ftrace's twice as much.
 #[derive(Clone, Debug)]
 pub(super) enum TraceFiles {
     Blktrace {

@@ -11,7 +11,7 @@ use block_layer::{Bio, Direction, TaskId};
 use events::time::Time;
 use memory::cache::PAGE_BYTES;
 
-/// What bios are for: the high bit of their tag says whether of the page cache.
+/// What bios are for: the high bit of their tag is set for the page cache.
 pub(super) const OF_CACHE: u32 = 1 << 31;
 
 impl World {
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// The drive was told something: it is to look at it, or to be called later.
+    /// The drive received something: it examines it now, or is called later.
     pub(super) fn call_drive(&mut self, now: Time, number: usize) {
         self.io.call_back(now, number, &mut self.clock);
     }

@@ -16,7 +16,7 @@ pub(super) struct Clock {
 pub(super) enum Event {
     /// The CPUs have something to do by themselves.
     Cpus,
-    /// The CPUs have asked to be told that now.
+    /// The CPUs have asked for a call now.
     Reminder(Reminder),
     /// A CPU goes offline, or comes back.
     Online(u16, bool),

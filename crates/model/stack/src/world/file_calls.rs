@@ -1,11 +1,11 @@
-//! Calls about files themselves: they come, grow, and say where they lie.
+//! Calls about files themselves: they come, grow, and return their places.
 
 use super::{FileLayout, FileSpec, World};
 use filesystems::allocator::Extent;
 use memory::cache::FileId;
 
 impl World {
-    /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
+    /// One more file, empty if the drive's filesystem allocates; its number. Read-ahead ends with its size.
     pub fn add_file(&mut self, file: FileSpec) -> FileId {
         if let FileLayout::Allocated { directory } = file.place {
             let number = self.vfs.file_count();
@@ -14,7 +14,7 @@ impl World {
         self.vfs.add_file(file)
     }
 
-    /// The file is to be at least so long.
+    /// The file is to be at least this long.
     pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
         self.vfs.grow_file(file, size_bytes);
     }

@@ -17,7 +17,7 @@ use filesystems::switches::SwitchesOptions;
 use filesystems::xfs::Xfs;
 use memory::cache::FileId;
 
-/// The bit of a bio's tag that says so: of a filesystem.
+/// The bit of the tag of a filesystem's bios.
 pub(super) const OF_FILESYSTEM: u32 = 1 << 30;
 /// Who waits for a drive's flush on behalf of its filesystem.
 const FLUSHES: TaskId = KERNEL_TASKS + (1 << 28);
@@ -32,7 +32,7 @@ impl World {
         self
     }
 
-    /// The XFS of the drive; panics where there is none.
+    /// The XFS of the drive; panics if there is none.
     pub fn xfs(&self, drive: usize) -> &Xfs {
         let xfs = self.vfs.filesystem(drive).as_xfs();
         xfs.expect("the drive has an XFS")
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// True: the drive's cache was emptied for the filesystem on it, which knows now.
+    /// True: the drive's cache was emptied for the filesystem on it, which has noted that.
     pub(super) fn flushed_for_filesystem(&mut self, now: Time, drive: usize, task: TaskId) -> bool {
         let Some(number) = task.checked_sub(FLUSHES) else {
             return false;
@@ -182,7 +182,7 @@ impl World {
             })
     }
 
-    /// Calls who gives the drive's blocks to files; None: nobody does.
+    /// Calls the allocator of the drive; None: it has none.
     pub(super) fn with_allocator<T>(
         &mut self,
         drive: usize,

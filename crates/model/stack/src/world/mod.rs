@@ -63,8 +63,8 @@ const HOUSEKEEPER: TaskId = KERNEL_TASKS + (1 << 19);
 
 /// The machine with everything on it: a router over owners.
 ///
-/// Each field is a type whose state nobody else sees. Its file says who may call it; what a call or an event means for
-/// several of them stands in `impl World`, which calls one after the other in the order in which a kernel does.
+/// Each field is a type with private state. Its file states who may call it; what a call or an event means for several
+/// of them stands in `impl World`, which calls one after the other in the order in which a kernel does.
 pub struct World {
     clock: Clock,
     cpus: Cpus,
@@ -89,7 +89,7 @@ struct ScratchLists {
     scheduled: Vec<SchedulerEvent>,
 }
 
-/// Events between two looks at whether to go on.
+/// Events between two looks at whether to continue.
 const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
 impl World {
@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    /// Of which writes schedulers see that somebody waits for them.
+    /// Of which writes schedulers see that a task waits for them.
     pub fn with_sync_writes(mut self, sync_writes: SyncWrites) -> World {
         self.io.set_sync_writes(sync_writes);
         self
@@ -131,7 +131,7 @@ impl World {
         self
     }
 
-    /// How often the clock goes on that files take their times from.
+    /// Sets how often the clock of file times advances.
     pub fn with_tick(mut self, tick_ns: Time) -> World {
         self.vfs.syncs_mut().set_tick(tick_ns);
         self
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    /// The end of that part of what was begun stops the others; None: each goes on to its own end.
+    /// The end of that part of what was begun stops the others; None: each continues to its own end.
     pub fn stop_others_with(&mut self, part: Option<Part>) {
         self.phase.stop_with(part);
     }
@@ -240,7 +240,7 @@ impl World {
         self.cpus.completion_counters()
     }
 
-    /// The parts of the machine that phases have used so far: whatever else its file says made no difference.
+    /// The parts of the machine that phases have used until now: no other key of its file made a difference.
     pub fn touched(&self) -> &BTreeSet<KeyReader> {
         &self.touched
     }

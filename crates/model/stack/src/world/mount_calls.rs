@@ -1,4 +1,5 @@
-//! Mounts of the machine: direct I/O on their files is a request to the NFS client, which says what it costs its task.
+//! Mounts of the machine: direct I/O on their files is a request to the NFS client, which returns its cost for the
+//! task.
 
 use workload::job::{Op, OpKind};
 
@@ -89,7 +90,7 @@ impl World {
         let times = [self.clock.next_at(), self.cpus.next_event()];
         let next = times.into_iter().flatten().min();
         let mount = self.vfs.mount_mut(number);
-        // With nothing under way a phase may be over, and the next one begins now.
+        // With nothing in flight a phase may be over, and the next one begins now.
         while mount.under_way() > 0
             && let Some(at) = mount.next_event()
             && next.is_none_or(|next| at < next)

@@ -35,7 +35,7 @@ impl Part {
     }
 }
 
-/// The phase under way.
+/// The current phase.
 #[derive(Debug, Default)]
 pub(super) struct Phase {
     /// Jobs count their time from here.
@@ -89,7 +89,7 @@ impl Phase {
         self.cut
     }
 
-    /// So many more jobs whose end stops the others are done: whether these are as many as it takes.
+    /// This many more jobs whose end stops the others are done: whether these are as many as it takes.
     pub(super) fn stoppers_are_done(&mut self, count: usize) -> bool {
         let waited = self.to_stop > 0 && count > 0;
         self.to_stop = self.to_stop.saturating_sub(count);
@@ -111,7 +111,7 @@ impl Phase {
 pub struct Results {
     /// By task, in the order of the phase's groups.
     pub groups: Vec<GroupMeasured>,
-    /// By drive, of all phases so far.
+    /// By drive, of all phases until now.
     pub requests: Vec<Counts>,
 }
 

@@ -21,7 +21,7 @@ pub enum Path {
 }
 
 impl Path {
-    /// Any number of operations can be under way.
+    /// Any number of operations can be in flight.
     pub(crate) fn is_async(self) -> bool {
         matches!(self, Path::DirectAsync | Path::DirectRing)
     }
@@ -38,7 +38,7 @@ pub struct GroupSpec {
     pub priority: Priority,
     /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
     pub cpus: Option<Vec<u16>>,
-    /// It polls for completions where the drive of its first file lets it.
+    /// It polls for completions if the drive of its first file lets it.
     pub polls: bool,
     /// The jobs, at least one.
     pub jobs: Vec<JobSpec>,
@@ -58,7 +58,7 @@ pub struct PhaseSpec {
     /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
     /// others still have to write is written unmeasured.
     pub ends_with_first: bool,
-    /// The jobs whose end stops the others; None: each goes on to its own end.
+    /// The jobs whose end stops the others; None: each continues to its own end.
     pub stops_with: Option<StopCondition>,
     /// Seeds where tasks begin, the jitter of CPU costs and the times of mounts.
     pub seed: u64,

@@ -1,5 +1,5 @@
 //! A machine on which tasks wait for I/O that nothing will ever do: clocks that tick keep its event queue from running
-//! empty, so that a run would have no end. It is a defect of the model, and told as one.
+//! empty, so that a run would have no end. It is a defect of the model, and reported as one.
 
 use super::World;
 use events::time::{SECOND, Time};
@@ -11,7 +11,7 @@ impl World {
     /// Before what happens at that time.
     ///
     /// # Panics
-    /// Where the machine stands still; says what waits.
+    /// If the machine stands still: reports what waits.
     #[inline]
     pub(super) fn check_standstill(&mut self, at: Time) {
         if self.clock.without_progress(at) > STANDSTILL_NS {

@@ -1,4 +1,4 @@
-//! How often whoever runs the machine is asked whether to stop.
+//! How often the caller of the machine is asked whether to stop.
 
 use super::World;
 use super::clock::Event;
@@ -19,7 +19,8 @@ impl StopPoll {
 }
 
 impl World {
-    /// From now on `run` also asks at this interval, to the nanosecond, whether to go on. None: only after its own number of events.
+    /// From now on `run` also asks at this interval, to the nanosecond, whether to continue. None: only after its own
+    /// number of events.
     pub fn poll_every(&mut self, interval_ns: Option<Time>) {
         self.stop_poll.every_ns = interval_ns;
         self.stop_poll.at = None;

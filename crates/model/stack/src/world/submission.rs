@@ -9,7 +9,7 @@ use block_layer::{Bio, TaskId};
 use events::time::Time;
 
 impl World {
-    /// Into the queue, or into the plug of the running call: whoever submits flushes that in the end.
+    /// Into the queue, or into the plug of the running call: the submitter flushes the plug in the end.
     pub(super) fn submit(&mut self, now: Time, drive: usize, bio: Bio) {
         match self.io.hold(drive, bio) {
             PlugOutcome::No(bio) => self.queue_bio(now, drive, bio),
@@ -45,8 +45,8 @@ impl World {
         }
     }
 
-    /// The task is woken because there may be a request for it. One of a load tries again when it has a CPU, and whoever
-    /// has one meanwhile may be faster; what others do on CPUs is not told here, so that they try at once.
+    /// The task is woken because there may be a request for it. One of a load tries again when it has a CPU, and a task
+    /// that has one meanwhile may be faster; the CPU time of others is not simulated here, so that they try at once.
     pub(super) fn may_have_request(&mut self, now: Time, task: TaskId) {
         let state = self.tasks.get(task).map(|task| task.state());
         let waits = self.io.waits(task);

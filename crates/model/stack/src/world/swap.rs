@@ -22,7 +22,7 @@ pub(super) struct Swap {
     /// Where the area begins.
     begin: Sector,
     files_keep_percent: u64,
-    /// Bios and pieces of work under way.
+    /// Bios and pieces of work in flight.
     under_way: u64,
 }
 
@@ -39,7 +39,7 @@ pub struct SwapArea {
     pub files_keep_percent: u64,
 }
 
-/// The bit of a bio's tag that says so: of the swap area.
+/// The bit of the tag of the swap area's bios.
 pub(super) const OF_SWAP: u32 = 1 << 29;
 const SECTORS_PER_SLOT: u64 = 8;
 
@@ -55,7 +55,7 @@ impl Swap {
 }
 
 impl World {
-    /// Processes that sort, beside the jobs of the phase that was begun. What `load` says has been checked.
+    /// Processes that sort, beside the jobs of the phase that was begun. `load` has been checked.
     pub fn begin_sorting(&mut self, area: &SwapArea, load: &SortLoad) {
         let now = self.clock.now();
         let sorting = SortProcesses::new(now, &area.spec, load, area.reclaim);
@@ -85,7 +85,7 @@ impl World {
         self.follow_swap(now);
     }
 
-    /// What the phase's processes came to; what of them is under way comes to its end.
+    /// The results of the phase's processes; what they have in flight comes to its end.
     pub fn end_sorting(&mut self) -> Results {
         let cpus = &self.cpus;
         let swap = self.swap.as_ref().expect("processes sort");
@@ -117,7 +117,7 @@ impl World {
             .collect()
     }
 
-    /// The part that is sorted, in the phase under way.
+    /// The part that is sorted, in the current phase.
     pub fn sorted_so_far(&self) -> f64 {
         self.swap
             .as_ref()

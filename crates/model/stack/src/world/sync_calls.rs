@@ -1,4 +1,4 @@
-//! fsync that goes on, and sync and drop_caches between phases.
+//! fsync that continues, and sync and drop_caches between phases.
 
 use super::{HOUSEKEEPER, World};
 use block_layer::TaskId;
@@ -12,7 +12,7 @@ impl World {
         self.unblock(now, task);
     }
 
-    /// The same where an fsync of files on the drive holds off writers.
+    /// The same if an fsync of files on the drive holds off writers.
     pub fn with_fsync_holds(mut self, drive: usize, holds: FsyncHolds) -> World {
         if let Some(cache) = self.vfs.cache_mut() {
             cache.set_fsync_holds(drive, holds);
@@ -30,7 +30,7 @@ impl World {
         self.settle_files(|cache, now, file, bytes| cache.direct(now, HOUSEKEEPER, file, 0, bytes));
     }
 
-    /// Makes the call for each file, with its size, until it is done; meanwhile time goes on.
+    /// Makes the call for each file, with its size, until it is done; meanwhile time passes.
     fn settle_files(&mut self, call: impl Fn(&mut PageCache, Time, FileId, u64) -> Outcome) {
         let files = match self.vfs.has_cache() {
             true => self.vfs.file_count(),

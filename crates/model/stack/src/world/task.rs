@@ -33,13 +33,13 @@ pub(super) struct Task {
     state: State,
     /// Inside a call that waits: for the device, or for the page cache.
     blocked: bool,
-    /// The drive on which it looks for its completions by itself; None: interrupts tell it.
+    /// The drive on which it polls for its completions; None: interrupts announce them.
     polls: Option<usize>,
     /// It sleeps before it looks, whatever is done until then.
     naps_until: Option<Time>,
-    /// Its action is a call that has waited and goes on.
+    /// Its action is a call that has waited and continues.
     resumes: bool,
-    /// Its call has so many pages to copy before it goes on.
+    /// Its call has this many pages to copy before it continues.
     copies: Option<u64>,
     /// Whether it is about to try again to get a request.
     again: RetryState,
@@ -49,7 +49,7 @@ pub(super) struct Task {
     completed: VecDeque<OpId>,
     /// Operations that its jobs have offered and that it has not submitted, with their jobs.
     offered: VecDeque<(usize, Op)>,
-    /// So many of the completed ones it reaps before it submits again.
+    /// This many of the completed ones it reaps before it submits again.
     to_reap: usize,
     /// Operations that it has not seen complete.
     outstanding: u32,
@@ -97,7 +97,7 @@ pub(super) enum Action {
     Reap(OpId),
 }
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) task: u32,
@@ -115,7 +115,7 @@ pub struct Progress {
     pub bytes: u64,
     /// Operations that failed.
     pub errors: u64,
-    /// 0 to 1, the furthest-behind job's; None when no bound tells.
+    /// 0 to 1, the furthest-behind job's; None without a bound.
     pub fraction: Option<f64>,
 }
 
@@ -273,7 +273,7 @@ const POLLING_REFUSED: &str =
 pub(super) struct DoneJobs {
     /// A job is done that was not.
     pub(super) one_is_done: bool,
-    /// So many of them are done whose end stops the others.
+    /// This many of them are done whose end stops the others.
     pub(super) stoppers_done: usize,
 }
 
@@ -437,7 +437,7 @@ impl Task {
         self.resumes = true;
     }
 
-    /// So many pages are to be copied before its call goes on.
+    /// This many pages are to be copied before its call continues.
     pub(super) fn copies_on(&mut self, action: Action, pages: u64) {
         self.action = Some(action);
         self.copies = Some(pages);
@@ -455,7 +455,7 @@ impl Task {
         self.action.take().expect("the CPU did something")
     }
 
-    /// The call that the action is now; past the page cache or through it, with so many pages. It no longer naps.
+    /// The call that the action is now; past the page cache or through it, with this many pages. It no longer naps.
     pub(super) fn call(&mut self, action: Action, pages: u64, of_mount_ns: Option<Time>) -> Call {
         self.naps_until = None;
         let resumes = std::mem::take(&mut self.resumes);
@@ -474,7 +474,7 @@ impl Task {
         }
     }
 
-    /// An operation of it is under way.
+    /// An operation of it is in flight.
     pub(super) fn submitted(&mut self) {
         self.outstanding += 1;
     }
@@ -511,8 +511,8 @@ impl Task {
         }
     }
 
-    /// Asks its jobs for operations: for all that they offer now, or for one where each is waited for. `is_cut`: they
-    /// are to end early.
+    /// Asks its jobs for operations: for all that they offer now, or for one if each is waited for. `is_cut`: they are
+    /// to end early.
     pub(super) fn ask_jobs(&mut self, since_start: Time, is_cut: bool) -> DoneJobs {
         let (mut one_is_done, mut stoppers_done) = (false, 0);
         let mut jobs = self.jobs.iter_mut().enumerate();
@@ -583,7 +583,7 @@ impl Task {
         self.completed.pop_front().map(Action::Reap)
     }
 
-    /// It polls, and something of it is under way.
+    /// It polls, and something of it is in flight.
     pub(super) fn looks_for_completions(&self) -> bool {
         self.polls.is_some() && self.outstanding > 0
     }

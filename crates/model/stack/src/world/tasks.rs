@@ -12,7 +12,7 @@ use events::time::Time;
 use memory::cache::PAGE_BYTES;
 
 impl World {
-    /// The task goes on unless it waits for something else too. A wake-up may be one of an earlier phase.
+    /// The task continues unless it waits for something else too. A wake-up may be one of an earlier phase.
     pub(super) fn wake(&mut self, now: Time, number: TaskId) {
         let Some(task) = self.tasks.get(number) else {
             return;

@@ -311,7 +311,7 @@ fn phases_follow_each_other_in_one_world() {
 /// What fits on the test disk.
 const BLOCKS: u64 = 6000;
 
-/// One disk with a filesystem of so many blocks and a page cache, and empty files in it.
+/// One disk with a filesystem of this many blocks and a page cache, and empty files in it.
 fn with_files(kind: Kind, blocks: u64, files: &[u64]) -> World {
     let variant = cache::CacheVariant::Linux2_6_35;
     with_files_of(variant, rules(), kind, blocks, files)

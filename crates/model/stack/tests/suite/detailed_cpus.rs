@@ -223,7 +223,7 @@ fn data_take_longer_to_the_memory_of_another_node() {
     assert!((far / 100e6 - 1.0).abs() < 0.01, "{far}");
 }
 
-/// Operations a second of so many tasks, each on its own CPU and hardware queue, of a modern server.
+/// Operations a second of this many tasks, each on its own CPU and hardware queue, of a modern server.
 fn rate(scheduler: &str, tasks: u16) -> f64 {
     let keys = json!({ "scheduler": scheduler, "queue": { "hardware_queues": CPUS } });
     let mut machine = machine("6.1", vec![drive(10_000, 64, &keys)]);

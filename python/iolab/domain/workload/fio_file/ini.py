@@ -110,7 +110,7 @@ _HEADER = re.compile(r"^\s*\[", re.MULTILINE)
 
 
 def _first_line(text: str) -> int | None:
-    """The first that says something."""
+    """The first that is not empty."""
     lines = enumerate(text.splitlines(), start=1)
     return next((number for number, line in lines if re.split(r"[;#]", line, maxsplit=1)[0].strip()), None)
 

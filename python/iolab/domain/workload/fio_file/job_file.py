@@ -26,7 +26,7 @@ class FioJob:
     name: str
     line: int
     values: Mapping[str, Any]
-    """As read, of those that iolab knows."""
+    """As read, of the options that iolab has."""
     texts: Mapping[str, str]
     """As written, in file order."""
     lines: Mapping[str, int | None]
@@ -136,7 +136,7 @@ def _fault(name: str, entry: Entry, runner: Runner, suggested: dict[str, str | N
     if name in OPTIONS:
         return None
     if runner == "fio":
-        return None  # the fio that runs it knows which options it has, and is asked before anything runs
+        return None  # the fio that runs the job checks its options before anything runs
     if name in known().names:
         return f"fio has this option, iolab does not; leave it out, or {USE_FIO}"
     close = _close(name, suggested)
@@ -183,7 +183,7 @@ def _left_to_fio(name: str, text: str, runner: Runner) -> bool:
 _PLACES = frozenset(
     {"rw", "size", "io_size", "filesize", "offset", "offset_increment", "numjobs", "nrfiles", "filename"}
 )
-"""Options whose meaning iolab has to know whoever runs the job: whether it writes, where and how much."""
+"""Options whose meaning iolab needs whatever runs the job: whether it writes, where and how much."""
 
 _WORDS = frozenset(
     {"bs", "bsrange", "bssplit", "ba", "file_service_type", "rate_process", "cpus_allowed_policy", "fallocate"}

@@ -1,6 +1,6 @@
-"""The options of fio that iolab takes: each declared once, with how it is read and what becomes of it.
+"""The options of fio that iolab takes: each declared once, with its reader and its effect.
 
-What fio has and this registry has not is an error on iolab's engine, and is handed on when fio itself runs the job.
+An option of fio that is not in this registry is an error on iolab's engine, and is passed on when fio runs the job.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ CHECKSUMS = (
 
 @dataclass(frozen=True)
 class Option:
-    """An option of fio that iolab takes: how its value is read, and whether it has an effect."""
+    """An option of fio that iolab takes: the reader of its value, and whether it has an effect."""
 
     name: str
     state: Literal["supported", "accepted"]
@@ -80,7 +80,7 @@ class Option:
 
 
 def _read_rw(text: str, kb_base: int = value.KB_BASE) -> tuple[str, int]:
-    """The word, and what follows a colon: `read:8k` -> 8192."""
+    """The word, and the size after a colon: `read:8k` -> 8192."""
     name, _, step = text.partition(":")
     if "trim" in name:
         raise ValueError(f'"{text}": iolab has no trims; it has {", ".join(DIRECTIONS)}')
@@ -159,7 +159,7 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
         "size",
         sizes,
         None,
-        "Bytes of the job's files together, and bytes that it transfers; 100%: all that is there.",
+        "Bytes of the job's files together, and bytes that it transfers; 100%: the whole existing file.",
     )
     yield "io_size", sizes, None, "Bytes that it transfers, instead of size."
     yield "filesize", sizes, None, "Bytes of each file."
@@ -195,7 +195,7 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "end_fsync", bool_, False, "fsync at the end, inside the measured time."
     yield "invalidate", bool_, True, "Drops the cache before a stage with buffered reads; fio does so at each pass."
     yield "cpus_allowed", value.cpu_list, None, "CPUs of the job's threads."
-    yield "cpumask", value.cpu_mask, None, "The same as bits."
+    yield "cpumask", value.cpu_mask, None, "CPUs of the job's threads, as bits."
     yield "cpus_allowed_policy", value.word("shared", "split"), "shared", "split: a CPU for each clone, in turn."
     yield "random_distribution", _read_distribution, None, "random or zipf:theta."
     yield "norandommap", bool_, False, "Blocks may repeat before all have been visited."
@@ -203,26 +203,26 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
         "verify",
         value.word("0", "pattern", *CHECKSUMS),
         "0",
-        "Any checksum: blocks carry iolab's; or pattern.",
+        "Any checksum, for which blocks carry iolab's own; or pattern.",
     )
     yield "do_verify", bool_, True, "The data that a job wrote is read and checked after its stage."
-    yield "verify_pattern", value.pattern, None, 'Blocks are filled with it: `0xdeadbeef`, 255, `"text"`; see above.'
+    yield "verify_pattern", value.pattern, None, 'Fills written blocks: `0xdeadbeef`, 255, `"text"`; see above.'
     yield "overwrite", bool_, False, "Files are laid out before they are written too."
     yield "registerfiles", bool_, False, "Files are registered with the ring."
     yield "fixedbufs", bool_, False, "Buffers are registered with the ring."
     yield "hipri", bool_, False, "Completions are polled for (io_uring or pvsync2, direct)."
     yield "sqthread_poll", bool_, False, "A kernel thread submits."
-    yield "latency_target", microsecond, 0, "Looks for the largest depth, up to iodepth, that keeps it: see above."
+    yield "latency_target", microsecond, 0, "Searches for the largest depth up to iodepth that meets it: see above."
     yield "latency_window", microsecond, 0, "How long each depth is tried."
     yield "latency_percentile", value.percentile, 100.0, "Percentage of the I/Os that must be within the target."
-    yield "latency_run", bool_, False, "Goes on at the depth that was found, instead of ending."
+    yield "latency_run", bool_, False, "Continues at the depth that was found, instead of ending."
     yield (
         "steadystate",
         value.steady_rate,
         value.STEADY_BY_DEFAULT,
         "Ends when the rate is steady: `iops:1%`; see above.",
     )
-    yield "steadystate_duration", second, 0, "The window in which it has to be steady; 0: it is not looked at."
+    yield "steadystate_duration", second, 0, "Window in which the rate has to be steady; 0: no check."
     yield "steadystate_ramp_time", second, 0, "The first interval begins this much later than the job."
     yield "steadystate_check_interval", second, 1_000_000_000, "Length of each interval of the window."
     yield "kb_base", value.positive, value.KB_BASE, "1024: k is 1024 and kib is 1000; 1000: the other way round."
@@ -292,10 +292,10 @@ FORBIDDEN = {
     "recover_zbd_write_error": "it discards, resets or removes data that it did not create",
     **dict.fromkeys(("profile", "allow_mounted_write", "lockmem", "create_only"), "it does not concern a job's I/O"),
 }
-"""Options that are refused also when fio runs the job, with why: they reach beyond the target."""
+"""Options that are refused also when fio runs the job, with the reason: they reach beyond the target."""
 
 WITHOUT_EFFECT = {"allow_mounted_write": "0"}
-"""What is refused, but for the value that it has anyway."""
+"""Refused options, and the value with which they have no effect."""
 
 FILE_ENGINES = frozenset({*ENGINES, "vsync", "posixaio", "splice"})
 """The engines of fio that read and write the files they are given and do nothing else."""

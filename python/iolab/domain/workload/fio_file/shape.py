@@ -29,10 +29,10 @@ class Shape:
     reads: bool
     writes: bool
     blocks: Mapping[int, float]
-    """Sizes of operations, with weights; where writes have their own, those of reads."""
+    """Sizes of operations, with weights; of reads only, if writes have their own."""
     align_bytes: int
     writes_alone: AlignedBlocks | None
-    """Sizes and alignment of writes, where a mix has others for them."""
+    """Sizes and alignment of writes, if a mix has others for them."""
     file_count: int
     """The files of each clone."""
     length_bytes: int
@@ -45,13 +45,13 @@ class Shape:
 
     @property
     def direct(self) -> bool:
-        """Whether the page cache is bypassed. mmap and null know no O_DIRECT, whatever the job says."""
+        """Whether the page cache is bypassed. mmap and null have no O_DIRECT, whatever the job sets."""
         wanted = self.job["direct"] if self.job.has("direct") else not self.job["buffered"]
         return wanted and self.engine not in ("mmap", "null")
 
     @property
     def queue_depth(self) -> int:
-        """I/Os in flight of one job; 1 for engines that do one at a time, whatever iodepth says."""
+        """I/Os in flight of one job; 1 for engines that do one at a time, whatever iodepth is."""
         return 1 if self.engine in ONE_AT_A_TIME else int(self.job["iodepth"])
 
     @property
@@ -100,7 +100,7 @@ class Shape:
 
     @property
     def aligns(self) -> list[int]:
-        """What offsets are multiples of: of reads, and of writes where those have their own."""
+        """The multiple of offsets: of reads, and of writes if those have their own."""
         return [self.align_bytes, *([] if self.writes_alone is None else [self.writes_alone.align_bytes])]
 
     @property
@@ -175,7 +175,7 @@ class Shape:
         return int(self.job["offset"] + clone * self.job["offset_increment"])
 
     def file_bytes(self, clone: int) -> int:
-        """Size of each file: at least what filesize says, at least to the end of the range."""
+        """Size of each file: at least filesize, and at least to the end of the range."""
         end = max(self.offset_bytes(clone) + self.length_bytes, self.job["filesize"] or 0)
         return -(-end // FILE_GRANULE_BYTES) * FILE_GRANULE_BYTES
 

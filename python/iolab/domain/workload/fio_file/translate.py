@@ -60,7 +60,7 @@ def plan(job_file: JobFile, *, default_size: int | None, problems: JobFileProble
 
 
 def phases(found: Plan, seed: int, devices: int) -> list[Phase]:
-    """Unmeasured layouts first; then each stage, measured, followed by the check of what it wrote where it verifies."""
+    """Unmeasured layouts first; then each stage, measured, followed by the check of what it wrote if it verifies."""
     places = {name: number % devices for number, name in enumerate(found.named_paths or found.files)}
     files = {name: file_json(_local(name), size, place=places.get(name, 0)) for name, size in found.files.items()}
     result: list[Phase] = list(_layouts(found, files, seed))

@@ -27,7 +27,7 @@ RANGE_STEPS_MAX = 1024
 
 
 class Directions(NamedTuple):
-    """A value for reads and one for writes; None if none is given. What is said of trims is read and not kept."""
+    """A value for reads and one for writes; None if none is given. A value for trims is read and not kept."""
 
     read: Any
     write: Any
@@ -36,7 +36,7 @@ class Directions(NamedTuple):
 def whole(text: str, kb_base: int = KB_BASE) -> int:
     """A number with fio's suffixes: with kb_base 1024, `k` is 1024 and `kib` 1000; with 1000 the other way round.
 
-    fio's manual says the same of `ki`, but fio 3.33 reads that as `k`, and so does this.
+    fio's manual states the same for `ki`, but fio 3.33 reads that as `k`, and so does this.
     """
     evaluated = _evaluated(text).lower()
     if re.fullmatch(r"0x[0-9a-f]{1,15}", evaluated):

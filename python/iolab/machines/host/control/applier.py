@@ -23,7 +23,7 @@ class Context:
     """What an applier acts on while a trial is prepared."""
 
     label: str
-    """The target as a user knows it."""
+    """The user's name for the target."""
     device: BlockDevice | None
     """Whose queue the I/O goes through."""
     undo: UndoJournal

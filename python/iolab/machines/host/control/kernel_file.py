@@ -32,10 +32,9 @@ def write(
     one asked for (rounded, clipped) is noted.
 
     Args:
-        undo: None when the caller has journaled what will put it back.
-        same: whether two texts are one value to the kernel.
-        even_if_same: write what the file shows already, since that has an effect elsewhere.
-        hint: what a refusal with an errno in `hint_for` is due to, where only the caller knows.
+        undo: None when the caller has journaled what will put it back. same: whether two texts are one value to the
+        kernel. even_if_same: write what the file shows already, since that has an effect elsewhere. hint: what a
+        refusal with an errno in `hint_for` is due to, if only the caller can determine it.
 
     Raises:
         MachineError: there is no such file, no permission, or the kernel refuses.

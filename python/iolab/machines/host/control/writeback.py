@@ -47,7 +47,7 @@ class Threshold(Applier):
     def _in_force(self) -> dict[str, str]:
         kernel_file.check_writable(self.name, VM / self.name)
         values = {name: shown(VM / name) for name in (self.name, self._other)}
-        # Both are 0 where the ratio was set to 0.
+        # Both are 0 if the ratio was set to 0.
         return {name: value for name, value in values.items() if value != "0"} or {
             name: value for name, value in values.items() if name.endswith("_ratio")
         }

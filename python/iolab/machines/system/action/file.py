@@ -37,7 +37,7 @@ class TruncateFile(Action):
     size_bytes: int
     """Before."""
     identity: str | None = None
-    """`iolab.machines.system.identity`; None in journals of iolab 0.1, which knew files by their names only."""
+    """`iolab.machines.system.identity`; None in journals of iolab 0.1, which identified files by their names only."""
     grown_bytes: int | None = None
     """During the trial: with another size, it holds what somebody else has written."""
     outlives_reboot: ClassVar[bool] = True

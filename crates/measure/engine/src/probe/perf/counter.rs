@@ -15,8 +15,8 @@ pub struct Counter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     pub value: u64,
-    /// For so long the event was wanted, and for so long it did count: they differ where the hardware has fewer counters
-    /// than there are events. Scaling by their ratio is an estimate.
+    /// How long the event was wanted, and how long it did count: the two differ if the hardware has fewer counters than
+    /// there are events. Scaling by their ratio is an estimate.
     pub enabled_ns: u64,
     pub running_ns: u64,
 }

@@ -32,9 +32,9 @@ pub enum Scope {
 /// How often a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
-    /// At every so many-th event.
+    /// Every Nth event.
     Every(u64),
-    /// About so many times a second; each event while there are fewer. The kernel adapts.
+    /// About this many times a second; each event while there are fewer. The kernel adapts.
     PerSecond(u64),
 }
 

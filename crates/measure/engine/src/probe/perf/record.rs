@@ -26,7 +26,7 @@ impl Period {
 pub enum Record<'a> {
     /// A sample that an event triggered.
     Sample(Sample<'a>),
-    /// So many records found no room in the ring before this one.
+    /// This many records found no room in the ring before this one.
     Lost(u64),
     /// The kernel stopped sampling for a moment because it took too much time.
     Throttled,
@@ -79,7 +79,7 @@ impl<'a> Iterator for Records<'a> {
             return None;
         }
         let parsed = split(self.rest);
-        // After a wrong length nobody knows where the next record begins.
+        // After a wrong length, the beginning of the next record is unknown.
         self.rest = parsed.map_or(&[], |(_, _, rest)| rest);
         Some(
             parsed

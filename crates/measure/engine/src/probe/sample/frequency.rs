@@ -13,7 +13,7 @@ pub struct Frequency {
 enum Source {
     /// scaling_cur_freq of each CPU, in kHz.
     Scaling(Vec<PathBuf>),
-    /// The field `cpu MHz`: on x86 what was counted lately, or the nominal frequency where nothing counts.
+    /// The field `cpu MHz`: on x86 the recent count, or the nominal frequency if nothing counts.
     CpuInfo(PathBuf),
     /// Its constant rate, which is the nominal frequency, measured against the clock from the first reading on.
     TimeStamps(TimeStamps),

@@ -2,7 +2,7 @@
 
 pub use trace::sample::cpu::{Stat, Ticks, between, busy};
 
-/// States that a kernel does not know are 0; lines that are not understood are left out.
+/// States that a kernel does not have are 0; lines that are not understood are left out.
 pub fn parse(text: &str) -> Stat {
     let mut stat = Stat::default();
     for line in text.lines() {

@@ -184,7 +184,7 @@ pub fn only_job(record: &PhaseRecord) -> &JobRecord {
     job
 }
 
-/// Whether the test can go on; reports if it can't.
+/// Whether the test can continue; reports if it can't.
 pub fn is_root(test: &str) -> bool {
     // SAFETY: takes nothing and only tells.
     let root = unsafe { libc::geteuid() } == 0;

@@ -124,7 +124,7 @@ impl Anticipatory {
         self.learn(target, request);
     }
 
-    /// The target has exited, and others rarely go on where such tasks stop.
+    /// The target has exited, and others rarely continue where such tasks stop.
     fn is_gone_for_good(&mut self, target: TaskId) -> bool {
         if !self.io_context_of(target).exited {
             return false;

@@ -1,4 +1,4 @@
-//! Batches: a class is served for a time, and writes only so many that they take about theirs.
+//! Batches: a class is served for a time; the number of writes is limited so that they take about their time.
 
 use crate::scheduler::anticipatory::{Anticipation, Anticipatory, Class, Version};
 use crate::{RequestId, Requests};

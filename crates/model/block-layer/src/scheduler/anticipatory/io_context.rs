@@ -1,4 +1,4 @@
-//! What the scheduler knows of tasks: how long they think between requests, how far apart these are, whether they exit.
+//! The scheduler's statistics of tasks: think times between requests, their distances, whether tasks exit.
 
 use crate::scheduler::mean::Mean;
 use crate::{Request, Sector};

@@ -57,7 +57,7 @@ pub struct Anticipatory {
     now: Time,
 }
 
-/// Reads and writes that somebody waits for, and the rest.
+/// Reads and writes that a task waits for, and the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Async,
@@ -299,7 +299,7 @@ impl Anticipatory {
             .get_or_insert_with(task, IoContext::default)
     }
 
-    /// Whether somebody waits for the request, as far as the scheduler sees: the draft looks at the direction only.
+    /// Whether a task waits for the request, as far as the scheduler sees: the draft looks at the direction only.
     fn is_awaited(&self, request: &Request) -> bool {
         self.class_of(request) == Class::Sync
     }

@@ -463,7 +463,7 @@ enum Fate {
     /// It lives, and sends nothing more for now.
     Lives,
     Exits,
-    /// It exits, and another task goes on where it stopped, and lives.
+    /// It exits, and another task continues where it stopped, and does not exit.
     IsContinued,
     /// It reads once more, and exits.
     ExitsKnown,

@@ -17,7 +17,7 @@ pub enum Version {
     /// With means of tasks that are not known yet.
     #[serde(rename = "2.6.2")]
     Linux2_6_2,
-    /// With requests of others that go on where the target stopped.
+    /// With requests of others that continue where the target stopped.
     #[serde(rename = "2.6.15")]
     Linux2_6_15,
     /// Batches of writes begin with the oldest.
@@ -34,7 +34,7 @@ impl Version {
         self >= Version::Linux2_6_2
     }
 
-    /// A wait may end well although the target has exited: another task goes on where it stopped (`exit_no_coop`).
+    /// A wait may end well although the target has exited: another task continues where it stopped (`exit_no_coop`).
     pub(super) fn knows_cooperation(self) -> bool {
         self >= Version::Linux2_6_15
     }

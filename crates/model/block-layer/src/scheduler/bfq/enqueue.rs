@@ -122,7 +122,7 @@ impl Bfq {
         queue.note_seek(request, rotational);
     }
 
-    /// It may go on with what it had left of its budget, if it went only to wait and is back soon
+    /// The queue may use the rest of its budget if it was idle for a short time only
     /// (`bfq_bfqq_handle_idle_busy_switch`, `bfq_bfqq_update_budg_for_activation`).
     fn becomes_busy(&mut self, requests: &Requests, queue_id: QueueId) {
         let soon = self.now <= self.queues[queue_id].last_end + 3 * self.tunables.slice_idle_ns;

@@ -110,7 +110,7 @@ impl Hierarchy {
         }
     }
 
-    /// Another queue than the one in service has got so much: it pays when its turn comes.
+    /// A queue other than the one in service was served `sectors`: it is charged when its turn comes.
     pub(super) fn injected(&mut self, id: EntityId, sectors: u64) {
         let mut next = Some(id);
         while let Some(id) = next {
@@ -164,7 +164,7 @@ impl Hierarchy {
         })
     }
 
-    /// The queue in service has got so much, and with it its groups (`bfq_bfqq_served`).
+    /// The queue in service and its groups were served this much (`bfq_bfqq_served`).
     pub(super) fn served(&mut self, id: EntityId, sectors: u64) {
         let mut next = Some(id);
         while let Some(id) = next {
@@ -175,7 +175,7 @@ impl Hierarchy {
         }
     }
 
-    /// The queue in service is no more. `has_more`: it goes on later, with the budget that has been set.
+    /// The queue is no longer in service. `has_more`: it continues later, with the budget that has been set.
     pub(super) fn expire(&mut self, id: EntityId, has_more: bool) {
         let (mut next, mut has_more) = (Some(id), has_more);
         while let Some(id) = next {
@@ -286,8 +286,8 @@ mod tests {
     }
 
     proptest! {
-        /// A queue that is back in time takes its group along to where the group's service ended: at most so far that
-        /// its stay is not over before it begins. One that is late begins now, and a group ahead of V where it was.
+        /// A queue that is back in time takes its group along to where the group's service ended: at most as far as its
+        /// stay is not over before the group begins. One that is late begins now, and a group ahead of V where it was.
         #[test]
         fn a_queue_that_is_back_in_time_shifts_its_group_back(
             served in 1u64..1024, meanwhile in 1u64..8192, in_time: bool,

@@ -1,10 +1,10 @@
 //! Merging of queues that come soon after one another: their tasks are taken for the threads of one application.
 //!
-//! Source: `bfq_do_or_sched_stable_merge`, `bfq_setup_stable_merge` and `bfq_merge_bfqqs` in `block/bfq-iosched.c` of 6.x
-//! (stable merges since 5.13). Where seeking is free and the device takes several commands, a queue that comes within 180 ms
-//! of the first is merged into it at once; else after 600 ms, and only if idling for it would not pay. Left out: merging of
-//! queues whose requests are near one another (`bfq_find_close_cooperator`), which the kernel tries in the first 100 ms of
-//! a queue.
+//! Source: `bfq_do_or_sched_stable_merge`, `bfq_setup_stable_merge` and `bfq_merge_bfqqs` in `block/bfq-iosched.c` of
+//! 6.x (stable merges since 5.13). If seeking is free and the device takes several commands, a queue that comes within
+//! 180 ms of the first is merged into it at once; else after 600 ms, and only if idling for it would not pay. Left out:
+//! merging of queues whose requests are near one another (`bfq_find_close_cooperator`), which the kernel tries in the
+//! first 100 ms of a queue.
 
 use crate::scheduler::bfq::hierarchy::GroupId;
 use crate::scheduler::bfq::{Bfq, QueueId};

@@ -1,4 +1,4 @@
-//! A queue: the requests of one task, or those of a group that nobody waits for.
+//! A queue: the requests of one task, or those of a group that no task waits for.
 
 use crate::scheduler::bfq::QueueId;
 use crate::scheduler::bfq::hierarchy::GroupId;
@@ -49,7 +49,7 @@ pub(super) struct Queue {
     pub(super) is_new: bool,
     pub(super) injection: Injection,
     pub(super) made_at: Time,
-    /// Its task goes on with that queue when this one is some time old.
+    /// Its task continues with that queue when this one has reached a certain age.
     pub(super) merges_into: Option<QueueId>,
     /// Tasks whose requests go to it.
     pub(super) tasks: u32,

@@ -1,5 +1,5 @@
-//! Raised weights (`low_latency`): a task that comes, or comes back after a while, may be somebody's who waits in front of a
-//! screen, and gets thirty times its weight for some seconds, unless many come at once.
+//! Raised weights (`low_latency`): a task that comes, or comes back after a while, may belong to a user who waits in
+//! front of a screen, and gets thirty times its weight for some seconds, unless many come at once.
 //!
 //! Source: `block/bfq-iosched.c` of 5.x: constants of `bfq_init_queue`, `bfq_wr_duration`. The rules of
 //! `bfq_bfqq_handle_idle_busy_switch`, `bfq_handle_burst` and `bfq_update_wr_data` are as generally known, not compared line
@@ -17,11 +17,11 @@ const SOFT_COEFFICIENT: u64 = 100 * COEFFICIENT;
 const AWAY_NS: Time = 2 * SECOND;
 /// Queues that come within this time of one another are a burst (`bfq_burst_interval`).
 const BURST_NS: Time = 180 * MILLISECOND;
-/// A raised weight ends with so many sectors (`max_service_from_wr`).
+/// A raised weight ends after this many sectors (`max_service_from_wr`).
 const SERVICE_MAX: u64 = 120_000;
 /// The weight of queues of the default priority.
 const DEFAULT_WEIGHT: u64 = 40;
-/// A burst of so many is large, and raises nobody (`bfq_large_burst_thresh`).
+/// A burst of this many queues is large, and raises no weight (`bfq_large_burst_thresh`).
 const LARGE_BURST: usize = 8;
 
 /// Since when a queue's weight is raised, and for how long.
@@ -35,7 +35,7 @@ pub(super) struct WeightRaise {
 /// What a queue's task is taken for.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Somebody waits in front of a screen.
+    /// Its user waits in front of a screen.
     Interactive,
     /// It plays or records. It may have been taken for interactive before, since that time, and is so again afterwards.
     SoftRealTime { interactive_since: Option<Time> },

@@ -43,8 +43,8 @@ impl PeakRate {
         (self.rate * (time_ns / 1000)) >> FRACTION_BITS
     }
 
-    /// How long weights are raised: 7 s on a common disk and 2.5 s where seeking is free, more on slower devices and less on
-    /// faster ones (`bfq_wr_duration`).
+    /// How long weights are raised: 7 s on a common disk and 2.5 s if seeking is free, more on slower devices and less
+    /// on faster ones (`bfq_wr_duration`).
     pub(super) fn raise_ns(&self, rotational: bool) -> Time {
         let (typical, typical_ns) = match rotational {
             true => (14_000, 7 * SECOND),

@@ -20,7 +20,7 @@ pub(super) enum Reason {
     Preempted,
 }
 
-/// Requests that nobody waits for count so many times, unless weights or groups have to be kept.
+/// Async requests are charged this many times, unless weights or groups have to be kept.
 const ASYNC_FACTOR: u64 = 3;
 /// Only turns longer than this show whether a queue is slow.
 const LONG_TURN_NS: Time = 20 * MILLISECOND;
@@ -244,8 +244,8 @@ impl Bfq {
         self.hierarchy.served(queue.entity, more);
     }
 
-    /// By how the queue used its last budget (`__bfq_bfqq_recalc_budget`); the point is that queues which go on get large
-    /// ones.
+    /// By how the queue used its last budget (`__bfq_bfqq_recalc_budget`); the point is that queues which continue get
+    /// large ones.
     pub(super) fn deserved_budget(&self, id: QueueId, reason: Reason, service: u64) -> u64 {
         let (max, queue) = (self.max_budget(), &self.queues[id]);
         let min = max / 32;

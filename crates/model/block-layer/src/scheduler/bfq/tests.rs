@@ -197,7 +197,7 @@ fn who_asks_for_little_and_thinks_is_raised_for_each_request() {
     // Greedy, and long no longer interactive.
     assert_eq!(weight_with_pauses(MILLISECOND / 10, false) % (40 * 30), 0);
     assert!(weight_with_pauses(MILLISECOND / 10, false) < 40 * 3000);
-    // However little it asks for, whoever jumps about is none.
+    // A task with random access is not one, however little it requests.
     assert!(weight_with_pauses(50 * MILLISECOND, true) < 40 * 3000);
 }
 

@@ -99,7 +99,7 @@ impl Cfq {
             let group = usize::from(request.group);
             return self.new_queue(Queue::new(request.task, true, priority, group));
         }
-        // Async I/O is the root group's, whoever caused it.
+        // Async I/O belongs to the root group, whichever task caused it.
         let key = (priority.class, priority.level);
         if let Some(&queue) = self.async_queues.get(&key) {
             return queue;
@@ -169,7 +169,7 @@ impl Cfq {
         }
     }
 
-    /// One task less, also where the queue was to be merged into.
+    /// One task less, also if the queue was to be merged into.
     fn task_leaves(&mut self, id: QueueId) {
         let mut leaves = Some(id);
         while let Some(id) = leaves {
@@ -230,7 +230,7 @@ impl Cfq {
     fn notice(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         if self.active == Some(queue_id) {
             if self.queues[queue_id].waits_for_request {
-                // What it was waited for. A small request may grow yet, if nobody else waits.
+                // What it was waited for. A small request may grow yet, if no other task waits.
                 if requests[id].sectors > PAGE_SECTORS || self.busy_queues > 1 {
                     self.idle_timer = None;
                     self.queues[queue_id].waits_for_request = false;

@@ -75,7 +75,7 @@ impl Group {
             .sum()
     }
 
-    /// Queues that somebody waits for, those of the idle class aside (`nr_sync` of `cfq_group_served`).
+    /// Queues that a task waits for, those of the idle class aside (`nr_sync` of `cfq_group_served`).
     pub(super) fn busy_sync(&self) -> u64 {
         u64::from(self.queues)
             .saturating_sub(self.busy_async())

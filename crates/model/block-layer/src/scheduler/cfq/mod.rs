@@ -44,7 +44,7 @@ pub struct Cfq {
     groups: Groups,
     /// What is known of each task.
     io_contexts: TaskMap<IoContext>,
-    /// Queues shared by all tasks for what nobody waits for, by priority.
+    /// Queues shared by all tasks for requests that no task waits for, by priority.
     async_queues: BTreeMap<(IoClass, u8), QueueId>,
     /// The places of queues that have ended, to be used again.
     free_queues: Vec<QueueId>,

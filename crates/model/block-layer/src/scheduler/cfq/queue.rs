@@ -1,4 +1,4 @@
-//! A queue: the requests of one task, or those of all tasks that nobody waits for.
+//! A queue: the requests of one task, or those of all tasks that no task waits for.
 
 use crate::scheduler::mean::Mean;
 use crate::{IoClass, Priority, Request, RequestId, Sector, TaskId};
@@ -9,7 +9,7 @@ pub(super) type GroupId = usize;
 /// Kinds of queue that take turns within a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Workload {
-    /// Requests that nobody waits for.
+    /// Requests that no task waits for.
     Async,
     /// Sync, without idling on each queue: the tree as a whole is idled upon.
     SyncNoIdle,

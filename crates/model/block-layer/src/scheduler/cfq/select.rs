@@ -259,8 +259,7 @@ impl Cfq {
     }
 
     /// A queue of the same group whose next request is close to where the device is (`cfq_close_cooperator`): the two
-    /// may be readers of one stream. Only the one that is nearest of all is looked at: where it won't do, no other is
-    /// tried.
+    /// may be readers of one stream. Only the nearest of all is considered: if it won't do, no other is tried.
     pub(super) fn close_cooperator(&self, id: QueueId) -> Option<QueueId> {
         let queue = &self.queues[id];
         if queue.is_idle_class() || !queue.sync || queue.is_seeky() {

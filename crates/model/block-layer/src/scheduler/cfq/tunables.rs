@@ -53,7 +53,7 @@ pub struct CfqTunables {
     /// How long to idle for a queue's next request; 0: never.
     #[serde(rename = "slice_idle")]
     pub slice_idle_ns: Time,
-    /// Only where the version has it.
+    /// Only if the version has it.
     #[serde(rename = "group_idle")]
     pub group_idle_ns: Time,
     /// Shorten slices so that a turn of all sync queues takes about 300 ms, and hold back async requests.
@@ -81,7 +81,7 @@ impl Default for CfqTunables {
     }
 }
 
-/// What the scheduler has to know of its device and kernel.
+/// The scheduler's inputs about its device and kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// The kernel's ticks per second.

@@ -55,7 +55,7 @@ impl Default for CfqByServiceTunables {
 pub const POOL_REQUESTS: u32 = 1024;
 /// A process has at most this part of the pool.
 const SHARE_MAX: u32 = 16;
-/// With so many requests at the device, it is taken for one that queues commands, for good: then what counts is
+/// A device with this many requests at once counts as one that queues commands, permanently: then what counts is
 /// requests instead of time.
 const DEEP_DEVICE: u32 = 4;
 

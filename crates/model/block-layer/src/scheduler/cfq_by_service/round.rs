@@ -4,7 +4,7 @@ use super::{CfqByService, DEEP_DEVICE, QueueId};
 use crate::{RequestId, Requests};
 
 impl CfqByService {
-    /// One request of each queue, in a first pass only of those that have nothing under way (`cfq_dispatch_requests`).
+    /// One request of each queue, in a first pass only of those that have nothing in flight (`cfq_dispatch_requests`).
     pub(super) fn round(&mut self, requests: &Requests, now: u64) {
         let (mut count, mut first_pass) = (0, true);
         loop {

@@ -40,7 +40,7 @@ fn whoever_had_less_time_of_the_device_is_first() {
         order.push(start < 1_000_000);
         now += takes_ms * MILLISECOND;
     }
-    // Two rounds of one each: in the second, whoever had 20 ms comes last.
+    // Two rounds of one each: in the second, the queue that had 20 ms comes last.
     let first = order[0];
     assert_eq!(order, [first, !first, !first, first]);
 }

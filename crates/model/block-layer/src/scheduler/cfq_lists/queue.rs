@@ -11,7 +11,7 @@ pub(super) const LEVELS: usize = 8;
 /// A task's requests, or everybody's async ones of a priority.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
-    /// A task's own, whose first request somebody waited for.
+    /// A task's own queue, whose first request the task waited for.
     pub(super) is_tasks: bool,
     pub(super) priority: Priority,
     pub(super) queued: u32,
@@ -60,7 +60,7 @@ impl Queue {
         self.dispatched != [0; 2]
     }
 
-    /// It has the slice of sync queues: a task's own, or one with sync requests under way.
+    /// It has the slice of sync queues: a task's own queue, or one with sync requests in flight.
     pub(super) fn is_sync(&self) -> bool {
         self.is_tasks || self.dispatched[1] > 0
     }

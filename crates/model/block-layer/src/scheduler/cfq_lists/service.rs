@@ -87,9 +87,9 @@ impl CfqLists {
         self.release_if_over(id);
     }
 
-    /// Puts the queue into its list, or moves it there (`cfq_resort_rr_list`): at the front if its turn was interrupted,
-    /// else behind those that were served before it. One with requests under way has to wait for them, unless it is of
-    /// another class.
+    /// Puts the queue into its list, or moves it there (`cfq_resort_rr_list`): at the front if its turn was
+    /// interrupted, else behind those that were served before it. One with requests in flight has to wait for them,
+    /// unless it is of another class.
     pub(super) fn stand(&mut self, id: QueueId, at_front: bool) {
         if let Some(old) = self.queues[id].list {
             self.lists.remove(old, id);

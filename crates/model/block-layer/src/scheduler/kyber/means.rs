@@ -95,7 +95,8 @@ impl Sum {
     }
 }
 
-/// Reads and sync writes (`kyber_adjust_rw_depth`): whoever does well gives tokens up if the other does not.
+/// Reads and sync writes (`kyber_adjust_rw_depth`): a kind that meets its target gives up tokens if the other misses
+/// its own.
 fn between(depth: u32, this: Option<Status>, other: Option<Status>) -> u32 {
     use Status::{Awful, Bad, Good, Great};
     let less = |part: u32| depth - (depth / part).max(1);

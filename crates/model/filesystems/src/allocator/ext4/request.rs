@@ -4,7 +4,7 @@ use crate::allocator::BLOCK_BYTES;
 
 const MIB: u64 = 1 << 20;
 
-/// Files that end within so many blocks share a locality group.
+/// Files that end within this many blocks share a locality group.
 pub(super) const SMALL_FILE_BLOCKS: u64 = 16;
 pub(super) const LOCALITY_GROUP_BLOCKS: u64 = 512;
 

@@ -28,7 +28,7 @@ use windows::{Reservation, Windows};
 pub enum PreallocationRule {
     /// ext3 before windows: nothing, every block is searched for by itself.
     Nothing,
-    /// ext2: so many blocks in all are marked as used at once; 8 unless the superblock says otherwise.
+    /// ext2: this many blocks in all are marked as used at once; 8 unless the superblock has another number.
     Preallocation {
         /// How many blocks: the one that is asked for and those that follow it.
         blocks: u32,

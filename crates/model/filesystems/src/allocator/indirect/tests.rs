@@ -91,7 +91,7 @@ fn with_colours_the_lower_file_skips_behind_the_tail_of_the_upper_when_it_meets_
         fs.allocate(0, 0, block, 1).unwrap();
         fs.allocate(1, 1, block, 1).unwrap();
     }
-    // 8 MiB apart: so many blocks lie below the other's first.
+    // 8 MiB apart: this many blocks lie below the first block of the other.
     let below = (0..4000).filter(|&block| at(&fs, 0, block) < 2048).count();
     // The indirect, the double indirect and its first leaf take the rest.
     assert_eq!(below, 2048 - 3);

@@ -1,5 +1,5 @@
-//! Who turns what is committed into a checkpoint when there is enough of it: whoever committed last, or a worker to whom
-//! that is handed over, so that nobody else waits for the log's buffers.
+//! Who turns what is committed into a checkpoint when there is enough of it: the task that committed last, or a worker
+//! to which that is handed over, so that no other task waits for the log's buffers.
 //!
 //! Source: `fs/xfs/xfs_log_cil.c` of 3.4 (`xlog_cil_push` at the end of `xfs_log_commit_cil`), 3.6
 //! (`xlog_cil_push_background`, `xlog_cil_push_work`; 4c2d542f, taken as 3.5) and 5.14 (`xlog_cil_init`: `WQ_UNBOUND`).

@@ -38,7 +38,7 @@ impl Items {
         self.by_position.keys().next().copied()
     }
 
-    /// At most so many from positions up to that one, unless `is_pinned`.
+    /// At most this number from positions up to that one, unless `is_pinned`.
     pub(super) fn take(
         &mut self,
         target: u64,

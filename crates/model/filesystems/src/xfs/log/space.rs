@@ -157,7 +157,7 @@ impl LogSpace {
         }
     }
 
-    /// What may be written in place up to that position, at most so many blocks.
+    /// Blocks up to that position that may be written in place, at most `most`.
     pub(super) fn take_items(&mut self, target: u64, most: usize) -> WritableBlocks {
         let (pending, checkpoints) = (&self.pending, &self.checkpoints);
         self.items.take(target, most, |block| {
@@ -191,7 +191,7 @@ impl LogSpace {
                 .any(|checkpoint| checkpoint.blocks.contains(&block))
     }
 
-    /// Bytes that may still be committed, if so many transactions are under way.
+    /// Bytes that may still be committed while this number of transactions is open.
     pub(super) fn free_bytes(&self, transactions: u64) -> u64 {
         let end = self.head + self.left_bytes() + self.pending_bytes;
         let used = end - self.tail() + transactions * RESERVATION_BYTES;

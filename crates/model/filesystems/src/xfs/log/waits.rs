@@ -13,10 +13,10 @@ use block_layer::TaskId;
 use events::smp::TaskNumber;
 use events::time::{SECOND, Time};
 
-/// Threads by their numbers, except where said.
+/// Threads by their numbers, unless stated otherwise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waits {
-    /// Transactions under way: each has room in the log.
+    /// Open transactions: each has room in the log.
     transactions: u64,
     /// For room in the log.
     room: VecDeque<u32>,

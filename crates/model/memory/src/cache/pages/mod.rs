@@ -124,7 +124,7 @@ impl Pages {
             .is_some_and(|chunk| (chunk.dirty | chunk.writing) & bit(page) != 0)
     }
 
-    /// The first consecutive dirty pages from `from` on that are not being written, at most so many.
+    /// The first consecutive dirty pages from `from` on that are not being written, at most this many.
     pub(super) fn waiting_run(&self, file: FileId, from: u64, most: u64) -> Option<(u64, u64)> {
         let of = self.files.get(file as usize)?;
         let first = (from / CHUNK) as u32;
@@ -172,7 +172,7 @@ impl Pages {
 
     // What happens to pages.
 
-    /// There is so much memory for pages from now on; false: as before.
+    /// There is this much memory for pages from now on; false: as before.
     pub(super) fn set_memory(&mut self, pages: u64) -> bool {
         let before = std::mem::replace(&mut self.memory, pages);
         self.make_room();

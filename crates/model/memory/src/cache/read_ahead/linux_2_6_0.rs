@@ -128,7 +128,7 @@ impl Stream {
         }
     }
 
-    /// How much is read where a reader comes from elsewhere.
+    /// How much is read if a reader comes from elsewhere.
     fn behind_miss(&self, last_read: u64, next: u64, most: u64) -> u64 {
         match self.kernel {
             ReadAhead::Linux2_6_0 => next,
@@ -144,7 +144,7 @@ impl Stream {
         }
     }
 
-    /// A run goes on, or has ended and counts half of the mean.
+    /// A run continues, or has ended and counts half of the mean.
     fn count(&mut self, goes_on: bool, most: u64) {
         if goes_on {
             self.run += u64::from(self.run <= 2 * most);

@@ -1,8 +1,8 @@
 //! Read-ahead of 2.6.11 to 2.6.22: by calls, not by pages (Steven Pratt's and Ram Pai's rewrite; `mm/readahead.c`).
 //!
-//! A call that goes on where the last one ended has a window, and the next ahead of it as soon as it goes on once more; from
-//! then on a window is read whenever a call comes to the one ahead. A call from elsewhere reads what it asks for and ends
-//! that. Who finds 256 pages in a row in the cache is left alone until a page is missing.
+//! A call that continues where the last one ended has a window, and the next window ahead of it as soon as it continues
+//! once more; from then on a window is read whenever a call comes to the one ahead. A call from elsewhere reads what it
+//! asks for and ends that. Who finds 256 pages in a row in the cache is left alone until a page is missing.
 //!
 //! Sources: 2.6.11, 2.6.18, and Oleg Nesterov's patches between them. Those of February 2005 are in 2.6.12; those of February
 //! 2006 against 2.6.16-rc3, with aed75ff3 of March among them, in 2.6.17.

@@ -2,7 +2,7 @@
 //! `page_cache_sync_ra` and `page_cache_async_ra` of 6.18).
 //!
 //! A miss that looks sequential starts a window of two to four times the request; a mark in it is where the reader asks for
-//! the next, twice as long (four times while short), so that one window is always under way while the last is used up.
+//! the next, twice as long (four times while short), so that one window is always in flight while the last is used up.
 
 use super::{ReaderPage, Window, Windows};
 use crate::cache::spec::ReadAhead;
@@ -12,7 +12,7 @@ pub(in crate::cache) struct Stream {
     kernel: ReadAhead,
     start: u64,
     size: u64,
-    /// So many pages before the window's end lies its mark.
+    /// This many pages before the window's end lies its mark.
     ahead: u64,
     /// The last page of the last call.
     previous: Option<u64>,

@@ -17,7 +17,7 @@ impl TwoWindows {
         page >= self.start && page < self.start + self.size
     }
 
-    /// The reader is in it, or goes on where it ends.
+    /// The reader is in it, or continues where it ends.
     pub(super) fn are_hit_by(&self, page: u64) -> bool {
         page >= self.start && page <= self.start + self.size
     }
@@ -26,7 +26,7 @@ impl TwoWindows {
         page + 1 == self.start + self.size
     }
 
-    /// A window of so many pages from there on, and none ahead.
+    /// A window of this many pages from there on, and none ahead.
     pub(super) fn renew(&mut self, page: u64, pages: u64) -> Window {
         *self = TwoWindows {
             start: page,
@@ -36,12 +36,12 @@ impl TwoWindows {
         Window::unmarked(page, pages)
     }
 
-    /// The next of so many pages, unless there is one.
+    /// The next of this many pages, unless there is one.
     pub(super) fn look_ahead(&mut self, pages: u64) -> Option<Window> {
         (self.ahead_start == 0).then(|| self.follow(pages))
     }
 
-    /// A window of so many pages is ahead now.
+    /// A window of this many pages is ahead now.
     pub(super) fn follow(&mut self, pages: u64) -> Window {
         (self.ahead_start, self.ahead_size) = (self.start + self.size, pages);
         Window::unmarked(self.ahead_start, self.ahead_size)

@@ -1,7 +1,7 @@
 //! Reclaim: how a kernel finds pages to take away when frames run out.
 //!
-//! A mechanism without I/O of its own: [`Reclaim::step`] goes on until something has to happen outside, a page written or
-//! waited for, and is called again afterwards.
+//! A mechanism without I/O of its own: [`Reclaim::step`] continues until something has to happen outside, a page
+//! written or waited for, and is called again afterwards.
 
 mod reverse_map;
 mod virtual_scan;
@@ -37,7 +37,7 @@ pub(super) struct Effort {
     priority: u32,
     /// Pages that are still to become free.
     left: u64,
-    /// The round under way; None: it has not begun.
+    /// The current round; None: it has not begun.
     round: Option<Round>,
     /// Pages looked at since `take_scanned`.
     scanned: u64,
@@ -74,7 +74,7 @@ pub(super) trait Reclaim: Send {
     /// The page is in its process's page table for the first time.
     fn mapped_first(&mut self, memory: &mut Memory, page: PageNumber);
 
-    /// The page has been written and is still somebody's.
+    /// The page has been written and still belongs to a process.
     fn written(&mut self, _memory: &mut Memory, _page: PageNumber) {}
 
     /// Whether a page that is being written can't be used until it is.

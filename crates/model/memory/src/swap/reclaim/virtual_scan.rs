@@ -16,11 +16,11 @@ const PRIORITY: u32 = 6;
 pub(in crate::swap) struct VirtualScan {
     /// Page tables of the processes; those that have ended are empty.
     tables: Vec<Range<PageNumber>>,
-    /// By process: where the walk goes on; None: it has come to the end.
+    /// By process: where the walk continues; None: it has come to the end.
     hands: Vec<Option<PageNumber>>,
     /// Whose page table is walked.
     turn: usize,
-    /// After how many unmapped pages the walk goes on in the next process; None: not before the end of its memory.
+    /// After how many unmapped pages the walk continues in the next process; None: not before the end of its memory.
     walk_pages: Option<u64>,
     walked: u64,
 }
@@ -39,7 +39,7 @@ impl VirtualScan {
         }
     }
 
-    /// `shrink_cache`, one page. None: go on.
+    /// `shrink_cache`, one page. None: continue.
     fn look_at(
         &mut self,
         memory: &mut Memory,

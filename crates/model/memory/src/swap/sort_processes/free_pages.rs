@@ -35,7 +35,7 @@ impl SortProcesses {
             ReclaimStep::Write(number) => {
                 let slot = self.memory.page(number).slot.expect("a slot to write to");
                 self.submit(task, Direction::Write, slot, 1);
-                // It goes on as soon as the page is in the queue: `granted`.
+                // It continues as soon as the page is in the queue: `granted`.
                 self.task(task).wait = Wait::Requests;
                 None
             }

@@ -92,7 +92,7 @@ impl Component for SortProcesses {
         self.alarms.next_at()
     }
 
-    /// Who has slept long enough goes on.
+    /// Who has slept long enough continues.
     fn advance(&mut self, now: Time) {
         while self.alarms.next_at().is_some_and(|at| at <= now) {
             let (at, task) = self.alarms.take().expect("one is due");
@@ -174,8 +174,8 @@ impl SortProcesses {
         self.memory.resident()
     }
 
-    /// Files leave them so many pages of memory: what they have beyond is taken from them as they or the daemon come to
-    /// it. They never get fewer than it takes to have each page in memory or in a slot.
+    /// Files leave them this many pages of memory: what they have beyond is taken from them as they or the daemon come
+    /// to it. They never get fewer than it takes to have each page in memory or in a slot.
     pub fn give_pages(&mut self, now: Time, pages: u64) {
         let frames = pages.clamp(
             self.frames_needed,

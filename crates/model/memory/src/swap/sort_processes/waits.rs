@@ -69,7 +69,7 @@ impl SortProcesses {
         }
     }
 
-    /// All of the task's requests are on their way: a reader waits for its page, a writer goes on.
+    /// All of the task's requests are on their way: a reader waits for its page, a writer continues.
     pub fn granted(&mut self, now: Time, task: TaskId) {
         self.now = now;
         let running = self.task(task);
@@ -101,7 +101,7 @@ impl SortProcesses {
         });
     }
 
-    /// Somebody waits for what is queued.
+    /// A task waits for what is queued.
     pub(super) fn unplug(&mut self) {
         self.effects.push(Effect::Unplug);
     }

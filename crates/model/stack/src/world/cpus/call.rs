@@ -12,13 +12,13 @@ pub(in crate::world) enum Call {
     Submit,
     /// The same through the page cache.
     Copy { pages: u64 },
-    /// Goes on with that, after so many pages.
+    /// Continues with that, after this many pages.
     CopyOn { pages: u64 },
-    /// Looks at a completed I/O; who has polled for it was not interrupted.
+    /// Looks at a completed I/O; a task that has polled for it was not interrupted.
     Reap { polled: bool },
     /// Goes on with a call that has waited: what the call costs was spent before.
     Resume,
-    /// What a mount says that its calls take.
+    /// What a mount's calls take, as the mount reports it.
     OfMount { ns: Time },
 }
 

@@ -234,7 +234,7 @@ impl DetailedCpus {
         self.smp.sleeps_for_io(self.tasks[task as usize], is);
     }
 
-    /// `drawn` says how costs turn out this time.
+    /// `drawn` determines this time's costs.
     pub(super) fn call(
         &mut self,
         now: Time,
@@ -402,7 +402,7 @@ impl DetailedCpus {
         enters.then(|| self.entering.take(token).1)
     }
 
-    /// The request goes to the device; whoever sends it touches it.
+    /// The request goes to the device; the CPU that sends it touches it.
     pub(super) fn sent(&mut self, now: Time, drive: usize, tag: u32, request: &Request) {
         let submitted_on = request.cpu;
         let id = self
@@ -535,7 +535,7 @@ impl HookCosts {
         }
     }
 
-    /// So many cycles of its hooks on that CPU, under the lock; None: it has nothing to do.
+    /// This many cycles of its hooks on that CPU, under the lock; None: it has nothing to do.
     fn work(&self, cpu: u16, cycles: u32) -> Option<Work<Tag>> {
         let lock = match self.locks.len() {
             0 | 1 => self.locks.first(),

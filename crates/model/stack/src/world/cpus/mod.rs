@@ -1,5 +1,5 @@
 //! The machine's CPUs in one of two forms: simply as many as tasks can run at once, or in detail, as processors with
-//! contexts, interrupts and messages. Whoever uses them does not know which.
+//! contexts, interrupts and messages. Their users do not see which.
 
 mod call;
 mod detailed_cpus;
@@ -59,7 +59,8 @@ impl Cpus {
         Ok(Cpus(Form::Detailed(Box::new(detailed))))
     }
 
-    /// What the schedulers of the drives cost whoever submits, in the order of the drives. Detailed CPUs were told.
+    /// What the schedulers of the drives cost the submitting task, in the order of the drives. Detailed CPUs have them
+    /// already.
     pub(super) fn serve(&mut self, schedulers: impl Iterator<Item = Hooks>) {
         if let Form::Simple(cpus) = &mut self.0 {
             cpus.serve(schedulers);
@@ -74,7 +75,7 @@ impl Cpus {
         }
     }
 
-    /// Where the drive's tasks run for which nothing else is said; None: anywhere.
+    /// Where the drive's tasks run that have no place of their own; None: anywhere.
     pub(super) fn application(&self, drive: usize) -> Option<u16> {
         match &self.0 {
             Form::Simple(_) => None,
@@ -126,7 +127,7 @@ impl Cpus {
         }
     }
 
-    /// It is the time at which they wanted to be told: what that comes to is to be followed.
+    /// It is the time for which they asked: the result is to be followed.
     pub(super) fn remind(&mut self, now: Time, reminder: Reminder) {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.remind(reminder),
@@ -171,7 +172,7 @@ impl Cpus {
         }
     }
 
-    /// The task, which has a CPU, makes a call; `drawn` says how a cost with that jitter turns out this time.
+    /// The task, which has a CPU, makes a call; `drawn` determines this time's cost with that jitter.
     pub(super) fn call(
         &mut self,
         now: Time,
@@ -189,7 +190,7 @@ impl Cpus {
         }
     }
 
-    /// The task could go on: who does.
+    /// The task could continue: who does.
     pub(super) fn goes_on(&mut self, now: Time, cpu: u16, task: TaskId) -> Turn {
         match &mut self.0 {
             Form::Simple(cpus) => cpus.goes_on(now, cpu),
@@ -229,7 +230,7 @@ impl Cpus {
         }
     }
 
-    /// The task is done with looking, for which it has had a CPU for so long. Detailed ones count for themselves.
+    /// The task is done with looking, for which it has had a CPU for this long. Detailed ones count for themselves.
     pub(super) fn looked_for(&self, ns: Time, used: UsageAccounts<'_>) {
         if let Form::Simple(_) = self.0 {
             used.system(ns);
@@ -243,7 +244,7 @@ impl Cpus {
         }
     }
 
-    /// Brings up to now what the task has used; simple CPUs have told everything.
+    /// Brings up to now what the task has used; simple CPUs have reported everything.
     pub(super) fn count_use(&self, task: TaskId, used: UsageAccounts<'_>) {
         if let Form::Detailed(cpus) = &self.0 {
             used.reach(cpus.used(task));
@@ -273,7 +274,7 @@ impl Cpus {
         matches!(self.0, Form::Detailed(_))
     }
 
-    /// The device is done with the request of that tag, and `Continuation::Completed` will say that it is completed.
+    /// The device is done with the request of that tag, and `Continuation::Completed` will report that it is completed.
     pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> TimedReminder {
         match &mut self.0 {
             Form::Simple(_) => unreachable!("simple CPUs complete no requests"),
@@ -281,7 +282,7 @@ impl Cpus {
         }
     }
 
-    /// By drive: bios and requests by where they were worked on; none if nobody counts.
+    /// By drive: bios and requests by where they were worked on; none if they are not counted.
     pub(super) fn completion_counters(&self) -> Vec<Counters> {
         match &self.0 {
             Form::Simple(_) => Vec::new(),
@@ -325,7 +326,7 @@ impl Cpus {
         }
     }
 
-    /// What the runner has had of the CPUs so far.
+    /// The CPU time of the runner until now.
     pub(super) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
         match &self.0 {
             Form::Simple(cpus) => cpus.runner_usage(runner),
@@ -366,7 +367,7 @@ impl Cpus {
         }
     }
 
-    /// What the runner has had, with its switches, where `take_scheduled` tells of none.
+    /// The runner's usage, with its switches, if `take_scheduled` reports none.
     pub(super) fn untold_usage(&self, runner: RunnerNumber) -> Option<TaskUsage> {
         match &self.0 {
             Form::Simple(cpus) => Some(cpus.runner_usage(runner)),

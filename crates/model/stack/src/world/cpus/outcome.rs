@@ -1,10 +1,10 @@
-//! What CPUs hand over to whoever uses them.
+//! What CPUs hand over to their user.
 
 use super::runner::Origin;
 use block_layer::{Bio, TaskId};
 use events::time::Time;
 
-/// They want to be told that then.
+/// They ask for a call then.
 pub(in crate::world) type TimedReminder = Option<(Time, Reminder)>;
 
 /// For the CPUs: opaque to others.
@@ -24,7 +24,7 @@ pub(in crate::world) enum Turn {
     Runner(Time, Reminder),
 }
 
-/// What there is to go on with.
+/// What there is to continue with.
 #[derive(Debug)]
 pub(in crate::world) enum Continuation {
     /// The CPU has been given away.

@@ -1,4 +1,4 @@
-//! Runners: tasks that whoever owns them gives work items: threads of metadata loads, kernel threads, processes that
+//! Runners: tasks to which their owner gives work items: threads of metadata loads, kernel threads, processes that
 //! sort. Between two items they sleep.
 
 use block_layer::KERNEL_TASKS;
@@ -21,7 +21,7 @@ pub(crate) struct WorkItem {
     pub(crate) context: Context,
     /// A lock that the item begins by taking, and for how many of its cycles.
     pub(crate) lock: Option<(LockNumber, u32)>,
-    /// Who is told that it is done; None: nobody.
+    /// Who learns that it is done; None: nobody.
     pub(crate) of: Option<Origin>,
 }
 
@@ -55,7 +55,7 @@ impl Cost {
         }
     }
 
-    /// `clock_hz` is only looked at where the cost is in cycles.
+    /// `clock_hz` is only used if the cost is in cycles.
     pub(super) fn ns(self, clock_hz: Option<u64>) -> Time {
         match self {
             Cost::Ns(ns) => ns,

@@ -20,7 +20,7 @@ pub struct CpuSpec {
     /// Tasks that run at once.
     #[schemars(range(min = 1, max = 1024))]
     pub count: u16,
-    /// A task that has had its CPU for so long gives it to one that waits.
+    /// A task that has had its CPU for this long gives it to one that waits.
     #[schemars(range(min = 1, max = CALL_NS_MAX))]
     pub time_slice_ns: Time,
     /// Of a system call that submits I/O, or finds that there is nothing to do.
@@ -35,7 +35,7 @@ pub struct CpuSpec {
     /// Of copying a page between a task and the page cache, and looking it up.
     #[schemars(range(max = CALL_NS_MAX))]
     pub page_copy_ns: Time,
-    /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
+    /// Each cost is drawn evenly from this share below to this share above it: 0.1 is 10 %.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
     /// For those who turn times into cycles.
@@ -80,11 +80,11 @@ struct Scheduler {
 
 #[derive(Clone, Debug, Default)]
 struct Runner {
-    /// The one under way, or that it has no CPU for yet, and those that follow.
+    /// The current item, which may still wait for a CPU, and those that follow.
     items: VecDeque<WorkItem>,
     /// Has a CPU or waits for one.
     is_awake: bool,
-    /// Of the item under way, with its wait for a lock.
+    /// The time of the current item, with its wait for a lock.
     takes_ns: Time,
     used: TaskUsage,
 }
@@ -164,7 +164,7 @@ impl SimpleCpus {
         Some(self.turn_of(now, cpu, next))
     }
 
-    /// Whoever has it could go on: itself or, when its slice is over, the next in line.
+    /// The task on the CPU could continue; the turn goes to it or, when its slice is over, to the next in line.
     pub(super) fn goes_on(&mut self, now: Time, cpu: u16) -> Turn {
         let running = self.running[usize::from(cpu)].expect("somebody runs there");
         if now < running.slice_ends_at || self.ready.is_empty() {

@@ -11,7 +11,7 @@ use events::SpecError;
 use events::smp::SmpSpec;
 use events::spec_error::{share, within};
 
-/// Everything about them, of a machine with so many drives.
+/// Everything about them, of a machine with this many drives.
 #[derive(Clone, Debug)]
 pub struct DetailedSpec {
     /// Topology, clock, caches and scheduling.
@@ -44,7 +44,7 @@ pub struct CallCycles {
     #[serde(default = "poll_cycles")]
     #[schemars(range(min = 1, max = CYCLES_MAX))]
     pub poll_cycles: u32,
-    /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
+    /// Each cost is drawn evenly from this share below to this share above it: 0.1 is 10 %.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
 }
@@ -61,7 +61,7 @@ pub struct DriveCpus {
     pub interrupts: Interrupts,
     /// On which CPU its requests complete.
     pub affinity: Affinity,
-    /// Where tasks run for which nothing else is said; None: anywhere.
+    /// Where tasks run that have no place of their own; None: anywhere.
     pub application: Option<u16>,
     /// Its adapter's transfers; None: they take no time of their own.
     pub dma: Option<DmaSpec>,

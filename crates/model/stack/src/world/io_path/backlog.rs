@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use block_layer::{Bio, TaskId};
 
-/// Bios that have found no request, in the order in which they go on.
+/// Bios that have found no request, in the order in which they continue.
 #[derive(Default)]
 pub(super) struct Backlog {
     /// By task, with the drives.
     waiting: BTreeMap<TaskId, VecDeque<(usize, Bio)>>,
-    /// Those that a ring's task has handed to workers, by drive and task: the task itself goes on.
+    /// Those that a ring's task has handed to workers, by drive and task: the task itself continues.
     handed_over: BTreeMap<(usize, TaskId), VecDeque<Bio>>,
 }
 

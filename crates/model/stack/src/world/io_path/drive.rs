@@ -12,10 +12,10 @@ use events::station::Violation;
 use events::time::Time;
 use filesystems::allocator::Allocator;
 
-/// The largest bio that direct I/O and the page cache submit where the queue takes requests as large (`BIO_MAX_PAGES`).
+/// The largest bio that direct I/O and the page cache submit, if the queue takes requests as large (`BIO_MAX_PAGES`).
 const BIO_SECTORS_MAX: u32 = 2048;
 
-/// A device, its queue, and the filesystem on it where files are `FileLayout::Allocated`.
+/// A device, its queue, and the filesystem on it if files are `FileLayout::Allocated`.
 pub struct DriveParts {
     /// The request queue with its scheduler.
     pub queue: RequestQueue,
@@ -25,7 +25,7 @@ pub struct DriveParts {
     pub filesystem: Option<Box<dyn Allocator>>,
     /// The largest bio in which its files are written back.
     pub write_bio_sectors_max: u32,
-    /// Its driver takes a request from the queue before it knows whether the device has room.
+    /// Its driver takes a request from the queue before it checks whether the device has room.
     pub peek: bool,
     /// Whether tasks can poll for its completions, and how; None: it always interrupts.
     pub polling: Option<PollRules>,
@@ -33,11 +33,11 @@ pub struct DriveParts {
 
 /// A device with its request queue, and the requests between the two.
 ///
-/// A component of the machine: it is told of bios (`submit`) and of requests that CPUs have completed (`completed`), both
-/// by the I/O path alone. Whoever tells it something else has the I/O path look at it afterwards (`call_back` or `run`).
+/// A component of the machine: it receives bios (`submit`) and requests that CPUs have completed (`completed`), both
+/// from the I/O path alone. Any other caller makes the I/O path examine it afterwards (`call_back` or `run`).
 pub(in crate::world) struct Drive {
     number: usize,
-    /// When it was told something that it has not looked at yet.
+    /// When it received something that it has not examined yet.
     told_at: Option<Time>,
     queue: RequestQueue,
     device: Box<dyn Device>,
@@ -61,11 +61,11 @@ pub(in crate::world) struct Drive {
     write_bio_sectors_max: u32,
     /// fsync waits until the device's cache is on the medium.
     flushes: bool,
-    /// Who waits for the flush that is under way, and who came since.
+    /// Who waits for the flush that is in flight, and who came since.
     flush_waiters: [Vec<TaskId>; 2],
     /// For whom one has ended.
     flushed: Vec<TaskId>,
-    /// Discards in the order in which they came; the first is under way.
+    /// Discards in the order in which they came; the first is in flight.
     discards: VecDeque<(TaskId, Sector, Sector)>,
     /// Whether tasks can poll for its completions, and how.
     polling: Option<Polling>,
@@ -176,7 +176,7 @@ impl Drive {
         }
     }
 
-    /// Somebody waits.
+    /// A task waits.
     pub(in crate::world) fn unplug(&mut self, now: Time) {
         self.told_at = Some(now);
         self.queue.unplug();
@@ -213,7 +213,7 @@ impl Drive {
     }
 
     /// The task's fsync waits until what the device has acknowledged is on the medium. False: it is. Those who come while a
-    /// flush is under way share the next (`blk-flush.c`).
+    /// flush is in flight share the next (`blk-flush.c`).
     pub(in crate::world) fn flush_for(&mut self, now: Time, task: TaskId) -> bool {
         if !self.flushes {
             return false;

@@ -22,10 +22,10 @@ pub use poll_delay::{PollDelay, PollRules};
 
 /// The owner of drives and of the bios on their way to them.
 ///
-/// A bio comes in by `hold` or `enter` and goes out as an effect of its drive; nobody else puts one into a queue or sees
-/// those that wait for a request. A drive is a component with an event of its own: the machine may ask it anything and
-/// tell it what is no bio (`IndexMut`), and then calls `call_back`, or `run` and does the effects. The I/O path knows
-/// no CPU, file or state of a task; what it means for those stands in `impl World`, in `bios` and `submission`.
+/// A bio comes in by `hold` or `enter` and goes out as an effect of its drive; no other module puts one into a queue or
+/// sees those that wait for a request. A drive is a component with an event of its own: the machine may ask it anything
+/// and tell it what is no bio (`IndexMut`), and then calls `call_back`, or `run` and does the effects. The I/O path
+/// knows no CPU, file or state of a task; what it means for those stands in `impl World`, in `bios` and `submission`.
 pub(super) struct IoPath {
     drives: Vec<DrivenComponent<Drive>>,
     /// What the running call submits is held back until its end: kernels from 2.6.39 on.
@@ -98,7 +98,7 @@ impl IoPath {
         0..self.drives.len()
     }
 
-    /// Of which writes schedulers see that somebody waits for them.
+    /// Of which writes schedulers see that a task waits for them.
     pub(super) fn sync_writes(&self) -> &SyncWrites {
         &self.sync_writes
     }
@@ -117,7 +117,7 @@ impl IoPath {
         self.backlog.len()
     }
 
-    /// Into the plug of the running call: whoever submits flushes that in the end.
+    /// Into the plug of the running call: the submitter flushes the plug in the end.
     pub(super) fn hold(&mut self, drive: usize, bio: Bio) -> PlugOutcome {
         match &mut self.plug {
             None => PlugOutcome::No(bio),
@@ -172,7 +172,7 @@ impl IoPath {
         Some(RetryOutcome { entered, all: true })
     }
 
-    /// A worker that waits for the task may have a request now; then it goes on with what no worker has taken up.
+    /// A worker that waits for the task may have a request now; then it continues with what no worker has taken up.
     pub(super) fn retry_worker(&mut self, now: Time, drive: usize, task: TaskId) {
         let Some(mut waiting) = self.backlog.take_handed_over(drive, task) else {
             return;
@@ -204,7 +204,7 @@ impl IoPath {
         self.drives[drive].event_came(now);
     }
 
-    /// The drive was told something: an event for what it does next.
+    /// The drive received something: an event for what it does next.
     #[inline]
     pub(super) fn call_back(&mut self, now: Time, drive: usize, clock: &mut Clock) {
         self.drives[drive].call_back(now, Event::Drive(drive as u16), clock);

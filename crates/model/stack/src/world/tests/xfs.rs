@@ -37,7 +37,7 @@ fn simple(count: u16) -> Value {
     })
 }
 
-/// The filesystem on a machine whose drive takes so long for everything.
+/// The filesystem on a machine whose drive takes this long for everything.
 struct Machine(World);
 
 impl Machine {
@@ -45,7 +45,7 @@ impl Machine {
         Machine::with_depth(cpus, (latency_ns, 32), spec, form)
     }
 
-    /// So many commands at once, each of which takes so long.
+    /// This many commands at once, each of which takes this long.
     fn with_depth(
         cpus: Value,
         (latency_ns, depth): (u64, u32),

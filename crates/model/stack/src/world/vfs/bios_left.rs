@@ -1,4 +1,4 @@
-//! I/O that has become bios, and how many of them are under way.
+//! I/O that has become bios, and how many of them are in flight.
 
 use std::collections::BTreeMap;
 

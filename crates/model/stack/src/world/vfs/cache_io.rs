@@ -53,7 +53,7 @@ impl CacheIo {
         self.cache.give_back(effects);
     }
 
-    /// The I/O of that tag becomes bios, none so far.
+    /// The I/O of that tag becomes bios; it has none yet.
     pub(in crate::world) fn begin_io(&mut self, tag: u32) {
         self.bios.begin(tag, 0);
     }
@@ -74,7 +74,7 @@ impl CacheIo {
         self.bios.one_done(tag)
     }
 
-    /// Whether the I/O has no bio under way; then it is over.
+    /// Whether the I/O has no bio in flight; then it is over.
     pub(in crate::world) fn is_done(&mut self, tag: u32) -> bool {
         self.bios.take_if_none(tag)
     }

@@ -9,7 +9,7 @@ use memory::cache::FileId;
 pub struct FileSpec {
     /// As errors name it.
     pub name: String,
-    /// Which of the machine's drives; of its mounts, where it is on one.
+    /// Which of the machine's drives; of its mounts, if it is on one.
     pub drive: usize,
     /// Its size.
     pub size_bytes: u64,

@@ -2,7 +2,7 @@
 //! `fs/ext4/fsync.c` of 6.1).
 //!
 //! Descriptor and changed blocks go to the journal in a row, then with barriers a flush, the record of the commit, and a flush
-//! again. Who syncs while one commits shares the next. Commits that nobody waits for write no blocks here.
+//! again. Who syncs while one commits shares the next. Commits that no task waits for write no blocks here.
 
 use block_layer::{SECTOR_BYTES, TaskId};
 use filesystems::allocator::BLOCK_BYTES;
@@ -20,7 +20,7 @@ pub struct LoadJournal {
     head: u32,
     barrier: bool,
     step: Option<CommitStep>,
-    /// Bios of the step that are under way.
+    /// Bios of the step that are in flight.
     left: u32,
     committing: Vec<TaskId>,
     waiting: Vec<TaskId>,
@@ -73,7 +73,7 @@ impl LoadJournal {
         }
     }
 
-    /// The next blocks of it: first and how many. A run goes on at its beginning.
+    /// The next blocks of it: first and how many. A run continues at its beginning.
     fn take(&mut self, count: u32) -> Vec<(u64, u32)> {
         let count = count.min(self.blocks);
         let here = count.min(self.blocks - self.head);
@@ -89,13 +89,13 @@ impl LoadJournal {
         self.barrier
     }
 
-    /// The task waits for the next commit, which writes so many blocks more.
+    /// The task waits for the next commit, which writes this many blocks more.
     pub(in crate::world) fn wait(&mut self, task: TaskId, metadata_blocks: u32) {
         self.waiting.push(task);
         self.metadata_blocks += metadata_blocks;
     }
 
-    /// The first write of a commit, if somebody waits for one and none is under way.
+    /// The first write of a commit, if a task waits for one and none is in flight.
     pub(in crate::world) fn begin_commit(&mut self) -> Option<JournalWrite> {
         if self.step.is_some() || self.waiting.is_empty() {
             return None;
@@ -112,7 +112,7 @@ impl LoadJournal {
         self.left == 0
     }
 
-    /// The step under way is done.
+    /// The current step is done.
     pub(in crate::world) fn next_step(&mut self) -> NextStep {
         let next = match (self.step.expect("one commits"), self.barrier) {
             (CommitStep::Log, true) => Some(CommitStep::FlushBefore),

@@ -29,13 +29,13 @@ use syncs::Syncs;
 
 /// The owner of files and of what lies between them and the I/O path.
 ///
-/// It answers where a file's blocks are and who keeps them. Each part is a type with private fields: the machine reaches
-/// one by a method here, calls it, and does the effects that it hands over at once (`with_cache`, `with_filesystem`,
-/// `run_mount`), because a part may be called again meanwhile. It knows no bio in a queue, no CPU and no task's state;
-/// what it means for those stands in `impl World`, in the files that end in `_calls`.
+/// It answers where a file's blocks are and who keeps them. Each part is a type with private fields: the machine
+/// reaches one by a method here, calls it, and does the effects that it hands over at once (`with_cache`,
+/// `with_filesystem`, `run_mount`), because a part may be called again meanwhile. It refers to no bio in a queue, no
+/// CPU and no task's state; what it means for those stands in `impl World`, in the files that end in `_calls`.
 pub(super) struct Vfs {
     files: Vec<FileSpec>,
-    /// By drive: who gives its blocks to files; None: nobody does, or one of `filesystems`.
+    /// By drive: the allocator of its blocks; None: it has none, or one of `filesystems` allocates.
     allocators: Vec<Option<Box<dyn Allocator>>>,
     /// By drive: those whose metadata are simulated.
     filesystems: BTreeMap<usize, MountedFilesystem>,
@@ -124,7 +124,7 @@ impl Vfs {
         spec.extents(file, self.allocator(spec.drive))
     }
 
-    /// Where a range of the file lies on its drive, in parts none of which is larger than so many sectors.
+    /// Where a range of the file lies on its drive, in parts none of which is larger than this many sectors.
     pub(super) fn extents_of(
         &self,
         file: FileId,
@@ -138,7 +138,7 @@ impl Vfs {
         file_extents(spec, file, allocator, offset, bytes, sectors_max, found);
     }
 
-    /// Who gives the drive's blocks to files; None: nobody does.
+    /// The allocator of the drive's blocks; None: it has none.
     pub(super) fn allocator(&self, drive: usize) -> Option<&dyn Allocator> {
         match self.filesystems.get(&drive) {
             Some(on) => Some(on.get()),
@@ -270,7 +270,7 @@ impl Vfs {
         &mut self.syncs
     }
 
-    /// What the parts say of themselves adds up.
+    /// The parts' own figures add up.
     pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         self.mounts.iter().try_for_each(|mount| mount.check(now))?;
         self.filesystems().try_for_each(|on| on.check(now))?;

@@ -21,7 +21,7 @@ pub(in crate::world) struct MountedFilesystem {
     filesystem: DrivenComponent<Kind>,
     /// By the filesystem's own number of a task.
     runners: Vec<RunnerNumber>,
-    /// Of the list of the checkpoint under way.
+    /// The lock of the current checkpoint's list.
     lock: LockNumber,
     /// By the filesystem's tags.
     bios: BiosLeft,
@@ -120,7 +120,7 @@ impl MountedFilesystem {
         self.runners[task as usize]
     }
 
-    /// The same task as queues and traces know it.
+    /// The number of the same task in queues and traces.
     pub(in crate::world) fn task_id(&self, task: TaskNumber) -> TaskId {
         RUNNERS + self.runner(task)
     }
@@ -141,7 +141,7 @@ impl MountedFilesystem {
         }
     }
 
-    /// The lock of which work holds so many cycles; None: it holds none.
+    /// The lock that work holds for this many cycles; None: it holds none.
     pub(in crate::world) fn lock(&self, cycles: u32) -> Option<(LockNumber, u32)> {
         (cycles > 0).then_some((self.lock, cycles))
     }
@@ -172,7 +172,7 @@ impl MountedFilesystem {
         }
     }
 
-    /// The I/O of that tag has become so many bios.
+    /// The I/O of that tag has become this many bios.
     pub(in crate::world) fn begin_io(&mut self, tag: u32, bios: u32) {
         self.bios.begin(tag, bios);
     }

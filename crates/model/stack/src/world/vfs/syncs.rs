@@ -13,13 +13,13 @@ pub(in crate::world) struct Syncs {
     looks_at_caches: bool,
     /// Tasks whose fsync has only to return: the drive's cache is on the medium.
     flushed: BTreeSet<TaskId>,
-    /// Files of which something could not be written back for want of space: the next sync of each says so.
+    /// Files of which something could not be written back for want of space: the next sync of each reports it.
     full: BTreeSet<FileId>,
     /// Who syncs between phases has what it waited for.
     housekeeper_woken: bool,
-    /// What of files is not committed, where a filesystem keeps that.
+    /// What of files is not committed, if a filesystem keeps that.
     changes: BTreeMap<FileId, Changes>,
-    /// The clock that files take their times from goes on so often: a tick of the kernel's.
+    /// Interval at which the clock of file times advances: a tick of the kernel.
     tick_ns: Time,
 }
 
@@ -66,7 +66,7 @@ impl Syncs {
         self.full.insert(file);
     }
 
-    /// Whether that is to be said of the file; it is.
+    /// Whether the file's next sync has to report that; it counts as reported.
     pub(in crate::world) fn take_full(&mut self, file: FileId) -> bool {
         self.full.remove(&file)
     }
@@ -80,7 +80,7 @@ impl Syncs {
         self.housekeeper_woken = true;
     }
 
-    /// Whether who syncs between phases has what it waited for; then it goes on.
+    /// Whether who syncs between phases has what it waited for; then it continues.
     pub(in crate::world) fn take_housekeeper_woken(&mut self) -> bool {
         std::mem::take(&mut self.housekeeper_woken)
     }
