@@ -225,7 +225,7 @@ mod tests {
             ("[ksoftirqd/1]", 0),
         ] {
             let line = format!("7,0 1 5 0.000391272 22 C WS 0 + 128 {last}");
-            let (event, _) = event(line.as_bytes(), &mut About::default()).unwrap();
+            let (event, _) = event(line.as_bytes(), &mut TraceInfo::default()).unwrap();
             assert_eq!(
                 event.map(|event| (event.step, event.error)),
                 Some((Step::Complete, error))
