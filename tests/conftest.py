@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,7 +21,8 @@ from support.machine_lock import machine_alone, machine_shared
 
 NEEDS_ROOT = "needs root"
 MACHINE_BEFORE = pytest.StashKey[_leftovers.Leftovers]()
-MACHINE_LEFTOVERS = pytest.StashKey[dict[str, list[str]]]()
+FIRST_SEEN = pytest.StashKey[dict[str, str]]()
+"""The test after which something was first seen on the machine that is nobody's own."""
 
 # For a machine with the devices that tools/test_host.py gives it.
 collect_ignore = [] if "IOLAB_TESTS_OF_HOST" in os.environ else ["host"]
@@ -72,7 +74,11 @@ def _order(item: pytest.Item) -> int:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     with machine_alone() if _is_alone(item) else machine_shared() if _shares_the_machine(item) else nullcontext():
-        return (yield)
+        result = yield
+    if _is_alone(item) or _shares_the_machine(item):
+        for found in _leftovers.look_at_machine().items():
+            item.config.stash[FIRST_SEEN].setdefault(found, item.nodeid)
+    return result
 
 
 def _is_alone(item: pytest.Item) -> bool:
@@ -85,28 +91,45 @@ def _shares_the_machine(item: pytest.Item) -> bool:
 
 # What the tests that share the machine have changed all the same shows when all are over.
 def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.stash[FIRST_SEEN] = dict.fromkeys(_leftovers.look_at_machine().items(), "the start")
     if not _is_one_of_several(session):
         with machine_shared():
             session.config.stash[MACHINE_BEFORE] = _leftovers.look_at_machine()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    for found, test in getattr(node, "workeroutput", {}).get("first_seen", {}).items():
+        node.config.stash[FIRST_SEEN].setdefault(found, test)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if not _is_one_of_several(session):
-        with machine_shared():
-            difference = _leftovers.difference_after(session.config.stash[MACHINE_BEFORE])
-        session.config.stash[MACHINE_LEFTOVERS] = difference
-        if difference:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    first_seen = session.config.stash[FIRST_SEEN]
+    if _is_one_of_several(session):
+        session.config.workeroutput["first_seen"] = first_seen
+        return
+    with machine_shared():
+        left = _leftovers.difference_after(session.config.stash[MACHINE_BEFORE])
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        # After all else: the end of a log is what is kept of it.
+        session.config.add_cleanup(lambda: print(_left_behind(left, first_seen)))
+
+
+def _left_behind(left: dict[str, list[str]], first_seen: dict[str, str]) -> str:
+    lines = [
+        f"{kind} {item}, first seen after {first_seen.get(f'{kind} {item}', 'the last test')}"
+        for kind, items in left.items()
+        for item in items
+    ]
+    return "\n".join(["FAILED: tests left something behind on the machine:", *lines])
 
 
 def _is_one_of_several(session: pytest.Session) -> bool:
     return hasattr(session.config, "workerinput")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    difference = config.stash.get(MACHINE_LEFTOVERS, {})
-    if difference:
-        terminalreporter.write_line(f"left behind on the machine: {difference}", red=True, bold=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     count = sum(NEEDS_ROOT in str(report.longrepr) for report in terminalreporter.getreports("skipped"))
     if count:
         terminalreporter.write_line(f"{count} tests skipped because they need root", yellow=True, bold=True)

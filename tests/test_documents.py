@@ -21,8 +21,9 @@ TIME_LIMIT_S = 600
 def cases(document: Path) -> Iterator[ParameterSet]:
     """A test for each chain of examples."""
     for chain in chains([example for example in examples(document, ROOT) if example.is_run]):
-        alone = any(example.needs_the_machine for example in chain)
-        yield pytest.param(chain, id=chain[0].where, marks=[pytest.mark.machine] if alone else [])
+        marks = [pytest.mark.machine] if any(example.needs_the_machine for example in chain) else []
+        marks += [pytest.mark.long] if any(example.is_long for example in chain) else []
+        yield pytest.param(chain, id=chain[0].where, marks=marks)
 
 
 @pytest.mark.parametrize("chain", [case for document in DOCUMENTS for case in cases(document)])

@@ -40,7 +40,7 @@ duration = "{duration}"
 TIOBENCH = """
 [workloads.tiobench]
 kind = "tiobench"
-threads = 256
+threads = {threads}
 file_size = "{size}"
 random_ops = 5
 """
@@ -72,18 +72,20 @@ EACH = pytest.mark.parametrize(
 )
 
 
-def experiment(workload: str, filesystem: str, devices: int, *, size: str, duration: str) -> str:
+def experiment(workload: str, filesystem: str, devices: int, *, size: str, duration: str, threads: int) -> str:
     target = TARGET.format(filesystem=filesystem, devices=devices)
     if filesystem == "xfs":
         target = target.replace("128MiB", "512MiB")
-    body = workload.format(size=size, duration=duration)
+    body = workload.format(size=size, duration=duration, threads=threads)
     return f"rounds = 1\nseed = 1\n{target}{body}[settings.one]\n[settings.two]\nnomerges = 2\n"
 
 
 @pytest.mark.root
 @EACH
 def test_it_runs_and_shows_its_tables(iolab: CommandLine, workload: str, filesystem: str, devices: int) -> None:
-    iolab.write("experiment.toml", experiment(workload, filesystem, devices, size="4MiB", duration="200ms"))
+    iolab.write(
+        "experiment.toml", experiment(workload, filesystem, devices, size="4MiB", duration="200ms", threads=256)
+    )
     iolab("run", "experiment.toml", "--out", "run")
     run = iolab.cwd / "run"
     assert set(statuses(run)) == {"ok"}, faults(run)
@@ -111,7 +113,7 @@ def test_it_runs_and_shows_its_tables(iolab: CommandLine, workload: str, filesys
 def test_a_killed_run_leaves_nothing_and_resumes(
     iolab: CommandLine, workload: str, filesystem: str, devices: int
 ) -> None:
-    iolab.write("experiment.toml", experiment(workload, filesystem, devices, size="8MiB", duration="500ms"))
+    iolab.write("experiment.toml", experiment(workload, filesystem, devices, size="8MiB", duration="500ms", threads=16))
     run = iolab.cwd / "run"
     with iolab.start("run", "experiment.toml", "--out", "run") as process:
         wait_until(lambda: len(events(run, "trial_started")) >= 2, "the second trial")

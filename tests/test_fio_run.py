@@ -384,6 +384,7 @@ def test_the_page_says_of_fios_examples_what_is_true() -> None:
 
 
 @NEEDS_EXAMPLES
+@pytest.mark.long
 def test_fios_examples_run_where_the_page_says_so(iolab: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Made small: a few mebibytes, half a second, in a directory."""
     for variable, text in {"FIO_RW": "randread", "FIO_IODEPTH": "4", "FIO_BS": "4k"}.items():

@@ -9,7 +9,8 @@ Marked are fenced blocks:
 - `python`: run as a program.
 
 A block below the comment `<!-- not run: WHY -->` is left alone; below `<!-- as root -->`, it is run as root only;
-below `<!-- as root, alone -->`, while no other test changes what is nobody's own, as the kernel's settings.
+below `<!-- as root, alone -->`, while no other test changes what is nobody's own, as the kernel's settings. With
+`long` among these words (`<!-- as root, long -->`), `make test-all` alone runs it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,19 @@ class Example:
 
     @property
     def needs_root(self) -> bool:
-        return self.mark == "as root" or self.needs_the_machine
+        return "as root" in self._words
 
     @property
     def needs_the_machine(self) -> bool:
-        return self.mark == "as root, alone"
+        return "alone" in self._words
+
+    @property
+    def is_long(self) -> bool:
+        return "long" in self._words
+
+    @property
+    def _words(self) -> list[str]:
+        return self.mark.split(", ")
 
     @property
     def compares_output(self) -> bool:

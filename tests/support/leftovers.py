@@ -42,6 +42,10 @@ class Leftovers:
     tunables: frozenset[tuple[str, str]]
     processes: frozenset[str]
 
+    def items(self) -> list[str]:
+        """Each with its kind."""
+        return [f"{field.name} {item}" for field in fields(self) for item in getattr(self, field.name)]
+
     def since(self, before: Leftovers) -> dict[str, list[str]]:
         """What differs from `before`, by kind; empty when all is as it was."""
         added = {field.name: set(getattr(self, field.name) - getattr(before, field.name)) for field in fields(self)}

@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn drives_share_the_limit_of_dirty_pages_from_2_6_24_on() {
-        let lately = |name| kernel(name).drives_share_limits();
-        let found = ["2.6.23", "2.6.24", "3.5", "3.6", "6.1"].map(lately);
+        let period = |name| kernel(name).drives_share_limits();
+        let found = ["2.6.23", "2.6.24", "3.5", "3.6", "6.1"].map(period);
         let [pages, time] = [Some(WriteoutPeriod::Pages), Some(WriteoutPeriod::Time)];
         assert_eq!(found, [None, pages, pages, time, time]);
     }
