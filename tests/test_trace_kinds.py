@@ -229,7 +229,7 @@ def test_requests_that_failed_are_said_first_and_can_be_asked_for(
     assert (failed["operation"], failed["error"], failed["count"], failed["first_ns"]) == ("read", -5, 1, 1_000_000)
     (tmp_path / "eio.txt").write_text(FAILED)
     assert invoke(["trace", str(tmp_path / "eio.txt")]) == 0
-    assert "! 1 request failed: read, EIO (-5)" in capsys.readouterr().out.splitlines()[1]
+    assert "! 1 request failed: read, EIO (-5)" in capsys.readouterr().out.splitlines()[2]
     assert invoke(["trace", str(tmp_path / "eio.txt"), "--failed", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["requests"]
     assert (row["sector"], row["error"]) == (8, -5)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from iolab.machines.system import tracefs
 from iolab.machines.system.action import RemoveTraceInstance
-from iolab.machines.system.undo import UndoJournal, abandoned, restore_abandoned
+from iolab.machines.system.undo import UndoJournal, journals, restore_abandoned
 
 pytestmark = [pytest.mark.root, pytest.mark.machine]
 
@@ -62,6 +62,6 @@ def test_one_that_is_still_read_stays_in_the_journal(
         assert len(problems) == 1 and ours.name in problems[0]
         assert (ours / "tracing_on").read_text().strip() == "0"
     journal.close()
-    assert len(abandoned()) == 1
+    assert len(journals().dead) == 1
     restore_abandoned()
     assert not ours.exists()
