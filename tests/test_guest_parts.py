@@ -15,7 +15,7 @@ from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.domain.machine import Guest
 from iolab.domain.trial.drive_properties import PROPERTIES
 from iolab.files.experiment import loads
-from iolab.machines.guest import below, debug_files, guest, modules, programs
+from iolab.machines.guest import debug_files, guest, modules, programs
 from iolab.machines.guest.modules import Modules
 from iolab.machines.system import command
 from iolab.studies.run.plan import Plan
@@ -97,7 +97,7 @@ def test_what_is_no_module_does_not_reach_the_guest(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_end_is_not_walked_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(below, "ENTRIES_MAX", 50)
+    monkeypatch.setattr(kernel_paths, "ENTRIES_MAX", 50)
     for number in range(60):
         module(tmp_path, f"m{number}")
     assert refused(tmp_path) == "more than 50 entries, too many for a kernel"

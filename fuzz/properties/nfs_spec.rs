@@ -32,7 +32,7 @@ fn call(mut mount: Mount) {
     let mut tags: Vec<u64> = completed.iter().map(tag).collect();
     tags.sort_unstable();
     assert!(tags.into_iter().eq(0..CALLS), "every call completes once");
-    assert_eq!(mount.under_way(), 0);
+    assert_eq!(mount.in_flight(), 0);
 }
 
 fn submit(mount: &mut Mount, now: u64, tags: std::ops::Range<u64>) {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub struct Window {
     outside: AtomicUsize,
-    under_way: AtomicUsize,
+    in_flight: AtomicUsize,
     threads: usize,
 }
 
@@ -18,7 +18,7 @@ impl Window {
     pub fn new(threads: usize) -> Window {
         Window {
             outside: AtomicUsize::new(threads),
-            under_way: AtomicUsize::new(threads),
+            in_flight: AtomicUsize::new(threads),
             threads,
         }
     }
@@ -32,7 +32,7 @@ impl Window {
 
     /// A thread has done its last operation.
     pub fn leave(&self) {
-        if self.under_way.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if self.in_flight.fetch_sub(1, Ordering::Relaxed) == 1 {
             end();
         }
     }

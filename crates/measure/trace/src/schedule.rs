@@ -50,7 +50,7 @@ struct TracedIo {
 /// are still to end.
 #[derive(Default)]
 struct Bios {
-    under_way: BTreeMap<(Device, u64), Vec<(usize, u64)>>,
+    in_flight: BTreeMap<(Device, u64), Vec<(usize, u64)>>,
     seen: bool,
 }
 
@@ -305,7 +305,7 @@ fn devices(
 impl Bios {
     fn began(&mut self, event: &TraceEvent, number: usize) {
         let sector = if event.sectors == 0 { 0 } else { event.sector };
-        self.under_way
+        self.in_flight
             .entry((event.device, sector))
             .or_default()
             .push((number, u64::from(event.sectors)));
@@ -321,16 +321,16 @@ impl Bios {
             sectors => (io.sector, io.sector.saturating_add(u64::from(sectors))),
         };
         // A bio that was split begins before the request of its second part.
-        let before = self.under_way.range((io.device, 0)..(io.device, sector));
+        let before = self.in_flight.range((io.device, 0)..(io.device, sector));
         let mut keys: Vec<(Device, u64)> = before
             .map(|(key, _)| *key)
             .next_back()
             .into_iter()
             .collect();
-        let inside = self.under_way.range((io.device, sector)..(io.device, end));
+        let inside = self.in_flight.range((io.device, sector)..(io.device, end));
         keys.extend(inside.map(|(key, _)| *key));
         for key in keys {
-            let Some(bios) = self.under_way.get_mut(&key) else {
+            let Some(bios) = self.in_flight.get_mut(&key) else {
                 continue;
             };
             bios.retain_mut(|(number, left)| {
@@ -349,7 +349,7 @@ impl Bios {
                 *left > 0
             });
             if bios.is_empty() {
-                self.under_way.remove(&key);
+                self.in_flight.remove(&key);
             }
         }
     }

@@ -47,7 +47,7 @@ impl ClosedSystem {
         }
         let mut done = Vec::new();
         // The flush timer outlasts a load; no task waits for it.
-        while !self.events.is_empty() || self.io.under_way() > 0 {
+        while !self.events.is_empty() || self.io.in_flight() > 0 {
             let next = [self.events.next_at(), self.io.next_event()];
             self.now = next.into_iter().flatten().min().expect("one is due");
             while self.events.next_at() == Some(self.now) {

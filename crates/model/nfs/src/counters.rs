@@ -15,7 +15,7 @@ pub struct Counters {
     /// Replies that found their call.
     pub replies: u64,
     /// Summed over the Sends: calls in flight, and tasks in the backlog.
-    pub under_way_sum: u64,
+    pub in_flight_sum: u64,
     /// Summed over the Sends: tasks in the backlog.
     pub backlog_sum: u64,
     /// When the transport was last used.

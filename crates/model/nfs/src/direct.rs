@@ -178,7 +178,7 @@ impl DirectIo {
     }
 
     /// Requests in flight.
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.requests.len()
     }
 

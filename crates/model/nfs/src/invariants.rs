@@ -160,7 +160,7 @@ proptest! {
             mount.advance(now, &mut completed);
             hold(&mount, now);
         }
-        prop_assert_eq!(mount.under_way(), 0);
+        prop_assert_eq!(mount.in_flight(), 0);
         prop_assert_eq!(mount.slots.used(), 0);
         prop_assert_eq!(mount.credits.used(), 0);
         let mut tags: Vec<u64> = completed.iter().map(|done| done.call.tag).collect();
@@ -195,7 +195,7 @@ proptest! {
             hold_contract(&mut io, now).expect("the contract holds");
             hold(io.mount(), now);
         }
-        prop_assert_eq!(io.under_way(), 0);
+        prop_assert_eq!(io.in_flight(), 0);
         done.sort_unstable();
         prop_assert_eq!(done, (0..requests.len() as u32).collect::<Vec<_>>());
         let counters = io.mount().counters();

@@ -173,7 +173,7 @@ impl Mount {
     }
 
     /// Calls in flight.
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.tasks.len()
     }
 

@@ -90,7 +90,7 @@ impl Mount {
             "\txprt:\trdma 0 0 1 0 {idle_s} {} {} 0 {} {} {} {} {} {} {} {} {} {} 0 0 {} 0 0 {} 0 {} {}",
             counters.sends,
             counters.replies,
-            counters.under_way_sum,
+            counters.in_flight_sum,
             counters.backlog_sum,
             counters.read_chunks,
             counters.write_chunks,

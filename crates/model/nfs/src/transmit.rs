@@ -129,7 +129,7 @@ impl Mount {
     fn count_send(&mut self, now: Time) {
         let counters = &mut self.counters;
         counters.sends += 1;
-        counters.under_way_sum += counters.sends - counters.replies;
+        counters.in_flight_sum += counters.sends - counters.replies;
         counters.backlog_sum += self.slots.waiting() as u64;
         counters.last_used_at = now;
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from iolab.base.bounded_file import MIB, is_file, read_bounded
 from iolab.base.errors import InputError
-from iolab.machines.guest.below import path_of
+from iolab.machines.guest.kernel_paths import path_of
 
 PLAIN = "plain"
 """The name of ours."""

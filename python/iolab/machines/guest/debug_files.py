@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from iolab.base.errors import MachineError
-from iolab.machines.guest.below import files_below
+from iolab.machines.guest.kernel_paths import files_below
 from iolab.machines.guest.limit import Deadline
 from iolab.machines.system import command
 

@@ -21,9 +21,9 @@ from iolab.domain.record import Fault, Record, impossible, interrupted
 from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, SortPhase, TimedCommandPhase, Trial
 from iolab.machines.guest import commands, counter_output, debug_files, kernel, kvm, plan, qemu, sorts, symbols
 from iolab.machines.guest.agent_message import AbsentFileAnswer, Failure, WriteAnswer
-from iolab.machines.guest.below import path_of
 from iolab.machines.guest.describe import observed
 from iolab.machines.guest.directory import made_directory
+from iolab.machines.guest.kernel_paths import path_of
 from iolab.machines.guest.limit import Deadline, GuestEnded
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.reader import AgentReport

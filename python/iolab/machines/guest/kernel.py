@@ -12,7 +12,7 @@ from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import format_bytes
 from iolab.domain.trial.guest import is_commit, is_image
 from iolab.machines.guest import cache, debian, tree
-from iolab.machines.guest.below import path_of
+from iolab.machines.guest.kernel_paths import path_of
 
 RUNNING = "running"
 IMAGE_BYTES_MAX = 512 << 20

@@ -13,7 +13,7 @@ from pathlib import Path
 from iolab.base.bounded_file import read_bounded
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import format_bytes
-from iolab.machines.guest.below import files_below
+from iolab.machines.guest.kernel_paths import files_below
 
 MODULE_BYTES_MAX = 64 << 20
 """Unpacked; Debian's largest, of graphics, have some 15 MiB."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
 from iolab.machines.guest import cache, configuration
-from iolab.machines.guest.below import path_of
 from iolab.machines.guest.configuration import Configuration
+from iolab.machines.guest.kernel_paths import path_of
 from iolab.machines.system import command, git
 from iolab.machines.system.git import Repository
 

@@ -13,7 +13,7 @@ from iolab.presentation.cli import complete
 from iolab.presentation.cli.consent import TrustRun, consent_of
 from iolab.presentation.cli.options import FailOn, Json, On, Out, Patience, seconds
 from iolab.presentation.cli.outcome import check_conditions, refuse_without_comparison, show_outcome
-from iolab.presentation.cli.where import executor_on
+from iolab.presentation.cli.placement import executor_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

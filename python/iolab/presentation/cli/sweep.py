@@ -12,7 +12,7 @@ from iolab.base.errors import EXIT_CONDITION, InputError
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json, Metrics, On, Patience, seconds
 from iolab.presentation.cli.output import print_json
-from iolab.presentation.cli.where import executor_on
+from iolab.presentation.cli.placement import executor_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

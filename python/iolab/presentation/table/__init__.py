@@ -72,7 +72,6 @@ def render_json(run: RunData, name: str, metrics: Sequence[str] = (), jobs: Jobs
     value and verdict of the run. InputError as `render`."""
     if name not in OF_PROBES:
         return render(run, "json" if name in FORMATS else name, metrics, jobs)
-    from iolab.presentation.table.probe_observations import observations_of
-
+    observations_of = import_module("iolab.presentation.table.probe_observations").observations_of
     places = [place.as_dict() for place in observations_of(run, name)]
     return dumps({"run": str(run.path), "probe": name, "seen": places}) + "\n"

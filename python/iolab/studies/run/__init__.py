@@ -17,7 +17,7 @@ from iolab.files.store.directory import RunDirectory
 from iolab.files.store.journal import Journal, read_journal
 from iolab.files.store.state import RunState, fold
 from iolab.machines.ports import port_of
-from iolab.studies.run import begin, origin, parts, preflight, remote_hosts
+from iolab.studies.run import origin, parts, preflight, remote_hosts, run_start
 from iolab.studies.run.bisect import BisectLoop
 from iolab.studies.run.goal import Goal
 from iolab.studies.run.loop import Loop, Run
@@ -78,7 +78,9 @@ def run(
     described = port.describe(experiment.machine, experiment.target) if machine is None else machine
     block = None if part is None else parts.next_block(experiment, RunState(rounds=goal.rounds), part, described)
     was_missing = directory.missing(path)
-    made = begin.create(path, experiment, plan, goal, described, probes=probes, block=block, question=question, on=on)
+    made = run_start.create(
+        path, experiment, plan, goal, described, probes=probes, block=block, question=question, on=on
+    )
     with Journal(made.journal_file) as journal:
         state = fold(read_journal(made.journal_file).events)
         try:
@@ -142,7 +144,7 @@ def resume(
         described = {} if part is None else port_of(experiment.machine).describe(experiment.machine, experiment.target)
         block = None if part is None else parts.next_block(experiment, state, part, described)
         resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
-        begin.describe_session(resumed, experiment, plan, block, on)
+        run_start.describe_session(resumed, experiment, plan, block, on)
         journal.append(**resumed, iolab_version=VERSION)
         reconcile(opened, journal, state, plan, retry_failed=retry_failed)
         return _loop(opened, journal, state, plan, goal, executor, progress, block).complete()

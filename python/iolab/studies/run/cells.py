@@ -29,7 +29,7 @@ from iolab.files.store.journal import Journal, read_journal
 from iolab.files.store.state import RunState, fold
 from iolab.files.store.sweep_directory import Cell, SweepDirectory
 from iolab.machines.ports import port_of
-from iolab.studies.run import begin, origin, preflight, remote_hosts
+from iolab.studies.run import origin, preflight, remote_hosts, run_start
 from iolab.studies.run.goal import Goal
 from iolab.studies.run.loop import Loop, RunStopped
 from iolab.studies.run.plan import Plan
@@ -112,7 +112,7 @@ def create(asked: Sequence[CellRequest], out: Path | None, *, seed: int | None) 
 
     def make_run(cell: Cell, place: Path) -> None:
         experiment, plan, goal = ready[cell.run]
-        begin.create(
+        run_start.create(
             place, experiment, plan, goal, port_of(experiment.machine).describe(experiment.machine, experiment.target)
         )
 
@@ -251,7 +251,7 @@ class _Sweep:
             plan, goal = Plan(experiment, started["seed"]), Goal(state.rounds, until_decided=False)
             if len(events) > 1:  # not just made: an earlier session ended, or was killed, in it
                 resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
-                begin.describe_session(resumed, experiment, plan, None)
+                run_start.describe_session(resumed, experiment, plan, None)
                 journal.append(**resumed, iolab_version=VERSION)
                 reconcile(opened, journal, state, plan, retry_failed=False)
         except BaseException:

@@ -154,7 +154,7 @@ fn impossible_specifications_are_refused() {
 }
 
 #[test]
-fn a_file_cut_short_under_way_gives_short_reads_or_faults_and_the_job_ends() {
+fn a_file_cut_short_in_flight_gives_short_reads_or_faults_and_the_job_ends() {
     let place = ScratchDirectory::in_memory();
     for engine in ALL_ENGINES {
         let path = place.path(&format!("{engine:?}"));

@@ -91,7 +91,7 @@ impl Analysis {
             report.devices.push(DeviceReport {
                 device: device.to_string(),
                 conservation: Conservation {
-                    in_flight: self.follow.under_way(number) as u64,
+                    in_flight: self.follow.in_flight(number) as u64,
                     ..disk.conservation
                 },
                 ..measured

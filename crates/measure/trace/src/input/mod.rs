@@ -11,7 +11,7 @@ mod merged_files;
 mod order;
 mod perf_data;
 mod public;
-mod read_at;
+mod random_access;
 mod recognise;
 mod recordings;
 mod records;
@@ -24,7 +24,7 @@ mod words;
 
 pub use blkparse::Gaps;
 pub use columns::{Column, Layout, Operations};
-pub use read_at::ReadAt;
+pub use random_access::ReadAt;
 pub use recognise::{Source, open};
 pub use stream::Reader;
 pub use trace_info::{ReadError, TraceInfo};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::blktrace::u32_at;
 use super::header::Cursor;
-use super::read_at::{Range, ReadAt};
+use super::random_access::{Range, ReadAt};
 use super::records::Records;
 use super::stream::{Decode, DecodedStream};
 use super::trace_info::{LastEventTimes, ReadError, TraceInfo};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::blkparse::Gaps;
 use super::columns::{Layout, Table};
 use super::merged_files::MergedFiles;
-use super::read_at::{Range, ReadAt};
+use super::random_access::{Range, ReadAt};
 use super::stream::{Decode, DecodeLine, DecodedStream, Lines, Reader, plain};
 use super::tables::{self, IoLog, Snoop};
 use super::trace_info::{ReadError, TraceInfo};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::compression;
 use super::header::{Cursor, page_format};
 use super::merged_files::MergedFiles;
-use super::read_at::{FileTail, Range, ReadAt};
+use super::random_access::{FileTail, Range, ReadAt};
 use super::recordings::Recordings;
 use super::records::Records;
 use super::stream::Reader;

@@ -22,7 +22,7 @@ pub struct Perfetto<W> {
 struct Lanes {
     root: u64,
     depth: u64,
-    under_way: u64,
+    in_flight: u64,
     /// Each lane's track, and when its last slice ended.
     lanes: Vec<(u64, u64)>,
 }
@@ -151,7 +151,7 @@ impl<W: Write> Perfetto<W> {
         self.tracks += 1;
         let track = self.tracks;
         lanes.lanes.push((track, ended_ns));
-        let (name, parent) = (format!("lane {}", lanes.lanes.len()), lanes.under_way);
+        let (name, parent) = (format!("lane {}", lanes.lanes.len()), lanes.in_flight);
         self.describe(track, &name, Some(parent), false)?;
         Ok(track)
     }
@@ -161,15 +161,15 @@ impl<W: Write> Perfetto<W> {
         if let Some(lanes) = self.devices.get(&device) {
             return Ok((lanes.depth, lanes.root));
         }
-        let (root, depth, under_way) = (self.tracks + 1, self.tracks + 2, self.tracks + 3);
+        let (root, depth, in_flight) = (self.tracks + 1, self.tracks + 2, self.tracks + 3);
         self.tracks += 3;
         self.describe(root, &format!("device {device}"), None, false)?;
         self.describe(depth, "requests with the driver", Some(root), true)?;
-        self.describe(under_way, "requests", Some(root), false)?;
+        self.describe(in_flight, "requests", Some(root), false)?;
         let lanes = Lanes {
             root,
             depth,
-            under_way,
+            in_flight,
             lanes: Vec::new(),
         };
         self.devices.insert(device, lanes);

@@ -1,9 +1,9 @@
 //! What one event does to what is in flight on its device.
 
 use super::change::{Change, State};
+use super::device_items::{Item, Items, SlotMatch, find};
 use super::in_flight::{Entry, Slot};
 use super::io::Io;
-use super::under_way::{Item, Items, SlotMatch, find};
 use super::unknown::Unknown;
 use crate::event::{Device, Op, Step, TraceEvent};
 

@@ -1,9 +1,9 @@
 //! How bios and requests become one: merges that were seen, and those that only the size of a request shows.
 
 use super::change::{Change, State};
+use super::device_items::{Item, SlotMatch, find};
 use super::device_step::{DeviceStep, fits};
 use super::in_flight::{Entry, Slot};
-use super::under_way::{Item, SlotMatch, find};
 use crate::event::{Op, Step, TraceEvent};
 
 impl<E: FnMut(Change<'_>)> DeviceStep<'_, E> {

@@ -13,13 +13,13 @@
 //! ```
 
 mod change;
+mod device_items;
 mod device_step;
 mod in_flight;
 mod io;
 mod losses;
 mod merges;
 mod request_tracker;
-mod under_way;
 mod unknown;
 
 pub use change::{Change, JoinedBio, State};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::change::{Change, JoinedBio, State};
+use super::device_items::Items;
 use super::device_step::DeviceStep;
 use super::io::Io;
 use super::losses::Losses;
-use super::under_way::Items;
 use super::unknown::Unknown;
 use crate::event::{Device, Step, TraceEvent};
 use crate::recent::RecentPlaces;
@@ -142,7 +142,7 @@ impl RequestTracker {
     }
 
     /// What is in flight on the disk of that number.
-    pub fn under_way(&self, disk: usize) -> usize {
+    pub fn in_flight(&self, disk: usize) -> usize {
         self.devices
             .get(disk)
             .map_or(0, |(_, disk)| disk.items.len())

@@ -90,13 +90,13 @@ impl SlowestRequests {
     fn slow(&self, io: &Io) -> SlowRequest {
         let mut by_pid: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         let arrived_ns = io.arrived_ns();
-        let while_under_way = self
+        let while_in_flight = self
             .recent
             .iter()
             .rev()
             .take_while(|other| other.completed_ns.is_some_and(|at_ns| at_ns >= arrived_ns));
         let mut overtaken_by = 0;
-        for other in while_under_way.filter(|other| other.device == io.device) {
+        for other in while_in_flight.filter(|other| other.device == io.device) {
             let (requests, bytes) = by_pid.entry(other.pid).or_default();
             *requests += 1;
             *bytes += other.bytes();

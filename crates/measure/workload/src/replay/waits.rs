@@ -15,7 +15,7 @@ pub(super) struct Waits {
     /// What is due when, of streams whose next I/O waits for nothing but time.
     due: BTreeSet<(Time, u32)>,
     /// By what its completion will show of it: those that look alike and are due together end in their order.
-    under_way: BTreeMap<(Time, u64, u32), Vec<(u32, u32)>>,
+    in_flight: BTreeMap<(Time, u64, u32), Vec<(u32, u32)>>,
     start: Time,
 }
 
@@ -65,7 +65,7 @@ impl Waits {
         let mut waits = Waits {
             streams,
             due: BTreeSet::new(),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             start,
         };
         for stream in 0..waits.streams.len() as u32 {
@@ -97,17 +97,17 @@ impl Waits {
 
     /// What was taken is in flight as that operation.
     pub(super) fn started(&mut self, op: &Op, owner: (u32, u32)) {
-        self.under_way.entry(key(op)).or_default().push(owner);
+        self.in_flight.entry(key(op)).or_default().push(owner);
     }
 
     /// The operation is done.
     pub(super) fn completed(&mut self, now: Time, op: &Op) {
-        let Some(alike) = self.under_way.get_mut(&key(op)) else {
+        let Some(alike) = self.in_flight.get_mut(&key(op)) else {
             return;
         };
         let (number, local) = alike.remove(0);
         if alike.is_empty() {
-            self.under_way.remove(&key(op));
+            self.in_flight.remove(&key(op));
         }
         let stream = &mut self.streams[number as usize];
         let was_blocked = !stream.is_due();

@@ -97,7 +97,7 @@ struct ReplayResult {
 fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> ReplayResult {
     let mut job = Job::new(spec, &[FILE_BYTES]).expect("a sound specification");
     let mut now = 0;
-    let mut under_way: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
+    let mut in_flight: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
     let mut ops: BTreeMap<usize, Op> = BTreeMap::new();
     let (mut offered, mut done, mut order) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     loop {
@@ -107,7 +107,7 @@ fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> ReplayResult {
                 assert!(op.due <= now && ops.insert(number, op).is_none());
                 offered.insert(number, now);
                 order.push(number);
-                under_way.push(Reverse((now + took(number), number)));
+                in_flight.push(Reverse((now + took(number), number)));
                 continue;
             }
             JobStep::WaitUntil(at) => Some(at),
@@ -115,19 +115,19 @@ fn play(spec: &JobSpec, took: impl Fn(usize) -> Time) -> ReplayResult {
             JobStep::Done => break,
         };
         assert_eq!(job.next_wakeup(), until);
-        let next = under_way.peek().map(|Reverse((at, _))| *at);
+        let next = in_flight.peek().map(|Reverse((at, _))| *at);
         now = until
             .into_iter()
             .chain(next)
             .min()
             .expect("something will happen");
         if next == Some(now) {
-            let Reverse((_, number)) = under_way.pop().expect("it was looked at");
+            let Reverse((_, number)) = in_flight.pop().expect("it was looked at");
             done.insert(number, now);
             job.completed(now, &ops[&number], Ok(4096));
         }
     }
-    assert!(under_way.is_empty());
+    assert!(in_flight.is_empty());
     ReplayResult {
         offered,
         done,
@@ -271,7 +271,7 @@ fn another_trace_and_none_are_refused() {
 }
 
 #[test]
-fn a_stop_waits_for_what_is_under_way_only() {
+fn a_stop_waits_for_what_is_in_flight_only() {
     let schedule = schedule(&[(0, 10, 0), (5, 10, 0), (50, 10, 0)]);
     let mut job =
         Job::new(&job_of(&schedule, Timing::Recorded, 1.0, 8), &[FILE_BYTES]).expect("sound");

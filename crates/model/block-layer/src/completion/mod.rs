@@ -313,7 +313,7 @@ impl Completions {
     }
 
     /// Requests between `begin` and `Completed`.
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.requests.len()
     }
 

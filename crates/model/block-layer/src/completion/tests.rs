@@ -273,7 +273,7 @@ proptest! {
         }
         completed += bench.run(now + SECOND).len();
         prop_assert_eq!(completed, began as usize);
-        prop_assert_eq!(bench.completions.under_way(), 0);
+        prop_assert_eq!(bench.completions.in_flight(), 0);
         let counters = bench.completions.counters(0);
         prop_assert_eq!(counters.completed_local + counters.completed_remote, u64::from(began));
     }

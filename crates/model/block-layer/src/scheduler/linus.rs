@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_sorted_into_the_sweep_that_is_under_way() {
+    fn requests_are_sorted_into_the_sweep_that_is_in_flight() {
         let mut bench = bench(LinusTunables::default());
         bench.offer(0, Read, &[100, 300, 200]);
         assert_eq!(bench.dispatched(0, 3), [100, 200, 300]);

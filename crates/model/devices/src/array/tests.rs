@@ -276,7 +276,7 @@ proptest! {
 
 /// What it keeps between commands does not grow with simulated time.
 #[test]
-fn memory_is_bounded_by_what_is_under_way() {
+fn memory_is_bounded_by_what_is_in_flight() {
     let mut array = with(|spec| spec.cache.write_bytes = 64 << 10);
     let mut stream = base::rng::stream(3, 0);
     let kinds: Vec<(u8, u64, u32)> = (0..2000)

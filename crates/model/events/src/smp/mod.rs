@@ -7,8 +7,8 @@
 mod cpu;
 mod cpu_set;
 mod execute;
+mod hotplug;
 mod lines;
-mod online;
 mod run_queue;
 mod schedule;
 mod spec;

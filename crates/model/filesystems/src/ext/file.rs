@@ -27,7 +27,7 @@ pub(super) struct File {
     /// The first block that is dirty: files are written at their ends.
     dirty_from: Option<u64>,
     /// Of what is on its way.
-    under_way: u64,
+    in_flight: u64,
     pieces: u32,
     is_queued: bool,
     is_unlinked: bool,
@@ -51,7 +51,7 @@ impl Files {
             changed_in: 0,
             bytes: 0,
             dirty_from: None,
-            under_way: 0,
+            in_flight: 0,
             pieces: 0,
             is_queued: false,
             is_unlinked: false,
@@ -104,7 +104,7 @@ impl Files {
         let file = self.files.get_mut(&inode)?;
         let first = file.dirty_from.take()?;
         let blocks = file.bytes.div_ceil(BLOCK_BYTES) - first;
-        file.under_way += blocks;
+        file.in_flight += blocks;
         Some(Dirty { first, blocks })
     }
 
@@ -126,7 +126,7 @@ impl Files {
         if file.pieces > 0 {
             return false;
         }
-        let pages = std::mem::take(&mut file.under_way);
+        let pages = std::mem::take(&mut file.in_flight);
         self.unwritten_pages -= pages;
         true
     }
@@ -136,7 +136,7 @@ impl Files {
         file.is_none_or(|file| file.dirty_from.is_none() && file.pieces == 0)
     }
 
-    pub(super) fn is_under_way(&self, inode: u64) -> bool {
+    pub(super) fn is_in_flight(&self, inode: u64) -> bool {
         self.files.get(&inode).is_some_and(|file| file.pieces > 0)
     }
 
@@ -186,7 +186,7 @@ impl Files {
     /// Pages are counted once.
     pub(super) fn counts_are_right(&self) -> bool {
         let files = self.files.values();
-        let sum: u64 = files.map(|file| file.dirty_pages() + file.under_way).sum();
+        let sum: u64 = files.map(|file| file.dirty_pages() + file.in_flight).sum();
         sum == self.unwritten_pages
     }
 

@@ -50,7 +50,7 @@ impl Component for Ext {
                 what: what.to_owned(),
             })
         };
-        if self.active > 0 && self.under_way == 0 {
+        if self.active > 0 && self.in_flight == 0 {
             return wrong("a thread sleeps for ever");
         }
         if !self.files.counts_are_right() {
@@ -147,7 +147,7 @@ impl Filesystem for Ext {
     }
 
     fn is_active(&self) -> bool {
-        self.active > 0 && self.under_way > 0
+        self.active > 0 && self.in_flight > 0
     }
 
     fn task_names(&self) -> Vec<(TaskNumber, String)> {
@@ -161,7 +161,7 @@ impl Filesystem for Ext {
 
     fn worked(&mut self, now: Time, actor: Actor, cpu: u16) {
         self.now = now;
-        self.under_way -= 1;
+        self.in_flight -= 1;
         if let Actor::Caller(Caller::Thread(number)) = actor {
             self.go_on(number, Some(cpu));
         }

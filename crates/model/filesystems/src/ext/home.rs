@@ -8,7 +8,7 @@ use events::time::Time;
 pub(super) struct Home {
     /// Since when each is dirty.
     dirty: BTreeMap<u64, Time>,
-    under_way: BTreeSet<u64>,
+    in_flight: BTreeSet<u64>,
     waiting: BTreeMap<u64, Vec<u32>>,
 }
 
@@ -26,12 +26,12 @@ impl Home {
     }
 
     pub(super) fn is_clean(&self) -> bool {
-        self.dirty.is_empty() && self.under_way.is_empty()
+        self.dirty.is_empty() && self.in_flight.is_empty()
     }
 
     /// Neither dirty nor on its way.
     pub(super) fn is_written(&self, block: u64) -> bool {
-        !self.dirty.contains_key(&block) && !self.under_way.contains(&block)
+        !self.dirty.contains_key(&block) && !self.in_flight.contains(&block)
     }
 
     /// The thread is among those that `written` gives when the block has been written.
@@ -43,10 +43,10 @@ impl Home {
     pub(super) fn begin(&mut self, blocks: impl IntoIterator<Item = u64>) -> Vec<(u64, u32)> {
         let mut runs: Vec<(u64, u32)> = Vec::new();
         for block in blocks {
-            if self.under_way.contains(&block) || self.dirty.remove(&block).is_none() {
+            if self.in_flight.contains(&block) || self.dirty.remove(&block).is_none() {
                 continue;
             }
-            self.under_way.insert(block);
+            self.in_flight.insert(block);
             match runs.last_mut() {
                 Some((first, count)) if *first + u64::from(*count) == block => *count += 1,
                 _ => runs.push((block, 1)),
@@ -66,7 +66,7 @@ impl Home {
 
     /// It is on the drive: who waits for it.
     pub(super) fn written(&mut self, block: u64) -> Vec<u32> {
-        self.under_way.remove(&block);
+        self.in_flight.remove(&block);
         self.waiting.remove(&block).unwrap_or_default()
     }
 }

@@ -33,7 +33,7 @@ impl Ext {
         sync: bool,
         (block, blocks): (u64, u32),
     ) {
-        self.under_way += 1;
+        self.in_flight += 1;
         let tag = self.io.put(purpose).number();
         let writes_record = self.journal.as_ref().is_some_and(Journal::writes_record);
         let behind_flush = self.variant.barrier && writes_record && matches!(purpose, Purpose::Log);
@@ -127,7 +127,7 @@ impl Ext {
 
     /// I/O of that tag has ended.
     pub(super) fn io_ended(&mut self, tag: u32) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
         let id = self.io.id(tag);
         match self.io.take(id) {
             Purpose::Data(inode) => {
@@ -173,7 +173,7 @@ impl Ext {
         let pending = &self.files;
         committing
             .files
-            .retain(|&inode| pending.is_under_way(inode));
+            .retain(|&inode| pending.is_in_flight(inode));
         if committing.step == CommitStep::Data && committing.files.is_empty() {
             self.write_log();
         }
@@ -248,7 +248,7 @@ impl Ext {
     }
 
     fn flush(&mut self, number: FlushNumber) {
-        self.under_way += 1;
+        self.in_flight += 1;
         self.effects.push(Effect::Flush(number));
     }
 
@@ -258,7 +258,7 @@ impl Ext {
 
     /// The drive's cache is on the medium.
     pub(super) fn flush_ended(&mut self, number: FlushNumber) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
         if let Some(thread) = number.checked_sub(OF_COMMIT + 1) {
             return self.go_on(thread, None);
         }

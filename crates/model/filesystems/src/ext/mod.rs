@@ -67,7 +67,7 @@ pub struct Ext {
     threads: Vec<Thread>,
     active: usize,
     /// Pieces of work, I/O and flushes that are still to come.
-    under_way: u64,
+    in_flight: u64,
     /// By task: what the CPUs have reported of it.
     switches: Vec<Switches>,
     journal_task: TaskNumber,
@@ -149,7 +149,7 @@ impl Ext {
             io: Slab::new(),
             threads: Vec::new(),
             active: 0,
-            under_way: 0,
+            in_flight: 0,
             switches: Vec::new(),
             journal_task: 0,
             flusher_task: 0,
@@ -214,7 +214,7 @@ impl Ext {
     fn give(&mut self, number: u32, by: Option<u16>, ns: Time) {
         let thread = &mut self.threads[number as usize];
         thread.system_ns += ns;
-        self.under_way += 1;
+        self.in_flight += 1;
         self.effects.push(Effect::Work {
             task: thread.task,
             by,

@@ -11,7 +11,7 @@ use events::time::Time;
 #[derive(Clone, Debug)]
 pub(super) struct Io {
     /// By the tag that comes back.
-    under_way: Slab<Purpose>,
+    in_flight: Slab<Purpose>,
     written: SentBlocks,
     /// Whether `fsync` and the log ask the drive to empty its cache.
     flushes: bool,
@@ -47,7 +47,7 @@ const FLUSHES_OF_THREADS: FlushNumber = 64;
 impl Io {
     pub(super) fn new(flushes: bool) -> Io {
         Io {
-            under_way: Slab::new(),
+            in_flight: Slab::new(),
             written: SentBlocks::default(),
             flushes,
         }
@@ -71,7 +71,7 @@ impl Io {
         } += u64::from(blocks);
         let is_log = matches!(purpose, Purpose::LogBuffer(_));
         BlockIo {
-            tag: self.under_way.put(purpose).number(),
+            tag: self.in_flight.put(purpose).number(),
             task,
             direction: Direction::Write,
             sync: is_log,
@@ -84,7 +84,7 @@ impl Io {
     }
 
     fn take(&mut self, tag: u32) -> Purpose {
-        self.under_way.take(self.under_way.id(tag))
+        self.in_flight.take(self.in_flight.id(tag))
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Machine {
     armed: Vec<Timer>,
     /// Pieces of work, I/O and answers that are still to come, of all but daemons. 0: a thread that is not done waits
     /// for ever.
-    under_way: u64,
+    in_flight: u64,
 }
 
 /// What happens at a time by itself.
@@ -55,7 +55,7 @@ impl Machine {
             effects: Vec::new(),
             timers: EventQueue::new(),
             armed: Vec::new(),
-            under_way: 0,
+            in_flight: 0,
         }
     }
 
@@ -82,13 +82,13 @@ impl Machine {
         self.timers.next_at().filter(|&at| at <= now)?;
         let (at, timer) = self.timers.take()?;
         self.now = at;
-        self.under_way -= u64::from(timer.is_awaited());
+        self.in_flight -= u64::from(timer.is_awaited());
         self.armed.retain(|armed| *armed != timer);
         Some(timer)
     }
 
     pub(super) fn call_back(&mut self, after_ns: Time, timer: Timer) {
-        self.under_way += u64::from(timer.is_awaited());
+        self.in_flight += u64::from(timer.is_awaited());
         self.timers.put(self.now + after_ns, timer);
     }
 
@@ -156,7 +156,7 @@ impl Machine {
         context: Context,
         of: Option<Actor>,
     ) {
-        self.under_way += u64::from(of.is_some_and(is_awaited));
+        self.in_flight += u64::from(of.is_some_and(is_awaited));
         self.effects.push(Effect::Work {
             task,
             by,
@@ -168,27 +168,27 @@ impl Machine {
     }
 
     pub(super) fn worked(&mut self, actor: Actor) {
-        self.under_way -= u64::from(is_awaited(actor));
+        self.in_flight -= u64::from(is_awaited(actor));
     }
 
     pub(super) fn submit(&mut self, io: BlockIo) {
-        self.under_way += 1;
+        self.in_flight += 1;
         self.effects.push(Effect::Io(io));
     }
 
     pub(super) fn flush(&mut self, number: FlushNumber) {
-        self.under_way += 1;
+        self.in_flight += 1;
         self.effects.push(Effect::Flush(number));
     }
 
     /// The drive has answered.
     pub(super) fn drive_is_done(&mut self) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
     }
 
     /// Something is still to come.
     pub(super) fn is_busy(&self) -> bool {
-        self.under_way > 0
+        self.in_flight > 0
     }
 
     pub(super) fn take_effects(&mut self, into: &mut Vec<Effect>) {

@@ -84,7 +84,7 @@ struct Machine {
     cache: PageCache,
     now: Time,
     /// With the versions of the pages as they were handed over.
-    under_way: Vec<(Io, Vec<u64>)>,
+    in_flight: Vec<(Io, Vec<u64>)>,
     memory: BTreeMap<(FileId, u64), u64>,
     device: BTreeMap<(FileId, u64), u64>,
     version: u64,
@@ -103,7 +103,7 @@ impl Machine {
             let Effect::Io(io) = *effect else {
                 continue;
             };
-            for (other, _) in &self.under_way {
+            for (other, _) in &self.in_flight {
                 let apart = other.file != io.file
                     || other.page >= io.page + u64::from(io.pages)
                     || io.page >= other.page + u64::from(other.pages);
@@ -116,7 +116,7 @@ impl Machine {
             let versions = (io.page..io.page + u64::from(io.pages))
                 .map(|page| self.memory.get(&(io.file, page)).copied().unwrap_or(0))
                 .collect();
-            self.under_way.push((io, versions));
+            self.in_flight.push((io, versions));
         }
         for effect in effects {
             if let Effect::Wake(task) = effect
@@ -212,10 +212,10 @@ impl Machine {
                 return self.call(step, before);
             }
             Step::Complete(number) => {
-                if self.under_way.is_empty() {
+                if self.in_flight.is_empty() {
                     return Ok(());
                 }
-                let (io, versions) = self.under_way.swap_remove(number % self.under_way.len());
+                let (io, versions) = self.in_flight.swap_remove(number % self.in_flight.len());
                 for (page, version) in (io.page..).zip(versions) {
                     if io.direction == Direction::Write {
                         self.device.insert((io.file, page), version);
@@ -244,7 +244,7 @@ impl Machine {
             self.cache.dirty_pages()
         );
         let in_flight: u64 = self
-            .under_way
+            .in_flight
             .iter()
             .map(|(io, _)| u64::from(io.pages))
             .sum();
@@ -264,7 +264,7 @@ proptest! {
         let mut machine = Machine {
             cache: PageCache::new(&spec).unwrap().with_drives(DRIVES),
             now: 0,
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             memory: BTreeMap::new(),
             device: BTreeMap::new(),
             version: 0,
@@ -288,7 +288,7 @@ proptest! {
         for _ in 0..100_000 {
             machine.run(Step::Wake)?;
             machine.run(Step::Complete(0))?;
-            if machine.under_way.is_empty() {
+            if machine.in_flight.is_empty() {
                 match machine.cache.next_event() {
                     Some(at) => machine.now = machine.now.max(at),
                     None if machine.asleep.is_empty() => break,

@@ -37,7 +37,7 @@ pub struct PageCache {
     pub(super) syncs: Syncs,
     pub(super) inode_locks: InodeLocks,
     pub(super) effects: Vec<Effect>,
-    under_way: Slab<PageIo>,
+    in_flight: Slab<PageIo>,
     again: Vec<u64>,
 }
 
@@ -75,15 +75,15 @@ impl Component for PageCache {
     /// What is being read or written is in flight, and each owner's own account adds up.
     fn check(&self, _now: Time) -> Result<(), Violation> {
         let of_io = |writes: bool| {
-            let io = self.under_way.iter().map(|(_, io)| io);
+            let io = self.in_flight.iter().map(|(_, io)| io);
             let io = io.filter(move |io| io.write.is_some() == writes);
             io.map(|io| io.pages).sum::<u64>()
         };
-        let under_way = (of_io(false), of_io(true));
+        let in_flight = (of_io(false), of_io(true));
         let in_memory = (self.pages.reading(), self.pages.writing());
-        Violation::unless(under_way == in_memory, "page cache", || {
+        Violation::unless(in_flight == in_memory, "page cache", || {
             format!(
-                "{under_way:?} pages are read and written by I/O under way, {in_memory:?} in memory"
+                "{in_flight:?} pages are read and written by I/O under way, {in_memory:?} in memory"
             )
         })?;
         self.pages.check()?;
@@ -129,7 +129,7 @@ impl PageCache {
             syncs: Syncs::default(),
             inode_locks: InodeLocks::default(),
             effects: Vec::new(),
-            under_way: Slab::new(),
+            in_flight: Slab::new(),
             again: Vec::new(),
         }
     }
@@ -180,8 +180,8 @@ impl PageCache {
     /// What an `Io` of that tag asked for is done.
     pub fn completed(&mut self, now: Time, tag: u32) {
         self.now = now;
-        let id = self.under_way.id(tag);
-        let done = self.under_way.take(id);
+        let id = self.in_flight.id(tag);
+        let done = self.in_flight.take(id);
         match done.write {
             None => self.read_done(done),
             Some(number) => self.write_done(done, number),
@@ -190,8 +190,8 @@ impl PageCache {
 
     /// The pages of a read from that one on end by themselves: the tag of that part.
     pub fn split_read(&mut self, tag: u32, page: u64) -> u32 {
-        let id = self.under_way.id(tag);
-        let whole = &mut self.under_way[id];
+        let id = self.in_flight.id(tag);
+        let whole = &mut self.in_flight[id];
         let rest = PageIo {
             page,
             pages: whole.page + whole.pages - page,
@@ -340,8 +340,8 @@ impl PageCache {
         }));
     }
 
-    fn put(&mut self, under_way: PageIo) -> u32 {
-        self.under_way.put(under_way).number()
+    fn put(&mut self, in_flight: PageIo) -> u32 {
+        self.in_flight.put(in_flight).number()
     }
 
     fn read_done(&mut self, done: PageIo) {

@@ -15,7 +15,7 @@ const PERCENT: u64 = MEMORY / PAGE / 100;
 struct Bench {
     cache: PageCache,
     now: Time,
-    under_way: Vec<Io>,
+    in_flight: Vec<Io>,
     woken: Vec<TaskId>,
 }
 
@@ -24,7 +24,7 @@ impl Bench {
         Bench {
             cache: PageCache::new(&spec).unwrap(),
             now: 0,
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             woken: Vec::new(),
         }
     }
@@ -44,7 +44,7 @@ impl Bench {
         let result = call(&mut self.cache, self.now);
         for effect in taken(&mut self.cache) {
             match effect {
-                Effect::Io(io) => self.under_way.push(io),
+                Effect::Io(io) => self.in_flight.push(io),
                 Effect::Wake(task) => self.woken.push(task),
                 Effect::Unplug => {}
             }
@@ -80,25 +80,25 @@ impl Bench {
 
     /// Lets the flushers do what they do at once, the device not answering.
     fn flush(&mut self) -> Vec<Io> {
-        let before = self.under_way.len();
+        let before = self.in_flight.len();
         while self.cache.next_event().is_some_and(|at| at <= self.now) {
             self.call(|cache, now| cache.advance(now));
         }
-        self.under_way[before..].to_vec()
+        self.in_flight[before..].to_vec()
     }
 
     fn wait_until(&mut self, time: Time) -> Vec<Io> {
-        let before = self.under_way.len();
+        let before = self.in_flight.len();
         while let Some(at) = self.cache.next_event().filter(|&at| at <= time) {
             self.now = self.now.max(at);
             self.call(|cache, now| cache.advance(now));
         }
         self.now = time;
-        self.under_way[before..].to_vec()
+        self.in_flight[before..].to_vec()
     }
 
     fn complete_all(&mut self) {
-        while let Some(io) = self.under_way.pop() {
+        while let Some(io) = self.in_flight.pop() {
             self.call(|cache, now| cache.completed(now, io.tag));
             self.flush();
         }
@@ -129,7 +129,7 @@ fn in_2_4_pieces_of_files_alternate_in_the_order_of_dirtying_32_buffers_at_a_tim
         bench.write(2, 2, page, 1);
     }
     bench.call(|cache, now| cache.advance(now));
-    let batch = places(&bench.under_way);
+    let batch = places(&bench.in_flight);
     assert_eq!(batch.len(), 32);
     assert_eq!(batch[..4], [(1, 0, 1), (2, 0, 1), (1, 1, 1), (2, 1, 1)]);
 }
@@ -145,7 +145,7 @@ fn bdflush_begins_at_30_percent_and_goes_on_until_20() {
         (10 * PERCENT..=10 * PERCENT + 512).contains(&written),
         "{written} pages"
     );
-    assert!(bench.under_way.iter().all(|io| io.task == FLUSHER));
+    assert!(bench.in_flight.iter().all(|io| io.task == FLUSHER));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn beyond_60_percent_a_writer_of_2_4_writes_32_buffers_and_waits_for_the_oldest(
         .collect();
     assert_eq!(pages(&of_writer), 32);
     assert!(bench.woken.is_empty());
-    let oldest = bench.under_way.remove(0);
+    let oldest = bench.in_flight.remove(0);
     bench.call(|cache, now| cache.completed(now, oldest.tag));
     assert_eq!(bench.woken, [1]);
     assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Done);
@@ -311,7 +311,7 @@ fn a_congested_queue_stops_pdflush_until_it_is_so_no_more() {
     let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 12 * PERCENT);
     bench.call(|cache, now| cache.advance(now));
-    assert_eq!(pages(&bench.under_way), 16);
+    assert_eq!(pages(&bench.in_flight), 16);
     bench.congested(true);
     assert_eq!(bench.flush(), []);
     bench.congested(false);
@@ -391,7 +391,7 @@ fn from_3_2_on_writers_sleep_instead_of_writing_back() {
     let (mut bench, percent) = held_at(CacheVariant::Linux3_2);
     assert!((15..20).contains(&percent), "{percent}");
     bench.flush();
-    assert!(bench.under_way.iter().all(|io| io.task == FLUSHER));
+    assert!(bench.in_flight.iter().all(|io| io.task == FLUSHER));
     bench.wait_until(200 * MILLISECOND);
     assert_eq!(bench.woken, [1]);
 }
@@ -451,7 +451,7 @@ fn fsync_waits_for_all_that_was_written_to_the_file_before() {
     let written = bench.flush();
     assert_eq!(pages(&written), 100);
     assert!(written.iter().all(|io| io.file == 1 && io.sync));
-    let last = bench.under_way.pop().unwrap();
+    let last = bench.in_flight.pop().unwrap();
     bench.complete_all();
     assert!(bench.woken.is_empty());
     bench.call(|cache, now| cache.completed(now, last.tag));
@@ -468,7 +468,7 @@ fn fsync_of_a_page_that_was_dirtied_while_it_was_written_writes_it_again() {
     bench.flush();
     bench.write(2, 1, 0, 1);
     assert_eq!(bench.fsync(2, 1), Outcome::Wait);
-    let first = bench.under_way.remove(0);
+    let first = bench.in_flight.remove(0);
     bench.call(|cache, now| cache.completed(now, first.tag));
     assert_eq!(bench.woken, [1]);
     assert_eq!(pages(&bench.flush()), 1);
@@ -568,22 +568,22 @@ fn files_are_read_to_their_end_and_no_further_in_calls_of_any_length() {
 }
 
 #[test]
-fn a_stream_of_2_6_35_has_two_windows_of_128_kib_under_way() {
+fn a_stream_of_2_6_35_has_two_windows_of_128_kib_in_flight() {
     let mut bench = Bench::of(CacheVariant::Linux2_6_35);
     bench.cache.set_size(1, 100_000 * PAGE);
     let mut most = 0;
     for page in 0..500 {
         while bench.read(1, page, 1) == Outcome::Wait {
-            most = most.max(pages(&bench.under_way));
+            most = most.max(pages(&bench.in_flight));
             bench.complete_all();
         }
-        most = most.max(pages(&bench.under_way));
+        most = most.max(pages(&bench.in_flight));
     }
     assert_eq!(
         most, 64,
         "the second is asked for when the reader comes to the first"
     );
-    assert!(bench.under_way.iter().all(|io| io.read_ahead));
+    assert!(bench.in_flight.iter().all(|io| io.read_ahead));
 }
 
 #[test]
@@ -597,22 +597,22 @@ fn a_call_longer_than_a_window_copies_up_to_each_mark_and_a_plugged_one_keeps_it
         bench.cache.set_size(1, 1000 * PAGE);
         // A window, the one that comes with it, and the mark in between.
         assert_eq!(bench.read_on(1, 0, 64), Outcome::Wait);
-        assert_eq!(places(&bench.under_way), [(1, 0, 64)]);
+        assert_eq!(places(&bench.in_flight), [(1, 0, 64)]);
         bench.complete_all();
         assert_eq!(bench.read_on(1, 0, 64), Outcome::Copies(32));
         assert_eq!(bench.read_on(1, 0, 64), Outcome::Copies(32));
-        assert_eq!(bench.under_way.is_empty(), plugs_calls);
+        assert_eq!(bench.in_flight.is_empty(), plugs_calls);
         assert_eq!(bench.read_on(1, 0, 64), Outcome::Done);
-        assert_eq!(places(&bench.under_way), [(1, 64, 32)]);
+        assert_eq!(places(&bench.in_flight), [(1, 64, 32)]);
         bench.complete_all();
         // One that continues behind the next mark waits for the window that it starts there.
         let first = bench.read_on(1, 64, 65);
         assert_eq!(
-            (first, bench.under_way.is_empty()),
+            (first, bench.in_flight.is_empty()),
             (Outcome::Copies(32), plugs_calls)
         );
         assert_eq!(bench.read_on(1, 64, 65), Outcome::Wait);
-        assert_eq!(places(&bench.under_way), [(1, 96, 32), (1, 128, 32)]);
+        assert_eq!(places(&bench.in_flight), [(1, 96, 32), (1, 128, 32)]);
     }
 }
 
@@ -624,10 +624,10 @@ fn a_page_that_is_written_to_in_part_is_read_first() {
         bench.call(|cache, now| cache.write(now, 7, 1, offset, bytes))
     };
     assert_eq!(write(&mut bench, 100, PAGE), Outcome::Wait);
-    assert_eq!(places(&bench.under_way), [(1, 0, 1)]);
+    assert_eq!(places(&bench.in_flight), [(1, 0, 1)]);
     bench.complete_all();
     assert_eq!(write(&mut bench, 100, PAGE), Outcome::Wait);
-    assert_eq!(places(&bench.under_way), [(1, 1, 1)]);
+    assert_eq!(places(&bench.in_flight), [(1, 1, 1)]);
     bench.complete_all();
     assert_eq!(write(&mut bench, 100, PAGE), Outcome::Done);
     assert_eq!(

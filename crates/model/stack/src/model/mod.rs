@@ -59,7 +59,7 @@ pub struct Model {
     directories: BTreeMap<String, u32>,
     /// By drive without a filesystem: where the next file begins.
     next_sector: Vec<Sector>,
-    under_way: Option<RunningPhases>,
+    in_flight: Option<RunningPhases>,
     /// The last phase was, before its end.
     stopped: bool,
     traces: BTreeMap<String, Vec<u8>>,
@@ -89,7 +89,7 @@ impl Model {
             files: BTreeMap::new(),
             directories: BTreeMap::new(),
             next_sector: vec![0; machine.drive_count()],
-            under_way: None,
+            in_flight: None,
             stopped: false,
             traces: BTreeMap::new(),
         })
@@ -125,7 +125,7 @@ impl Model {
         }
         let drives = self.machine.drive_names();
         let watch = Watch::new(&probes, &names, drives, &mut self.world);
-        self.under_way = Some(RunningPhases {
+        self.in_flight = Some(RunningPhases {
             phases,
             alone,
             stops,
@@ -185,13 +185,13 @@ impl Model {
     /// Where no phase was begun.
     pub fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
         let mut stopped = false;
-        let under_way = self.under_way.as_mut().expect("a phase that was begun");
+        let in_flight = self.in_flight.as_mut().expect("a phase that was begun");
         let RunningPhases {
             phases,
             stops,
             watch,
             ..
-        } = under_way;
+        } = in_flight;
         let stopper = stops.map(|number| together::part_of(&phases[number]));
         self.world.stop_others_with(stopper);
         self.world.run(|world| {
@@ -214,12 +214,12 @@ impl Model {
             stopped: self.stopped,
             build_profile,
         };
-        let under_way = self.under_way.take().expect("a phase that was begun");
-        let (mut probes, traces) = under_way.watch.end(&mut self.world, started_unix_ns);
+        let in_flight = self.in_flight.take().expect("a phase that was begun");
+        let (mut probes, traces) = in_flight.watch.end(&mut self.world, started_unix_ns);
         self.traces = traces;
         // What is still in flight when the measured time is over comes to its end after the others have been looked at.
         let mut records: Vec<Option<AnyRecord>> = Vec::new();
-        for phase in &under_way.phases {
+        for phase in &in_flight.phases {
             records.push(match phase {
                 AnyPhase::Metadata(phase) => {
                     let results = self.world.end_metadata(METADATA_DRIVE);
@@ -242,7 +242,7 @@ impl Model {
         }
         let mut groups = Some(self.world.end_phase().groups);
         let records =
-            under_way
+            in_flight
                 .phases
                 .iter()
                 .zip(records)
@@ -256,7 +256,7 @@ impl Model {
                     (_, None) => unreachable!("phases that run together are of other kinds"),
                 });
         let mut phases: Vec<AnyRecord> = records.collect();
-        let phase = match under_way.alone {
+        let phase = match in_flight.alone {
             true => phases.pop().expect("one that was begun"),
             false => AnyRecord::Together { phases },
         };

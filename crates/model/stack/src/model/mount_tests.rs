@@ -79,7 +79,7 @@ fn an_io_is_as_many_calls_as_it_takes() {
 }
 
 #[test]
-fn any_number_may_be_under_way() {
+fn any_number_may_be_in_flight() {
     let mut changes = writes(1000, 1024);
     changes["/groups/0/engine"] = json!("io_uring");
     changes["/groups/0/jobs/0/queue_depth"] = json!(32);

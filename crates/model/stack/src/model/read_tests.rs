@@ -69,7 +69,7 @@ fn a_call_copies_a_page_once_however_often_it_waits() {
 }
 
 #[test]
-fn a_call_that_is_plugged_has_nothing_under_way_while_it_copies() {
+fn a_call_that_is_plugged_has_nothing_in_flight_while_it_copies() {
     // Copying 128 KiB takes as long as a request.
     let took_ms = |kernel| {
         let record = read_with(kernel, 512, 16, 1 << 20, 31_250);

@@ -80,8 +80,8 @@ fn a_completion_that_waits_for_a_busy_task_is_not_there_yet() {
         let (rate, mean_ns) = more_than_the_cpu_can(engine);
         assert!((180e3..250e3).contains(&rate), "{engine}: {rate}");
         // Little's law: sixteen are under way all the time, as the engine counts on a real machine.
-        let under_way = rate * mean_ns / 1e9;
-        assert!((15.5..=16.0).contains(&under_way), "{engine}: {under_way}");
+        let in_flight = rate * mean_ns / 1e9;
+        assert!((15.5..=16.0).contains(&in_flight), "{engine}: {in_flight}");
     }
 }
 

@@ -91,7 +91,7 @@ impl World {
         let next = times.into_iter().flatten().min();
         let mount = self.vfs.mount_mut(number);
         // With nothing in flight a phase may be over, and the next one begins now.
-        while mount.under_way() > 0
+        while mount.in_flight() > 0
             && let Some(at) = mount.next_event()
             && next.is_none_or(|next| at < next)
         {

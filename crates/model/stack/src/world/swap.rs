@@ -23,7 +23,7 @@ pub(super) struct Swap {
     begin: Sector,
     files_keep_percent: u64,
     /// Bios and pieces of work in flight.
-    under_way: u64,
+    in_flight: u64,
 }
 
 /// Where a machine swaps, and how.
@@ -75,7 +75,7 @@ impl World {
             drive: area.spec.drive,
             begin: area.begin,
             files_keep_percent: area.files_keep_percent,
-            under_way: 0,
+            in_flight: 0,
         });
         self.touched.extend([
             KeyReader::Cpus,
@@ -96,7 +96,7 @@ impl World {
             cache.leave(0);
         }
         self.clock.progressed(self.clock.now());
-        while self.swap_mut().under_way > 0 {
+        while self.swap_mut().in_flight > 0 {
             let (at, event) = self.next_event().expect("something is under way");
             self.handle(at, event);
         }
@@ -139,7 +139,7 @@ impl World {
 
     pub(super) fn sorting_worked(&mut self, now: Time, task: TaskId) {
         let swap = self.swap_mut();
-        swap.under_way -= 1;
+        swap.in_flight -= 1;
         swap.sorting.worked(now, task);
         self.follow_swap(now);
     }
@@ -154,7 +154,7 @@ impl World {
 
     pub(super) fn swap_bio_done(&mut self, now: Time, bio: &Bio) {
         let swap = self.swap_mut();
-        swap.under_way -= 1;
+        swap.in_flight -= 1;
         let first = bio.tag & !OF_SWAP;
         let slots = bio.sectors / SECTORS_PER_SLOT as u32;
         swap.sorting.moved(now, bio.direction, first, slots);
@@ -206,7 +206,7 @@ impl World {
             match effect {
                 Effect::Work { task, ns } => {
                     let swap = self.swap_mut();
-                    swap.under_way += 1;
+                    swap.in_flight += 1;
                     let runner = swap.runners[task as usize];
                     let item = WorkItem {
                         cost: Cost::Ns(ns),
@@ -274,7 +274,7 @@ impl World {
             };
             let sync = direction == Direction::Read;
             let bio = self.bio(now, task, direction, sync, place, first | OF_SWAP);
-            self.swap_mut().under_way += 1;
+            self.swap_mut().in_flight += 1;
             self.submit(now, drive, bio);
             first += here;
             slots -= here;

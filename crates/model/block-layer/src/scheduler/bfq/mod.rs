@@ -10,13 +10,13 @@ mod hierarchy;
 mod inject;
 mod merge;
 mod queue;
-mod raise;
 mod rate;
 mod select;
 mod service;
 mod soft_real_time;
 mod tree;
 mod tunables;
+mod weight_raising;
 
 use std::collections::BTreeMap;
 
@@ -29,9 +29,9 @@ use events::time::Time;
 use hierarchy::{GroupId, Hierarchy};
 use inject::InjectionMeasurement;
 use queue::Queue;
-use raise::Burst;
 use rate::PeakRate;
 pub use tunables::BfqTunables;
+use weight_raising::Burst;
 
 type QueueId = FifoId;
 

@@ -3,9 +3,9 @@
 use crate::scheduler::bfq::QueueId;
 use crate::scheduler::bfq::hierarchy::GroupId;
 use crate::scheduler::bfq::inject::Injection;
-use crate::scheduler::bfq::raise::WeightRaise;
 use crate::scheduler::bfq::soft_real_time::Pace;
 use crate::scheduler::bfq::tree::EntityId;
+use crate::scheduler::bfq::weight_raising::WeightRaise;
 use crate::scheduler::mean::Mean;
 use crate::{IoClass, Priority, Request, RequestId, Sector};
 use events::time::{MILLISECOND, Time};

@@ -56,7 +56,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(super) fn is_in_flight(&self) -> bool {
         self.dispatched != [0; 2]
     }
 
@@ -71,7 +71,7 @@ impl Queue {
 
     /// Its task is gone, and nothing is left of its requests.
     pub(super) fn is_over(&self) -> bool {
-        !self.has_task && !self.is_free && self.queued == 0 && !self.is_under_way()
+        !self.has_task && !self.is_free && self.queued == 0 && !self.is_in_flight()
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) enum List {
     /// For its level's turn.
     Level(u8),
     /// Until what it has at the device is done.
-    UnderWay,
+    InFlight,
     /// Its turn is now.
     Current,
     /// The idle class, until nobody else wants the device.
@@ -92,7 +92,7 @@ pub(super) enum List {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lists {
     levels: [VecDeque<QueueId>; LEVELS],
-    under_way: VecDeque<QueueId>,
+    in_flight: VecDeque<QueueId>,
     current: VecDeque<QueueId>,
     idle: VecDeque<QueueId>,
     /// The next level, and the last one of this sweep over the levels.
@@ -104,7 +104,7 @@ impl Lists {
     pub(super) fn of(&mut self, list: List) -> &mut VecDeque<QueueId> {
         match list {
             List::Level(level) => &mut self.levels[usize::from(level)],
-            List::UnderWay => &mut self.under_way,
+            List::InFlight => &mut self.in_flight,
             List::Current => &mut self.current,
             List::Idle => &mut self.idle,
         }
@@ -123,8 +123,8 @@ impl Lists {
         self.current.front().copied()
     }
 
-    pub(super) fn first_under_way(&self) -> Option<QueueId> {
-        self.under_way.front().copied()
+    pub(super) fn first_in_flight(&self) -> Option<QueueId> {
+        self.in_flight.front().copied()
     }
 
     pub(super) fn first_idle(&self) -> Option<QueueId> {

@@ -35,7 +35,7 @@ impl CfqLists {
             self.queues[id].list = Some(List::Current);
         }
         if self.version == Version::Linux2_6_18 {
-            next = next.or(self.lists.first_under_way());
+            next = next.or(self.lists.first_in_flight());
         }
         if next.is_none()
             && let Some(idle) = self.lists.first_idle()
@@ -69,7 +69,7 @@ impl CfqLists {
             self.idle_timer = None;
         }
         let queue = &mut self.queues[id];
-        if !interrupted && !queue.is_under_way() {
+        if !interrupted && !queue.is_in_flight() {
             queue.served_at = self.jiffies;
             self.kick();
         }
@@ -98,12 +98,12 @@ impl CfqLists {
         let list = match queue.priority.class {
             IoClass::RealTime => List::Current,
             IoClass::Idle => List::Idle,
-            IoClass::BestEffort if queue.is_under_way() => List::UnderWay,
+            IoClass::BestEffort if queue.is_in_flight() => List::InFlight,
             IoClass::BestEffort => List::Level(queue.priority.level),
         };
         let (queues, mine) = (&self.queues, queue.served_at);
         let waiting = self.lists.of(list);
-        let place = if at_front || list == List::UnderWay {
+        let place = if at_front || list == List::InFlight {
             0
         } else {
             let served_before = |&other: &QueueId| {
@@ -272,7 +272,7 @@ impl CfqLists {
         if queue.priority.class != IoClass::Idle {
             self.last_end = self.jiffies;
         }
-        if !queue.is_under_way() {
+        if !queue.is_in_flight() {
             if queue.list.is_some() {
                 queue.served_at = self.jiffies;
                 self.stand(queue_id, false);

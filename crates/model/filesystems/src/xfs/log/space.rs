@@ -261,7 +261,7 @@ mod tests {
         #[test]
         fn every_byte_is_written_once(steps in prop::collection::vec((1u32..300_000, any::<bool>()), 1..60)) {
             let mut log = LogSpace::new(1024, 4, 32 << 10);
-            let (mut committed, mut written, mut under_way) = (0, 0, VecDeque::new());
+            let (mut committed, mut written, mut in_flight) = (0, 0, VecDeque::new());
             for (number, (bytes, comes_back)) in (0u64..).zip(steps) {
                 if log.has_room(0) && log.free_bytes(0) > u64::from(bytes) + BLOCK {
                     log.commit(bytes, [number]);
@@ -271,9 +271,9 @@ mod tests {
                 while let Some(write) = log.next_write() {
                     prop_assert!(write.block + u64::from(write.blocks) <= 1024);
                     written += u64::from(write.blocks) * BLOCK;
-                    under_way.push_back(write.buffer);
+                    in_flight.push_back(write.buffer);
                 }
-                if comes_back && let Some(buffer) = under_way.pop_front() {
+                if comes_back && let Some(buffer) = in_flight.pop_front() {
                     log.written(buffer);
                     let blocks = log.items.take(u64::MAX, 10, |_| false).blocks;
                     blocks.into_iter().for_each(|block| log.items.written(block));
@@ -282,9 +282,9 @@ mod tests {
             loop {
                 while let Some(write) = log.next_write() {
                     written += u64::from(write.blocks) * BLOCK;
-                    under_way.push_back(write.buffer);
+                    in_flight.push_back(write.buffer);
                 }
-                let Some(buffer) = under_way.pop_front() else {
+                let Some(buffer) = in_flight.pop_front() else {
                     break;
                 };
                 log.written(buffer);

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_under_way_before_the_last_is_used_up() {
+    fn a_window_is_in_flight_before_the_last_is_used_up() {
         let mut reader = Reader::default();
         for page in 0..500 {
             let asked = reader.read(page, 1);

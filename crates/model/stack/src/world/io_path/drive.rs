@@ -218,14 +218,14 @@ impl Drive {
         if !self.flushes {
             return false;
         }
-        let [under_way, next] = &mut self.flush_waiters;
-        if !under_way.is_empty() {
+        let [in_flight, next] = &mut self.flush_waiters;
+        if !in_flight.is_empty() {
             next.push(task);
             return true;
         }
         let waits = self.device.flush(now, self.sent.len() as u32);
         if waits {
-            under_way.push(task);
+            in_flight.push(task);
         }
         waits
     }
@@ -265,10 +265,10 @@ impl Drive {
     }
 
     fn end_flush(&mut self, now: Time) {
-        let [under_way, next] = &mut self.flush_waiters;
-        self.flushed.append(under_way);
-        std::mem::swap(under_way, next);
-        if !under_way.is_empty() && !self.device.flush(now, self.sent.len() as u32) {
+        let [in_flight, next] = &mut self.flush_waiters;
+        self.flushed.append(in_flight);
+        std::mem::swap(in_flight, next);
+        if !in_flight.is_empty() && !self.device.flush(now, self.sent.len() as u32) {
             self.flushed.append(&mut self.flush_waiters[0]);
         }
     }
