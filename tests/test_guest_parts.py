@@ -15,7 +15,7 @@ from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.domain.machine import Guest
 from iolab.domain.trial.drive_properties import PROPERTIES
 from iolab.files.experiment import loads
-from iolab.machines.guest import debug_files, guest, modules, programs
+from iolab.machines.guest import debug_files, guest, kernel_paths, modules, programs
 from iolab.machines.guest.modules import Modules
 from iolab.machines.system import command
 from iolab.studies.run.plan import Plan
