@@ -143,6 +143,7 @@ def emulators(state_dir: Path) -> list[int]:
     return [int(line) for line in told.stdout.split()]
 
 
+@pytest.mark.long
 def test_a_random_number_of_a_guest_costs_what_it_costs_on_a_machine_that_is_up(
     iolab: CommandLine, kernel_name: str
 ) -> None:

@@ -45,8 +45,17 @@ def check_complete(run: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("number", [1, 3, TRIALS], ids=["first", "middle", "last"])
-@pytest.mark.parametrize("whole_group", [False, True], ids=["parent", "group"])
+@pytest.mark.parametrize(
+    ("number", "whole_group"),
+    [
+        pytest.param(1, False, id="first, parent"),
+        pytest.param(3, True, id="middle, group"),
+        pytest.param(TRIALS, False, id="last, parent"),
+        pytest.param(1, True, id="first, group", marks=pytest.mark.long),
+        pytest.param(3, False, id="middle, parent", marks=pytest.mark.long),
+        pytest.param(TRIALS, True, id="last, group", marks=pytest.mark.long),
+    ],
+)
 def test_a_killed_run_resumes_where_it_was(iolab: CommandLine, number: int, whole_group: bool) -> None:
     run = iolab.cwd / "run"
     with start(iolab, SCRATCH) as process:

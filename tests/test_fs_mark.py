@@ -264,6 +264,7 @@ def test_a_bare_device_is_refused(iolab: CommandLine) -> None:
     assert "no filesystem" in outcome.stderr
 
 
+@pytest.mark.long
 @pytest.mark.root
 def test_killed_in_the_middle_it_resumes_and_leaves_nothing(iolab: CommandLine) -> None:
     text = workload(files=30_000, file_size=0, sync="none", threads=2)

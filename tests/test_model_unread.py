@@ -22,6 +22,13 @@ from support.simulated import experiment
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
+OF_EACH_KIND = {"one_disk", "eva-raid5", "nvme", "nfs-rdma-client", "vm-xfs", "quad-xeon", "ia64-4way", "bfq-groups"}
+"""A machine each with a disk, an array, flash, a mount, XFS, memory, CPUs in detail and weighted groups."""
+EACH_MACHINE = pytest.mark.parametrize(
+    "machine",
+    [pytest.param(name, marks=[] if name in OF_EACH_KIND else pytest.mark.long) for name in machine_file.names()],
+)
+
 DIRECT = '[workloads.w]\nduration = "1s"\nfile_size = "1MiB"\n'
 BUFFERED = '[workloads.w]\nkind = "tiobench"\nthreads = 1\nfile_size = "1MiB"\ndirect = false\n'
 FILES = '[workloads.w]\nkind = "fs_mark"\nfiles = 10\nfile_size = "0"\nsync = "none"\n'
@@ -127,7 +134,7 @@ def test_what_is_read_of_one_drive_is_given_of_all() -> None:
 KINDS = {"direct": DIRECT + "direct = true\n", "buffered": BUFFERED, "fs_mark": FILES, "qsbench": SORT, "nfs": NFS}
 
 
-@pytest.mark.parametrize("machine", machine_file.names())
+@EACH_MACHINE
 def test_every_control_is_read_or_refused_on_every_machine(machine: str) -> None:
     """Whatever a control changes of a machine, a component of it reads that under the workload, or the setting is
     refused: nothing passes of which the model says that nobody reads it."""
@@ -146,7 +153,7 @@ def test_every_control_is_read_or_refused_on_every_machine(machine: str) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("machine", machine_file.names())
+@EACH_MACHINE
 def test_every_key_of_every_machine_is_read_or_refused(machine: str, kind: str) -> None:
     """Only the first element of each array is tried."""
     keys = dict(leaves(machine_file.read(f"model:{machine}", Path()).table))

@@ -29,6 +29,7 @@ def test_the_documents_have_a_picture_of_each_page(name: str) -> None:
     assert {path.stem.removeprefix(f"{name}-") for path in (ROOT / "docs" / "images").glob(f"{name}-*.png")} == NAMES
 
 
+@pytest.mark.long
 @pytest.mark.skipif(BROWSER is None, reason=f"no browser to take pictures with: none of {', '.join(BROWSERS)}")
 @pytest.mark.parametrize("name", ["trace", "collection"])
 def test_pages_are_taken_wide_and_narrow_in_light_and_dark(picture: ModuleType, name: str, tmp_path: Path) -> None:
