@@ -29,14 +29,14 @@ class ReplayFidelity:
     def late_queue_full_percent(self) -> float | None:
         """I/Os late because the queue was full when they were due; None without any, and of older records."""
         late = [job.get("arrivals_late_queue_full") for job in self.jobs]
-        told = [count for count in late if count is not None]
-        return 100 * sum(told) / self.arrivals if self.arrivals and len(told) == len(late) else None
+        known = [count for count in late if count is not None]
+        return 100 * sum(known) / self.arrivals if self.arrivals and len(known) == len(late) else None
 
     @property
     def refused(self) -> int | None:
         """Discards and writes of zeroes that the target does not take; None of older records, which have none."""
-        told = [count for job in self.jobs if (count := job.get("refused")) is not None]
-        return sum(told) if told else None
+        known = [count for job in self.jobs if (count := job.get("refused")) is not None]
+        return sum(known) if known else None
 
     @property
     def lateness_ns_p99(self) -> int | None:
@@ -56,6 +56,6 @@ class ReplayFidelity:
     @property
     def depth_distance(self) -> float | None:
         """The mean of the threads that report it, weighted by their I/Os."""
-        told = [(job["arrivals"], found) for job in self.jobs if (found := job["depth_distance"]) is not None]
-        ios = sum(count for count, _ in told)
-        return sum(count * found for count, found in told) / ios if ios else None
+        known = [(job["arrivals"], found) for job in self.jobs if (found := job["depth_distance"]) is not None]
+        ios = sum(count for count, _ in known)
+        return sum(count * found for count, found in known) / ios if ios else None

@@ -375,8 +375,10 @@ def _of_jobs(
     for workload in run.workloads:
         of_workload = rows.filter(pl.col("workload") == workload)
         chosen = of_workload if keys is None else of_workload.filter(pl.col("key").is_in(keys))
-        told = [jobs.only] if jobs.only is not None else names if jobs.which == "each" else kinds.get(workload, ())
-        chosen = chosen.filter(pl.col("job").is_in(told))
+        names_kept = (
+            [jobs.only] if jobs.only is not None else names if jobs.which == "each" else kinds.get(workload, ())
+        )
+        chosen = chosen.filter(pl.col("job").is_in(names_kept))
         rounds = {number: place for place, number in enumerate(sorted(of_workload["round"].unique()))}
         by_job = found.setdefault(workload, {})
         for job, key, setting, number, value in chosen.select("job", "key", "setting", "round", "value").iter_rows():

@@ -129,7 +129,7 @@ def unfaithful(run: MeasuredRun) -> set[str]:
 
 def lines(run: MeasuredRun) -> list[str]:
     """A line for each doubt about any of the run's trials: what, where, and what would help."""
-    told = []
+    sentences = []
     trials = run.doubts
     for code, doubt in DOUBTS.items():
         of_code = [(workload, setting, found[code]) for workload, setting, found in trials if code in found]
@@ -139,8 +139,8 @@ def lines(run: MeasuredRun) -> list[str]:
             settings = _some({setting for _, setting, _ in of_code}, run.settings)
             count = f"{len(of_code)} of {len(trials)} trials" if len(trials) > 1 else ""
             places = "; ".join(part for part in (count, workloads, settings) if part)
-            told.append(f"{doubt.what(worst)}{f' ({places})' if places else ''}; what helps: {doubt.remedy}")
-    return told
+            sentences.append(f"{doubt.what(worst)}{f' ({places})' if places else ''}; what helps: {doubt.remedy}")
+    return sentences
 
 
 def _some(names: set[str], of: Sequence[str]) -> str:

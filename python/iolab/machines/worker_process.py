@@ -256,14 +256,14 @@ class WorkerProcess:
 
     def _stall(self, trial: Trial, started_unix_ns: int, answer: Answer | None) -> TrialStalled:
         given_up = self._record_of_death(trial, started_unix_ns)
-        told = error_from_json(answer["error"]).what if answer is not None and "error" in answer else None
+        text = error_from_json(answer["error"]).what if answer is not None and "error" in answer else None
         noted = Record.model_validate(answer["record"]).notes if answer is not None and "record" in answer else []
-        notes = [*given_up.notes, *noted, *filter(None, [told, self._left])]
+        notes = [*given_up.notes, *noted, *filter(None, [text, self._left])]
         assert self._stalled is not None
         record = given_up.model_copy(
             update={"status": "failed", "faults": [Fault(what=self._stalled)], "notes": list(dict.fromkeys(notes))}
         )
-        why = "; ".join(filter(None, [self._stalled, told, self._left]))
+        why = "; ".join(filter(None, [self._stalled, text, self._left]))
         return TrialStalled(record, why, where=stall.label(trial.target))
 
     def _record_of_death(self, trial: Trial, started_unix_ns: int) -> Record:

@@ -16,9 +16,9 @@ static HOOK: Once = Once::new();
 /// may be in flight into its buffers.
 pub fn end_the_process() {
     HOOK.call_once(|| {
-        let told = take_hook();
+        let hook = take_hook();
         set_hook(Box::new(move |panic| {
-            told(panic);
+            hook(panic);
             if ENDS_THE_PROCESS.get() {
                 abort();
             }

@@ -82,10 +82,10 @@ fn run(port: &mut Port) -> Result<(), Failure> {
     end_after(Duration::from_nanos(plan.limit_ns));
     let mut agent = Agent::new(plan.seed);
     for (number, step) in plan.steps.iter().enumerate() {
-        let told: Value = agent
+        let answer: Value = agent
             .perform(step, port)
             .map_err(|failed| failed.at(number))?;
-        port.emit(&json!({ "step": number, "told": told }));
+        port.emit(&json!({ "step": number, "answer": answer }));
     }
     port.emit(&json!({ "end": true }));
     Ok(())

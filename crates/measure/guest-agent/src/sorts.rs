@@ -54,16 +54,16 @@ pub fn process() -> ExitCode {
 }
 
 fn sort_as_told() -> Result<Value, String> {
-    let mut told = String::new();
+    let mut line = String::new();
     let mut input = io::stdin().lock();
-    input.read_line(&mut told).map_err(described)?;
-    let share: Share = serde_json::from_str(&told).map_err(described)?;
+    input.read_line(&mut line).map_err(described)?;
+    let share: Share = serde_json::from_str(&line).map_err(described)?;
     fs::write(format!("{}/cgroup.procs", share.group), "0").map_err(described)?;
     if let Some(cpus) = &share.cpus {
         system::pin(cpus).map_err(described)?;
     }
     println!("{READY}");
-    input.read_line(&mut told).map_err(described)?;
+    input.read_line(&mut line).map_err(described)?;
     let sort = Sort::start(share.sort).map_err(described)?;
     loop {
         if let Some(record) = sort.wait(A_WHILE) {
@@ -161,9 +161,9 @@ impl Process {
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::of_machine("a process has no pipes".into()));
         };
-        let mut told = share.clone();
-        told["group"] = json!(group);
-        writeln!(input, "{told}").map_err(failed)?;
+        let mut input_line = share.clone();
+        input_line["group"] = json!(group);
+        writeln!(input, "{input_line}").map_err(failed)?;
         let mut output = BufReader::new(output);
         let mut said = String::new();
         output.read_line(&mut said).map_err(failed)?;
@@ -188,7 +188,7 @@ fn records(said: &[String], group: &str) -> Result<Vec<Value>, Failure> {
             Some(record) if record.get("failed").is_none() => Ok(record),
             other => {
                 let why = match other {
-                    Some(told) => told["failed"].to_string(),
+                    Some(answer) => answer["failed"].to_string(),
                     None if killed_for_memory(group) => {
                         "the kernel killed it for lack of memory: the limit and the swap are used up".into()
                     }
@@ -202,8 +202,8 @@ fn records(said: &[String], group: &str) -> Result<Vec<Value>, Failure> {
 }
 
 fn killed_for_memory(group: &str) -> bool {
-    let told = fs::read_to_string(format!("{group}/memory.events")).unwrap_or_default();
-    field(&told, "oom_kill").is_some_and(|kills| kills > 0)
+    let events = fs::read_to_string(format!("{group}/memory.events")).unwrap_or_default();
+    field(&events, "oom_kill").is_some_and(|kills| kills > 0)
 }
 
 fn number(group: &str, file: &str) -> Option<u64> {
@@ -213,10 +213,10 @@ fn number(group: &str, file: &str) -> Option<u64> {
 
 /// Since boot, of the whole machine, by metric; without those that this kernel does not count (VM_EVENT_COUNTERS).
 fn swapped() -> Result<Value, Failure> {
-    let told = fs::read_to_string(VMSTAT).map_err(|error| Failure::os(VMSTAT, &error))?;
+    let text = fs::read_to_string(VMSTAT).map_err(|error| Failure::os(VMSTAT, &error))?;
     let counted = [("swap_in_bytes", "pswpin"), ("swap_out_bytes", "pswpout")]
         .into_iter()
-        .filter_map(|(metric, name)| Some((metric, field(&told, name)? * PAGE_BYTES)));
+        .filter_map(|(metric, name)| Some((metric, field(&text, name)? * PAGE_BYTES)));
     Ok(json!(counted.collect::<BTreeMap<_, _>>()))
 }
 

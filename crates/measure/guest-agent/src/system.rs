@@ -188,8 +188,8 @@ pub fn sync() {
 
 /// The kernel's release, as uname(2) has it.
 pub fn release() -> String {
-    let told = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    told.trim().to_owned()
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_owned()
 }
 
 fn text(text: &str) -> io::Result<CString> {

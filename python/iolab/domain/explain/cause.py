@@ -75,8 +75,8 @@ class Group:
     def difference_ns_per_io(self) -> float | None:
         """The largest, of its metrics that are times per I/O."""
         judgements = [one.with_setting.judgement for one in self.moved if one.metric.endswith("_ns_per_io")]
-        told = [(one.baseline, one.candidate) for one in judgements]
-        known = [abs(after - before) for before, after in told if before is not None and after is not None]
+        measured = [(one.baseline, one.candidate) for one in judgements]
+        known = [abs(after - before) for before, after in measured if before is not None and after is not None]
         return max(known, default=None)
 
     def as_dict(self) -> JsonObject:
@@ -277,15 +277,23 @@ def _cause(
     acted_on = {name for change in changes for name in mechanisms_of(change.setting)}
     changed = {name: one for name, one in groups.items() if name in acted_on}
     in_flight = _in_flight(arms, _prefix(results[0].metric))
-    told = _in_order(changed, in_flight) if changed else []
-    told += _in_order({name: one for name, one in groups.items() if one not in told}, in_flight)
-    first = told[0] if told and (changed or told[0].mechanism.name not in SYMPTOMS) else None
+    ordered = _in_order(changed, in_flight) if changed else []
+    ordered += _in_order({name: one for name, one in groups.items() if one not in ordered}, in_flight)
+    first = ordered[0] if ordered and (changed or ordered[0].mechanism.name not in SYMPTOMS) else None
     by_change = [
         change for change in changes if first and changed and first.mechanism.name in mechanisms_of(change.setting)
     ]
     prefix = _prefix(results[0].metric)
     return Cause(
-        *place, results, changes, first, by_change, told[1:] if first else told, still, unmeasured, budget(arms, prefix)
+        *place,
+        results,
+        changes,
+        first,
+        by_change,
+        ordered[1:] if first else ordered,
+        still,
+        unmeasured,
+        budget(arms, prefix),
     )
 
 
@@ -302,12 +310,12 @@ def _in_order(groups: Mapping[str, Group], in_flight: float) -> list[Group]:
     roots = [
         one for one in groups.values() if not any(_accounts_for(other, one, in_flight) for other in groups.values())
     ]
-    told: list[Group] = []
+    measured: list[Group] = []
     while roots:
         strongest = max(one.strength for one in roots)
-        told.append(next(one for one in roots if one.strength >= AS_STRONG * strongest))
-        roots.remove(told[-1])
-    return told + [one for one in groups.values() if one not in told]
+        measured.append(next(one for one in roots if one.strength >= AS_STRONG * strongest))
+        roots.remove(measured[-1])
+    return measured + [one for one in groups.values() if one not in measured]
 
 
 def _accounts_for(cause: Group, effect: Group, in_flight: float) -> bool:

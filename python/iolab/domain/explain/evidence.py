@@ -144,8 +144,8 @@ def with_result(pairs: Sequence[tuple[Arms, Mapping[str, Arms]]]) -> list[dict[s
     """For each result, how each of its metrics goes with it."""
     found = [{key: _with_result(result, arms) for key, arms in metrics.items()} for result, metrics in pairs]
     flat = [(at, key, one.p_value) for at, of_result in enumerate(found) for key, one in of_result.items()]
-    told = [(at, key, p) for at, key, p in flat if p is not None]
-    for (at, key, _), q in zip(told, q_values([p for *_, p in told]), strict=True):
+    tested = [(at, key, p) for at, key, p in flat if p is not None]
+    for (at, key, _), q in zip(tested, q_values([p for *_, p in tested]), strict=True):
         found[at][key] = replace(found[at][key], q_value=q)
     return found
 

@@ -117,17 +117,17 @@ def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explanat
         results: verdicts on metrics of the frame. Only what differs is explained.
     """
     places = {_place(one): _Measures(arms_of(frame, _place(one))) for one in results if one.judgement.differs}
-    told: list[Comparison] = []
+    listed: list[Comparison] = []
     why: list[str | None] = []
     for one in results:
-        why.append(_why_not(one, told, places))
+        why.append(_why_not(one, listed, places))
         if why[-1] is None:
-            told.append(one)
-    candidates = [_candidates(places[_place(one)], one.metric) for one in told]
-    margins = [one.judgement.same_within for one in told]
+            listed.append(one)
+    candidates = [_candidates(places[_place(one)], one.metric) for one in listed]
+    margins = [one.judgement.same_within for one in listed]
     judged = [
         (arms, places[_place(one)].judged(first, margin))
-        for one, margin, (_, metrics) in zip(told, margins, candidates, strict=True)
+        for one, margin, (_, metrics) in zip(listed, margins, candidates, strict=True)
         for first, arms in metrics.items()
     ]
     settings = iter(with_setting(judged))
@@ -187,7 +187,7 @@ def _place(result: Comparison) -> Name:
     return (result.workload, result.against, result.setting)
 
 
-def _why_not(result: Comparison, told: Sequence[Comparison], places: dict[Name, _Measures]) -> str | None:
+def _why_not(result: Comparison, listed: Sequence[Comparison], places: dict[Name, _Measures]) -> str | None:
     verdict = result.judgement.verdict
     if verdict == "same":
         return "it is the same under both"
@@ -195,7 +195,7 @@ def _why_not(result: Comparison, told: Sequence[Comparison], places: dict[Name, 
         return "it is undecided whether there is a difference"
     place = places[_place(result)]
     same = place.same_as(result.metric)
-    for other in told:
+    for other in listed:
         if _place(other) == _place(result) and set(same) & set(place.same_as(other.metric)):
             return f"it states the same as {other.metric}"
     return None

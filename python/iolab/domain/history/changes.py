@@ -412,7 +412,7 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int) ->
     weights = np.asarray([one.stop - one.start for one in _segments(len(y), found)]) / len(y)
     levels += centre - levels @ weights
     wide = float(stdtrit(len(y) - 1 - len(found), 1 - (1 - SURE) / 2))
-    told = []
+    found_steps = []
     for index, place in enumerate(found):
         places, looked = tests.again(y, [one for one in found if one != place], place)
         likely = np.exp(looked.gain - looked.gain.max())
@@ -421,7 +421,7 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int) ->
         within = places[order[:enough]]
         p = float(looked.p[np.searchsorted(places, place)]) * tests.times_of(place)
         size, error = float(sizes[index]), wide * float(errors[index])
-        told.append(
+        found_steps.append(
             Change(
                 place + skipped,
                 int(within.min()) + skipped,
@@ -433,7 +433,7 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int) ->
                 min(1.0, p),
             )
         )
-    return told
+    return found_steps
 
 
 def _fit(noise: _Noise, cost: float, y: Array, found: Sequence[int]) -> tuple[float, Array, Array]:

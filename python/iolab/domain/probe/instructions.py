@@ -166,12 +166,12 @@ _SYSTEM_CALLS: dict[str, tuple[str, ...]] = {
 
 def _per_call(kind: str) -> Callable[[Observation, InstructionsObservation], float | None]:
     def read(_: Observation, found: InstructionsObservation) -> float | None:
-        told = found.get("system_calls")
-        if told is None:
+        system_calls = found.get("system_calls")
+        if system_calls is None:
             return None
-        made = [at for at, name in enumerate(told["names"]) if name in _SYSTEM_CALLS[kind]]
-        calls = sum(told["calls"][at] for at in made)
-        return sum(told["instructions"][at] for at in made) / calls if calls else None
+        made = [at for at, name in enumerate(system_calls["names"]) if name in _SYSTEM_CALLS[kind]]
+        calls = sum(system_calls["calls"][at] for at in made)
+        return sum(system_calls["instructions"][at] for at in made) / calls if calls else None
 
     return read
 

@@ -193,9 +193,9 @@ class Estimate:
             parts = self._parts.reshape(len(now), -1)
             traces = parts @ solved.free.ravel()
             # What the fixed effects take up, such as the level of a single block, or all of two trials, is unknown.
-            told = traces > TAKEN_UP * np.maximum(traces[-1], parts @ solved.inverse.ravel())
-            steps = np.sqrt(np.maximum(forms, 0.0) / np.where(told, traces, 1.0))
-            now = np.maximum(np.where(told, now * steps, now), LEAST * spread)
+            identified = traces > TAKEN_UP * np.maximum(traces[-1], parts @ solved.inverse.ravel())
+            steps = np.sqrt(np.maximum(forms, 0.0) / np.where(identified, traces, 1.0))
+            now = np.maximum(np.where(identified, now * steps, now), LEAST * spread)
         self._weigh_pairs(now)
         return np.asarray(now)
 
@@ -211,8 +211,8 @@ class Estimate:
         # The noise that each trial had, in standard deviations of what such an estimate strays; what the fixed effects
         # take up, such as the only trial of the default, has none.
         room = np.diag(free)
-        told = room > TAKEN_UP * np.maximum(room.max(), np.diag(inverse))
-        strays = np.where(told, alpha / np.sqrt(np.where(told, room, 1.0)), 0.0)
+        identified = room > TAKEN_UP * np.maximum(room.max(), np.diag(inverse))
+        strays = np.where(identified, alpha / np.sqrt(np.where(identified, room, 1.0)), 0.0)
         drawn_in = self._values - (strays - np.clip(strays, -OUTLIER_SD, OUTLIER_SD)) * np.sqrt(weights[-1])
         return _Solution(inverse, free, drawn_in, free @ drawn_in)
 

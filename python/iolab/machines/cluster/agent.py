@@ -131,8 +131,8 @@ class Agent:
 
     def _with_host_facts(self, record: Record) -> JsonObject:
         """The record, with what is known of this host."""
-        told = record.model_dump(mode="json")
-        return {**told, "observed": {**told["observed"], "host": self._facts}}
+        document = record.model_dump(mode="json")
+        return {**document, "observed": {**document["observed"], "host": self._facts}}
 
 
 class _Peer:

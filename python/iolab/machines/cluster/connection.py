@@ -217,8 +217,8 @@ class Connection:
         """The driver's last line, once it has ended."""
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - TAIL_BYTES))
         lines = [line.strip() for line in self._stderr.read().decode(errors="replace").splitlines() if line.strip()]
-        told = f": {lines[-1]}" if lines else ""
-        return MachineError(f"the Ray cluster is lost{told}", where=self._where)
+        detail = f": {lines[-1]}" if lines else ""
+        return MachineError(f"the Ray cluster is lost{detail}", where=self._where)
 
     @property
     def _where(self) -> str:

@@ -204,8 +204,8 @@ def _unfit(error: Exception) -> MachineError:
 def _description(error: BaseException) -> str:
     """Ray's message in a line: the last of a traceback, the first of anything else."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    told = lines[-1] if "Traceback" in str(error) else lines[0]
-    return told[:TOLD_CHARACTERS_MAX]
+    shown = lines[-1] if "Traceback" in str(error) else lines[0]
+    return shown[:TOLD_CHARACTERS_MAX]
 
 
 def _requests() -> SimpleQueue[Request | None]:

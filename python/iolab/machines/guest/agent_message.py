@@ -110,7 +110,7 @@ class StepMessage(AgentMessage, Generic[A]):
     """The message that a step is done."""
 
     step: Count
-    told: A
+    answer: A
 
 
 class WriteAnswer(AgentMessage):
@@ -237,23 +237,25 @@ def _of_json(schema: Any) -> Any:
     return {**made, "fail_fast": True} if made.get("type") in ("list", "tuple") else made
 
 
-def check_sense(step: Mapping[str, Any], told: Answer) -> None:
+def check_sense(step: Mapping[str, Any], answer: Answer) -> None:
     """ValueError: the answer is of the right shape, and is none to this step."""
-    if isinstance(told, LoadAnswer):
+    if isinstance(answer, LoadAnswer):
         jobs = {job["name"] for group in step["phase"]["groups"] for job in group["jobs"]}
-        _check_phase(step["phase"]["name"], jobs, told.record)
-    elif isinstance(told, MetadataAnswer):
-        _check_phase(step["phase"]["name"], {thread["job"]["name"] for thread in step["phase"]["threads"]}, told.record)
-    elif isinstance(told, SortAnswer):
-        if len(told.record.records) != len(step["processes"]):
+        _check_phase(step["phase"]["name"], jobs, answer.record)
+    elif isinstance(answer, MetadataAnswer):
+        _check_phase(
+            step["phase"]["name"], {thread["job"]["name"] for thread in step["phase"]["threads"]}, answer.record
+        )
+    elif isinstance(answer, SortAnswer):
+        if len(answer.record.records) != len(step["processes"]):
             raise ValueError("a record for each process was due")
-        for later in (told.record.first, told.record.after):
+        for later in (answer.record.first, answer.record.after):
             if later is not None and (
-                later.keys() != told.record.before.keys()
-                or any(later[name] < value for name, value in told.record.before.items())
+                later.keys() != answer.record.before.keys()
+                or any(later[name] < value for name, value in answer.record.before.items())
             ):
                 raise ValueError("swapped less than before")
-    elif isinstance(told, AbsentFileAnswer) and not step["optional"]:
+    elif isinstance(answer, AbsentFileAnswer) and not step["optional"]:
         raise ValueError("the file is not optional")
 
 
@@ -262,8 +264,8 @@ def _check_phase(name: str, jobs: set[str], record: Any) -> None:
         raise ValueError(f"the phase {name} was due")
     if record["measured_from_ns"] > record["measured_to_ns"]:
         raise ValueError("the measured part ends before it begins")
-    told = [job["name"] for group in record["groups"] for job in group["jobs"]]
-    if not record["groups"] or len(set(told)) != len(told) or not jobs.issuperset(told):
+    answer = [job["name"] for group in record["groups"] for job in group["jobs"]]
+    if not record["groups"] or len(set(answer)) != len(answer) or not jobs.issuperset(answer):
         raise ValueError("its jobs are not those of the phase")
     for group in record["groups"]:
         for job in group["jobs"]:

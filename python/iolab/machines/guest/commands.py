@@ -35,23 +35,29 @@ def add(plan: Plan, phase: TimedCommandPhase, directory: str, disk: str) -> None
         programs.pack(plan.archive, name, name)
     for place in (*PLACES, directory):
         plan.add("directory", path=place)
-    told = {"shell": shell, "text": phase.command, "directory": directory, "device": f"/dev/{disk}", "cpus": phase.cpus}
-    plan.phases[plan.add("command", command=told, drop_caches=phase.drop_caches)] = phase
+    fields = {
+        "shell": shell,
+        "text": phase.command,
+        "directory": directory,
+        "device": f"/dev/{disk}",
+        "cpus": phase.cpus,
+    }
+    plan.phases[plan.add("command", command=fields, drop_caches=phase.drop_caches)] = phase
 
 
-def record(phase: TimedCommandPhase, told: CommandEnd) -> PhaseRecord:
+def record(phase: TimedCommandPhase, end: CommandEnd) -> PhaseRecord:
     """The record of what the agent reported (crates/measure/guest-agent/src/timed_command.rs)."""
-    status = told.status if told.status is not None else -(told.signal or 0)
-    ended = ShellResult(status, told.output, stopped=False)
-    job = job_record("command", finished_ns=told.elapsed_ns)
+    status = end.status if end.status is not None else -(end.signal or 0)
+    ended = ShellResult(status, end.output, stopped=False)
+    job = job_record("command", finished_ns=end.elapsed_ns)
     failed = ended.failure(phase.command)
     if failed is not None:
-        job = {**job, "output": told.output}
+        job = {**job, "output": end.output}
     return phase_record(
         phase.name,
-        started_unix_ns=told.started_unix_ns,
-        elapsed_ns=told.elapsed_ns,
-        groups=[group_record("command", Usage(*told.used), [job])],
+        started_unix_ns=end.started_unix_ns,
+        elapsed_ns=end.elapsed_ns,
+        groups=[group_record("command", Usage(*end.used), [job])],
         failures=[] if failed is None else [{"job": "command", "what": failed}],
     )
 

@@ -146,13 +146,13 @@ def observation(
         entry[2] += moved
     lines = None if source is None else lines_of(window.blocks, window.sizes, symbols, source, sums)
     dearest = sorted(sums, key=lambda key: (-sums[key][0], key))
-    told = {"task": window.task - user, "kernel thread": window.thread}
-    told |= {"interrupt": window.interrupt, "softirq": window.softirq}
+    fields = {"task": window.task - user, "kernel thread": window.thread}
+    fields |= {"interrupt": window.interrupt, "softirq": window.softirq}
     found: InstructionsObservation = {
         "operations": operations,
         "total": int(instructions.sum()),
         "user": user,
-        "contexts": told,
+        "contexts": fields,
         "symbols": [name for name, _ in dearest],
         "modules": [module for _, module in dearest],
         "instructions": [sums[key][0] for key in dearest],
@@ -179,8 +179,8 @@ def _system_calls(window: Window, symbols: Symbols) -> SystemCalls:
 
     at = np.searchsorted(symbols.starts, window.calls["function"], side="right").astype(np.int64) - 1
     names = [symbols.names[index].removeprefix(_CALL_PREFIX) if index >= 0 else UNKNOWN for index in at.tolist()]
-    told = zip(names, window.calls["instructions"].tolist(), window.calls["executed"].tolist(), strict=True)
-    dearest = sorted(told, key=lambda one: (-one[1], one[0]))
+    counts = zip(names, window.calls["instructions"].tolist(), window.calls["executed"].tolist(), strict=True)
+    dearest = sorted(counts, key=lambda one: (-one[1], one[0]))
     return {
         "names": [name for name, *_ in dearest],
         "instructions": [instructions for _, instructions, _ in dearest],

@@ -61,8 +61,8 @@ def available() -> list[str]:
     tool = command.find("apt-cache")
     if tool is None:
         return []
-    told = _run([tool, "pkgnames", _PACKAGE], LOOK_LIMIT_S, cwd=None).stdout
-    names = (line.removeprefix(_PACKAGE) for line in told.splitlines() if line.endswith(_ARCHITECTURE))
+    output = _run([tool, "pkgnames", _PACKAGE], LOOK_LIMIT_S, cwd=None).stdout
+    names = (line.removeprefix(_PACKAGE) for line in output.splitlines() if line.endswith(_ARCHITECTURE))
     # Only packages with a version hold a kernel; the others depend on the newest.
     found = (name.removesuffix(_ARCHITECTURE) for name in names)
     return sorted((name for name in found if re.match(r"\d+\.\d+\.\d+", name) and "-dbg" not in name), key=order)

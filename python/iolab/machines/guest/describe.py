@@ -52,8 +52,8 @@ def describe(name: str, guests: Mapping[str, GuestMachine]) -> JsonObject:
 def made(found: kernel.Kernel) -> JsonObject:
     """What the kernel was configured as and built by, as far as that is known."""
     compiler = None if found.config is None else configuration.compiler(found.config)
-    told = {"configuration": found.configuration, "compiler": compiler}
-    return {name: value for name, value in told.items() if value is not None}
+    facts = {"configuration": found.configuration, "compiler": compiler}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> TargetObservation:
@@ -88,7 +88,7 @@ def flags() -> list[str]:
     """The flags of the processor that QEMU emulates, as QEMU expands the model's name; none if it does not report
     them."""
     asked = {"type": "full", "model": {"name": qemu.PROCESSOR}}
-    told = _qemu_output(
+    output = _qemu_output(
         *("-machine", "none", "-accel", "tcg", "-nodefaults", "-display", "none", "-qmp", "stdio"),
         given=[
             {"execute": "qmp_capabilities"},
@@ -96,7 +96,7 @@ def flags() -> list[str]:
             {"execute": "quit"},
         ],
     )
-    for line in told.splitlines():
+    for line in output.splitlines():
         found = re.search(r'"props": (\{[^}]*\})', line)
         if found:
             names = re.findall(r'"([a-z][a-z0-9._-]*)": true', found[1])

@@ -121,25 +121,25 @@ class _Machine:
             on_look=self._show_progress,
         )
 
-    def record(self, trial: Trial, told: AgentReport, started_unix_ns: int) -> Record:
-        if told.failed is not None:
-            return self._failed(trial, told.failed, started_unix_ns)
-        if absent := self._absent(told):
+    def record(self, trial: Trial, report: AgentReport, started_unix_ns: int) -> Record:
+        if report.failed is not None:
+            return self._failed(trial, report.failed, started_unix_ns)
+        if absent := self._absent(report):
             return impossible(trial, absent)
-        phases = self._phases(told) if told.ended else []
+        phases = self._phases(report) if report.ended else []
         faults = [fault for done in phases for fault in outcome.faults(done)]
         failed = any(failures_of(done) for done in phases)
         done_phases = zip(self.plan.phases.values(), phases, strict=False)
         measured = [done for phase, done in done_phases if phase.measured]
         return Record(
             spec=trial,
-            status=outcome.status(faults, interrupted=not told.ended, failed=failed),
+            status=outcome.status(faults, interrupted=not report.ended, failed=failed),
             started_unix_ns=started_unix_ns,
             ended_unix_ns=time.time_ns(),
-            controls_applied=self._applied(told),
+            controls_applied=self._applied(report),
             controls_absent={},
             phases=measured,
-            observed=observed(trial, told.up, self.found),
+            observed=observed(trial, report.up, self.found),
             faults=faults,
             notes=[*self._notes(), *(note for done in phases for note in outcome.notes(done))],
         )
@@ -148,19 +148,19 @@ class _Machine:
         several = "with several virtual CPUs, times are those of this machine, and counts vary more"
         return [several] if self.guest.cpus > 1 and self.guest.accelerator == "tcg" else []
 
-    def _phases(self, told: AgentReport) -> list[PhaseRecord]:
+    def _phases(self, report: AgentReport) -> list[PhaseRecord]:
         """All, laying out too, with what was counted of them."""
         found: list[PhaseRecord] = []
-        seen = self._observations(told)
+        seen = self._observations(report)
         for number, (step, phase) in enumerate(self.plan.phases.items()):
-            answer = cast(Any, told.answer(step))
+            answer = cast(Any, report.answer(step))
             done = _record(phase, answer.record)
             if self.functions is not None:
                 done = {**done, **seen(number, answer.ops)}
             found.append(done)
         return found
 
-    def _observations(self, told: AgentReport) -> Callable[[int, int], Any]:
+    def _observations(self, report: AgentReport) -> Callable[[int, int], Any]:
         if self.functions is None:
             return lambda number, operations: {}
         try:
@@ -168,7 +168,7 @@ class _Machine:
         except ValueError as error:
             why = str(error)
             return lambda number, operations: {"probes_absent": {INSTRUCTIONS: why}}
-        table = symbols.parse(self.functions + (told.symbols or b""))
+        table = symbols.parse(self.functions + (report.symbols or b""))
 
         def observe(number: int, operations: int) -> Any:
             memory, cache = (
@@ -204,17 +204,19 @@ class _Machine:
         chains = bool(self._counter_options.get("chains"))
         path = self.directory / "functions"
         path.write_text(symbols.parse(self.functions).watched(chains=chains))
-        told = {"out": str(self._counts), "functions": str(path)}
-        told |= (
+        options = {"out": str(self._counts), "functions": str(path)}
+        options |= (
             {"memory": "on"} if self._counter_options.get("memory") or self._counter_options.get("cache_bytes") else {}
         )
-        told |= {"cache": str(self._counter_options["cache_bytes"])} if self._counter_options.get("cache_bytes") else {}
-        return told | ({"chains": "on"} if chains else {})
+        options |= (
+            {"cache": str(self._counter_options["cache_bytes"])} if self._counter_options.get("cache_bytes") else {}
+        )
+        return options | ({"chains": "on"} if chains else {})
 
-    def _applied(self, told: AgentReport) -> dict[str, JsonObject]:
+    def _applied(self, report: AgentReport) -> dict[str, JsonObject]:
         found: dict[str, JsonObject] = {}
         for step, name in self.plan.controls.items():
-            answer = told.answer(step)
+            answer = report.answer(step)
             path = str(self.plan.steps[step]["path"])
             one = found.setdefault(name, {"before": {}, "applied": {}})
             written = answer if isinstance(answer, WriteAnswer) else None
@@ -222,9 +224,9 @@ class _Machine:
             cast(Any, one["applied"])[path] = None if written is None else written.after
         return found
 
-    def _absent(self, told: AgentReport) -> dict[str, str]:
+    def _absent(self, report: AgentReport) -> dict[str, str]:
         """The controls that this kernel or drive does not have, and why."""
-        answers = ((name, told.answer(step)) for step, name in self.plan.controls.items())
+        answers = ((name, report.answer(step)) for step, name in self.plan.controls.items())
         return {name: answer.absent for name, answer in answers if isinstance(answer, AbsentFileAnswer)}
 
     def _failed(self, trial: Trial, failed: Failure, started_unix_ns: int) -> Record:
@@ -235,12 +237,12 @@ class _Machine:
         name = None if phase is None else phase.name
         return _failed(trial, started_unix_ns, Fault(what=what, errno=failed.errno, phase=name))
 
-    def _show_progress(self, told: AgentReport) -> None:
+    def _show_progress(self, report: AgentReport) -> None:
         """Which phase: the guest is not disturbed while it works."""
         elapsed_ns = int((time.monotonic() - self._began) * 1e9)
-        done = len(told.steps) - 1
+        done = len(report.steps) - 1
         coming = [(step, phase) for step, phase in self.plan.phases.items() if step > done]
-        if told.up is None or not coming or coming[0][0] > done + 1:
+        if report.up is None or not coming or coming[0][0] > done + 1:
             self.on_progress(Progress(phase="", doing="preparing", elapsed_ns=elapsed_ns))
             return
         _, phase = coming[0]
@@ -248,10 +250,10 @@ class _Machine:
         self.on_progress(Progress(phase=phase.name, doing=doing, elapsed_ns=elapsed_ns))
 
 
-def _record(phase: Phase, told: Any) -> PhaseRecord:
+def _record(phase: Phase, report: Any) -> PhaseRecord:
     if isinstance(phase, SortPhase):
-        return sorts.record(phase, told)
-    return commands.record(phase, told) if isinstance(phase, TimedCommandPhase) else cast(PhaseRecord, told)
+        return sorts.record(phase, report)
+    return commands.record(phase, report) if isinstance(phase, TimedCommandPhase) else cast(PhaseRecord, report)
 
 
 def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bool] = lambda: False) -> bytes | None:
@@ -275,7 +277,7 @@ def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bo
         initramfs = directory / "initramfs"
         initramfs.write_bytes(steps.packed())
         board = qemu.Board(found.image, initramfs, cpus=1, memory_bytes=512 << 20, name=found.label)
-        told = qemu.run(
+        report = qemu.run(
             board,
             directory,
             steps.steps,
@@ -283,9 +285,9 @@ def learn(found: kernel.Kernel, deadline: Deadline, should_stop: Callable[[], bo
             should_stop=should_stop,
             on_look=lambda _: None,
         )
-    if not told.is_over:
+    if not report.is_over:
         return None
-    of_kernel = symbols.of_kernel(told.symbols or b"")
+    of_kernel = symbols.of_kernel(report.symbols or b"")
     if not of_kernel:
         raise MachineError("the kernel does not list its symbols (KALLSYMS)", where=found.label)
     symbols.keep(identity, of_kernel)

@@ -74,7 +74,7 @@ def _built(name: str) -> Path:
 
 def _libraries(program: str) -> list[str]:
     """Shared libraries as the loader finds them (ldd(1)), and the loader; none of a static program."""
-    told = subprocess.run(
+    ldd = subprocess.run(
         ["ldd", program],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -83,4 +83,4 @@ def _libraries(program: str) -> list[str]:
         env=child_process.environment(),
         check=False,
     )
-    return re.findall(r"(?:=> |^\s+)(/\S+)", told.stdout, re.MULTILINE)
+    return re.findall(r"(?:=> |^\s+)(/\S+)", ldd.stdout, re.MULTILINE)

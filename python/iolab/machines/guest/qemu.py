@@ -90,8 +90,8 @@ class Board:
             further = "".join(f",{name}={_escaped(value)}" for name, value in drive.properties.items())
             found += ["-device", f"{drive.device},drive=drive{number}{self._place(number)}{further}"]
         if self.counter is not None:
-            told = "".join(f",{name}={_escaped(value)}" for name, value in self.counter.items())
-            found += ["-plugin", f"{programs.counter()},cpus={self.cpus}{told}"]
+            options = "".join(f",{name}={_escaped(value)}" for name, value in self.counter.items())
+            found += ["-plugin", f"{programs.counter()},cpus={self.cpus}{options}"]
         return found
 
     def _place(self, number: int) -> str:
@@ -133,7 +133,7 @@ def run(
     """Runs the machine to its end; what its agent reported. Stopped, it has not `ended`.
 
     Args:
-        directory: of the machine's own, for its console's text; its initramfs lies there.
+        directory: of the machine's own, for its console's report; its initramfs lies there.
         steps: that its agent is to answer.
         on_look: called some times per second.
 
@@ -155,13 +155,13 @@ def run(
         )
     assert process.stdout is not None
     reader = Reader(steps)
-    told = reader.report
+    report = reader.report
     try:
         for chunk in chunks(process.stdout.fileno()):
             reader.take(chunk)
-            on_look(told)
+            on_look(report)
             if should_stop():
-                return told
+                return report
             if deadline.passed:
                 raise GuestEnded(_why(deadline.passed, console), where=board.name)
             if console.exists() and console.stat().st_size > CONSOLE_MAX_BYTES:
@@ -173,11 +173,11 @@ def run(
         process.kill()
         process.wait()
         process.stdout.close()
-    if not told.is_over:
+    if not report.is_over:
         said = last_bytes(errors).decode(errors="replace").strip().splitlines()
         what = said[-1] if said and not console.stat().st_size else "the guest's kernel ended before its load"
         raise GuestEnded(_why(what, console), where=board.name)
-    return told
+    return report
 
 
 def _confine(die_with_parent: Callable[[], None], memory_bytes: int) -> None:

@@ -59,10 +59,10 @@ def run(
         initramfs.write_bytes(plan.packed())
         arguments = emulator(found.image, initramfs, cpus, memory_bytes)
         arguments += ["-append", CONSOLE, "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
-        told, status = _listened(arguments, directory, plan, found.label, to_stderr=to_stderr)
-    if told.failed is not None:
-        raise MachineError(told.failed.what, where=found.label)
-    answer = told.answer(step)
+        report, status = _listened(arguments, directory, plan, found.label, to_stderr=to_stderr)
+    if report.failed is not None:
+        raise MachineError(report.failed.what, where=found.label)
+    answer = report.answer(step)
     if not isinstance(answer, ExitAnswer):
         raise MachineError(f"it ended before its command did (QEMU's exit status {status})", where=found.label)
     return 1 if answer.status is None else answer.status

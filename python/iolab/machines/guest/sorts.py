@@ -53,10 +53,10 @@ def add(plan: Plan, phase: SortPhase, machine: GuestMachine, drives: Sequence[tu
     plan.phases[step] = phase
 
 
-def record(phase: SortPhase, told: SortRecords) -> PhaseRecord:
+def record(phase: SortPhase, answer: SortRecords) -> PhaseRecord:
     """The record of what the agent reported (crates/measure/guest-agent/src/sorts.rs)."""
-    swapping = SwapReadings(told.before, told.first, told.after, told.swap_bytes_max, told.memory_bytes_max)  # type: ignore[arg-type]
-    return sort_record.record(phase, told.records, swapping, ())
+    swapping = SwapReadings(answer.before, answer.first, answer.after, answer.swap_bytes_max, answer.memory_bytes_max)  # type: ignore[arg-type]
+    return sort_record.record(phase, answer.records, swapping, ())
 
 
 def _check_memory(phase: SortPhase, machine: GuestMachine) -> None:

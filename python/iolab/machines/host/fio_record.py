@@ -49,11 +49,11 @@ def record(
         job = Job(name, 0, found[name])
         jobs.append(job)
         made = _job(phase, job, engine)
-        told = [SWITCHES, *notes]
+        notes_of_job = [SWITCHES, *notes]
         if (wanted := spec.get("steady_state")) is not None:
             made["steady_state"] = _steadiness(wanted, job)
-            told.append(_steady_note(name, made["steady_state"]))
-        groups.append(group_record(name, _usage(job), [made], told))
+            notes_of_job.append(_steady_note(name, made["steady_state"]))
+        groups.append(group_record(name, _usage(job), [made], notes_of_job))
     elapsed_ns = max((_runtime_ns(job) for job in jobs), default=0)
     return phase_record(
         phase.name,

@@ -154,9 +154,9 @@ def _switched_on(machine: native.MachineFile, controls: Mapping[str, Any]) -> _n
     try:
         return native_model.switched_on(machine)
     except ValueError as error:
-        told = simulated_machine.InvalidMachine.from_native(error)
-        if told.is_of_cell and "affinity" in controls:
-            reason = control.UnsupportedSetting(told.what)
+        text = simulated_machine.InvalidMachine.from_native(error)
+        if text.is_of_cell and "affinity" in controls:
+            reason = control.UnsupportedSetting(text.what)
             reason.control = "affinity"
             raise reason from None
-        raise InputError(str(told), where="the simulated machine") from None
+        raise InputError(str(text), where="the simulated machine") from None

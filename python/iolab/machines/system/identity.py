@@ -43,9 +43,9 @@ def _born(fd: int) -> str | None:
     answer = ctypes.create_string_buffer(STATX_BYTES)
     if statx(fd, b"", AT_EMPTY_PATH, STATX_BTIME, answer) != 0:
         return None
-    (told,) = struct.unpack_from("=I", answer.raw)
+    (stat,) = struct.unpack_from("=I", answer.raw)
     seconds, nanoseconds = struct.unpack_from("=qI", answer.raw, BIRTH_AT)
-    return f"born={seconds}.{nanoseconds:09d}" if told & STATX_BTIME else None
+    return f"born={seconds}.{nanoseconds:09d}" if stat & STATX_BTIME else None
 
 
 def _handle(fd: int) -> str | None:

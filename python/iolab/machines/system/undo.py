@@ -308,9 +308,9 @@ def _does_not_end(path: Path, owner: int | None) -> MachineError:
         who = ", ".join(users_of(path)) or "another process"
         return MachineError(f"{who} is putting this back", where=str(path), remedy="see what it waits for")
     stuck = life.named(task for task in life.tasks_of([owner]) if task.is_stuck)
-    told = f": {stuck}" if stuck else ""
+    text = f": {stuck}" if stuck else ""
     return MachineError(
-        f"process {owner} was killed, but has not ended{told}; what it changed can be put back only then",
+        f"process {owner} was killed, but has not ended{text}; what it changed can be put back only then",
         where=str(path),
         remedy="when it has ended: iolab restore",
     )

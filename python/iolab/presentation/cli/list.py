@@ -287,9 +287,9 @@ def _table(columns: list[str], entries: Entries) -> Any:
         texts = [_text(entry.get(column)) for column in columns]
         wide.add_row(*map(Text, texts))
         name, *facts = zip(columns[:-1], texts, strict=False)
-        told = (f"  {f'{column} ' if column in _NEEDS_ITS_NAME else ''}{fact}" for column, fact in facts if fact)
+        rows = (f"  {f'{column} ' if column in _NEEDS_ITS_NAME else ''}{fact}" for column, fact in facts if fact)
         narrow += [
-            Text.assemble((name[1], "bold"), *told),
+            Text.assemble((name[1], "bold"), *rows),
             Padding(texts[-1], (0, 0, 0, 4)),
         ]
     return WidthAlternatives(_HELP_BESIDE_FROM, wide, Group(*narrow))

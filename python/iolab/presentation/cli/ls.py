@@ -84,13 +84,13 @@ def print_line(line: str) -> None:
 
 def refresh(runs: Listing) -> None:
     """Brings the index up to date, and reports it if that takes a while."""
-    told = [False]
+    reported = [False]
 
     def on_read(done: int, total: int) -> None:
         if total < TOLD_FROM:
             return
-        if not told[0]:
-            told[0] = True
+        if not reported[0]:
+            reported[0] = True
             print(f"iolab: reading {total:,} runs that are new or changed, each once", file=sys.stderr)
         if sys.stderr.isatty():
             print(f"\r{done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr, flush=True)

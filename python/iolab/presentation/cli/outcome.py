@@ -65,10 +65,10 @@ def show_outcome(
         if verified := _verified(data):
             print(f"Data:   {verified}")
         for metric, (word, title) in LOOKED_FOR.items():
-            for place, told in enumerate(_looked_for(data, metric, word)):
-                print(f"{'' if place else title:7} {told}")
-        for place, told in enumerate(_replayed(data)):
-            print(f"{'' if place else 'Replay:':7} {told}")
+            for place, text in enumerate(_looked_for(data, metric, word)):
+                print(f"{'' if place else title:7} {text}")
+        for place, text in enumerate(_replayed(data)):
+            print(f"{'' if place else 'Replay:':7} {text}")
         for place, one in enumerate(evidence(data)):
             print(f"{'' if place else 'Trust:':7} {one.words}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
@@ -113,12 +113,12 @@ LOOKED_FOR = {"queue_depth_found": ("queue depth", "Search:"), "steady_after_ns"
 def _looked_for(data: RunData, metric: str, words: str) -> list[str]:
     """What the jobs' searches came to in each trial, of workloads that have one."""
     searched = data.metrics.filter(data.metrics["metric"] == metric)
-    told = []
+    notes = []
     for trial, number, setting in searched.select("trial", "round", "setting").unique(maintain_order=True).iter_rows():
         place = f"round {number + 1}" + (f" under {setting}" if len(data.settings) > 1 else "")
-        told += [f"{place}: {note}" for note in data.record(trial).notes if "job " in note and words in note]
-    more = [f"{len(told) - SEARCHES_SHOWN_MAX} more: iolab show {data.path} --metric {metric}"]
-    return told if len(told) <= SEARCHES_SHOWN_MAX else told[:SEARCHES_SHOWN_MAX] + more
+        notes += [f"{place}: {note}" for note in data.record(trial).notes if "job " in note and words in note]
+    more = [f"{len(notes) - SEARCHES_SHOWN_MAX} more: iolab show {data.path} --metric {metric}"]
+    return notes if len(notes) <= SEARCHES_SHOWN_MAX else notes[:SEARCHES_SHOWN_MAX] + more
 
 
 def _replayed(data: RunData) -> list[str]:
@@ -126,7 +126,7 @@ def _replayed(data: RunData) -> list[str]:
     from iolab.base.quantity import plain
 
     seen = data.metrics
-    told: list[tuple[float, float, str]] = []
+    by_lateness: list[tuple[float, float, str]] = []
     for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():
         own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
         of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAYED}
@@ -149,8 +149,8 @@ def _replayed(data: RunData) -> list[str]:
             line += "; other work on the CPUs makes arrivals late: realtime = true (--realtime) goes before it"
         arm = [workload] * (len(data.workloads) > 1) + [setting] * (len(data.settings) > 1)
         latest = 0.0 if p99.is_empty() else float(p99.max())  # type: ignore[arg-type]
-        told.append((worst, latest, ": ".join([*arm, line])))
-    return [line for _, _, line in sorted(told, key=lambda one: one[:2], reverse=True)]
+        by_lateness.append((worst, latest, ": ".join([*arm, line])))
+    return [line for _, _, line in sorted(by_lateness, key=lambda one: one[:2], reverse=True)]
 
 
 def _print_what_probes_saw(data: RunData) -> None:

@@ -46,12 +46,12 @@ def _plot(run: RunData, found: Finding, place: int) -> Plot:
         [scale.suffix.strip() or "value", "P(changed)"],
         x_axis={"type": "category", "categoryorder": "array", "categoryarray": names},
     )
-    for number, (told, fresh) in enumerate((("search", False), ("fresh rounds", True))):
+    for number, (text, fresh) in enumerate((("search", False), ("fresh rounds", True))):
         part = rows.filter((rows["round"] >= CONFIRM_FROM_ROUND) == fresh)
         if len(part):
             values = [value / scale.divisor for value in part["value"].to_list()]
             marks = {"mode": "markers", "x": [literal(name) for name in part["setting"].to_list()]}
-            plot.add(series(told, number, [], values) | marks)
+            plot.add(series(text, number, [], values) | marks)
     measured = [names[point] for point in now.points]
     plot.add(series("level", 2, [], (now.mean_levels / scale.divisor).tolist()) | {"x": measured})
     shares = now.in_gaps(found.search.margin).tolist()

@@ -74,7 +74,7 @@ def _effect(found: AttributionAnswer, effect: Effect) -> str:
     too_small = "; too small to count" if effect.is_within(found.margin) else ""
     if len(names) == 1:
         ours, theirs = found.asked.keys[names[0]]
-        told = f"{names[0]}, {'not given' if ours is None else ours} -> {'not given' if theirs is None else theirs}"
-        return f"  {told}: {sizes}; probability that it matters: {effect.probability:.0%}{too_small}"
+        text = f"{names[0]}, {'not given' if ours is None else ours} -> {'not given' if theirs is None else theirs}"
+        return f"  {text}: {sizes}; probability that it matters: {effect.probability:.0%}{too_small}"
     sure = f"probability of an interaction: {effect.probability:.0%}{too_small}"
     return f"  {' with '.join(names)}, their joint effect beyond the sum of both: {sizes}; {sure}"

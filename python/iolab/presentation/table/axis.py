@@ -89,10 +89,10 @@ def sentence(sweep: Sweep, summary: Summary) -> str | None:
     throughput = main_metric(list(by_metric), THROUGHPUTS)
     if throughput is None:
         return None
-    told = [_of_line(sweep, line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
+    sentences = [_of_line(sweep, line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
     more = len(sweep.lines) - LINES_TOLD_MAX
     rest = f"; {more} more {'line' if more == 1 else 'lines'} in the table" if more > 0 else ""
-    return f"{title(sweep)}: {'; '.join(told)}{rest}."
+    return f"{title(sweep)}: {'; '.join(sentences)}{rest}."
 
 
 def knee_texts(sweep: Sweep, summary: Summary) -> dict[str, str]:
@@ -109,8 +109,8 @@ def knee_texts(sweep: Sweep, summary: Summary) -> dict[str, str]:
 def _knee_of(names: list[str], lines: int) -> str:
     if len(names) == lines:
         return "knee"
-    told = f"knee: {'; '.join(names)}"
-    return told if len(told) <= KNEE_CHARACTERS_MAX else f"knee of {len(names)} of {lines} lines"
+    knees = f"knee: {'; '.join(names)}"
+    return knees if len(knees) <= KNEE_CHARACTERS_MAX else f"knee of {len(names)} of {lines} lines"
 
 
 def curve(line: Line, rows: dict[str, Row]) -> tuple[list[Point], list[float]]:
@@ -134,8 +134,8 @@ def _of_line(sweep: Sweep, line: Line, by_metric: dict[str, dict[str, Row]], thr
         return f"{prefix}{name} is highest at {points[best].text}, {scale.with_unit(heights[best])}, without a knee"
     at = points.index(line.points[knee])
     share = f"{100 * heights[at] / heights[best]:.0f} % of the highest"
-    told = f"{prefix}more than {points[at].text} does not pay: {name} {scale.with_unit(heights[at])}, {share}"
-    return told + "".join(_latency_beyond(points, by_metric, line, at))
+    text = f"{prefix}more than {points[at].text} does not pay: {name} {scale.with_unit(heights[at])}, {share}"
+    return text + "".join(_latency_beyond(points, by_metric, line, at))
 
 
 def _latency_beyond(points: list[Point], by_metric: dict[str, dict[str, Row]], line: Line, at: int) -> Iterator[str]:

@@ -37,23 +37,23 @@ def lines(found: Finding, *, stored: bool = False) -> RenderableType:
     from rich.text import Text
 
     question, answer, versions = found.question, found.answer, found.versions
-    told = [f"{label(found.metric)} of {question.workload}, {versions[0]} to {versions[-1]}: {in_words(found)}."]
+    sentences = [f"{label(found.metric)} of {question.workload}, {versions[0]} to {versions[-1]}: {in_words(found)}."]
     if answer.kind == "none":
         step = largest_step(found.search, versions)
-        told.append(f"{step[0].upper()}{step[1:]}.")
+        sentences.append(f"{step[0].upper()}{step[1:]}.")
     for change in answer.changes:
         scale = scale_for(unit_of(found.metric), [change.before, change.after])
-        told.append(
+        sentences.append(
             f"  {versions[change.last]}: {scale.number(change.before)} -> {scale.with_unit(change.after)}"
             + _confirmed(found, change.last)
         )
     if stored:
-        told.append(f"{answer.measurements} trials. {_next(found)}".rstrip())
+        sentences.append(f"{answer.measurements} trials. {_next(found)}".rstrip())
     else:
-        told.append(f"{answer.measurements} trials of the search. {STOPPED[answer.stopped]}".rstrip())
-    told += unmeasured_stretch(found.search, versions)
-    told += [f"not measurable: {name}: {why}" for name, why in found.unmeasurable.items()]
-    parts: list[RenderableType] = [Text(line) for line in told]
+        sentences.append(f"{answer.measurements} trials of the search. {STOPPED[answer.stopped]}".rstrip())
+    sentences += unmeasured_stretch(found.search, versions)
+    sentences += [f"not measurable: {name}: {why}" for name, why in found.unmeasurable.items()]
+    parts: list[RenderableType] = [Text(line) for line in sentences]
     if answer.kind != "unknown":
         parts += [Text(), _versions(found)]
     return Group(*parts)

@@ -197,11 +197,11 @@ def _acts_on(change: Change, mechanisms: Sequence[Mechanism]) -> bool:
 def _results(cause: Cause) -> str:
     """What the compared metrics did, those that moved."""
     moved = [one for one in cause.results if one.judgement.differs and one.judgement.ratio]
-    told = [f"{label(one.metric)} is {claim(one.judgement)}" for one in moved[:RESULTS_TOLD_MAX]]
-    more = len(moved) - len(told)
-    if not told:
+    claims = [f"{label(one.metric)} is {claim(one.judgement)}" for one in moved[:RESULTS_TOLD_MAX]]
+    more = len(moved) - len(claims)
+    if not claims:
         return "no compared metric visibly differs"
-    return ", ".join(told) + (f", and {more} more" if more else "")
+    return ", ".join(claims) + (f", and {more} more" if more else "")
 
 
 def _some_of(group: Group) -> str:

@@ -55,9 +55,9 @@ def state_in_words(entry: Entry) -> str:
     """The verdicts of a run that is done; for another, its state and the verdicts until now."""
     if entry.state == "unreadable":
         return f"unreadable: {entry.problems[0]}" if entry.problems else "unreadable"
-    told = in_words(entry.verdicts) or ("nothing to compare" if entry.trials else "no trial yet")
+    text = in_words(entry.verdicts) or ("nothing to compare" if entry.trials else "no trial yet")
     failed = f"; {entry.trials_not_ok} of {entry.trials} trials not ok" if entry.trials_not_ok else ""
-    return (told if entry.state == "done" else f"{entry.state}: {told}") + failed
+    return (text if entry.state == "done" else f"{entry.state}: {text}") + failed
 
 
 def summary(entries: Sequence[Entry], among: int) -> str:
@@ -80,10 +80,10 @@ def _columns(entries: Sequence[Entry]) -> list[list[str]]:
 
 
 def _state(one: Entry) -> str:
-    told, labels = state_in_words(one), one.labels
+    text, labels = state_in_words(one), one.labels
     if not labels.tags and not labels.note:
-        return told
-    return " ".join([f"{told} ", *(f"#{tag}" for tag in labels.tags), *([f"({labels.note})"] if labels.note else [])])
+        return text
+    return " ".join([f"{text} ", *(f"#{tag}" for tag in labels.tags), *([f"({labels.note})"] if labels.note else [])])
 
 
 @lru_cache(CACHED_MAX)

@@ -95,13 +95,13 @@ def _in_words(found: GitFinding) -> str:
 def _change(found: GitFinding, change: Change) -> str:
     commit = found.commits[change.last]
     scale = scale_for(_unit(found), [change.before, change.after])
-    told = f"{commit.short} {commit.subject}".rstrip()
-    told += f": {scale.number(change.before)} -> {scale.with_unit(change.after)}"
+    text = f"{commit.short} {commit.subject}".rstrip()
+    text += f": {scale.number(change.before)} -> {scale.with_unit(change.after)}"
     if (judged := found.judged(change.last)) is not None:
-        told += f"; on {judged.n} fresh rounds: {judged.verdict} {change_with_interval(judged)}"
+        text += f"; on {judged.n} fresh rounds: {judged.verdict} {change_with_interval(judged)}"
     if commit.parents > 1:
-        told += "; a merge" if found.question.all_parents else "; a merge: --all-parents searches in what it brought"
-    return told
+        text += "; a merge" if found.question.all_parents else "; a merge: --all-parents searches in what it brought"
+    return text
 
 
 def _measured(found: GitFinding) -> Iterator[str]:

@@ -51,16 +51,16 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     of_settings: dict[tuple[str, str], list[Comparison]] = {}
     for one in comparisons:
         of_settings.setdefault((one.setting, one.against), []).append(one)
-    told = [
+    by_setting = [
         [one for one in found if one.leads or one.judgement.verdict != "undecided"]
         for found in of_settings.values()
         if any(one.judgement.verdict != "undecided" for one in found)
     ]
-    if len(told) > SETTINGS_MAX:
-        told.sort(key=lambda found: min(VERDICTS.index(one.judgement.verdict) for one in found))
-    sentences = [_of_setting(found, several=several) for found in told[:SETTINGS_MAX]]
-    if rest := [one for found in told[SETTINGS_MAX:] for one in found]:
-        more = len(told) - SETTINGS_MAX
+    if len(by_setting) > SETTINGS_MAX:
+        by_setting.sort(key=lambda found: min(VERDICTS.index(one.judgement.verdict) for one in found))
+    sentences = [_of_setting(found, several=several) for found in by_setting[:SETTINGS_MAX]]
+    if rest := [one for found in by_setting[SETTINGS_MAX:] for one in found]:
+        more = len(by_setting) - SETTINGS_MAX
         text = f"And {more} more {'setting' if more == 1 else 'settings'}: {tally(rest)}; see the tables."
         sentences.append(Conclusion(min((one.judgement.verdict for one in rest), key=VERDICTS.index), None, text))
     undecided = [one for one in comparisons if one.judgement.verdict == "undecided"]
@@ -83,10 +83,10 @@ def alone(summary: Summary) -> list[str]:
         if cell is not None and cell.typical is not None:
             found.setdefault(row.place, []).append(_level(row, cell))
     several = len(found) > 1
-    told = [f"{f'{place}: ' if several else ''}{_listed(levels[:ALONE_MAX])}." for place, levels in found.items()]
-    more = len(told) - WORKLOADS_MAX
+    sentences = [f"{f'{place}: ' if several else ''}{_listed(levels[:ALONE_MAX])}." for place, levels in found.items()]
+    more = len(sentences) - WORKLOADS_MAX
     rest = f"And {more} more {'workload' if more == 1 else 'workloads'}; see the tables."
-    return [*told[:WORKLOADS_MAX], *([rest] if more > 0 else [])]
+    return [*sentences[:WORKLOADS_MAX], *([rest] if more > 0 else [])]
 
 
 def _level(row: Row, cell: Cell) -> str:
@@ -112,13 +112,13 @@ def _reasons(found: Sequence[Comparison]) -> str:
     for one in found:
         if one.judgement.why:
             by_reason.setdefault(one.judgement.why.partition(": ")[0], []).append(one)
-    told = []
+    sentences = []
     for reason, ones in by_reason.items():
         (first, *others) = ones
         text = first.judgement.why if not others else reason
         more = f" and {len(others)} more" if others else ""
-        told.append(f"{text} ({first.setting}, {label(first.metric)}{more})")
-    return f"Why undecided: {'; '.join(told)}." if told else ""
+        sentences.append(f"{text} ({first.setting}, {label(first.metric)}{more})")
+    return f"Why undecided: {'; '.join(sentences)}." if sentences else ""
 
 
 def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
@@ -179,9 +179,9 @@ def _metric(ones: Sequence[Comparison], *, several: bool, changed: bool) -> str:
     if ones[0].judgement.verdict == "undecided":
         return f"{name} ({more})" if (more := span_of_rounds([one.judgement for one in ones])) else name
     changes = [text for one in _ends(ones) if (text := change_of(one.judgement))] if changed else []
-    told = [" to ".join(dict.fromkeys(changes))] if changes else []
-    told += [] if all(one.judgement.final for one in ones) else [SO_FAR]
-    return f"{name} ({', '.join(told)})" if told else name
+    remarks = [" to ".join(dict.fromkeys(changes))] if changes else []
+    remarks += [] if all(one.judgement.final for one in ones) else [SO_FAR]
+    return f"{name} ({', '.join(remarks)})" if remarks else name
 
 
 def _counted(ones: Sequence[Comparison]) -> str:

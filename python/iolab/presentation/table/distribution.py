@@ -65,8 +65,8 @@ def _cells(one: ComparedRows, decimals: int, *, stacked: bool) -> list[Renderabl
     ends = (f"{end:+.{decimals}f}" for end in (contrast.difference_low, contrast.difference_high))
     difference = f"{change(contrast.ratio)}  {contrast.difference:+.{decimals}f} [{', '.join(ends)}]"
     verdict = Text(contrast.verdict, style=STYLES[contrast.verdict])
-    told = [Text("\n").join([Text(difference), verdict])] if stacked else [Text(difference), verdict]
-    return [*told, *(_rounds(number) for number in (one.rounds_to_decide, one.rounds_to_see))]
+    cells = [Text("\n").join([Text(difference), verdict])] if stacked else [Text(difference), verdict]
+    return [*cells, *(_rounds(number) for number in (one.rounds_to_decide, one.rounds_to_see))]
 
 
 def _rounds(number: int | None) -> str:

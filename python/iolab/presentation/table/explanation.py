@@ -105,8 +105,8 @@ def _explanation(one: Explanation) -> Iterator[RenderableType]:
     from rich.text import Text
 
     result = one.result
-    told = sentence(result, unit_of(result.metric), same_within=result.judgement.same_within)
-    yield Constrain(Text(told, style="bold"), SENTENCE_WIDTH_MAX)
+    text = sentence(result, unit_of(result.metric), same_within=result.judgement.same_within)
+    yield Constrain(Text(text, style="bold"), SENTENCE_WIDTH_MAX)
     lines = [f"● {finding_sentence(finding, one)}" for finding in one.findings[:SENTENCES_MAX]]
     if not lines:
         lines = ["No other measured metric visibly moved with it."]

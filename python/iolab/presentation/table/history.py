@@ -27,8 +27,8 @@ def lines(
 ) -> Iterator[str]:
     """The history in a sentence, then each change, then what could hide in series without one."""
     moments = history.moments
-    told = f"{len(moments)} runs in the order of their {history.ordered_by}, {moments[0]} to {moments[-1]}"
-    yield f"{told}; {len(history.series)} series."
+    text = f"{len(moments)} runs in the order of their {history.ordered_by}, {moments[0]} to {moments[-1]}"
+    yield f"{text}; {len(history.series)} series."
     if len(moments) < FEWEST:
         yield f"Too few to show a change: it takes {FEWEST} runs."
         return

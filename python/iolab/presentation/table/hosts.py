@@ -55,12 +55,12 @@ def sentence(one: HostComparison) -> str:
         by_verdict.setdefault(comparison.judgement.verdict, []).append(host)
     ordered = sorted(by_verdict, key=VERDICTS.index)
     if len(ordered) == 1:
-        told = f"{ordered[0]} on {'both' if len(judged) == 2 else f'all {len(judged)}'} hosts"
+        text = f"{ordered[0]} on {'both' if len(judged) == 2 else f'all {len(judged)}'} hosts"
     else:
-        told = "; ".join(f"{verdict} on {', '.join(by_verdict[verdict])}" for verdict in ordered)
+        text = "; ".join(f"{verdict} on {', '.join(by_verdict[verdict])}" for verdict in ordered)
     if len([verdict for verdict in ordered if verdict not in NO_DIFFERENCE]) > 1:
-        told += ": it depends on the host"
-    return f"{place}{head}: {told}{_spread(one)}."
+        text += ": it depends on the host"
+    return f"{place}{head}: {text}{_spread(one)}."
 
 
 def as_dict(one: HostComparison) -> JsonObject:
@@ -81,12 +81,12 @@ def as_dict(one: HostComparison) -> JsonObject:
 def _spread(one: HostComparison) -> str:
     if one.spread is None:
         return "; for a spread between hosts each needs two rounds"
-    told = f"; spread between hosts {one.spread.share * 100:.1f} %"
+    text = f"; spread between hosts {one.spread.share * 100:.1f} %"
     if one.spread.p_value is None:
-        return told
+        return text
     if one.spread.p_value < DIFFER_BELOW:
-        return f"{told}, and they differ (p = {one.spread.p_value:.2g})"
-    return f"{told}, no more than the noise of their rounds explains (p = {one.spread.p_value:.2g})"
+        return f"{text}, and they differ (p = {one.spread.p_value:.2g})"
+    return f"{text}, no more than the noise of their rounds explains (p = {one.spread.p_value:.2g})"
 
 
 def _table(found: Sequence[HostComparison]) -> Table:

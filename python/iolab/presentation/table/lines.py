@@ -33,12 +33,12 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 
 
 def _block(place: PlaceObservations[InstructionsObservation]) -> str:
-    told = [one for one in place.observations if "lines" in one]
+    counted = [one for one in place.observations if "lines" in one]
     sums: dict[str, float] = {}
-    for one in told:
+    for one in counted:
         for line, amount in zip(one["lines"]["lines"], one["lines"]["instructions"], strict=True):
-            sums[line] = sums.get(line, 0.0) + (per_operation(one, amount) or 0.0) / len(told)
-    total = sum(per_operation(one, one["total"]) or 0.0 for one in told) / len(told)
+            sums[line] = sums.get(line, 0.0) + (per_operation(one, amount) or 0.0) / len(counted)
+    total = sum(per_operation(one, one["total"]) or 0.0 for one in counted) / len(counted)
     dearest = sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:ROWS_SHOWN]
     rows: list[tuple[str, ...]] = [("line", "per op", "share")]
     rows += [(line, f"{amount:,.1f}", f"{100 * amount / total:.1f} %") for line, amount in dearest if total]

@@ -28,11 +28,11 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     lines = [f"# {summary.title}", ""]
     said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
     of_axes = [text for one in sweeps(summary) if (text := axis.sentence(one, summary))]
-    told = of_axes or alone(summary)
-    lines += [said, "", *(f"- {_escaped(text)}" for text in told)]
+    items = of_axes or alone(summary)
+    lines += [said, "", *(f"- {_escaped(text)}" for text in items)]
     lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]
-    if told or summary.comparisons or summary.doubts:
+    if items or summary.comparisons or summary.doubts:
         lines.append("")
     footnotes = Footnotes()
     for workload, block in blocks(summary).items():

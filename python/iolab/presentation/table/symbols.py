@@ -67,15 +67,15 @@ def counted_by(run: RunData) -> Iterator[str]:
     if processor is not None:
         flags = f" ({' '.join(processor['flags'])})" if processor["flags"] else ""
         yield f"counted by QEMU {emulator['qemu']}, processor {processor['model']}{flags}\n"
-    told: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for trial in run.trials["trial"].to_list():
         record = run.record(trial)
         guest = cast(Any, record.observed.get("guest", {}))
         how = [f"configured as {guest['configuration']}"] if "configuration" in guest else []
         how += [f"built by {guest['compiler']}"] if "compiler" in guest else []
         if how:
-            told[f"{cast(Any, record.spec.guest).kernel}: {', '.join(how)}\n"] = None
-    yield from told
+            lines[f"{cast(Any, record.spec.guest).kernel}: {', '.join(how)}\n"] = None
+    yield from lines
 
 
 def between(run: RunData, workload: str, before: str, after: str) -> str:
@@ -196,9 +196,11 @@ def system_calls(title: str, rounds: Sequence[InstructionsObservation]) -> str:
     counted."""
     sums: dict[str, list[float]] = {}
     for one in rounds:
-        told = one.get("system_calls")
-        if told is not None and one["operations"]:
-            for name, instructions, calls in zip(told["names"], told["instructions"], told["calls"], strict=True):
+        counted = one.get("system_calls")
+        if counted is not None and one["operations"]:
+            for name, instructions, calls in zip(
+                counted["names"], counted["instructions"], counted["calls"], strict=True
+            ):
                 entry = sums.setdefault(name, [0.0, 0.0])
                 entry[0] += instructions / one["operations"] / len(rounds)
                 entry[1] += calls / one["operations"] / len(rounds)

@@ -310,13 +310,13 @@ def _reuse(reuse: native.ReuseFigures) -> Iterator[str]:
     working, touched = bytes_in_words(reuse["working_set_bytes"]), bytes_in_words(reuse["touched_bytes"])
     yield f"Working set: {working} of {touched} touched"
     caches = reuse["hit_share_by_cache_bytes"]
-    told = [
+    shares = [
         f"{bytes_in_words(size)} {share:.1%}" + (f" ± {error:.1%}" if error else "")
         for size, share, error in caches[-CACHES_SHOWN:]
     ]
-    if told:
+    if shares:
         sampled = " (± the standard error of the sample)" if any(error for *_, error in caches) else ""
-        yield f"A cache that keeps what was touched last would serve{sampled}: {', '.join(told)}"
+        yield f"A cache that keeps what was touched last would serve{sampled}: {', '.join(shares)}"
 
 
 def bytes_in_words(count: float) -> str:

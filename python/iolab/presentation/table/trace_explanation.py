@@ -70,9 +70,9 @@ def change(found: Change) -> Iterator[RenderableType]:
 
 
 def _shares(stages: list[Stage]) -> str:
-    told = sorted((stage for stage in stages if round(100 * stage.share)), key=lambda stage: -stage.share)
+    largest = sorted((stage for stage in stages if round(100 * stage.share)), key=lambda stage: -stage.share)
     return (
-        ", ".join(f"{_percent(stage.share)} in the {_WORDS[stage.name]}" for stage in told)
+        ", ".join(f"{_percent(stage.share)} in the {_WORDS[stage.name]}" for stage in largest)
         or "no stage more than others"
     )
 

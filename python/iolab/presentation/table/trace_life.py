@@ -53,5 +53,5 @@ def _title(row: dict[str, Any]) -> str:
     marks += [f"given back {row['requeues']} times"] if row["requeues"] else []
     marks += [f"failed with {error_name(row['error'])}"] if row["error"] else []
     size = format_bytes(row["sectors"] * 512)
-    told = f"{row['operation']} of {size} at sector {row['sector']} of {row['device']}, by {who} on CPU {row['cpu']}"
-    return one_line(", ".join([told, *marks]))
+    text = f"{row['operation']} of {size} at sector {row['sector']} of {row['device']}, by {who} on CPU {row['cpu']}"
+    return one_line(", ".join([text, *marks]))

@@ -131,14 +131,14 @@ def _commands(name: str, found: TunerResult) -> Commands:
     return commands(name, _values(one, found), device_of(found.directory.experiment.target))
 
 
-def _how(told: Commands) -> Iterator[str]:
-    yield from told.toml.strip().splitlines()
+def _how(commands: Commands) -> Iterator[str]:
+    yield from commands.toml.strip().splitlines()
     for title, text in (
-        ("For this boot:", told.shell),
-        ("As a udev rule, /etc/udev/rules.d/90-iolab.rules:", (told.udev,) if told.udev else ()),
-        ("In /etc/sysctl.d/90-iolab.conf:", told.sysctl),
-        ("As a profile of tuned:", told.tuned.splitlines() if told.tuned else ()),
-        ("By hand:", told.by_hand),
+        ("For this boot:", commands.shell),
+        ("As a udev rule, /etc/udev/rules.d/90-iolab.rules:", (commands.udev,) if commands.udev else ()),
+        ("In /etc/sysctl.d/90-iolab.conf:", commands.sysctl),
+        ("As a profile of tuned:", commands.tuned.splitlines() if commands.tuned else ()),
+        ("By hand:", commands.by_hand),
     ):
         if text:
             yield ""

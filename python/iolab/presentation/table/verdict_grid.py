@@ -110,8 +110,8 @@ def _drawn(found: Sequence[GridCell]) -> str:
     judged = [cell for cell in found if cell.verdict is not None]
     of_machines = "1 machine" if machines == 1 else f"{machines} machines"
     comparisons = "1 comparison" if len(judged) == 1 else f"{len(judged)} comparisons"
-    told = f"{of_machines}, {comparisons}: {tally_of(judged)}."
-    parts: list[RenderableType] = [Text(told)]
+    text = f"{of_machines}, {comparisons}: {tally_of(judged)}."
+    parts: list[RenderableType] = [Text(text)]
     for (experiment, metric), of_table in groupby(_sorted(found), key=lambda cell: (cell.experiment, cell.metric)):
         title = f"{experiment}: {label(metric)}" if metric else experiment
         parts += [Padding(Text(title, style="bold cyan"), (1, 0, 0, 0), expand=False), _table(list(of_table))]

@@ -84,10 +84,10 @@ def _rounds_of_both(judgement: Judgement) -> str:
 
 def claim(judgement: Judgement) -> str:
     """`higher by 3.1 %`: `+3.1 %` in the tables; or `4.93 times as high`, `4.93x` there."""
-    told = change_of(judgement) or ""
-    if told.endswith("x"):
-        return f"{told.removesuffix('x')} times as high"
-    return f"{told.lstrip('+-')} {'lower' if told.startswith('-') else 'higher'}"
+    text = change_of(judgement) or ""
+    if text.endswith("x"):
+        return f"{text.removesuffix('x')} times as high"
+    return f"{text.lstrip('+-')} {'lower' if text.startswith('-') else 'higher'}"
 
 
 def change_with_interval(judgement: Judgement) -> str | None:
@@ -126,8 +126,8 @@ def median_beside(judgement: Judgement) -> str | None:
     ratio, low, high, median = (math.log(one) for one in ratios if one is not None)
     if abs(median - ratio) <= max((high - low) * MEDIAN_APART, math.log1p(judgement.same_within)):
         return None
-    told = change(judgement.median_ratio or 1.0, as_multiple=_as_multiple(judgement))
-    return None if told == change_of(judgement) else told
+    text = change(judgement.median_ratio or 1.0, as_multiple=_as_multiple(judgement))
+    return None if text == change_of(judgement) else text
 
 
 def _as_multiple(judgement: Judgement) -> bool:

@@ -109,8 +109,8 @@ def _runs(phase: Phase) -> Iterator[str]:
         yield f"run sh -c {shown(phase.command)}{where}"
     elif isinstance(phase, FioPhase):
         for job, options in phase.options.items():
-            told = " ".join(f"{name}={text}" if text else name for name, text in options.items())
-            yield f"run fio with the job {job}: {told}"
+            sentence = " ".join(f"{name}={text}" if text else name for name, text in options.items())
+            yield f"run fio with the job {job}: {sentence}"
 
 
 def _place(target: Target) -> str:

@@ -174,13 +174,13 @@ def lines(found: Progress, again: str) -> list[str]:
     """What a user does next. `again`: the command line that continues, without the part's name."""
     measured = ", ".join(f"{part} {count} of {found.blocks}" for part, count in found.done.items())
     most = ", at most" if found.until_decided and not found.decided else ""
-    told = [f"Boots:  {measured}{most}"]
-    told += [f"differs between the parts, beside the kernel: {one}" for one in found.differs]
+    sentences = [f"Boots:  {measured}{most}"]
+    sentences += [f"differs between the parts, beside the kernel: {one}" for one in found.differs]
     if found.decided:
-        return [*told, f"Enough: everything is decided after {found.blocks} boots of each part."]
+        return [*sentences, f"Enough: everything is decided after {found.blocks} boots of each part."]
     if found.next_part is None:
-        return [*told, "Enough: every part has all its boots."]
-    return [*told, f"Next:   boot {_called(found, found.next_part)}, then: {again} --part {found.next_part}"]
+        return [*sentences, "Enough: every part has all its boots."]
+    return [*sentences, f"Next:   boot {_called(found, found.next_part)}, then: {again} --part {found.next_part}"]
 
 
 def _done(experiment: Experiment, state: RunState) -> dict[str, int]:

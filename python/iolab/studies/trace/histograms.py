@@ -79,14 +79,14 @@ def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
 
 def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
     found: dict[str, Histogram] = {}
-    unit_ns, told, current, closed = 0, "", None, False
+    unit_ns, text, current, closed = 0, "", None, False
     for line in lines:
         if named := _NAME.match(line):
-            told = f"{named[1]} = {named[2].removeprefix('b').strip(_QUOTE) if _QUOTE in named[2] else named[2]}"
+            text = f"{named[1]} = {named[2].removeprefix('b').strip(_QUOTE) if _QUOTE in named[2] else named[2]}"
         elif (unit := _unit(line)) is not None:
             unit_ns, name, closed = unit
             # A name stands before its own histogram.
-            name, told = name or told, ""
+            name, text = name or text, ""
             current = found.setdefault(name, Histogram(name))
             current.intervals += 1
         elif current is not None and (bucket := _bucket(line, closed=closed)):

@@ -120,31 +120,33 @@ def _differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Difference]:
         shares = np.arange(1, QUANTILES + 1) / (QUANTILES + 1)
         logs = [np.log(np.quantile(one, shares)) for one in latencies]
         factor = float(np.exp(np.abs(logs[0] - logs[1]).mean()))
-        told = [f"{np.quantile(one, 0.5) / 1e6:.3g} / {np.quantile(one, 0.99) / 1e6:.3g} ms" for one in latencies]
+        values = [f"{np.quantile(one, 0.5) / 1e6:.3g} / {np.quantile(one, 0.99) / 1e6:.3g} ms" for one in latencies]
         words = f"off by a factor of {factor:.3g} on average over its quantiles"
-        found.append(_difference("latency", "latency p50 / p99", told, factor, words))
+        found.append(_difference("latency", "latency p50 / p99", values, factor, words))
     depths = [_depth(rows) for rows in both]
     apart = float(np.abs(np.cumsum(depths[0]) - np.cumsum(depths[1])).sum())
-    told = [f"{float((np.arange(len(one)) * one).sum()):.3g}" for one in depths]
-    found.append(_difference("depth", "queue depth, mean", told, apart, f"off by {apart:.3g} requests over time"))
+    values = [f"{float((np.arange(len(one)) * one).sum()):.3g}" for one in depths]
+    found.append(_difference("depth", "queue depth, mean", values, apart, f"off by {apart:.3g} requests over time"))
     sizes = [dict(rows["sectors"].value_counts(normalize=True).iter_rows()) for rows in both]
     other = sum(abs(sizes[0].get(size, 0) - sizes[1].get(size, 0)) for size in {*sizes[0], *sizes[1]}) / 2
-    told = [format_bytes(int(float(rows["sectors"].mean() or 0) * 512)) for rows in both]  # type: ignore[arg-type]
-    found.append(_difference("sizes", "request size, mean", told, other, f"{other:.1%} of requests have another size"))
+    values = [format_bytes(int(float(rows["sectors"].mean() or 0) * 512)) for rows in both]  # type: ignore[arg-type]
+    found.append(
+        _difference("sizes", "request size, mean", values, other, f"{other:.1%} of requests have another size")
+    )
     bursts = [_dispersion(rows) for rows in both]
     more = max(bursts) / max(min(bursts), 1e-3)
-    told = [f"{one:.3g}" for one in bursts]
+    values = [f"{one:.3g}" for one in bursts]
     words = f"{more:.3g} times as uneven, the one as the other"
-    found.append(_difference("bursts", "arrivals in 10 ms, variance over mean", told, more, words))
+    found.append(_difference("bursts", "arrivals in 10 ms, variance over mean", values, more, words))
     follow = [_sequential(rows) for rows in both]
     share = abs(follow[0] - follow[1])
-    told = [f"{one:.1%}" for one in follow]
-    found.append(_difference("sequential", "requests that follow one another", told, share, f"{share:.1%} apart"))
+    values = [f"{one:.1%}" for one in follow]
+    found.append(_difference("sequential", "requests that follow one another", values, share, f"{share:.1%} apart"))
     return found
 
 
-def _difference(kind: str, figure: str, told: list[str], distance: float, words: str) -> Difference:
-    return Difference(figure, told[0], told[1], distance, words, distance <= ALIKE[kind])
+def _difference(kind: str, figure: str, values: list[str], distance: float, words: str) -> Difference:
+    return Difference(figure, values[0], values[1], distance, words, distance <= ALIKE[kind])
 
 
 def _depth(rows: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:

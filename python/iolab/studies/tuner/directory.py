@@ -85,7 +85,7 @@ class TuneDirectory:
         """Makes it, durably. InputError if the path is taken, or can't be made."""
         check_free(path)
         replaceable.refuse_strangers(path.parent)
-        told: Note = {"format": FORMAT, "seed": seed, "machine": experiment.machine.name}
+        fields: Note = {"format": FORMAT, "seed": seed, "machine": experiment.machine.name}
         try:
             beneath.make_directories(path.parent)
             with put_in_place(path, PARTS) as nursery:
@@ -94,7 +94,7 @@ class TuneDirectory:
                 for name, text in experiment.attachments.items():
                     write_durably(nursery / COPIES / name, text.encode(), nursery)
                 write_durably(nursery / EXPERIMENT, experiment.text.encode())
-                write_durably(nursery / NOTE, (json.dumps(told, indent=2) + "\n").encode())
+                write_durably(nursery / NOTE, (json.dumps(fields, indent=2) + "\n").encode())
         except OSError as error:
             raise InputError(
                 f"can't be made: {error.strerror}", where=str(path), remedy="choose another --out"
@@ -104,13 +104,13 @@ class TuneDirectory:
     @staticmethod
     def open(path: Path) -> TuneDirectory:
         """InputError for a directory that is no tuner's."""
-        told = path / NOTE
+        note_file = path / NOTE
         if not is_tune(path):
             raise InputError("is no tuner's directory", where=str(path), remedy="name one that iolab tune made")
         try:
-            note = checked_json(_NOTE, read_bounded(told, MIB, "a tuner's note", within=path))
+            note = checked_json(_NOTE, read_bounded(note_file, MIB, "a tuner's note", within=path))
         except ValueError as error:
-            raise InputError(str(error), where=str(told), remedy=BEGIN_ANEW) from None
+            raise InputError(str(error), where=str(note_file), remedy=BEGIN_ANEW) from None
         content = read_bounded(path / EXPERIMENT, EXPERIMENT_BYTES_MAX, "an experiment", within=path)
         return TuneDirectory(path, content.decode(errors="replace"), note["seed"], note["machine"])
 

@@ -151,7 +151,7 @@ impl Examinations {
         listed_max: usize,
     ) -> Examinations {
         let mut known: Vec<(String, Vec<Extent>)> = Vec::new();
-        let mut told = Vec::new();
+        let mut examined = Vec::new();
         for (path, map) in files {
             let found = match map {
                 Ok(map) => {
@@ -162,14 +162,14 @@ impl Examinations {
                 }
                 Err(refused) => LayoutResult::Refused(refused),
             };
-            told.push(Examination { path, found });
+            examined.push(Examination { path, found });
         }
         let known: Vec<(&str, &[Extent])> = known
             .iter()
             .map(|(device, extents)| (device.as_str(), extents.as_slice()))
             .collect();
         Examinations {
-            files: told,
+            files: examined,
             interleaving: interleave::by_device(&known),
         }
     }

@@ -205,7 +205,7 @@ fn followed(events: &[TraceEvent]) -> (Vec<Io>, RequestTracker) {
 
 /// How many of the reported times are right, and how many are wrong; panics at the first wrong one.
 fn right(ios: &[Io], truths: &[Truth]) -> usize {
-    let mut told = 0;
+    let mut right_ios = 0;
     for io in ios {
         let completed_ns = io.completed_ns.expect("it ended");
         let is = |truth: &&Truth| {
@@ -223,17 +223,17 @@ fn right(ios: &[Io], truths: &[Truth]) -> usize {
         if times.iter().all(Option::is_none) {
             continue;
         }
-        told += 1;
+        right_ios += 1;
         let agrees = |truth: &&Truth| {
             let true_times = [truth.queued_ns, truth.inserted_ns, truth.issued_ns];
             times
                 .iter()
                 .zip(true_times)
-                .all(|(told, is)| told.is_none_or(|told| told == is))
+                .all(|(time, is)| time.is_none_or(|time| time == is))
         };
         assert!(same.iter().any(agrees), "{io:?}\nreally {same:?}");
     }
-    told
+    right_ios
 }
 
 proptest! {
@@ -249,11 +249,11 @@ proptest! {
         let plan = Plan { seed, requests: 800, depth, places, losses };
         let (events, truths) = planted(&plan);
         let (ios, _) = followed(&events);
-        let told = right(&ios, &truths);
+        let right_ios = right(&ios, &truths);
         // Nothing is alike and nothing lost: all is determined.
         if places == 1 << 30 && losses == 0 {
             let flushes = truths.iter().filter(|truth| truth.op == Op::Flush).count();
-            prop_assert!(told + flushes >= truths.len(), "{told} of {}", truths.len());
+            prop_assert!(right_ios + flushes >= truths.len(), "{right_ios} of {}", truths.len());
         }
     }
 }

@@ -68,8 +68,8 @@ impl Fidelity {
         let count = ios.clone().count();
         let mut ends: Vec<Time> = ios.clone().filter_map(ScheduledIo::ended_ns).collect();
         ends.sort_unstable();
-        let told = count > 0 && ends.len() as f64 >= ENDED_SHARE_MIN * count as f64;
-        let recorded_depth = told.then(|| {
+        let is_known = count > 0 && ends.len() as f64 >= ENDED_SHARE_MIN * count as f64;
+        let recorded_depth = is_known.then(|| {
             let mut depth = Depth::default();
             let mut ends = ends.iter().copied().peekable();
             for io in ios.filter(|io| io.ended_ns().is_some()) {

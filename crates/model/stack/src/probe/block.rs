@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trace::block::{Activity, Analysis, BlockReport};
 
-use super::line::{names, told};
+use super::line::{names, trace_event};
 use super::trace_files::{TraceFiles, TraceFormat};
 use crate::drive_name::DriveName;
 use block_layer::completion::Counters;
@@ -68,10 +68,10 @@ impl BlockProbe {
         events.sort_by_key(|event| event.at);
         for event in events.drain(..) {
             let device = self.drives[usize::from(event.drive)].device;
-            let (told, message) = told(&event, device, self.began);
-            self.analysis.add(&told);
+            let (traced, message) = trace_event(&event, device, self.began);
+            self.analysis.add(&traced);
             if let Some(files) = &mut self.files {
-                files.add(event.drive, &told, message.as_deref());
+                files.add(event.drive, &traced, message.as_deref());
             }
         }
     }

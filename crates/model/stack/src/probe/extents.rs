@@ -81,8 +81,8 @@ mod tests {
             listed_max: 2,
             method: None,
         };
-        let told = to_value(examined(files, bounds)).unwrap();
-        let first = &told["files"][0];
+        let report = to_value(examined(files, bounds)).unwrap();
+        let first = &report["files"][0];
         assert_eq!(first["extents"], 10);
         assert_eq!(first["hole_bytes"], 2 * BLOCK_BYTES);
         assert_eq!(
@@ -93,8 +93,8 @@ mod tests {
             (&first["method"], &first["device"]),
             (&json!("model"), &json!("259:1"))
         );
-        assert_eq!(told["files"][2]["absent"], "no phase has made this file");
-        let together = &told["interleaving"][0];
+        assert_eq!(report["files"][2]["absent"], "no phase has made this file");
+        let together = &report["interleaving"][0];
         assert_eq!(
             (&together["switches"], &together["share"]),
             (&json!(19), &json!(1.0))

@@ -18,7 +18,7 @@ pub(super) fn names(tasks: &[(TaskId, String)]) -> BTreeMap<u32, String> {
 }
 
 /// An event of that device as traces show it, and a scheduler's own messages. `began`: the time that the trace calls 0.
-pub(super) fn told(
+pub(super) fn trace_event(
     event: &QueueEvent,
     device: Device,
     began: Time,
@@ -48,7 +48,7 @@ pub(super) fn told(
             Step::Message
         }
     };
-    let told = TraceEvent {
+    let event = TraceEvent {
         sector: event.start,
         sectors: event.sectors,
         argument,
@@ -62,7 +62,7 @@ pub(super) fn told(
         marks: marks(event),
         ..TraceEvent::new(event.at.saturating_sub(began), step)
     };
-    (told, message)
+    (event, message)
 }
 
 fn marks(event: &QueueEvent) -> Marks {

@@ -355,13 +355,13 @@ proptest! {
 
     #[test]
     fn one_seed_has_one_result(load in loads()) {
-        let told = || {
+        let outcome = || {
             let (mut world, results) = load.run();
             let processors = world.processors().expect("detailed CPUs");
             let usages: Vec<_> = (0..CPUS).map(|cpu| processors.usage(cpu)).collect();
             (world.now(), usages, format!("{results:?}"))
         };
-        prop_assert_eq!(told(), told());
+        prop_assert_eq!(outcome(), outcome());
     }
 
     /// What tasks used is what CPUs spent on them.
