@@ -93,8 +93,8 @@ def _description(defect: BaseException) -> str:
     """What was raised, and where, in a line."""
     frames = traceback.extract_tb(defect.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    said = " ".join(str(defect).split())[:DEFECT_CHARACTERS_MAX]
-    return f"{type(defect).__name__}: {said}{where}"
+    message = " ".join(str(defect).split())[:DEFECT_CHARACTERS_MAX]
+    return f"{type(defect).__name__}: {message}{where}"
 
 
 def _admitted(trial: Trial) -> Answer:

@@ -141,8 +141,8 @@ class IozoneOptions(Options):
 def _conflicts(options: IozoneOptions) -> Iterator[Conflict]:
     unknown = [name for name in options.tests if name not in TESTS]
     if unknown or not options.tests:
-        said = f'"{unknown[0]}" is none' if unknown else "the list is empty"
-        yield Conflict(("tests",), f"{said}; expected some of {', '.join(TESTS)}")
+        problem = f'"{unknown[0]}" is none' if unknown else "the list is empty"
+        yield Conflict(("tests",), f"{problem}; expected some of {', '.join(TESTS)}")
     if not options.records:
         yield Conflict(
             ("record_size",),

@@ -142,7 +142,7 @@ class _Reader:
         metrics = [figure for figure in one.figures.values() if (figure.phase or phase) == phase]
         if row is None or (
             self.line != self.line_of.get((workload, phase))
-            and any((row.key(figure.metric, figure.op), "all") in row.said for figure in metrics)
+            and any((row.key(figure.metric, figure.op), "all") in row.reported for figure in metrics)
         ):
             row = self.rows[workload, phase] = table.row(setting, workload, phase)
         self.line_of[workload, phase] = self.line

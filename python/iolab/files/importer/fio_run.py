@@ -51,16 +51,16 @@ class FioRun:
 def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
     """Adds the runs of one file."""
     with_jobs = [(run, jobs) for run in runs if (jobs := _jobs(run.content))]
-    said = [dict(_facts(run.content, jobs)) for run, jobs in with_jobs]
+    facts = [dict(_facts(run.content, jobs)) for run, jobs in with_jobs]
     names = [_workload(jobs) for _, jobs in with_jobs]
     count = Counter(names)
     for place, (run, jobs) in enumerate(with_jobs):
         setting = source.stem_without_round
         if count[names[place]] > 1:
-            alike = [other for other, name in zip(said, names, strict=True) if name == names[place]]
-            setting = run.heading or " ".join((setting, *_differences(said[place], alike)))
+            alike = [other for other, name in zip(facts, names, strict=True) if name == names[place]]
+            setting = run.heading or " ".join((setting, *_differences(facts[place], alike)))
         _add_run(results, run, jobs, setting, names[place])
-        results.add_setting_facts(setting, said[place])
+        results.add_setting_facts(setting, facts[place])
 
 
 def _differences(facts: dict[str, str], others: Sequence[dict[str, str]]) -> list[str]:

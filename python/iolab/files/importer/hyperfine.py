@@ -72,8 +72,8 @@ def _add_rounds(table: Table, name: str, times: list[Any], exit_codes: Any) -> N
         row.add("elapsed_s", _float(time), absent="not a number in the source")
         code = codes[place] if place < len(codes) else 0
         if code != 0:
-            said = f"exit status {code}" if isinstance(code, int) and not isinstance(code, bool) else "a signal"
-            row.fault(f"the command ended with {said[:QUOTED_MAX]}")
+            ending = f"exit status {code}" if isinstance(code, int) and not isinstance(code, bool) else "a signal"
+            row.fault(f"the command ended with {ending[:QUOTED_MAX]}")
 
 
 def _add_summaries(row: Row, values: Mapping[str, Any]) -> None:

@@ -96,13 +96,13 @@ class Reports:
         self._seen.add(name)
         meaning = _cpu_meaning if name == CPU else COLUMNS.get
         requests = {op: sum(values.get(column, 0.0) for column in _REQUESTS[op]) for op in _REQUESTS}
-        said: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
         for column, value in values.items():
             known = meaning(column)
             # JSON of sysstat has some columns twice, under an old name too.
-            if known and known[:2] not in said:
+            if known and known[:2] not in reported:
                 metric, op, scale = known
-                said.add((metric, op))
+                reported.add((metric, op))
                 weight = requests[op] if metric in _PER_REQUEST else 1.0
                 sample(means, metric, value * scale, op=op, weight=weight)
 

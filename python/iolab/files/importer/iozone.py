@@ -211,8 +211,8 @@ class _Reader(TableReader):
             "record_kib": str(self.facts["record"] // KIB) if "record" in self.facts else "",
             "threads": self.threads,
         }
-        said = ",".join(f"{key}={value}" for key, value in parts.items() if value)
-        workload = f"iozone[{said}]" if said else "iozone"
+        variant = ",".join(f"{key}={value}" for key, value in parts.items() if value)
+        workload = f"iozone[{variant}]" if variant else "iozone"
         self._add_workload(workload, self.facts.get("file"), self.facts.get("record"))
         return workload
 

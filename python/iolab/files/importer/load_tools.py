@@ -216,8 +216,8 @@ IOR = figures_format(
 _LAST = rf"{NUMBER}\s++"
 _SPAN = r"(?:\d++h)?(?:\d++m)?[\d.]++m?s"
 _LATENCIES = r"(?: us)?\s*+:\s*+\[ ?" + r"[, ]++".join(
-    rf"{said}={_figure(name)}(?P<{name}_unit>[mu]?s)?"
-    for said, name in (("min", "min"), ("avg", "mean"), ("max", "max"))
+    rf"{word}={_figure(name)}(?P<{name}_unit>[mu]?s)?"
+    for word, name in (("min", "min"), ("avg", "mean"), ("max", "max"))
 )
 _OPERATIONS = {"": "all", " write": "write", " read": "read"}
 """What a row of a mixed phase ends in -> its operation."""
@@ -235,8 +235,8 @@ def _elbencho_rules() -> Iterator[Rule]:
             opens=True,
             time=of("elapsed_s", scale),
         )
-    for said, op in _OPERATIONS.items():
-        start, last = r"(?:[A-Z]{2,20}\d{0,3}+\s++)?", rf"{said}\s*+:\s++{_LAST}"
+    for word, op in _OPERATIONS.items():
+        start, last = r"(?:[A-Z]{2,20}\d{0,3}+\s++)?", rf"{word}\s*+:\s++{_LAST}"
         yield rule(rf"{start}IOPS{last}{_figure('rate')}\s*+$", rate=of("iops", op=op))
         for unit, scale in (("MiB", MIB), ("MB", MB)):
             throughput = rf"(?:Throughput )?{unit}/s{last}{_figure('rate')}\s*+$"
@@ -248,11 +248,11 @@ def _elbencho_rules() -> Iterator[Rule]:
         )
         # Microseconds where no unit stands beside the number.
         yield rule(
-            rf"{start}IO lat(?:ency)?{said}{_LATENCIES}",
+            rf"{start}IO lat(?:ency)?{word}{_LATENCIES}",
             **{name: of(f"latency_ns_{name}", US, op) for name in ("min", "mean", "max")},
         )
         yield rule(
-            rf"{start}IO lat % us{said}\s*+:\s*+\[.{{0,200}}?\b50%<={_figure('p50')}.{{0,200}}?\b99%<={_figure('p99')}",
+            rf"{start}IO lat % us{word}\s*+:\s*+\[.{{0,200}}?\b50%<={_figure('p50')}.{{0,200}}?\b99%<={_figure('p99')}",
             p50=of("latency_ns_p50", US, op),
             p99=of("latency_ns_p99", US, op),
         )

@@ -137,7 +137,7 @@ class _Summaries:
     def _workload(self) -> str:
         names = {"clients": "number of clients", "threads": "number of threads", "scale": "scaling factor"}
         parts = [self.facts.get("type") or "script"]
-        parts += [f"{name}={self.facts[said]}" for name, said in names.items() if said in self.facts]
+        parts += [f"{name}={self.facts[label]}" for name, label in names.items() if label in self.facts]
         workload = f"pgbench[{','.join(parts)}]"
         self.results.workloads.setdefault(workload, {"kind": "pgbench"})
         return workload

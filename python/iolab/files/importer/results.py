@@ -57,7 +57,7 @@ class Row:
     """What went wrong according to the source."""
     started_unix_ns: int = 0
     """When it was measured; 0 if the source does not report it."""
-    said: set[tuple[str, str]] = field(default_factory=set)
+    reported: set[tuple[str, str]] = field(default_factory=set)
     """Key and job of every metric in it."""
 
     @property
@@ -77,9 +77,9 @@ class Row:
         if value is not None and not math.isfinite(value):
             value, absent = None, "not a finite number in the source"
         key = self.key(metric, op)
-        if (key, job) in self.said:
+        if (key, job) in self.reported:
             return
-        self.said.add((key, job))
+        self.reported.add((key, job))
         reason = absent if value is None else None
         self._append(TableRow(self.phase, job, op, "metric", metric, key, None, value, reason))
 
@@ -199,11 +199,11 @@ class Results:
     def problem(self, text: str, line: int | None = None) -> None:
         """Something that a reader of the numbers has to know, once."""
         where = self.source if line is None else f"{self.source}:{line}"
-        said = f"{where}: {text}"
-        if said in self.problems:
+        reported = f"{where}: {text}"
+        if reported in self.problems:
             return
         if len(self.problems) < PROBLEMS_MAX:
-            self.problems.append(said)
+            self.problems.append(reported)
         else:
             self._left_out += 1
 
@@ -248,7 +248,7 @@ class Results:
             return
         self._known(self._settings, row.setting, SETTINGS_MAX, "settings")
         self._known(self._workloads, row.workload, WORKLOADS_MAX, "workloads")
-        metrics = [(row.setting, row.workload, *said) for said in row.said]
+        metrics = [(row.setting, row.workload, *reported) for reported in row.reported]
         number = max((self._rounds.get(metric, 0) for metric in metrics), default=0)
         self._rounds.update(dict.fromkeys(metrics, number + 1))
         place = (row.setting, row.workload, number)

@@ -162,8 +162,8 @@ class _Reader:
     def _workload(self) -> str:
         test = self.test or "test"
         parts = {"block": self.block if test != "sql" else "", "threads": self.threads}
-        said = ",".join(f"{key}={value}" for key, value in parts.items() if value)
-        workload = f"sysbench {test}[{said}]" if said else f"sysbench {test}"
+        variant = ",".join(f"{key}={value}" for key, value in parts.items() if value)
+        workload = f"sysbench {test}[{variant}]" if variant else f"sysbench {test}"
         self.results.workloads.setdefault(workload, {"kind": "sysbench"})
         return workload
 

@@ -66,14 +66,14 @@ class _Shape(NamedTuple):
 
 def shape_of(lines: Sequence[str]) -> _Shape | None:
     """JSON, and tables whose columns have something else between them than in a CSV file; None for any other text."""
-    said = [line for line in lines if line.strip()][:LINES_OF_TABLE]
-    if said and said[0].lstrip().startswith(("{", "[")):
+    filled = [line for line in lines if line.strip()][:LINES_OF_TABLE]
+    if filled and filled[0].lstrip().startswith(("{", "[")):
         return _Shape("JSON of none of the tools that iolab knows", "make a CSV file of it: jq -r '... | @csv'")
     for what, separator, change in (
         ("bars", r"\s*\|\s*", "s/ *[|] */,/g"),
         ("spaces", " +", "s/^ +//; s/ +/,/g"),
     ):
-        rows = [re.split(separator, line.strip().strip("|").strip()) for line in said]
+        rows = [re.split(separator, line.strip().strip("|").strip()) for line in filled]
         if len(rows) > 1 and len(rows[0]) > 1 and all(_is_row(row, rows[0]) for row in rows[1:]):
             return _Shape(f"a table with {what} between its columns", f"make a CSV file of it: sed -E '{change}'")
     return None

@@ -49,8 +49,8 @@ def main() -> int:
     )
     closed = threading.Event()
     threading.Thread(target=_wait_for_end_of_input, args=(closed,), daemon=True).start()
-    said: list[str] = []
-    reader = threading.Thread(target=_read, args=(node, said), daemon=True)
+    output: list[str] = []
+    reader = threading.Thread(target=_read, args=(node, output), daemon=True)
     reader.start()
     try:
         while not closed.is_set() and node.poll() is None:
@@ -59,15 +59,15 @@ def main() -> int:
         _end(node)
     if not closed.is_set():
         reader.join(END_S)  # why it ended may still be in the pipe
-        print(_why(said), flush=True)
+        print(_why(output), flush=True)
     return 1
 
 
-def _why(said: list[str]) -> str:
+def _why(output: list[str]) -> str:
     """Why Ray did not start. What the processes of a node that ran log as they end is no reason."""
-    if any(STARTED in line for line in said):
+    if any(STARTED in line for line in output):
         return "its node on this host ended"
-    return next((line for line in reversed(said) if "rror" in line), said[-1] if said else "it ended")
+    return next((line for line in reversed(output) if "rror" in line), output[-1] if output else "it ended")
 
 
 def _wait_for_end_of_input(closed: threading.Event) -> None:
@@ -77,15 +77,15 @@ def _wait_for_end_of_input(closed: threading.Event) -> None:
     closed.set()
 
 
-def _read(node: subprocess.Popen[str], said: list[str]) -> None:
+def _read(node: subprocess.Popen[str], output: list[str]) -> None:
     assert node.stdout is not None
     for line in node.stdout:
         if STARTED in line:
             print("started", flush=True)
-            said.insert(0, STARTED)
+            output.insert(0, STARTED)
         if line.strip():
-            said.append(" ".join(line.split()))
-            del said[1:-KEPT]
+            output.append(" ".join(line.split()))
+            del output[1:-KEPT]
 
 
 def _end(node: subprocess.Popen[str]) -> None:

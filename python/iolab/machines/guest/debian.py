@@ -96,12 +96,12 @@ def _fetch(name: str, target: Path) -> None:
         raise MachineError("its packages hold no kernel", where=name)
 
 
-def _refused(name: str, said: str) -> InputError | MachineError:
+def _refused(name: str, output: str) -> InputError | MachineError:
     known = available()
     if known and name not in known:
         return InputError(unknown("kernel", name, known), where="kernel", remedy="sudo apt-get update may know it")
     return MachineError(
-        f"the kernel's package could not be fetched: {_last(said)}",
+        f"the kernel's package could not be fetched: {_last(output)}",
         where=name,
         remedy="is a package index reachable? sudo apt-get update",
     )

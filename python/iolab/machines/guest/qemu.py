@@ -174,8 +174,12 @@ def run(
         process.wait()
         process.stdout.close()
     if not report.is_over:
-        said = last_bytes(errors).decode(errors="replace").strip().splitlines()
-        what = said[-1] if said and not console.stat().st_size else "the guest's kernel ended before its load"
+        errors_shown = last_bytes(errors).decode(errors="replace").strip().splitlines()
+        what = (
+            errors_shown[-1]
+            if errors_shown and not console.stat().st_size
+            else "the guest's kernel ended before its load"
+        )
         raise GuestEnded(_why(what, console), where=board.name)
     return report
 

@@ -191,12 +191,12 @@ def _report(tool: str, phase: FioPhase, text: str, fds: list[int], around: Surro
             os.close(fd)
 
 
-def _without_report(exit_status: int, said: str, where: str) -> MachineError:
+def _without_report(exit_status: int, message: str, where: str) -> MachineError:
     if exit_status < 0:
-        words = f": {said}" if said else ""
+        words = f": {message}" if message else ""
         return MachineError(f"fio was killed by {signal.Signals(-exit_status).name}{words}", where=where)
     return MachineError(
-        f"fio refused the jobs: {said or 'it printed nothing'}",
+        f"fio refused the jobs: {message or 'it printed nothing'}",
         where=where,
         remedy="see what it takes: fio --cmdhelp=OPTION",
     )
@@ -239,6 +239,6 @@ def _contents(fd: int) -> str:
         return file.read().decode(errors="replace")
 
 
-def _words(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return " / ".join(lines[:3]) or json.dumps(said)
+def _words(message: str) -> str:
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return " / ".join(lines[:3]) or json.dumps(message)

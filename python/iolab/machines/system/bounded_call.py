@@ -103,9 +103,9 @@ def _answer(fd: int, child: int, doing: str, where: str | None, on_wait: OnWait 
             on_wait(f"{doing}: no answer for {quiet_s:.0f} s, is given up after {_patience_s:.0f} s")
             spoken = True
         if quiet_s > _patience_s:
-            said = life.description(watch.stuck()) or f"process {child} waits"
+            waiting = life.description(watch.stuck()) or f"process {child} waits"
             raise NoAnswer(
-                f"cannot {doing}: no answer since {life.clock(quiet_s)}: {said}",
+                f"cannot {doing}: no answer since {life.clock(quiet_s)}: {waiting}",
                 where=where,
                 remedy="see to it that the device answers again, then: iolab restore",
             )

@@ -82,8 +82,8 @@ def _side(side: SideDevice | None, target: ScratchTarget, undo: UndoJournal, not
     if side is None:
         return None
     parent = backing_directory(target) if side.backing_directory is None else Path(side.backing_directory)
-    _, node, said = _attached(parent, side.size_bytes, target.sector_bytes, undo)
-    notes += said
+    _, node, new_notes = _attached(parent, side.size_bytes, target.sector_bytes, undo)
+    notes += new_notes
     return node
 
 

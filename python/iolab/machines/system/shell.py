@@ -44,9 +44,9 @@ class ShellResult:
         status = self.exit_status
         how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
         lines = [line.strip() for line in self.output.splitlines() if line.strip()]
-        said = " / ".join(lines[-LINES_SHOWN_MAX:]) or "it printed nothing"
+        shown = " / ".join(lines[-LINES_SHOWN_MAX:]) or "it printed nothing"
         rest = "" if len(lines) <= LINES_SHOWN_MAX else " (all of it: iolab show RUN --as output)"
-        return f"{command} {how}: {said}{rest}"
+        return f"{command} {how}: {shown}{rest}"
 
 
 class BackgroundCommand:
@@ -91,8 +91,8 @@ def run(text: str, *, directory: Path, environment: Mapping[str, str], should_st
         started = _start(text, directory, environment, output)
         stopped = _wait(started.process, should_stop)
         elapsed_ns = time.monotonic_ns() - started.began_ns
-        said = _end_of(output)
-    return ShellResult(started.process.returncode, said, stopped, elapsed_ns, started.spent_ns)
+        shown = _end_of(output)
+    return ShellResult(started.process.returncode, shown, stopped, elapsed_ns, started.spent_ns)
 
 
 def _start(text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes]) -> RunningCommand:

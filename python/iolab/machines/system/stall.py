@@ -70,17 +70,17 @@ class Stall:
         self._watch.look([self._process])
         stuck = [(task, for_s) for task, for_s in self._watch.stuck() if for_s >= min(QUIET_S, self._patience_s / 2)]
         idle_s = now_s - self._counted_s
-        said = [f"no I/O has completed for {idle_s:.0f} s"] if self._doing_io else []
-        said += [life.description(stuck[:1])] if stuck else []
-        self.text = f"{self._label}: {', '.join(said)}" if said else ""
+        reasons = [f"no I/O has completed for {idle_s:.0f} s"] if self._doing_io else []
+        reasons += [life.description(stuck[:1])] if stuck else []
+        self.text = f"{self._label}: {', '.join(reasons)}" if reasons else ""
         if self._doing_io and idle_s >= self._patience_s:
             past_its_end = now_s - self._moved_s >= self._patience_s
             holding = [] if past_its_end else self._devices_with_io_in_flight()
             if past_its_end or holding:
                 held = [f"{', '.join(holding)} has I/O in flight"] if holding else []
-                return f"it does not answer: {', '.join([*said, *held])}"
+                return f"it does not answer: {', '.join([*reasons, *held])}"
         if stuck and stuck[0][1] >= self._patience_s:
-            return f"it does not answer: {', '.join(said)}"
+            return f"it does not answer: {', '.join(reasons)}"
         return None
 
     def _devices_with_io_in_flight(self) -> list[str]:

@@ -59,20 +59,20 @@ def heat_maps(run: RunData, summary: Summary, workloads: Sequence[str]) -> Figur
 def _explanation(timeless: Sequence[str], settings: int) -> str:
     """`timeless`: workloads whose records do not hold latencies over time; `settings`: how many, if not all are
     shown."""
-    said = (
+    text = (
         "The stronger a cell's colour, the larger the share of its column's operations that took this long; all rounds "
         "together. Two bands in one column are two kinds of answers, such as a cache and a disk; a band that moves "
         "along the time is a machine that changes under the load."
     )
     if settings:
-        said += f" Shown are the first {PANELS_MAX} of {settings} settings."
+        text += f" Shown are the first {PANELS_MAX} of {settings} settings."
     if timeless:
         named = ", ".join(timeless[:NAMED_MAX]) + (", ..." if len(timeless) > NAMED_MAX else "")
-        said += (
+        text += (
             f" Of {named} the records hold no latencies over time (an earlier version of iolab wrote them, or another "
             "tool): a column is a setting."
         )
-    return said
+    return text
 
 
 def _sweep_columns(summary: Summary) -> tuple[set[str], dict[str, list[tuple[str, str, str]]]]:

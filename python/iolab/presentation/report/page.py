@@ -144,8 +144,8 @@ def _why(run: RunData, metrics: Sequence[str]) -> str | None:
 def _first_paragraph(why: str) -> list[str]:
     """The sentences that an explanation begins with, unbroken; how one thing led to another on a line of its own."""
     lines = why.split("\n\n", 1)[0].splitlines()
-    said = [line.strip() for line in lines if "→" not in line]
-    return [" ".join(said), *(line.strip() for line in lines if "→" in line)]
+    prose = [line.strip() for line in lines if "→" not in line]
+    return [" ".join(prose), *(line.strip() for line in lines if "→" in line)]
 
 
 def _csv(run: RunData, metrics: Sequence[str]) -> Any:

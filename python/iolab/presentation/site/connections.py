@@ -75,7 +75,7 @@ class Server(uvicorn.Server):
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
         places = asyncio.Semaphore(connections_max())
-        said = False
+        reported = False
         while True:
             if places.locked() and self._open:
                 self._end(next(iter(self._open)))
@@ -84,8 +84,8 @@ class Server(uvicorn.Server):
                 connection, _ = await loop.sock_accept(self._listener)
             except OSError as error:
                 places.release()
-                if error.errno in NO_ROOM and not said:
-                    said = True
+                if error.errno in NO_ROOM and not reported:
+                    reported = True
                     print(f"iolab: no room for another connection: {error.strerror}", file=sys.stderr, flush=True)
                 await _pause(PAUSE_S)
                 continue

@@ -19,9 +19,9 @@ DOUBTFUL_FROM = 0.02
 
 def lines(found: AttributionAnswer) -> Iterator[str]:
     """The answer, each key's effect, and the keys that are in doubt."""
-    said, keys = found.attribution, list(found.asked.keys)
+    attribution, keys = found.attribution, list(found.asked.keys)
     place = f"{label(found.metric)} of {found.workload}, {found.asked.good} to {found.asked.bad}"
-    sure = f"({said.probability:.0%})"
+    sure = f"({attribution.probability:.0%})"
     if not found.decided:
         yield f"{place}: undecided; most likely {' and '.join(found.named) or 'no key'} {sure}."
     elif found.named:
@@ -29,17 +29,17 @@ def lines(found: AttributionAnswer) -> Iterator[str]:
         yield f"{place}: {' and '.join(found.named)} {makes} the difference {sure}."
     else:
         yield f"{place}: no key makes a difference of more than {found.same_within:.1%} (same_within) {sure}."
-    for effect in said.effects:
+    for effect in attribution.effects:
         yield _effect(found, effect)
-    for key, share in sorted(zip(keys, said.inclusion, strict=True), key=lambda one: -one[1]):
-        if share >= DOUBTFUL_FROM and keys.index(key) not in said.keys:
+    for key, share in sorted(zip(keys, attribution.inclusion, strict=True), key=lambda one: -one[1]):
+        if share >= DOUBTFUL_FROM and keys.index(key) not in attribution.keys:
             yield f"in doubt: {key} ({share:.0%})"
-    yield f"{len(keys)} keys, {said.trials} trials in {found.rounds} rounds."
+    yield f"{len(keys)} keys, {attribution.trials} trials in {found.rounds} rounds."
 
 
 def as_dict(found: AttributionAnswer) -> JsonObject:
     """The finding as JSON: the schema stands in docs/attribution.md."""
-    said, keys = found.attribution, list(found.asked.keys)
+    attribution, keys = found.attribution, list(found.asked.keys)
     return {
         "metric": found.metric,
         "workload": found.workload,
@@ -48,7 +48,7 @@ def as_dict(found: AttributionAnswer) -> JsonObject:
         "decided": found.decided,
         "same_within": found.same_within,
         "keys": found.named,
-        "probability": said.probability,
+        "probability": attribution.probability,
         "effects": [
             {
                 "keys": [keys[place] for place in one.keys],
@@ -57,10 +57,10 @@ def as_dict(found: AttributionAnswer) -> JsonObject:
                 "high": one.high,
                 "probability": one.probability,
             }
-            for one in said.effects
+            for one in attribution.effects
         ],
-        "inclusion": dict(zip(keys, said.inclusion, strict=True)),
-        "trials": said.trials,
+        "inclusion": dict(zip(keys, attribution.inclusion, strict=True)),
+        "trials": attribution.trials,
         "rounds": found.rounds,
     }
 

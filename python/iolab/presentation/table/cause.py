@@ -100,13 +100,13 @@ def conclusion(cause: Cause) -> str:
             f"{changed}: {place}no probe measured what this change acts on: {_looked_at_by(cause.unobserved)}; "
             f"{moved}, which may be an effect of the change; {results}."
         )
-    said = f"{cause.setting} against {cause.against}, {place}{cause.first.mechanism.title} moved first: {moved}"
+    sentence = f"{cause.setting} against {cause.against}, {place}{cause.first.mechanism.title} moved first: {moved}"
     if cause.first.mechanism.name == "above":
-        said += (
+        sentence += (
             ". Something outside the block layer delays the I/Os: a limit of a control group (io.max, blkio.throttle, "
             "a CPU quota) or a lock"
         )
-    return f"{said}; {results}."
+    return f"{sentence}; {results}."
 
 
 def chain(cause: Cause) -> str:

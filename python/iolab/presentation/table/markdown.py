@@ -26,10 +26,10 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     """The run's table in Markdown, workload by workload; with `metrics` only those keys."""
     summary = summarise(run, metrics=metrics, jobs=jobs)
     lines = [f"# {summary.title}", ""]
-    said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
+    heading = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
     of_axes = [text for one in sweeps(summary) if (text := axis.sentence(one, summary))]
     items = of_axes or alone(summary)
-    lines += [said, "", *(f"- {_escaped(text)}" for text in items)]
+    lines += [heading, "", *(f"- {_escaped(text)}" for text in items)]
     lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]
     if items or summary.comparisons or summary.doubts:

@@ -108,9 +108,9 @@ def _statement(one: JudgedStatement) -> RenderableType:
         found = sentence(comparison, unit_of(comparison.metric), same_within=comparison.judgement.same_within)
     else:
         shown = ", ".join(f"{value:.4g}" for value in one.values)
-        said = one.statement
-        of = said.metric if said.per is None else f"{said.metric} by {said.per}"
-        found = f"{of} of {said.setting}: {shown}; said {limits(said)}"
+        statement = one.statement
+        of = statement.metric if statement.per is None else f"{statement.metric} by {statement.per}"
+        found = f"{of} of {statement.setting}: {shown}; said {limits(statement)}"
     head = _marked(f"{one.statement.text} ({one.statement.who})", met=one.met)
     return Group(head, Padding(_sentences(found, style="dim"), (0, 0, 0, 2)))
 

@@ -87,7 +87,7 @@ def doubts(figures: native.TraceFigures) -> Iterator[str]:
             "numbers of events are left out {} times ({events_lost} events counted), lost or cut out of the text: "
             "times across them are left out (--gaps filtered, if they were filtered)"
         )
-    said = (
+    captions = (
         ("losses", lost),
         ("unknown_lost", "{} requests have no times: events were lost while they were in flight"),
         ("unknown_alike", "{} requests have no times: another request in flight had the same sectors"),
@@ -98,7 +98,7 @@ def doubts(figures: native.TraceFigures) -> Iterator[str]:
         ("malformed", "{} records could not be understood; the first: {first_malformed}"),
     )
     words = {key: value for key, value in figures.items() if isinstance(value, str | int)}
-    for key, text in said:
+    for key, text in captions:
         if words[key]:
             yield one_line(text.format(words[key], **words))
     for figure, reason in figures["absent"].items():

@@ -95,31 +95,31 @@ def _fresh(one: ConfirmedCandidate, found: TunerResult) -> Iterator[str]:
             yield f"  {one.name}: {label(key)}: {judgement.reason}"
             continue
         interval = f"[{change(judgement.ci_low)}, {change(judgement.ci_high)}]"
-        said = f"{label(key)} {judgement.verdict}, {change(judgement.ratio)} {interval}, {judgement.n} rounds"
-        yield f"  {one.name}: {said}{', beyond its limit' if key in beyond else ''}"
+        text = f"{label(key)} {judgement.verdict}, {change(judgement.ratio)} {interval}, {judgement.n} rounds"
+        yield f"  {one.name}: {text}{', beyond its limit' if key in beyond else ''}"
     yield f"    {', '.join(f'{_short(key)} = {shown(value)}' for key, value in _values(one, found).items())}"
 
 
 def _keys(reduction: Reduction) -> Iterator[str]:
-    said = reduction.attribution
-    if said is None:
+    text = reduction.attribution
+    if text is None:
         return
     names = [_short(keys[0]) for keys in reduction.factors]
-    if not said.keys:
-        yield f"No key is shown to matter by itself ({said.probability:.0%})."
+    if not text.keys:
+        yield f"No key is shown to matter by itself ({text.probability:.0%})."
         return
-    yield f"What matters, by {said.trials} trials of mixtures of winner and default:"
-    for effect in said.effects:
+    yield f"What matters, by {text.trials} trials of mixtures of winner and default:"
+    for effect in text.effects:
         low, high = sorted((math.expm1(effect.low), math.expm1(effect.high)))
         of = " with ".join(names[place] for place in effect.keys)
         yield f"  {of}: {math.expm1(effect.size):+.1%} [{low:+.1%}, {high:+.1%}], {effect.probability:.0%} sure"
 
 
 def _inclusion(reduction: Reduction) -> JsonObject | None:
-    said = reduction.attribution
-    if said is None:
+    text = reduction.attribution
+    if text is None:
         return None
-    return {_short(keys[0]): share for keys, share in zip(reduction.factors, said.inclusion, strict=True)}
+    return {_short(keys[0]): share for keys, share in zip(reduction.factors, text.inclusion, strict=True)}
 
 
 def _values(one: ConfirmedCandidate, found: TunerResult) -> dict[str, object]:

@@ -115,21 +115,21 @@ def _statements(found: Reproduction) -> StatementsPart:
 
 
 def _statement(one: JudgedStatement, found: Reproduction) -> StatementPart:
-    said = one.statement
+    statement = one.statement
     return {
-        "name": said.name,
-        "text": said.text,
-        "who": said.who,
-        "workload": said.workload,
-        "metric": said.metric,
-        "per": said.per,
-        "job": said.job,
-        "baseline": said.baseline,
-        "setting": said.setting,
-        "verdicts": said.verdicts,
-        "above": said.above,
-        "below": said.below,
-        "served": any(serves(by, CLAIMS, said.name) for by in found.published.served_by.values()),
+        "name": statement.name,
+        "text": statement.text,
+        "who": statement.who,
+        "workload": statement.workload,
+        "metric": statement.metric,
+        "per": statement.per,
+        "job": statement.job,
+        "baseline": statement.baseline,
+        "setting": statement.setting,
+        "verdicts": statement.verdicts,
+        "above": statement.above,
+        "below": statement.below,
+        "served": any(serves(by, CLAIMS, statement.name) for by in found.published.served_by.values()),
         "met": one.met,
         "absent": one.absent,
         "found": _found(one),

@@ -85,8 +85,8 @@ def _constants(of: str, cells: Sequence[ComparedCell]) -> list[float | None]:
     return [math.exp(fmean(groups[key])) if len(groups[key]) >= CELLS_MIN else None for key in keys]
 
 
-def _judged(words: str, cells: Sequence[ComparedCell], said: Sequence[float | None]) -> Iterator[NullPredictor]:
-    spoken = [(one, value) for one, value in zip(cells, said, strict=True) if value is not None]
+def _judged(words: str, cells: Sequence[ComparedCell], predicted: Sequence[float | None]) -> Iterator[NullPredictor]:
+    spoken = [(one, value) for one, value in zip(cells, predicted, strict=True) if value is not None]
     own = typical_factor([factor(value, one.cell.published) for one, value in spoken])
     model = typical_factor([one.factor for one, _ in spoken])
     if own is not None and model is not None:

@@ -110,10 +110,10 @@ def overall(parts: Sequence[Part]) -> list[str]:
         )
     statements, distributions = _statements_of(parts), _distributions_of(parts)
     if statements:
-        said = [one for part in statements for one in part["statements"]]
-        served = sum(one["served"] for one in said)
+        claims = [one for part in statements for one in part["statements"]]
+        served = sum(one["served"] for one in claims)
         of_which = f"; choices serve {served} of them" if served else ""
-        found.append(f"{sum(one['met'] for one in said)} of {len(said)} statements agree with the model{of_which}.")
+        found.append(f"{sum(one['met'] for one in claims)} of {len(claims)} statements agree with the model{of_which}.")
     if distributions:
         aims = [aim for part in distributions for aim in part["aims"]]
         found.append(
@@ -171,9 +171,13 @@ def statements_markdown(parts: Sequence[Part]) -> str:
     """The statements, by file, with the number that agrees and the number that a choice serves."""
     rows = []
     for part in _statements_of(parts):
-        said = part["statements"]
+        statements = part["statements"]
         rows.append(
-            (part["name"], f"{sum(one['met'] for one in said)} of {len(said)}", str(sum(one["served"] for one in said)))
+            (
+                part["name"],
+                f"{sum(one['met'] for one in statements)} of {len(statements)}",
+                str(sum(one["served"] for one in statements)),
+            )
         )
     return markdown_table(OF_STATEMENTS, rows)
 
@@ -194,8 +198,8 @@ def summary_markdown(parts: Sequence[Part]) -> str:
     skill = f"{sum(one.skill == 'yes' for one in judged)} of {len(judged)} tables better than a null predictor"
     pairs = [pair for table in tables_of(blind) for pair in _in_order(table)]
     order = f"{sum(pairs)} of {len(pairs)} pairs in the published order"
-    said = [one for part in _statements_of(parts) for one in part["statements"]]
-    served = sum(one["served"] for one in said)
+    statements = [one for part in _statements_of(parts) for one in part["statements"]]
+    served = sum(one["served"] for one in statements)
     ours = [part for part in parts if part["case_study"] == OF_OURS]
     return markdown_table(
         ("compared with", "predictions", "within 25 %", "within a factor of 2", "typically off by", "besides"),
@@ -204,8 +208,8 @@ def summary_markdown(parts: Sequence[Part]) -> str:
             _summary("published tables that it was not built for", blind, order),
             _summary("a real kernel on a device of known timing", ours, ""),
             (
-                *("statements of the sources", str(len(said)), "", "", ""),
-                f"{sum(one['met'] for one in said)} agree, {served} of them because a constant was chosen for it",
+                *("statements of the sources", str(len(statements)), "", "", ""),
+                f"{sum(one['met'] for one in statements)} agree, {served} of them because a constant was chosen for it",
             ),
         ],
     )

@@ -65,18 +65,18 @@ class JudgedStatement:
     @property
     def claim(self) -> Claim:
         """The claim with what was found, and whether they agree."""
-        said = self.statement
+        statement = self.statement
         if self.comparison is not None:
-            words, expected = str(self.comparison.judgement.verdict), " or ".join(said.verdicts)
+            words, expected = str(self.comparison.judgement.verdict), " or ".join(statement.verdicts)
         else:
             ends = {min(self.values), max(self.values)} if self.values else set[float]()
-            words, expected = " to ".join(f"{value:.4g}" for value in sorted(ends)), limits(said)
-        return Claim(f"{said.text} ({said.who}): {self.absent or words}, said {expected}", self.met)
+            words, expected = " to ".join(f"{value:.4g}" for value in sorted(ends)), limits(statement)
+        return Claim(f"{statement.text} ({statement.who}): {self.absent or words}, said {expected}", self.met)
 
 
-def limits(said: Statement) -> str:
+def limits(statement: Statement) -> str:
     """The limits of a statement in words."""
-    both = (("above", said.above), ("below", said.below))
+    both = (("above", statement.above), ("below", statement.below))
     return " and ".join(f"{word} {limit:g}" for word, limit in both if limit is not None)
 
 

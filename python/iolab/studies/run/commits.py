@@ -388,8 +388,8 @@ class _Searcher:
         value = None if ended.status != 0 else self._value(ended, output)
         if value is None:
             why = ended.why(limit_s) if ended.status != 0 else f"its last line ends in no number up to {VALUE_MAX:g}"
-            said = (group.tail(output) or [""])[-1]
-            self._note({"event": "unmeasurable", "place": place, "why": f"measuring: {why}: {said}".rstrip(": ")})
+            text = (group.tail(output) or [""])[-1]
+            self._note({"event": "unmeasurable", "place": place, "why": f"measuring: {why}: {text}".rstrip(": ")})
             return False
         self._note(
             {"event": "measured", "place": place, "value": value, "seconds": ended.wall_s, "of": of, "round": round_}

@@ -39,8 +39,8 @@ def _end(beside: shell.BackgroundCommand, notes: list[str]) -> None:
     status = ended.exit_status
     how = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
-    said = f": {clipped(lines[-1], SAID_MAX)}" if lines else ""
-    notes.append(f"background: the command {how} before the trial was over{said}")
+    last_line = f": {clipped(lines[-1], SAID_MAX)}" if lines else ""
+    notes.append(f"background: the command {how} before the trial was over{last_line}")
 
 
 APPLIERS: tuple[Applier, ...] = (Background("background"),)
