@@ -208,7 +208,7 @@ def test_a_line_of_many_mistakes_is_refused_at_the_first() -> None:
     reader = Reader([{"do": "load", "phase": {"name": "main", "groups": []}}])
     reader.take(b'{"up":"x"}\n')
     many = b",".join([b'"x"'] * 100_000)
-    with pytest.raises(InvalidMessage, match=r"line 2: told\.record\.build_profile: Field required"):
+    with pytest.raises(InvalidMessage, match=r"line 2: answer\.record\.build_profile: Field required"):
         reader.take(b'{"step":0,"answer":{"record":{"groups":[' + many + b']},"ops":1}}\n')
 
 
