@@ -70,6 +70,10 @@ def refusals(text: str) -> list[str]:
             "cpus = [0]",
             "workloads.reads.cpus: the machine's CPUs have no places; it takes a [cpus] table with topology",
         ),
+        (
+            "uncached = true\ndirect = false",
+            "workloads.reads.uncached: the simulated machine has no mechanism for I/O that",
+        ),
         ("sqpoll = true", "workloads.reads.sqpoll: the simulated machine has no mechanism for a kernel thread"),
         ("direct = false", "workloads.reads.direct: the simulated machine has no mechanism for buffered I/O with"),
         ("devices = [2]", "workloads.reads.devices: uses drive 2, the machine has 2, from 0"),

@@ -1480,6 +1480,7 @@ class JobSpec(TypedDict):
 class GroupSpec(TypedDict):
     """Jobs that share one thread, one ring and one pool of buffers."""
 
+    atomic_writes: NotRequired[bool]
     batch: NotRequired[int | None]
     cgroup: NotRequired[str | None]
     close_in_time: bool
@@ -1496,6 +1497,7 @@ class GroupSpec(TypedDict):
     registered_files: bool
     sqpoll: bool
     sqpoll_cpu: NotRequired[int | None]
+    uncached: NotRequired[bool]
 
 
 class MemoryObservation(TypedDict):

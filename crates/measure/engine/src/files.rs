@@ -9,6 +9,7 @@ use std::path::Path;
 use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::spec::JobSpec;
 
+use crate::backend::check_flags;
 use crate::beneath::{self, Root};
 use crate::error::StartError;
 
@@ -127,6 +128,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
             spec.path
         )));
     }
+    check_flags(&file, &spec.path, group)?;
     let device = if kind.is_block_device() {
         metadata.rdev()
     } else {

@@ -15,7 +15,7 @@ use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
 use crate::backend::serial::{Psync, Pvsync};
 use crate::backend::uring::Uring;
-use crate::backend::{IoQueue, Serial, Target};
+use crate::backend::{CallFlags, IoQueue, Serial, Target};
 use crate::clock::{Clock, Origin, Tsc};
 use crate::error::{RunError, StartError};
 use crate::files::OpenFile;
@@ -115,6 +115,7 @@ pub fn run(
         gate,
         outbox,
     };
+    let flags = CallFlags::of_group(&spec);
     match spec.engine {
         EngineKind::IoUring => {
             let mut notes = std::mem::take(&mut group.notes);
@@ -123,13 +124,16 @@ pub fn run(
             worker.run_queued(group, ring, "io_uring");
         }
         EngineKind::Libaio => {
-            worker.run_queued(group, Libaio::new(slots, targets, buffers), "libaio")
+            let context = Libaio::new(slots, targets, buffers, flags);
+            worker.run_queued(group, context, "libaio")
         }
         EngineKind::Null => worker.run_queued(group, Ok(Null::new(slots as usize)), "null"),
         EngineKind::Psync => worker.run_serial(group, Ok(Psync::new(targets, buffers)), "psync"),
-        EngineKind::Pvsync => {
-            worker.run_serial(group, Ok(Pvsync::new(targets, buffers, poll)), "pvsync")
-        }
+        EngineKind::Pvsync => worker.run_serial(
+            group,
+            Ok(Pvsync::new(targets, buffers, flags, poll)),
+            "pvsync",
+        ),
         EngineKind::Mmap => worker.run_serial(group, Mmap::new(targets, buffers), "mmap"),
     }
 }

@@ -322,6 +322,8 @@ mod tests {
             fresh_data: false,
             close_in_time: false,
             realtime: false,
+            uncached: false,
+            atomic_writes: false,
             io_log: None,
             cgroup: None,
             jobs: vec![job.clone()],

@@ -112,6 +112,12 @@ pub struct GroupSpec {
     pub sqpoll: bool,
     /// The CPU of that kernel thread: where requests are then queued; null leaves it to the scheduler.
     pub sqpoll_cpu: Option<u32>,
+    /// What is read and written does not stay in the page cache (RWF_DONTCACHE). Not on a simulated machine.
+    #[serde(default)]
+    pub uncached: bool,
+    /// Each write reaches the medium whole or not at all (RWF_ATOMIC). Not on a simulated machine.
+    #[serde(default)]
+    pub atomic_writes: bool,
     /// No sector is written twice with the same data, so that a device has no duplicates to remove; else every write
     /// carries what its buffer holds.
     pub fresh_data: bool,

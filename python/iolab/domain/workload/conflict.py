@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from iolab.base.quantity import format_bytes, size_in_words
-from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
+from iolab.domain.workload.job import ONE_AT_A_TIME, TAKE_FLAGS, JobOptions, PhaseOptions
 from iolab.domain.workload.kind import Conflict
 
 SECTOR_BYTES = 512
@@ -82,6 +82,18 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
         yield Conflict(("poll",), f"only with engines io_uring and pvsync, not {job.engine}")
     if job.poll and not job.uses_direct:
         yield Conflict(("poll",), "polled completion needs direct = true")
+    for key, given in (("uncached", job.uncached), ("atomic_writes", job.atomic_writes)):
+        if given and job.engine not in TAKE_FLAGS:
+            yield Conflict((key,), f"only with engines io_uring, libaio and pvsync, not {job.engine}")
+    if job.uncached and job.uses_direct:
+        yield Conflict(("uncached",), "direct I/O has nothing in the page cache; uncached needs direct = false")
+    if job.atomic_writes and not job.uses_direct:
+        yield Conflict(("atomic_writes",), "the kernel writes atomically past the page cache alone; say direct = true")
+    if job.atomic_writes and not job.writes:
+        yield Conflict(("atomic_writes",), "the job only reads")
+    if job.atomic_writes:
+        for size in (size for size in job.block_size if size.bit_count() != 1):
+            yield Conflict(("block_size",), f"{format_bytes(size)} is no power of two, as atomic writes have to be")
     if job.devices is not None and (not job.devices or min(job.devices) < 0):
         yield Conflict(("devices",), "expected a list of device numbers such as [0] or [0, 2]")
     yield from cpus_conflicts(job.cpus)

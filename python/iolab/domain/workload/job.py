@@ -12,6 +12,8 @@ FILE_GRANULE_BYTES = 4096
 Engine = Literal["io_uring", "libaio", "psync", "pvsync", "mmap", "null"]
 ONE_AT_A_TIME = ("psync", "pvsync", "mmap")
 """Engines that wait for each operation."""
+TAKE_FLAGS = ("io_uring", "libaio", "pvsync")
+"""Engines whose calls take the flags of preadv2(2)."""
 
 
 class PhaseOptions(Options):
@@ -96,6 +98,16 @@ class JobOptions(Options):
     registered_files: bool = option(True, "Register the files with the ring (io_uring).")
     poll: bool = option(False, "Poll for completions instead of taking interrupts (io_uring or pvsync, direct).")
     sqpoll: bool = option(False, "Let a kernel thread submit (io_uring).")
+    uncached: bool = option(
+        False,
+        "Buffered I/O that leaves nothing in the page cache: RWF_DONTCACHE, Linux 6.14, ext4, xfs and btrfs "
+        "(io_uring, libaio or pvsync).",
+    )
+    atomic_writes: bool = option(
+        False,
+        "Each write reaches the medium whole or not at all: RWF_ATOMIC, Linux 6.11, on a device that has it (direct; "
+        "io_uring, libaio or pvsync).",
+    )
     cpus: list[int] | None = option(
         None,
         "CPUs that the job's threads may run on; one CPU is a pin.",

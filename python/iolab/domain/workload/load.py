@@ -164,6 +164,8 @@ def group_json(
     fresh_data: bool = True,
     close_in_time: bool = False,
     realtime: bool = False,
+    uncached: bool = False,
+    atomic_writes: bool = False,
 ) -> native.GroupSpec:
     """A group's specification, in the engine's default form."""
     group: native.GroupSpec = {
@@ -183,6 +185,10 @@ def group_json(
     }
     if realtime:
         group["realtime"] = True
+    if uncached:
+        group["uncached"] = True
+    if atomic_writes:
+        group["atomic_writes"] = True
     return group
 
 
@@ -297,6 +303,8 @@ def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, se
             registered_files=job.registered_files,
             poll=job.poll,
             sqpoll=job.sqpoll,
+            uncached=job.uncached,
+            atomic_writes=job.atomic_writes,
         )
         for group_name, members in ([(name, specs)] if job.share_thread else [(s["name"], [s]) for s in specs])
     ]

@@ -29,8 +29,10 @@ _KINDS = {
     "fio": ("runner", 'fio itself; set runner = "iolab"'),
 }
 """The option to blame for phases that no simulated machine runs, and what there is no mechanism for."""
-_OF_GROUPS: dict[Literal["sqpoll"], str] = {
+_OF_GROUPS: dict[Literal["sqpoll", "uncached", "atomic_writes"], str] = {
     "sqpoll": "a kernel thread that submits",
+    "uncached": "I/O that leaves the page cache at once",
+    "atomic_writes": "atomic writes",
 }
 
 _ALIKE = {"libaio": "io_uring", "pvsync": "psync"}
@@ -261,7 +263,7 @@ def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[
     if (cpus := group.get("cpus")) is not None:
         yield from _of_cpus(cpus, machine, job)
     for key, what in _OF_GROUPS.items():
-        if group[key]:
+        if group.get(key):
             yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
 
 

@@ -5,13 +5,14 @@ use std::rc::Rc;
 
 use workload::job::{Op, OpKind};
 
-use crate::backend::{Completion, IoQueue, Target, durability};
+use crate::backend::{CallFlags, Completion, IoQueue, Target};
 use crate::buffers::Buffers;
 
 pub struct Libaio {
     context: Context,
     files: Vec<Target>,
     buffers: Rc<Buffers>,
+    flags: CallFlags,
     /// One control block per slot; the kernel has copied it when the submission returns.
     blocks: Vec<libc::iocb>,
     queued: Vec<*mut libc::iocb>,
@@ -40,7 +41,12 @@ const IOCB_CMD_FSYNC: u16 = 2;
 const IOCB_CMD_FDSYNC: u16 = 3;
 
 impl Libaio {
-    pub fn new(slots: u32, files: Vec<Target>, buffers: Rc<Buffers>) -> io::Result<Libaio> {
+    pub fn new(
+        slots: u32,
+        files: Vec<Target>,
+        buffers: Rc<Buffers>,
+        flags: CallFlags,
+    ) -> io::Result<Libaio> {
         let mut context = 0;
         // SAFETY: the call stores one context through the pointer, which must hold zero before.
         check(unsafe {
@@ -56,6 +62,7 @@ impl Libaio {
             context: Context(context),
             files,
             buffers,
+            flags,
             blocks: vec![blank; slots as usize],
             queued: Vec::with_capacity(slots as usize),
             events: vec![IoEvent::default(); slots as usize],
@@ -116,7 +123,8 @@ impl IoQueue for Libaio {
         block.aio_lio_opcode = opcode;
         block.aio_fildes = file.fd as u32;
         block.aio_buf = buffer;
-        block.aio_rw_flags = durability(op.kind);
+        // A sync with flags is refused.
+        block.aio_rw_flags = if is_sync { 0 } else { self.flags.of(op.kind) };
         block.aio_nbytes = u64::from(op.bytes);
         block.aio_offset = if is_sync {
             0

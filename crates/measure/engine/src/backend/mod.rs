@@ -1,5 +1,6 @@
 //! Ways to the device. A queued backend has many operations in flight; a serial one does one at a time.
 
+mod call_flags;
 pub mod libaio;
 pub mod mmap;
 pub mod null;
@@ -12,6 +13,8 @@ use std::os::fd::RawFd;
 use workload::job::{Op, OpKind};
 
 use crate::files::OpenFile;
+
+pub use call_flags::{CallFlags, check_flags};
 
 pub trait IoQueue {
     /// Queues an operation under its slot; there is room for every slot. It starts with the next `submit`.
@@ -94,15 +97,6 @@ fn fallocate_mode(kind: OpKind) -> libc::c_int {
         _ => libc::FALLOC_FL_ZERO_RANGE,
     };
     what | libc::FALLOC_FL_KEEP_SIZE
-}
-
-/// The flags of a write that has to be on the medium before it completes; others have none.
-#[inline(always)]
-fn durability(kind: OpKind) -> libc::c_int {
-    match kind {
-        OpKind::DurableWrite => libc::RWF_DSYNC,
-        _ => 0,
-    }
 }
 
 /// A raw system call's result as a completion carries it.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use workload::job::{Op, OpKind};
 
-use crate::backend::{Serial, Target, completion_result, durability};
+use crate::backend::{CallFlags, Serial, Target, completion_result};
 use crate::buffers::Buffers;
 
 /// The one slot of a serial group.
@@ -46,7 +46,8 @@ impl Serial for Psync {
                     offset,
                 ),
                 OpKind::DurableWrite => {
-                    return vectored(op, libc::SYS_pwritev2, self.buffers.write(SLOT), file, 0);
+                    let buffer = self.buffers.write(SLOT);
+                    return vectored(op, libc::SYS_pwritev2, buffer, file, libc::RWF_DSYNC);
                 }
                 OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
                 OpKind::Discard | OpKind::WriteZeroes => return file.clear(op),
@@ -60,18 +61,19 @@ impl Serial for Psync {
 pub struct Pvsync {
     files: Vec<Target>,
     buffers: Rc<Buffers>,
-    /// The flags of each call.
-    flags: libc::c_int,
+    flags: CallFlags,
+    /// RWF_HIPRI, if calls look for their completion instead of waiting for an interrupt.
+    poll: libc::c_int,
 }
 
 impl Pvsync {
-    /// `poll`: the calls look for their completion instead of waiting for an interrupt.
-    pub fn new(files: Vec<Target>, buffers: Rc<Buffers>, poll: bool) -> Pvsync {
-        let flags = if poll { libc::RWF_HIPRI } else { 0 };
+    pub fn new(files: Vec<Target>, buffers: Rc<Buffers>, flags: CallFlags, poll: bool) -> Pvsync {
+        let poll = if poll { libc::RWF_HIPRI } else { 0 };
         Pvsync {
             files,
             buffers,
             flags,
+            poll,
         }
     }
 }
@@ -86,7 +88,7 @@ impl Serial for Pvsync {
             OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
             OpKind::Discard | OpKind::WriteZeroes => return file.clear(op),
         };
-        vectored(op, call, buffer, file, self.flags)
+        vectored(op, call, buffer, file, self.flags.of(op.kind) | self.poll)
     }
 }
 
@@ -99,11 +101,18 @@ fn vectored(op: &Op, call: libc::c_long, buffer: *mut u8, file: Target, flags: l
         iov_len: op.bytes as usize,
     };
     let (vectors, offset_high) = (1usize, offset >> 32);
-    let flags = (flags | durability(op.kind)) as usize;
     // SAFETY: as for `Psync`; the one vector outlives the call.
-    let status =
-        unsafe { libc::syscall(call, file.fd, &vector, vectors, offset, offset_high, flags) };
-    completion_result(status)
+    completion_result(unsafe {
+        libc::syscall(
+            call,
+            file.fd,
+            &vector,
+            vectors,
+            offset,
+            offset_high,
+            flags as usize,
+        )
+    })
 }
 
 pub fn sync(kind: OpKind, file: Target) -> i32 {

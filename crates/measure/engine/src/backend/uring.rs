@@ -12,7 +12,7 @@ use io_uring::{
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
-use crate::backend::{Completion, IoQueue, Target, durability, fallocate_mode};
+use crate::backend::{CallFlags, Completion, IoQueue, Target, fallocate_mode};
 use crate::buffers::Buffers;
 use crate::features::kernel_is_at_least;
 
@@ -24,6 +24,7 @@ pub struct Uring {
     buffers: Rc<Buffers>,
     fixed_files: bool,
     fixed_buffers: bool,
+    flags: CallFlags,
     sqpoll: bool,
     unsubmitted: u32,
     /// Whether the kernel takes discards of devices into a ring.
@@ -85,6 +86,7 @@ impl Uring {
             buffers,
             fixed_files,
             fixed_buffers,
+            flags: CallFlags::of_group(spec),
             sqpoll,
             unsubmitted: 0,
             queues_discards: !poll && kernel_is_at_least(DISCARDS_FROM),
@@ -109,16 +111,17 @@ impl Uring {
         }
         let entry = match op.kind {
             OpKind::Read => {
+                let flags = self.flags.of(op.kind);
                 let buffer = self.buffers.read(slot);
                 if self.fixed_buffers {
                     let piece = self.buffers.piece(slot, false);
-                    with_file!(f => opcode::ReadFixed::new(f, buffer, op.bytes, piece).offset(offset).build())
+                    with_file!(f => opcode::ReadFixed::new(f, buffer, op.bytes, piece).offset(offset).rw_flags(flags).build())
                 } else {
-                    with_file!(f => opcode::Read::new(f, buffer, op.bytes).offset(offset).build())
+                    with_file!(f => opcode::Read::new(f, buffer, op.bytes).offset(offset).rw_flags(flags).build())
                 }
             }
             OpKind::Write | OpKind::DurableWrite => {
-                let flags = durability(op.kind);
+                let flags = self.flags.of(op.kind);
                 let buffer = self.buffers.write(slot);
                 if self.fixed_buffers {
                     let piece = self.buffers.piece(slot, true);

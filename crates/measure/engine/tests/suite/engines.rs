@@ -351,3 +351,74 @@ fn a_serial_engine_notes_that_its_depth_is_one() {
     ));
     assert!(record.groups[0].notes[0].contains("queue_depth is 1"));
 }
+
+const TAKE_FLAGS: [EngineKind; 3] = [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Pvsync];
+
+/// Pages of the file that are in memory.
+fn pages_in_memory(path: &str) -> usize {
+    use std::os::fd::AsRawFd;
+
+    let file = std::fs::File::open(path).unwrap();
+    let bytes = file.metadata().unwrap().len() as usize;
+    let mut found = vec![0u8; bytes.div_ceil(4096)];
+    // SAFETY: the mapping is of the file's length, is not read, and goes again; mincore stores a byte for each page.
+    unsafe {
+        let (at, fd) = (std::ptr::null_mut(), file.as_raw_fd());
+        let map = libc::mmap(at, bytes, libc::PROT_READ, libc::MAP_SHARED, fd, 0);
+        assert_ne!(map, libc::MAP_FAILED);
+        assert_eq!(libc::mincore(map, bytes, found.as_mut_ptr()), 0);
+        libc::munmap(map, bytes);
+    }
+    found.iter().filter(|&&page| page & 1 == 1).count()
+}
+
+#[test]
+fn uncached_reads_do_not_stay_in_the_page_cache() {
+    let place = ScratchDirectory::on_disk();
+    for engine in TAKE_FLAGS {
+        for uncached in [false, true] {
+            let path = place.path(&format!("{engine:?}-{uncached}"));
+            std::fs::write(&path, vec![1u8; MIB as usize]).unwrap();
+            let reads = GroupSpec {
+                uncached,
+                ..group(engine, vec![job()])
+            };
+            let phase = Phase {
+                drop_caches: true,
+                ..phase(&path, vec![reads])
+            };
+            match start(phase, Arc::default()) {
+                Err(error) if error.to_string().contains("no uncached I/O here") => {
+                    return eprintln!("SKIPPED uncached reads: {error}");
+                }
+                started => assert_eq!(only_job(&finish(&started.unwrap())).read.count, 256),
+            }
+            // What was read ahead and never asked for stays.
+            let pages = pages_in_memory(&path);
+            assert_eq!(pages < 64, uncached, "{engine:?}: {pages}");
+        }
+    }
+}
+
+#[test]
+fn flags_that_a_file_does_not_take_are_refused_before_the_first_operation() {
+    let place = ScratchDirectory::in_memory();
+    for engine in TAKE_FLAGS {
+        let uncached = GroupSpec {
+            uncached: true,
+            ..group(engine, vec![job()])
+        };
+        let atomic = GroupSpec {
+            atomic_writes: true,
+            ..group(engine, vec![writer()])
+        };
+        for (group, said) in [
+            (uncached, "no uncached I/O here"),
+            (atomic, "no atomic writes here"),
+        ] {
+            let error = start(phase(&place.path("data"), vec![group]), Arc::default())
+                .expect_err("memory has neither");
+            assert!(error.to_string().contains(said), "{error}");
+        }
+    }
+}

@@ -87,6 +87,14 @@ fn group_of(
         .map(|cpus| machine.allowed_cpus(cpus))
         .transpose()
         .map_err(|error| error.within(&format!("groups.{number}")))?;
+    if group.uncached || group.atomic_writes {
+        let key = if group.uncached {
+            "uncached"
+        } else {
+            "atomic_writes"
+        };
+        return wrong(key, "the model's kernels come before it".to_owned());
+    }
     if group.sqpoll {
         let what = "the model has no kernel thread that submits";
         return wrong("sqpoll", what.to_owned());

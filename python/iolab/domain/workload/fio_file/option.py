@@ -211,6 +211,8 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "registerfiles", bool_, False, "Files are registered with the ring."
     yield "fixedbufs", bool_, False, "Buffers are registered with the ring."
     yield "hipri", bool_, False, "Completions are polled for (io_uring or pvsync2, direct)."
+    yield "uncached", bool_, False, "Nothing stays in the page cache (RWF_DONTCACHE, Linux 6.14)."
+    yield "atomic", bool_, False, "Writes reach the medium whole or not at all (RWF_ATOMIC, Linux 6.11)."
     yield "sqthread_poll", bool_, False, "A kernel thread submits."
     yield "latency_target", microsecond, 0, "Searches for the largest depth up to iodepth that meets it: see above."
     yield "latency_window", microsecond, 0, "How long each depth is tried."

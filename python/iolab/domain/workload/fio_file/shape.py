@@ -13,6 +13,7 @@ from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, Runner
 from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
 from iolab.domain.workload.fio_file.value import Directions, SteadyRate
+from iolab.domain.workload.job import TAKE_FLAGS
 from iolab.domain.workload.load import plain_pattern
 
 FILE_GRANULE_BYTES = 4096
@@ -311,6 +312,12 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "hipri", f"only with ioengine=io_uring or pvsync2, not {job['ioengine']}; {USE_FIO}"
     if job["hipri"] and not shape.direct:
         yield "hipri", "polled completion needs direct=1"
+    for option in (option for option in ("uncached", "atomic") if job[option] and shape.engine not in TAKE_FLAGS):
+        yield option, f"only with ioengine=io_uring, libaio or pvsync2, not {job['ioengine']}; {USE_FIO}"
+    if job["uncached"] and shape.direct:
+        yield "uncached", "direct I/O has nothing in the page cache; uncached needs direct=0"
+    if job["atomic"] and not shape.direct:
+        yield "atomic", "the kernel writes atomically past the page cache alone; say direct=1"
     if shape.verifies and shape.engine == "null":
         yield "verify", "the null engine moves no data, so there is nothing to verify"
     if shape.verifies and shape.writes and job["numjobs"] > 1 and job.has("filename"):

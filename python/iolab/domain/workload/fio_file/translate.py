@@ -263,6 +263,8 @@ def _group(name: str, shape: Shape, clone: int, job: native.JobSpec) -> native.G
         registered_files=shape.job["registerfiles"],
         poll=shape.job["hipri"],
         sqpoll=shape.job["sqthread_poll"],
+        uncached=shape.job["uncached"],
+        atomic_writes=shape.job["atomic"],
     )
 
 

@@ -123,6 +123,8 @@ pub fn group(engine: EngineKind, jobs: Vec<JobSpec>) -> GroupSpec {
         fresh_data: true,
         close_in_time: false,
         realtime: false,
+        uncached: false,
+        atomic_writes: false,
         io_log: None,
         cgroup: None,
         jobs,
