@@ -70,10 +70,6 @@ def refusals(text: str) -> list[str]:
             "cpus = [0]",
             "workloads.reads.cpus: the machine's CPUs have no places; it takes a [cpus] table with topology",
         ),
-        (
-            "uncached = true\ndirect = false",
-            "workloads.reads.uncached: the simulated machine has no mechanism for I/O that",
-        ),
         ("sqpoll = true", "workloads.reads.sqpoll: the simulated machine has no mechanism for a kernel thread"),
         ("direct = false", "workloads.reads.direct: the simulated machine has no mechanism for buffered I/O with"),
         ("devices = [2]", "workloads.reads.devices: uses drive 2, the machine has 2, from 0"),
@@ -110,6 +106,11 @@ def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) 
         (
             "kind = 'mix'\n[workloads.w.jobs.a]\noperations = 1\n[workloads.w.jobs.b]\noperations = 1\nsqpoll = true",
             "x.toml:9: workloads.w.jobs.b.sqpoll: the simulated machine has no mechanism for a kernel thread",
+        ),
+        (
+            "kind = 'mix'\n[workloads.w.jobs.a]\noperations = 1\n"
+            "[workloads.w.jobs.b]\noperations = 1\nread_percent = 0\natomic_writes = true",
+            "x.toml:10: workloads.w.jobs.b.atomic_writes: the simulated machine has no mechanism for atomic writes",
         ),
     ],
 )
