@@ -30,6 +30,7 @@ from iolab import _native
 BENCHES = [
     "null_engine",
     "loop_reads",
+    "t_io_uring",
     "cached_reads",
     "fs_mark",
     "iozone",

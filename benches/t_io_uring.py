@@ -1,0 +1,83 @@
+"""4 KiB random direct reads against `t/io_uring`, the program in fio's source that does nothing but
+submit and reap: fixed buffers, registered files, batches of a quarter of the depth, no latency and
+no statistics. XFS on a loop device on tmpfs, depths 1, 8, 32 and 128, one and two jobs. iolab runs
+with its default options and records the latency of each read. CPU is that of the generator's own
+process.
+
+The peer is built from fio's source (`./configure && make t/io_uring`) and named by T_IO_URING. It
+prints whole operations of each second; its rate is the mean of these, without the first second.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import statistics
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import loop_device
+import ours
+from alternate import alternate, cpu, iops
+from fio import TIME_LIMIT_S, Sample
+from result import NotMeasured, Result, at_least, at_most, paired
+
+FILE_MIB = 512
+LEAST_IOPS, MOST_CPU = 0.97, 1.05
+RATE = re.compile(r"^IOPS=([\d.]+)([KM]?),", re.MULTILINE)
+SCALE = {"": 1, "K": 1_000, "M": 1_000_000}
+
+
+def measure(quick: bool) -> list[Result]:
+    program = os.environ.get("T_IO_URING", "")
+    if not Path(program).is_file():
+        raise NotMeasured("T_IO_URING names no program; build t/io_uring from fio's source, and name it there")
+    duration_s, rounds = (2, 1) if quick else (4, 5)
+    results = []
+    with loop_device.mounted("xfs", size_mib=FILE_MIB + 256, file_mib=FILE_MIB) as path:
+        for jobs in (1, 2):
+            for depth in (1, 8, 32, 128):
+                results += compared(program, path, depth, jobs, duration_s, rounds)
+    return results
+
+
+def compared(program: str, path: Path, depth: int, jobs: int, duration_s: int, rounds: int) -> list[Result]:
+    options: dict[str, Any] = {"pattern": "random", "queue_depth": depth, "jobs": jobs, "drop_caches": False}
+    options |= {"warm_up": "1s", "duration": f"{duration_s - 1}s"}
+    batch = max(1, depth // 4)
+    peer = [program, "-p0", "-B1", "-F1", f"-d{depth}", f"-s{batch}", f"-c{batch}", f"-n{jobs}", f"-r{duration_s}"]
+    peer.append(str(path))
+    own = ours.phase(path, FILE_MIB << 20, options)
+    arms = {"iolab": partial(ours.run, own), "t/io_uring": partial(run, peer, duration_s)}
+    samples = alternate(arms, rounds)
+    case = f"depth {depth}, {jobs} job{'s' if jobs > 1 else ''}"
+    commands = [ours.describe(options), " ".join(["t/io_uring", *peer[1:]])]
+    figures = (("IOPS", "1/s", iops, at_least(LEAST_IOPS)), ("CPU per I/O", "ns", cpu, at_most(MOST_CPU)))
+    return [
+        paired(
+            f"{case}: {name}",
+            unit,
+            of(samples["iolab"]),
+            of(samples["t/io_uring"]),
+            "t/io_uring",
+            target=target,
+            commands=commands,
+        )
+        for name, unit, of, target in figures
+    ]
+
+
+def run(command: list[str], duration_s: int) -> Sample:
+    """CPU time is that of the whole process, over the reads of its whole time at the mean rate."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    rates = [float(number) * SCALE[scale] for number, scale in RATE.findall(done.stdout)]
+    if done.returncode != 0 or len(rates) < 2:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr or done.stdout}")
+    rate = statistics.mean(rates[1:])
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Sample(iops=rate, cpu_ns_per_io=cpu_s * 1e9 / (rate * duration_s), latency_ns_mean=float("nan"))
