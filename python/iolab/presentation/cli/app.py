@@ -21,6 +21,7 @@ from iolab.presentation.cli.host import host
 from iolab.presentation.cli.import_ import import_files
 from iolab.presentation.cli.list import list_names
 from iolab.presentation.cli.ls import ls
+from iolab.presentation.cli.machine import machine
 from iolab.presentation.cli.note import note
 from iolab.presentation.cli.record import record
 from iolab.presentation.cli.replay import replay
@@ -82,6 +83,7 @@ COMMANDS = (
     (serve, "serve", "Show the runs below a directory as live pages."),
     (site, "site", "Write the same pages as files for any web server."),
     (guest, "guest", "Boot a kernel in an emulated machine, and run a command there."),
+    (machine, "machine", "Write this machine as the file of a simulated one."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (record, "record", "Record the block events of a device."),
     (trace, "trace", "Show what a trace of block I/O holds, or write it in another form."),

@@ -1,0 +1,84 @@
+"""`iolab machine describe`: what sysfs shows becomes a machine that iolab simulates."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from iolab.base.errors import MachineError
+from iolab.files import machine_file as files
+from iolab.machines.host import machine_file
+from iolab.machines.system import block
+from support.command_line import CommandLine
+
+EXPERIMENT = """\
+machine = "model:mine.toml"
+rounds = 1
+[workloads.reads]
+operations = 20
+file_size = "1MiB"
+"""
+
+
+def drive(sys: Path, name: str, number: str, sectors: int, **queue: str) -> Path:
+    found = sys / "block" / name
+    (found / "queue").mkdir(parents=True)
+    (found / "dev").write_text(f"{number}\n")
+    (found / "size").write_text(f"{sectors}\n")
+    for key, value in {"scheduler": "[none] mq-deadline", **queue}.items():
+        (found / "queue" / key).write_text(f"{value}\n")
+    return found
+
+
+@pytest.fixture
+def sys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    found = tmp_path / "sys"
+    for module in (block, machine_file):
+        monkeypatch.setattr(module, "SYS", found)
+    drive(found, "loop0", "7:0", 1 << 21)
+    cpus = found / "devices/system/cpu"
+    for cpu in ("cpu0", "cpu1", "cpu2"):
+        (cpus / cpu).mkdir(parents=True)
+    (cpus / "cpu2/online").write_text("0\n")
+    (cpus / "cpu0/cpufreq").mkdir()
+    (cpus / "cpu0/cpufreq/cpuinfo_max_freq").write_text("1500000\n")
+    return found
+
+
+def test_drives_are_what_sysfs_shows(sys: Path, tmp_path: Path) -> None:
+    nvme = drive(sys, "nvme0n1", "259:0", 1 << 31, nr_requests="1023", max_sectors_kb="128", rotational="0")
+    for queue in range(4):
+        (nvme / "mq" / str(queue)).mkdir(parents=True)
+    (nvme / "device").mkdir()
+    (nvme / "device/model").write_text("Samsung SSD 990 PRO 1TB   \n")
+    drive(sys, "sda", "8:0", 1 << 30, rotational="1", scheduler="mq-deadline [bfq]", write_cache="write back")
+    text = machine_file.text()
+    flash, disk = tomllib.loads(text)["drives"]
+    assert (flash["device"], flash["scheduler"]) == ("samsung_990_pro", {"name": "none"})
+    expected = {"hardware_queues": 4, "nr_requests": 1023, "max_sectors_kb": 128, "rotational": 0}
+    assert flash["queue"] == expected
+    assert (disk["device"], disk["scheduler"]) == ("sata_7200_2008", {"name": "bfq"})
+    assert "estimate, of the class of disks" in text
+    cpus = tomllib.loads(text)["cpus"]
+    assert (cpus["count"], cpus["call_ns"]) == (2, 2000)
+    (tmp_path / "mine.toml").write_text(text)
+    assert files.read("model:mine.toml", tmp_path)
+
+
+def test_a_machine_without_a_disk_is_one_clear_error(sys: Path) -> None:
+    with pytest.raises(MachineError, match="no disk here that a simulated machine could have"):
+        machine_file.text()
+
+
+@pytest.mark.parametrize("name", [*machine_file.BY_MODEL.values(), *machine_file.BY_CLASS])
+def test_each_device_file_is_shipped(name: str) -> None:
+    assert (Path(__file__).parents[1] / "machines/devices" / f"{name}.toml").is_file()
+
+
+@pytest.mark.skipif(not any(machine_file.disks()), reason="the kernel shows no disk here")
+def test_this_machine_is_described_and_simulated(iolab: CommandLine) -> None:
+    iolab("machine", "describe", "-o", "mine.toml")
+    iolab("run", iolab.write("reads.toml", EXPERIMENT), "--out", "run")
+    both = iolab("machine", "describe", "--json", "-o", "x.toml", status=None)
+    both.assert_one_clear_line(2, "--json")
