@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
 
-Scope = Literal["op", "transfer", "io", "phase", "measure", "probe"]
+Scope = Literal["op", "transfer", "io", "phase", "measure", "flash", "probe"]
 Nature = Literal["rate", "time", "benefit", "cost", "neutral"]
 """The kind of a metric, which determines the name of a difference. rate: work done per time, more is faster. time: how
 long something took, more is slower. benefit: anything else that is better when higher. cost: anything else that is

@@ -240,8 +240,8 @@ class Transient(TypedDict):
     steady: bool
 
 
-class PhaseRecordOfJobRecord(TypedDict):
-    """A phase's record; `J` is the record of a job."""
+class LoadRecord(TypedDict):
+    """The record of reads and writes, with what a drive shows of itself."""
 
     build_profile: str
     clock: ClockKind
@@ -249,6 +249,7 @@ class PhaseRecordOfJobRecord(TypedDict):
     groups: list[GroupRecordOfJobRecord]
     measured_from_ns: int
     measured_to_ns: int
+    measures: NotRequired[dict[str, float]]
     phase: str
     process_cpu_system_ns: int
     process_cpu_user_ns: int
@@ -330,7 +331,7 @@ class PhasesAnyRecord(TypedDict):
     phases: list["AnyRecord"]
 
 
-AnyRecord = PhaseRecordOfJobRecord | MetadataRecord | ModelSortRecord | PhasesAnyRecord
+AnyRecord = LoadRecord | MetadataRecord | ModelSortRecord | PhasesAnyRecord
 """Its record, in the shape that the same kind has on a host."""
 
 
@@ -1911,7 +1912,7 @@ class ModelProbes(TypedDict):
     switches: NotRequired[SwitchesOptions | None]
 
 
-class PhaseRecordOfJobRecordOfModelRecord(PhaseRecordOfJobRecord):
+class LoadRecordOfModelRecord(LoadRecord):
     """A phase's record, with what its probes observed: docs/reference/probes.md."""
 
     probes: ModelObservations
@@ -1942,7 +1943,7 @@ class PhasesModelRecordOfModelRecord(PhasesModelRecord):
 
 
 ModelRecord = (
-    PhaseRecordOfJobRecordOfModelRecord
+    LoadRecordOfModelRecord
     | MetadataRecordOfModelRecord
     | ModelSortRecordOfModelRecord
     | PhasesModelRecordOfModelRecord
@@ -1996,6 +1997,24 @@ class Phase(TypedDict):
     stops_with: NotRequired[StopCondition | None]
     verify: bool
     warm_up_ns: int
+
+
+class PhaseRecordOfJobRecord(TypedDict):
+    """A phase's record; `J` is the record of a job."""
+
+    build_profile: str
+    clock: ClockKind
+    elapsed_ns: int
+    groups: list[GroupRecordOfJobRecord]
+    measured_from_ns: int
+    measured_to_ns: int
+    phase: str
+    process_cpu_system_ns: int
+    process_cpu_user_ns: int
+    started_unix_ns: int
+    stopped: bool
+    transient: Transient | None
+    wall_clock_shift_ns: int
 
 
 class ProbeReports(TypedDict):

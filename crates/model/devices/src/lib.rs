@@ -23,6 +23,7 @@ mod watermarks;
 use block_layer::{Direction, Sector};
 use events::station::Violation;
 use events::time::Time;
+use flash::ProgrammedUnits;
 pub use spec::DeviceSpec;
 
 /// What is sent to a device. `tag` comes back with the completion.
@@ -104,6 +105,11 @@ pub trait Device: Send {
     /// Acknowledged data that are not on the medium yet.
     fn dirty_sectors(&self) -> u64 {
         0
+    }
+
+    /// What its flash has programmed and erased since the start; nothing without any.
+    fn programmed(&self) -> ProgrammedUnits {
+        ProgrammedUnits::default()
     }
 
     /// Conservation and Little's law at the stations inside, at the end of a run.

@@ -47,6 +47,25 @@ METRICS = (
         )
     ),
     Metric(
+        "write_amplification",
+        "share",
+        "cost",
+        "On a simulated machine: what its flash programmed over what the host's writes needed, of the whole phase. "
+        "What lies in a drive's buffer at its end is not counted.",
+        "flash",
+        lambda seen: seen.measure("write_amplification"),
+        "no flash was programmed",
+    ),
+    Metric(
+        "flash_erases",
+        "count",
+        "cost",
+        "On a simulated machine: blocks of flash erased in the whole phase, those of all planes of a die as one.",
+        "flash",
+        lambda seen: seen.measure("flash_erases"),
+        "no flash was programmed",
+    ),
+    Metric(
         "queue_depth_found",
         "count",
         "benefit",

@@ -102,6 +102,8 @@ def _metrics_of(trial: Trial, phase: Phase, op: str) -> Iterator[Metric]:
     """The metrics that the phase has of this operation."""
     offered = phase.offered
     for metric in METRICS.values():
+        if metric.scope == "flash" and not trial.has_flash:
+            continue
         if metric.probe in (None, *trial.probes) and is_kept(metric, phase, op, offered):
             yield metric
 
@@ -113,6 +115,8 @@ def is_kept(metric: Metric, phase: Phase, op: str, offered: Collection[str]) -> 
         return False
     if metric.scope == "measure":
         return metric.name in phase.measures
+    if metric.scope == "flash":
+        return "write" in offered
     transfers = any(transfer in offered for transfer in TRANSFERS)
     return metric.scope in ("phase", "probe") or transfers or op != ALL
 

@@ -59,6 +59,11 @@ class Trial(Spec):
         """Whether any measured phase changes what the target holds."""
         return any(phase.measured and phase.writes for phase in self.phases)
 
+    @property
+    def has_flash(self) -> bool:
+        """Whether a drive of its simulated machine is of flash; no other machine shows what that programs."""
+        return self.model is not None and any(drive["device"]["kind"] == "flash" for drive in self.model["drives"])
+
     def on_devices(self, admitted: list[DeviceIdentity]) -> Trial:
         """The same, on these very devices: for a device target."""
         return self.model_copy(update={"target": self.target.model_copy(update={"admitted": admitted})})

@@ -19,6 +19,9 @@ def check(experiment: Experiment, settings: Sequence[Setting], problems: Problem
     keys = [parse_key(text) for text in experiment.compare.metrics or ()]
     wrong = [(key, lacks(key, workloads, experiment.target.devices)) for key in keys]
     wrong += [(key, _without_probe(key, experiment, settings)) for key in keys]
+    if experiment.machine.kind != "model":
+        shown = "only a simulated machine shows what flash programs"
+        wrong += [(key, shown) for key in keys if METRICS[key.metric].scope == "flash"]
     for key, what in wrong:
         if what is not None:
             problems.add(("compare", "metrics"), f"{key}: {what}")

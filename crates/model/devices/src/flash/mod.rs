@@ -8,6 +8,7 @@ mod buffer;
 mod coalesce;
 mod die;
 mod mapping;
+mod programmed;
 mod spec;
 
 use std::collections::VecDeque;
@@ -25,6 +26,7 @@ use events::event_queue::EventQueue;
 use events::station::Violation;
 use events::time::Time;
 use mapping::{Mapping, PageLocation};
+pub use programmed::ProgrammedUnits;
 use spec::Sizes;
 pub use spec::{Firmware, FlashSpec, Geometry, Interface, Suspend, Timing};
 
@@ -91,25 +93,6 @@ enum Event {
     Interrupt(u32),
 }
 
-/// Units programmed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProgrammedUnits {
-    /// For writes of the host.
-    pub host_units: u64,
-    /// By garbage collection, which moves what is still valid.
-    pub moved_units: u64,
-    /// In blocks: one of each plane of a die counts as one.
-    pub erased_blocks: u64,
-}
-
-impl ProgrammedUnits {
-    /// Units programmed for each that the host's writes needed; None before the first.
-    pub fn amplification(&self) -> Option<f64> {
-        (self.host_units > 0)
-            .then(|| (self.host_units + self.moved_units) as f64 / self.host_units as f64)
-    }
-}
-
 impl Flash {
     /// An idle device, new or filled. The error names the key that is wrong.
     pub fn new(spec: &FlashSpec) -> Result<Flash, SpecError> {
@@ -143,11 +126,6 @@ impl Flash {
             held: HeldCompletions::new(spec.interface.coalesce),
             spec: *spec,
         })
-    }
-
-    /// What has been programmed and erased since the start.
-    pub fn written(&self) -> ProgrammedUnits {
-        self.written
     }
 
     /// One page read for each page that holds some of the units.
@@ -423,6 +401,10 @@ impl Device for Flash {
 
     fn has_volatile_cache(&self) -> bool {
         self.spec.firmware.reports_write_cache()
+    }
+
+    fn programmed(&self) -> ProgrammedUnits {
+        self.written
     }
 
     fn dirty_sectors(&self) -> u64 {

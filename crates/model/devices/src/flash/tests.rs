@@ -278,7 +278,7 @@ fn what_is_discarded_is_not_moved() {
         }
         let writes = random(Direction::Write, 20_000, sectors());
         run_from(&mut flash, LATER, &[&writes], 32);
-        flash.written().moved_units
+        flash.programmed().moved_units
     };
     assert!(moved(false) > 0);
     assert_eq!(moved(true), 0);
@@ -287,7 +287,7 @@ fn what_is_discarded_is_not_moved() {
 fn amplification(over_provision_per_mille: u32, writes: &[Command]) -> f64 {
     let mut flash = with(|spec| spec.geometry.over_provision_per_mille = over_provision_per_mille);
     run(&mut flash, writes, 32);
-    flash.written().amplification().unwrap()
+    flash.programmed().amplification().unwrap()
 }
 
 #[test]

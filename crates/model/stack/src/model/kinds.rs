@@ -1,5 +1,7 @@
 //! The kinds of phases that a machine runs, and of the records that become of them.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,6 +10,7 @@ use workload::phase::Phase;
 use workload::record::PhaseRecord;
 
 use super::sort::{SortPhase, SortRecord};
+use devices::flash::ProgrammedUnits;
 use events::SpecError;
 
 /// A phase of any kind.
@@ -41,7 +44,7 @@ struct TogetherPhase {
 #[serde(untagged)]
 pub enum AnyRecord {
     /// Of reads and writes.
-    Load(PhaseRecord),
+    Load(LoadRecord),
     /// Of metadata operations.
     Metadata(MetadataRecord),
     /// Of sorting.
@@ -79,11 +82,37 @@ impl AnyPhase {
     }
 }
 
+/// The record of reads and writes, with what a drive shows of itself.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct LoadRecord {
+    /// What each load has.
+    #[serde(flatten)]
+    pub phase: PhaseRecord,
+    /// By metric; empty if no flash was written to.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<&'static str, f64>,
+}
+
+impl LoadRecord {
+    /// `programmed`: by all drives since the phase began.
+    pub fn new(phase: PhaseRecord, programmed: ProgrammedUnits) -> LoadRecord {
+        let measures = programmed
+            .amplification()
+            .map_or_else(BTreeMap::new, |factor| {
+                BTreeMap::from([
+                    ("write_amplification", factor),
+                    ("flash_erases", programmed.erased_blocks as f64),
+                ])
+            });
+        LoadRecord { phase, measures }
+    }
+}
+
 impl AnyRecord {
     /// Whether the phase was ended before its time.
     pub fn stopped(&self) -> bool {
         match self {
-            AnyRecord::Load(record) => record.stopped,
+            AnyRecord::Load(record) => record.phase.stopped,
             AnyRecord::Metadata(record) => record.phase.stopped,
             AnyRecord::Sort(record) => record.phase.stopped,
             AnyRecord::Together { phases } => phases.iter().any(AnyRecord::stopped),
@@ -93,7 +122,7 @@ impl AnyRecord {
     /// Simulated time from the phase's start to its end.
     pub fn elapsed_ns(&self) -> u64 {
         match self {
-            AnyRecord::Load(record) => record.elapsed_ns,
+            AnyRecord::Load(record) => record.phase.elapsed_ns,
             AnyRecord::Metadata(record) => record.phase.elapsed_ns,
             AnyRecord::Sort(record) => record.phase.elapsed_ns,
             AnyRecord::Together { phases } => {

@@ -40,10 +40,11 @@ use crate::machine::MachineSpec;
 use crate::probe::extents::{FileExtents, examined};
 use crate::world::{FileLayout, FileSpec, PhaseSpec, World};
 use block_layer::{SECTOR_BYTES, Sector};
+use devices::flash::ProgrammedUnits;
 use events::SpecError;
 use events::station::Violation;
 use filesystems::switches::SwitchesOptions;
-pub use kinds::{AnyPhase, AnyRecord};
+pub use kinds::{AnyPhase, AnyRecord, LoadRecord};
 use memory::cache::FileId;
 use observation::Watch;
 pub use observation::{Observations, ObservedPhase, Probes, Record};
@@ -73,6 +74,8 @@ struct RunningPhases {
     /// The one whose end stops the others.
     stops: Option<usize>,
     watch: Watch,
+    /// By all drives, before the phases began.
+    programmed: ProgrammedUnits,
 }
 
 /// Where metadata phases make their files.
@@ -130,6 +133,7 @@ impl Model {
             alone,
             stops,
             watch,
+            programmed: self.world.programmed(),
         });
         Ok(())
     }
@@ -241,6 +245,7 @@ impl Model {
             });
         }
         let mut groups = Some(self.world.end_phase().groups);
+        let programmed = self.world.programmed() - in_flight.programmed;
         let records =
             in_flight
                 .phases
@@ -250,7 +255,8 @@ impl Model {
                     (AnyPhase::Load(load), _) => {
                         let groups = groups.take().expect("one load runs at a time");
                         let groups = groups.into_iter().map(Some).collect();
-                        AnyRecord::Load(assemble(load, circumstances, groups))
+                        let record = assemble(load, circumstances, groups);
+                        AnyRecord::Load(LoadRecord::new(record, programmed))
                     }
                     (_, Some(record)) => record,
                     (_, None) => unreachable!("phases that run together are of other kinds"),

@@ -10,6 +10,7 @@ use super::phase_spec::{GroupSpec, Path, PhaseSpec};
 use super::task::{RunningJob, Task};
 use super::{Progress, World};
 use block_layer::Counts;
+use devices::flash::ProgrammedUnits;
 use events::time::Time;
 use memory::cache::FileId;
 
@@ -226,6 +227,12 @@ impl World {
                 .map(|drive| drive.queue().counts())
                 .collect(),
         }
+    }
+
+    /// By the flash of all drives, since the start.
+    pub fn programmed(&self) -> ProgrammedUnits {
+        let all = self.io.drives().map(|drive| drive.programmed());
+        all.fold(ProgrammedUnits::default(), |sum, one| sum + one)
     }
 
     /// Since the phase's start.

@@ -6,6 +6,7 @@ use super::poll_delay::{PollRules, Polling};
 use block_layer::{
     Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector, SubmitOutcome, TaskId,
 };
+use devices::flash::ProgrammedUnits;
 use devices::{Command, Completion, Device};
 use events::Component;
 use events::station::Violation;
@@ -315,6 +316,11 @@ impl Drive {
     pub(in crate::world) fn request(&self, tag: u32) -> &Request {
         let id = self.sent[tag as usize].expect("it was sent");
         self.queue.request(id)
+    }
+
+    /// By its flash, since the start.
+    pub(in crate::world) fn programmed(&self) -> ProgrammedUnits {
+        self.device.programmed()
     }
 
     pub(in crate::world) fn queue(&self) -> &RequestQueue {
