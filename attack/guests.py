@@ -48,7 +48,7 @@ KERNEL = 0xFFFFFFFF81000000
 SYMBOLS = b"ffffffff81000000 T entry\nffffffff81000100 t helper\nffffffffc0000000 t read_page\t[null_blk]\n"
 ENDLESS = (
     'exec yes \'{"up":"x"}\'',
-    'echo \'{"up":"x"}\'; exec yes \'{"step":0,"answer":null}\'',
+    'echo \'{"up":"x"}\'; exec yes \'{"step":0,"value":null}\'',
     "exec yes ''",
     "exec cat /dev/zero",
     "exec tr '\\0' '[' < /dev/zero",
@@ -114,7 +114,7 @@ class Cases:
         loaded = SYMBOLS if rng.random() < 0.5 else mutated(SYMBOLS, rng, [SYMBOLS])
         counts = _counts() if rng.random() < 0.3 else mutated(_counts(), rng, [_counts()])
         said = _lines(messages[:-3], [{"bytes": len(loaded)}]) + loaded + _lines(messages[-2:])
-        of_end = _lines([{"step": 0, "answer": None}, {"end": True}])
+        of_end = _lines([{"step": 0, "value": None}, {"end": True}])
         learnt = _lines([{"up": "x"}, {"bytes": len(known)}]) + known + of_end
         (self.case / "counts").write_bytes(counts)
         (self.case / "learnt").write_bytes(learnt)
@@ -157,7 +157,7 @@ class Cases:
     def _session(self, rng: random.Random) -> list[str]:
         from iolab.machines.guest import session
 
-        messages = [{"up": "x"}, {"step": 0, "answer": {"status": 0}}, {"end": True}]
+        messages = [{"up": "x"}, {"step": 0, "value": {"status": 0}}, {"end": True}]
         where = 'for word; do case "$word" in file,id=agent,path=*) exec > "${word##*=}";; esac; done'
         self._speaks(rng, _changed(messages, rng), where)
         status = session.run(str(self.kernel), ["true"], memory_bytes=2**28, cpus=1, modules=[])
@@ -322,7 +322,7 @@ def _odd(message: Any, rng: random.Random) -> Any:
 
 
 def _has_record(message: dict[str, Any]) -> bool:
-    return isinstance(message.get("answer"), dict) and "record" in message["answer"]
+    return isinstance(message.get("value"), dict) and "record" in message["value"]
 
 
 def _lines(*messages: list[Any]) -> bytes:

@@ -122,6 +122,8 @@ IO_PROBLEMS = [
     ("sqpoll = true\nengine = 'libaio'", "sqpoll", "io_uring"),
     ("uncached = true\nengine = 'psync'\ndirect = false", "uncached", "io_uring, libaio and pvsync"),
     ("uncached = true", "uncached", "direct = false"),
+    ("dsync_every = 1", "dsync_every", "nothing is written"),
+    ("dsync_every = 1\nread_percent = 0\nengine = 'mmap'", "dsync_every", "engine mmap makes no call"),
     ("atomic_writes = true\nread_percent = 0\ndirect = false", "atomic_writes", "direct = true"),
     ("atomic_writes = true", "atomic_writes", "only reads"),
     ("atomic_writes = true\nread_percent = 0\nblock_size = '12KiB'", "block_size", "power of two"),

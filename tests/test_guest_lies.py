@@ -73,7 +73,7 @@ def test_an_honest_guest_is_believed(tmp_path: Path) -> None:
 
 def told(messages: list[dict[str, Any]]) -> Any:
     """What the phase's step told."""
-    return next(one["answer"] for one in messages if (one.get("answer") or {}).get("record"))
+    return next(one["value"] for one in messages if (one.get("value") or {}).get("record"))
 
 
 def job(messages: list[dict[str, Any]]) -> Any:
@@ -120,12 +120,12 @@ LIES: dict[str, Callable[[list[Any]], Any]] = {
     "a histogram out of order": lambda m: job(m)["read"]["latency"]["histogram"].reverse(),
     "a histogram of more": lambda m: job(m)["read"]["latency"]["histogram"].append([10**9, 10**9, 1]),
     "a mean beyond the most": lambda m: job(m)["read"]["latency"].update(mean_ns=1e12),
-    "an unknown step": lambda m: m.insert(2, {"step": 999, "answer": None}),
-    "a step that is a text": lambda m: m.insert(2, {"step": "1", "answer": None}),
-    "a step that is negative": lambda m: m.insert(2, {"step": -1, "answer": None}),
+    "an unknown step": lambda m: m.insert(2, {"step": 999, "value": None}),
+    "a step that is a text": lambda m: m.insert(2, {"step": "1", "value": None}),
+    "a step that is negative": lambda m: m.insert(2, {"step": -1, "value": None}),
     "a step twice": lambda m: m.insert(2, m[1]),
     "a step left out": lambda m: m.pop(2),
-    "a step without an answer": lambda m: m[2].pop("answer"),
+    "a step without an answer": lambda m: m[2].pop("value"),
     "a step of another kind": lambda m: m[1].update(told={"before": "", "after": ""}),
     "steps before it is up": lambda m: m.pop(0),
     "up twice": lambda m: m.insert(1, m[0]),
@@ -185,7 +185,7 @@ def test_so_do_bytes_that_are_no_message(tmp_path: Path, line: bytes) -> None:
     [
         'exec yes \'{"up":"x"}\'',
         "exec yes '{\"bytes\":0}'",
-        'echo \'{"up":"x"}\'; exec yes \'{"step":0,"answer":null}\'',
+        'echo \'{"up":"x"}\'; exec yes \'{"step":0,"value":null}\'',
         "exec yes ''",
         "exec cat /dev/zero",
         "exec tr '\\\\0' '[' < /dev/zero",
@@ -208,12 +208,12 @@ def test_a_line_of_many_mistakes_is_refused_at_the_first() -> None:
     reader = Reader([{"do": "load", "phase": {"name": "main", "groups": []}}])
     reader.take(b'{"up":"x"}\n')
     many = b",".join([b'"x"'] * 100_000)
-    with pytest.raises(InvalidMessage, match=r"line 2: answer\.record\.build_profile: Field required"):
-        reader.take(b'{"step":0,"answer":{"record":{"groups":[' + many + b']},"ops":1}}\n')
+    with pytest.raises(InvalidMessage, match=r"line 2: value\.record\.build_profile: Field required"):
+        reader.take(b'{"step":0,"value":{"record":{"groups":[' + many + b']},"ops":1}}\n')
 
 
 def test_lines_may_come_in_any_pieces() -> None:
-    content = b'{"up":"x"}\n{"bytes":3}\na\nb{"step":0,"answer":null}\n{"end":true}\n'
+    content = b'{"up":"x"}\n{"bytes":3}\na\nb{"step":0,"value":null}\n{"end":true}\n'
     for size in (1, 2, 7, len(content)):
         reader = Reader([{"do": "symbols"}])
         for at in range(0, len(content), size):
@@ -243,7 +243,7 @@ def test_it_holds_for_what_comes_before_the_machine(tmp_path: Path) -> None:
 def test_symbols_that_are_none_are_not_kept(tmp_path: Path) -> None:
     trial = trial_of(tmp_path, counts=True)
     text = b"\x1b[2J no symbols\n0000 T x\n"
-    said = lines([{"up": "x"}, {"bytes": len(text)}]) + text + lines([{"step": 0, "answer": None}, {"end": True}])
+    said = lines([{"up": "x"}, {"bytes": len(text)}]) + text + lines([{"step": 0, "value": None}, {"end": True}])
     emulator_that_says(tmp_path / "qemu", said)
     with pytest.raises(MachineError, match="does not list its symbols"):
         run(trial)
@@ -255,9 +255,9 @@ def test_a_command_in_a_guest_that_lies_ends_in_one_line(tmp_path: Path) -> None
     (tmp_path / "kernel").write_bytes(b"a kernel")
     wanted: dict[str, Any] = {"memory_bytes": 2**28, "cpus": 1, "modules": []}
     name = str(tmp_path / "kernel")
-    emulator_that_says(tmp_path / "qemu", lines([{"up": "x"}, {"step": 0, "answer": {"status": 7}}, {"end": True}]))
+    emulator_that_says(tmp_path / "qemu", lines([{"up": "x"}, {"step": 0, "value": {"status": 7}}, {"end": True}]))
     assert session.run(name, ["true"], **wanted) == 7
-    for lie in (b"\xff\n", lines([{"up": "x"}, {"step": 0, "answer": {"status": "0"}}]), lines([{"failed": "x"}])):
+    for lie in (b"\xff\n", lines([{"up": "x"}, {"step": 0, "value": {"status": "0"}}]), lines([{"failed": "x"}])):
         emulator_that_says(tmp_path / "qemu", lie)
         with pytest.raises(MachineError, match="sent what iolab's agent never sends"):
             session.run(name, ["true"], **wanted)

@@ -52,7 +52,7 @@ def test_a_kernel_cannot_fill_the_disk_with_its_console(tmp_path: Path, monkeypa
     assert "to its console; its last lines: AAAA" in ended(tmp_path, repeats(SERIAL_PORT, b"A"))
 
 
-@pytest.mark.parametrize("said", [b"x\n", b"[1]\n", b'{"bytes":"x"}\n', b'{"step":0}\n', b'{"step":{},"answer":1}\n'])
+@pytest.mark.parametrize("said", [b"x\n", b"[1]\n", b'{"bytes":"x"}\n', b'{"step":0}\n', b'{"step":{},"value":1}\n'])
 def test_what_no_agent_says_ends_the_machine(tmp_path: Path, said: bytes) -> None:
     assert "what iolab's agent never sends" in ended(tmp_path, says(said))
 

@@ -25,7 +25,7 @@ def answers(plan: Plan, records: Sequence[Any]) -> list[dict[str, Any]]:
         if number in plan.phases:
             told = {"record": next(left), "ops": 1000}
         found += [{"bytes": 0}] if step["do"] == "symbols" else []
-        found.append({"step": number, "answer": told})
+        found.append({"step": number, "value": told})
     return [*found, END]
 
 

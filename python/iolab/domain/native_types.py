@@ -1460,6 +1460,7 @@ class JobSpec(TypedDict):
     arrival: Arrival
     blocks: list[BlockSize]
     depth_search: NotRequired[DepthSearch | None]
+    dsync_every: NotRequired[int | None]
     file_order: FileOrder
     files: list[int]
     length_bytes: int

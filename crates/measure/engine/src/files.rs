@@ -9,8 +9,8 @@ use std::path::Path;
 use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::spec::JobSpec;
 
-use crate::backend::check_flags;
 use crate::beneath::{self, Root};
+use crate::call_flags::check_flags;
 use crate::error::StartError;
 
 #[derive(Debug)]

@@ -24,6 +24,7 @@ mod beneath;
 mod buffers;
 mod build;
 mod caches;
+mod call_flags;
 mod clock;
 mod contents;
 mod files;

@@ -85,7 +85,7 @@ fn run(port: &mut Port) -> Result<(), Failure> {
         let answer: Value = agent
             .perform(step, port)
             .map_err(|failed| failed.at(number))?;
-        port.emit(&json!({ "step": number, "answer": answer }));
+        port.emit(&json!({ "step": number, "value": answer }));
     }
     port.emit(&json!({ "end": true }));
     Ok(())

@@ -301,6 +301,7 @@ mod tests {
             },
             sync: None,
             sync_at_end: false,
+            dsync_every: None,
             seed: 1,
             writes: None,
             start_ns: None,

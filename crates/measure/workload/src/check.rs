@@ -206,6 +206,11 @@ fn check_sync(spec: &JobSpec) -> Result<(), Finding> {
         spec.sync.is_none_or(|sync| sync.every_writes > 0),
         "sync",
         || "every_writes = 0; expected at least 1".into(),
+    )?;
+    require(
+        spec.dsync_every.is_none_or(|every| every > 0),
+        "dsync_every",
+        || "dsync_every = 0; expected at least 1".into(),
     )
 }
 
@@ -282,6 +287,7 @@ fn check_replay(spec: &JobSpec) -> Result<(), Finding> {
     let is_plain = spec.depth_search.is_none()
         && spec.steady_state.is_none()
         && spec.sync.is_none()
+        && spec.dsync_every.is_none()
         && !spec.sync_at_end;
     require(is_plain && !spec.files.is_empty(), "replay", || {
         "a trace has its own syncs and depth".into()

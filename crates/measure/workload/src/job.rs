@@ -50,6 +50,7 @@ pub struct Job {
     course_of_writes: Option<Box<Course>>,
     direction: Direction,
     syncs: Syncs,
+    durable: Option<DurableWrites>,
     exclusion: Option<Exclusion>,
     search: Option<Box<Search>>,
     until_steady: Option<Box<UntilSteady>>,
@@ -59,6 +60,28 @@ pub struct Job {
     early_end: Option<Box<EarlyEnd>>,
     writes: bool,
     until: JobBounds,
+}
+
+/// Which writes have to be on the medium before they complete.
+#[derive(Clone, Copy, Debug)]
+struct DurableWrites {
+    every: u64,
+    left: u64,
+}
+
+impl DurableWrites {
+    fn new(every: u64) -> DurableWrites {
+        DurableWrites { every, left: every }
+    }
+
+    fn next(&mut self) -> OpKind {
+        self.left -= 1;
+        if self.left > 0 {
+            return OpKind::Write;
+        }
+        self.left = self.every;
+        OpKind::DurableWrite
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +155,7 @@ impl Job {
             course_of_writes,
             direction: Direction::new(spec.read_share, stream(component::DIRECTION)),
             syncs: Syncs::new(spec, file_sizes.len()),
+            durable: spec.dsync_every.map(DurableWrites::new),
             exclusion: None,
             search,
             until_steady,
@@ -352,10 +376,12 @@ impl Job {
         let kind = if self.direction.reads() {
             OpKind::Read
         } else {
-            OpKind::Write
+            self.durable
+                .as_mut()
+                .map_or(OpKind::Write, DurableWrites::next)
         };
         let course = match &mut self.course_of_writes {
-            Some(of_writes) if kind == OpKind::Write => of_writes,
+            Some(of_writes) if kind.is_write() => of_writes,
             _ => &mut self.course,
         };
         let place = course.next();

@@ -53,6 +53,10 @@ pub struct JobSpec {
     pub sync: Option<Sync>,
     /// One fsync per written file after the last operation, inside the measured time.
     pub sync_at_end: bool,
+    /// Of this many writes the last is on the medium before it completes (RWF_DSYNC); null: none.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub dsync_every: Option<u64>,
     /// Seeds the job's random streams.
     pub seed: u64,
     /// The job offers a trace's I/Os; its draws then only determine which sizes and directions there are. Absent: it

@@ -51,7 +51,7 @@ impl Syncs {
     /// no write matters can.
     #[inline]
     pub fn concern(&self, kind: OpKind) -> bool {
-        self.is_wanted & (kind == OpKind::Write)
+        self.is_wanted & kind.is_write()
     }
 
     /// Returns whether this write is the last one before a sync.

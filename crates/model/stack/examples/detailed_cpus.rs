@@ -179,6 +179,7 @@ impl Load {
             },
             sync: None,
             sync_at_end: false,
+            dsync_every: None,
             writes: None,
             start_ns: None,
             depth_search: None,

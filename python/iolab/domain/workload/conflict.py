@@ -158,8 +158,10 @@ def _arrival(job: JobOptions) -> Iterator[Conflict]:
 def _sync(job: JobOptions) -> Iterator[Conflict]:
     if job.fsync_every and job.fdatasync_every:
         yield Conflict(("fdatasync_every",), "fsync_every is given too; keep one of the two")
+    if job.dsync_every and job.engine in ("mmap", "null"):
+        yield Conflict(("dsync_every",), f"engine {job.engine} makes no call that could be durable")
     if not job.writes:
-        for key in ("fsync_every", "fdatasync_every", "sync_at_end"):
+        for key in ("fsync_every", "fdatasync_every", "dsync_every", "sync_at_end"):
             if getattr(job, key):
                 yield Conflict((key,), "nothing is written: read_percent is 100")
 

@@ -130,6 +130,11 @@ class JobOptions(Options):
     think_every: int | None = option(None, "Completions between two pauses.", ge=1, default_is="1")
     fsync_every: int | None = option(None, "Writes between two fsyncs.", ge=1)
     fdatasync_every: int | None = option(None, "Writes between two fdatasyncs.", ge=1)
+    dsync_every: int | None = option(
+        None,
+        "Of this many writes the last is on the medium before it completes (RWF_DSYNC; 1: each), as with O_DSYNC.",
+        ge=1,
+    )
     sync_at_end: bool = option(False, "fsync each written file after the last operation, inside the measured time.")
 
     @property

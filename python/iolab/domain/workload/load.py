@@ -213,6 +213,7 @@ def job_json(
     until: native.JobBounds | None = None,
     sync: native.Sync | None = None,
     sync_at_end: bool = False,
+    dsync_every: int | None = None,
 ) -> native.JobSpec:
     """A job's specification. By default its blocks have `align_bytes`, the unit of its offsets, and it does one
     operation after another, from the start of each file.
@@ -246,6 +247,8 @@ def job_json(
         job["steady_state"] = steady_state
     if start_ns is not None:
         job["start_ns"] = start_ns
+    if dsync_every is not None:
+        job["dsync_every"] = dsync_every
     return job
 
 
@@ -337,6 +340,7 @@ def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed
         ),
         sync={"kind": sync_kind, "every_writes": every_writes} if every_writes else None,
         sync_at_end=job.sync_at_end,
+        dsync_every=job.dsync_every,
     )
 
 

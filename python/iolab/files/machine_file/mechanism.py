@@ -135,7 +135,7 @@ def as_read(phase: Phase, machine: native.MachineFile) -> object:
 
 def _group_as_read(group: native.GroupSpec, *, polls: bool) -> dict[str, object]:
     """Rings differ from io_submit in who syncs, and not in what a call costs."""
-    syncs = any(job.get("sync") is not None or job["sync_at_end"] for job in group["jobs"])
+    syncs = any(job.get("sync") is not None or job["sync_at_end"] or job.get("dsync_every") for job in group["jobs"])
     alike = _ALIKE.get(group["engine"], group["engine"]) if not syncs else group["engine"]
     kept = {key: value for key, value in group.items() if key not in _UNREAD_OF_GROUPS}
     return {**kept, "engine": alike, "poll": group["poll"] and polls}
@@ -260,6 +260,8 @@ def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[
         yield Refusal("engine", "null does no I/O, there is nothing to model", job)
     elif not group["direct"] and machine.get("memory") is None:
         yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
+    elif not group["direct"] and any(job.get("dsync_every") for job in group["jobs"]):
+        yield Refusal("dsync_every", f"{_NO_MECHANISM} buffered writes that are durable; say direct = true", job)
     if (cpus := group.get("cpus")) is not None:
         yield from _of_cpus(cpus, machine, job)
     for key, what in _OF_GROUPS.items():

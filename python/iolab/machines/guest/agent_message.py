@@ -107,10 +107,10 @@ class FailureMessage(AgentMessage):
 
 
 class StepMessage(AgentMessage, Generic[A]):
-    """The message that a step is done."""
+    """The message that a step is done. The first key of a message, in the order of the alphabet, is its kind."""
 
     step: Count
-    answer: A
+    value: A
 
 
 class WriteAnswer(AgentMessage):

@@ -151,8 +151,8 @@ class Reader:
         answered = read(step_message(self._next_step_kind), line)
         if answered.step != number:
             raise ValueError(f"step {number} was to be answered")
-        check_sense(self._steps[number], answered.answer)
-        self.report.steps.append(answered.answer)
+        check_sense(self._steps[number], answered.value)
+        self.report.steps.append(answered.value)
 
     def _take_failed(self, line: bytes) -> None:
         failure = read(FailureMessage, line).failed

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use workload::job::{Op, OpKind};
 
-use crate::backend::{CallFlags, Completion, IoQueue, Target};
+use crate::backend::{Completion, IoQueue, Target};
 use crate::buffers::Buffers;
+use crate::call_flags::CallFlags;
 
 pub struct Libaio {
     context: Context,

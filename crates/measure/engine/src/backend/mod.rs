@@ -1,6 +1,5 @@
 //! Ways to the device. A queued backend has many operations in flight; a serial one does one at a time.
 
-mod call_flags;
 pub mod libaio;
 pub mod mmap;
 pub mod null;
@@ -13,8 +12,6 @@ use std::os::fd::RawFd;
 use workload::job::{Op, OpKind};
 
 use crate::files::OpenFile;
-
-pub use call_flags::{CallFlags, check_flags};
 
 pub trait IoQueue {
     /// Queues an operation under its slot; there is room for every slot. It starts with the next `submit`.

@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use workload::job::{Op, OpKind};
 
-use crate::backend::{CallFlags, Serial, Target, completion_result};
+use crate::backend::{Serial, Target, completion_result};
 use crate::buffers::Buffers;
+use crate::call_flags::CallFlags;
 
 /// The one slot of a serial group.
 const SLOT: u32 = 0;

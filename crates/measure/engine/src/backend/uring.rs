@@ -12,8 +12,9 @@ use io_uring::{
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
-use crate::backend::{CallFlags, Completion, IoQueue, Target, fallocate_mode};
+use crate::backend::{Completion, IoQueue, Target, fallocate_mode};
 use crate::buffers::Buffers;
+use crate::call_flags::CallFlags;
 use crate::features::kernel_is_at_least;
 
 pub struct Uring {

@@ -352,6 +352,27 @@ fn a_serial_engine_notes_that_its_depth_is_one() {
     assert!(record.groups[0].notes[0].contains("queue_depth is 1"));
 }
 
+#[test]
+fn durable_writes_are_writes() {
+    let place = ScratchDirectory::on_disk();
+    for engine in [
+        EngineKind::IoUring,
+        EngineKind::Libaio,
+        EngineKind::Psync,
+        EngineKind::Pvsync,
+    ] {
+        let job = JobSpec {
+            dsync_every: Some(2),
+            ..writer()
+        };
+        let phase = verified(&place.path("durable"), engine, false, job);
+        let record = run(phase);
+        let job = only_job(&record);
+        assert_eq!((job.write.count, job.sync.count), (256, 0), "{engine:?}");
+        assert!(job.errors.is_empty(), "{engine:?}: {:?}", job.errors);
+    }
+}
+
 const TAKE_FLAGS: [EngineKind; 3] = [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Pvsync];
 
 /// Pages of the file that are in memory.

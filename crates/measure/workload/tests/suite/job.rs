@@ -84,6 +84,7 @@ prop_compose! {
         sync_at_end in any::<bool>(),
         write_size in prop::option::of(prop::sample::select(vec![2048, 8192, 16_384u32])),
         start_ns in prop::option::of(0..20_000u64),
+        dsync_every in prop::option::of(1..5u64),
         seed in any::<u64>(),
     ) -> JobSpec {
         let mut blocks: Vec<BlockSize> =
@@ -94,7 +95,7 @@ prop_compose! {
         JobSpec {
             name: "any".into(), files, file_order, pattern, read_share, blocks, align_bytes,
             offset_bytes: 2 * start * align_bytes, length_bytes, queue_depth, arrival, until, sync,
-            sync_at_end, seed, depth_search: None, steady_state: None, replay: None,
+            sync_at_end, dsync_every, seed, depth_search: None, steady_state: None, replay: None,
             start_ns: start_ns.filter(|start| until.duration_ns.is_none_or(|end| *start < end)),
             writes: write_size.map(|bytes| WriteBlocks {
                 blocks: vec![BlockSize { bytes, weight: 1.0 }],
@@ -136,14 +137,14 @@ proptest! {
             prop_assert!(op.offset >= spec.offset_bytes);
             prop_assert!(op.offset + u64::from(op.bytes) <= end);
             let (blocks, align_bytes) = match &spec.writes {
-                Some(writes) if op.kind == OpKind::Write => (&writes.blocks, writes.align_bytes),
+                Some(writes) if op.kind.is_write() => (&writes.blocks, writes.align_bytes),
                 _ => (&spec.blocks, spec.align_bytes),
             };
             prop_assert!(op.offset.is_multiple_of(align_bytes));
             prop_assert!(blocks.iter().any(|block| block.bytes == op.bytes));
             prop_assert!(op.due >= spec.start_ns.unwrap_or(0));
             prop_assert!(spec.read_share < 1.0 || op.kind == OpKind::Read);
-            prop_assert!(spec.read_share > 0.0 || op.kind == OpKind::Write);
+            prop_assert!(spec.read_share > 0.0 || op.kind.is_write());
         }
     }
 
@@ -233,7 +234,7 @@ proptest! {
                 OpKind::Read | OpKind::Write | OpKind::DurableWrite => {
                     prop_assert!(due_files.is_empty(), "an operation before the sync");
                     prop_assert!(started_ns >= syncs_end, "an operation during the sync");
-                    if op.kind == OpKind::Write {
+                    if op.kind.is_write() {
                         writes.push((op.file, completed_ns));
                     }
                     if writes.len() as u64 == every_writes {
@@ -249,11 +250,20 @@ proptest! {
     }
 
     #[test]
+    fn of_every_n_writes_the_last_is_durable(mut spec in specs(), every in 1..20u64) {
+        spec.dsync_every = Some(every);
+        let mut offered: Vec<ServedOp> = data(&serve(&spec, false)).copied().collect();
+        offered.retain(|served| served.op.kind.is_write());
+        let durable = offered.iter().filter(|served| served.op.kind == OpKind::DurableWrite);
+        prop_assert_eq!(durable.count() as u64, offered.len() as u64 / every);
+    }
+
+    #[test]
     fn each_written_file_is_synced_once_at_the_end(mut spec in specs()) {
         spec.sync_at_end = true;
         spec.sync = None;
         let served = serve(&spec, false);
-        let written = data(&served).filter(|served| served.op.kind == OpKind::Write);
+        let written = data(&served).filter(|served| served.op.kind.is_write());
         let mut written: Vec<u32> = written.map(|served| served.op.file).collect();
         written.sort_unstable();
         written.dedup();
@@ -274,7 +284,7 @@ proptest! {
         for (index, early) in data.iter().enumerate() {
             for late in &data[index + 1..] {
                 let together = late.started_ns < early.completed_ns;
-                let writes = [early.op.kind, late.op.kind].contains(&OpKind::Write);
+                let writes = early.op.kind.is_write() || late.op.kind.is_write();
                 prop_assert!(!(together && writes && overlap(&early.op, &late.op)));
             }
         }

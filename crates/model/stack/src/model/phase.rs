@@ -87,6 +87,11 @@ fn group_of(
         .map(|cpus| machine.allowed_cpus(cpus))
         .transpose()
         .map_err(|error| error.within(&format!("groups.{number}")))?;
+    let is_durable = |job: &JobSpec| job.dsync_every.is_some();
+    if path == Path::Buffered && group.jobs.iter().any(is_durable) {
+        let what = "the model makes direct writes durable only; say direct = true";
+        return wrong("dsync_every", what.to_owned());
+    }
     if group.uncached || group.atomic_writes {
         let key = if group.uncached {
             "uncached"
@@ -104,7 +109,7 @@ fn group_of(
         return wrong("poll", what.to_owned());
     }
     // A polled ring can't sync.
-    let syncs = |job: &JobSpec| job.sync.is_some() || job.sync_at_end;
+    let syncs = |job: &JobSpec| job.sync.is_some() || job.sync_at_end || is_durable(job);
     let polls = group.poll && !(path == Path::DirectRing && group.jobs.iter().any(syncs));
     if group.realtime || group.io_log.is_some() {
         let key = if group.realtime { "realtime" } else { "io_log" };

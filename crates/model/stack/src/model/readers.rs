@@ -48,6 +48,8 @@ struct JobUse {
     #[serde(default)]
     sync_at_end: bool,
     #[serde(default)]
+    dsync_every: Option<u64>,
+    #[serde(default)]
     replay: Option<ReplayUse>,
 }
 
@@ -139,7 +141,8 @@ fn of_group(
             if machine.has_filesystem(place) {
                 used.insert(KeyReader::Filesystem(place as u16));
             }
-            let syncs = job.read_share < 1.0 && (job.sync.is_some() || job.sync_at_end)
+            let syncs = job.read_share < 1.0
+                && (job.sync.is_some() || job.sync_at_end || job.dsync_every.is_some())
                 || job.replay.as_ref().is_some_and(|replay| replay.flushes);
             if syncs && machine.kernel().flushes_caches() {
                 used.insert(KeyReader::Flushes(place as u16));

@@ -33,7 +33,7 @@ impl CallFlags {
 
     /// A durable write has to be on the medium before it completes.
     #[inline(always)]
-    pub(super) fn of(self, kind: OpKind) -> libc::c_int {
+    pub fn of(self, kind: OpKind) -> libc::c_int {
         match kind {
             OpKind::Read => self.read,
             OpKind::DurableWrite => self.write | libc::RWF_DSYNC,
