@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,9 @@ def refused(iolab: CommandLine, text: str, status: int, *words: str) -> None:
 
 @pytest.fixture(autouse=True)
 def needs_bfq(request: pytest.FixtureRequest) -> None:
+    # A distribution's kernel has it as a module, and lists it when it is loaded.
+    with suppress(FileNotFoundError):
+        subprocess.run(["modprobe", "--quiet", "bfq"], check=False)
     known = " ".join(path.read_text() for path in Path("/sys/block").glob("*/queue/scheduler"))
     if "bfq" not in known:
         pytest.skip("this kernel has no bfq")
