@@ -178,7 +178,7 @@ def in_groups(
     return WeightedLoadPhase(
         name=main.name,
         measured=True,
-        load=main.load,
+        load={**main.load, "cut_transient": False},
         controller="cost" if of_cost else "auto" if shared else "none",
         members=members,
         cost_model=options.io_cost_model,
