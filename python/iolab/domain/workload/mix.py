@@ -11,7 +11,7 @@ from iolab.base.errors import unknown
 from iolab.base.option import option
 from iolab.base.toml import TomlTable
 from iolab.domain.trial import LoadPhase, Phase
-from iolab.domain.workload.conflict import job_conflicts, phase_conflicts
+from iolab.domain.workload.conflict import is_bounded, job_conflicts, phase_conflicts
 from iolab.domain.workload.group import CostOptions, GroupOptions, group_conflicts, in_groups, kept
 from iolab.domain.workload.job import JobOptions
 from iolab.domain.workload.kind import Conflict, Kind
@@ -88,6 +88,11 @@ def _of_choice(options: MixOptions) -> Iterator[Conflict]:
     for group in options.only:
         if group not in options.groups:
             yield Conflict(("only",), unknown("group", group, options.groups))
+    if options.ends_with is not None and options.ends_with not in options.running:
+        endless = [name for name, job in options.running.items() if not is_bounded(job, options)]
+        if endless:
+            what = f"leaves out {options.ends_with}, whose end is that of {endless[0]}; give that an end of its own"
+            yield Conflict(("only",), what)
     if not options.only:
         yield Conflict(("only",), "an empty list; name the groups that run")
 
