@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import MachineError
-from iolab.machines.host import weights
+from iolab.domain.trial import WeightedLoadPhase
+from iolab.domain.workload import KINDS
+from iolab.domain.workload.iostest import IostestOptions
+from iolab.machines.host import groups
+from iolab.machines.host.site import TargetPlace
 from iolab.machines.system import block, cgroup, io_cost, mounts, swap
 from iolab.machines.system.action import DisableController, SwapOff
 from iolab.machines.system.block import BlockDevice
@@ -94,9 +98,17 @@ def disk(tmp_path: Path, kernel_tree: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return make
 
 
+def weighted(controller: str) -> WeightedLoadPhase:
+    """iostest's phase of two groups."""
+    options = IostestOptions(groups=2, controller=controller)
+    (phase,) = (phase for phase in KINDS["iostest"].phases(options, 0) if phase.measured)
+    assert isinstance(phase, WeightedLoadPhase)
+    return phase
+
+
 def refused(controller: str, device: BlockDevice | None) -> str:
     with pytest.raises(MachineError) as caught, UndoJournal.open() as undo:
-        weights.enforce(controller, {"test1": 100, "test2": 200}, device, "target", undo)
+        groups.make(weighted(controller), [TargetPlace("target", device)], undo)
     return str(caught.value)
 
 
@@ -143,11 +155,11 @@ def test_each_group_gets_its_weight(
     qos = root / "io.cost.qos"
     qos.write_text("259:0 enable=1 ctrl=auto\n")
     undo = UndoJournal.open()
-    made = weights.enforce("auto", {"test1": 100, "test2": 200}, disk(scheduler), "target", undo)
-    assert {name: group.get(file) for name, group in made.cgroups.items()} == {"test1": "100", "test2": "200"}
+    made = groups.make(weighted("auto"), [TargetPlace("target", disk(scheduler))], undo)
+    assert {name: group.get(file) for name, (group,) in made.of.items()} == {"test1": "100", "test2": "200"}
     enabled = file == "io.weight"
     assert qos.read_text() == ("259:7 enable=1" if enabled else "259:0 enable=1 ctrl=auto\n")
-    for group in made.cgroups.values():
+    for (group,) in made.of.values():
         (group.path / file).unlink()  # the kernel's own go with the directory
     assert undo.restore()[1] == []
     undo.close()

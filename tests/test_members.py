@@ -92,7 +92,7 @@ def test_a_stop_reaches_all_of_them() -> None:
 
 
 def test_the_first_that_is_done_may_end_all() -> None:
-    short, long = run(load("a", ops=1000), load("b", duration_ns=LONG_NS), first_ends_all=True)
+    short, long = run(load("a", ops=1000), load("b", duration_ns=LONG_NS), ends_all=["a", "b"])
     assert not short["stopped"]
     assert long["stopped"]
 

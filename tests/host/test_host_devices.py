@@ -123,7 +123,6 @@ def test_a_filesystem_on_an_encrypted_disk_is_a_directory_target(
     assert set(statuses(iolab.cwd / "run")) == {"ok"}, faults(iolab.cwd / "run")
 
 
-@pytest.mark.xfail(reason="iolab lays out files on it, and reports the kernel's EIO", strict=True)
 def test_a_zoned_device_takes_no_random_writes(iolab: CommandLine) -> None:
     device = drive("zoned")
     target = f'kind = "device"\npath = "{device}"'

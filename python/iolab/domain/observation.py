@@ -208,6 +208,14 @@ class Observation:
         looked_at = groups if self.group is None else (self.group,)
         return min(everyone.of_group(group).bytes / total / (group.weight / weights) for group in looked_at)
 
+    def io_stalled_percent(self) -> float | None:
+        """Time for which a control group waited for I/O, over the phase's; of the phase, the longest. None if the
+        kernel does not show it."""
+        stalled_us = phase_record.io_stalled_us_of(self.record)
+        names = stalled_us if self.group is None else [self.group.name]
+        found = [stalled_us[name] for name in names if name in stalled_us]
+        return max(found) / 1e3 * 100 / (self.record["elapsed_ns"] / 1e6) if found else None
+
     def _own_rate(self) -> float | None:
         """The rate of the one job that is observed."""
         (job,) = self.jobs.values()

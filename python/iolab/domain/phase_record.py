@@ -200,6 +200,8 @@ class PhaseRecord(RecordedProbes):
     process_cpu_user_ns: int
     process_cpu_system_ns: int
     measures: NotRequired[dict[str, float | None]]
+    io_stalled_us: NotRequired[dict[str, int]]
+    """By control group: the time for which some of its processes waited for I/O."""
     failures: NotRequired[list[Failure]]
     conditions: NotRequired[Conditions]
 
@@ -219,6 +221,11 @@ def ops_of(job: JobRecord) -> dict[str, native.OpRecord]:
 def measures_of(part: PhaseRecord | JobRecord) -> dict[str, float | None]:
     """What a job or a phase measured besides operations, by metric."""
     return dict(part.get("measures", {}))
+
+
+def io_stalled_us_of(phase: PhaseRecord) -> dict[str, int]:
+    """By control group: the time for which some of its processes waited for I/O, as far as the kernel shows it."""
+    return dict(phase.get("io_stalled_us", {}))
 
 
 def failures_of(phase: PhaseRecord) -> list[Failure]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from iolab.base.toml import TomlTable
 from iolab.domain import native_model
 from iolab.domain import native_types as native
+from iolab.domain.trial.control_group import WEIGHT_DEFAULT
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase
@@ -144,10 +145,9 @@ def _filled_in(table: native.MachineFile, path: tuple[str, ...], key: str) -> In
 
 def with_groups(table: native.MachineFile, phases: Sequence[Phase]) -> native.MachineFile:
     """The machine with a control group for each weighted group of the phases."""
-    groups = [group for phase in phases for group in phase.weighted_groups]
-    if not groups:
+    weights = {group.name: group.io_weight or WEIGHT_DEFAULT for phase in phases for group in phase.control_groups}
+    if not weights:
         return table
-    weights = {group.name: group.weight for group in groups}
     return {**table, "cgroups": [{"name": name, "weight": weight} for name, weight in weights.items()]}
 
 

@@ -19,7 +19,9 @@ from iolab.domain.metric import METRICS, ops_of
 from iolab.domain.probe import PROBES
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.fio_file.option import FORBIDDEN, OPTIONS, known
+from iolab.domain.workload.group import GroupOptions
 from iolab.domain.workload.job import JobOptions, PhaseOptions
+from iolab.domain.workload.mix import MixOptions
 from iolab.files.experiment.options import TARGETS, CompareOptions, ExperimentOptions
 from iolab.files.experiment.tune import TuneOptions
 from iolab.files.importer.formats import FORMATS
@@ -108,6 +110,16 @@ def _job_table() -> str:
 
 def _phase_table() -> str:
     return options_table(PhaseOptions)
+
+
+def _group_table() -> str:
+    return options_table(GroupOptions)
+
+
+def _groups_phase_table() -> str:
+    """What a mix with groups takes beside the options of its phase."""
+    own = [name for name in MixOptions.model_fields if name not in {*PhaseOptions.model_fields, "jobs", "ends_with"}]
+    return options_table(MixOptions, only=own)
 
 
 def _kinds_table() -> str:
@@ -310,6 +322,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "workloads": _kinds_table,
     "job-options": _job_table,
     "phase-options": _phase_table,
+    "group-options": _group_table,
+    "groups-options": _groups_phase_table,
     "fio-job-options": _fio_job_table,
     "fio-refused-options": _fio_refused_table,
     "settings": _settings_table,

@@ -26,10 +26,10 @@ class Limit(Control):
 
     def amend(self, trial: Trial, value: Any) -> Trial:
         """The trial as it is. InputError for a workload whose groups are control groups already."""
-        if any(phase.kind == "weighted_load" for phase in trial.phases):
+        if any(phase.control_groups for phase in trial.phases):
             raise InputError(
                 f"{self.name}: this workload's groups have control groups of their own",
-                remedy='use another workload, or controller = "none" and no weights',
+                remedy=f'{self.name} of a mix\'s groups is a key of each group; of iostest, set controller = "none"',
             )
         return trial
 

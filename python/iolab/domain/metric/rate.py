@@ -79,4 +79,15 @@ SHARING = (
         "there was no I/O",
         per_group=True,
     ),
+    Metric(
+        "io_stalled_percent",
+        "percent",
+        "cost",
+        "Share of the phase for which some process of a control group waited for I/O, a limit's throttling included "
+        "(io.pressure); of the phase, the longest of a group.",
+        "measure",
+        lambda seen: seen.io_stalled_percent(),
+        "this kernel shows no io.pressure of control groups",
+        per_group=True,
+    ),
 )

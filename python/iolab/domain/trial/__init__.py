@@ -5,6 +5,7 @@ Whoever runs it (this process's child, later another host) needs nothing but the
 
 from __future__ import annotations
 
+from iolab.domain.trial.control_group import ControlGroup
 from iolab.domain.trial.guest import GuestMachine
 from iolab.domain.trial.phase import (
     CommandsPhase,
@@ -32,6 +33,7 @@ from iolab.domain.trial.trial import Trial
 
 __all__ = [
     "CommandsPhase",
+    "ControlGroup",
     "DeviceIdentity",
     "DeviceTarget",
     "DirectoryTarget",

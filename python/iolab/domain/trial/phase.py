@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from typing_extensions import override
 
 from iolab.domain import native_types as native
+from iolab.domain.trial.control_group import ControlGroup
 from iolab.domain.trial.target import DOCUMENT, Reach, Spec
 
 
@@ -70,6 +71,11 @@ class PhaseSpec(Spec):
     def weighted_groups(self) -> tuple[WeightedGroup, ...]:
         """Jobs that are measured together too, against each other by weight."""
         return ()
+
+    @property
+    def control_groups(self) -> list[ControlGroup]:
+        """The control groups that its jobs are to run in; none: in those that there are."""
+        return []
 
     @property
     def job_names(self) -> tuple[str, ...]:
@@ -307,9 +313,10 @@ class WeightedGroup(Spec):
     """Jobs that get their share of the device together."""
 
     name: str
-    weight: int
+    weight: int | float
+    """Of nested groups, the share of the whole that it is entitled to."""
     jobs: list[str]
-    """Names of engine groups, each with one job of the same name."""
+    """Names of jobs."""
 
 
 class WeightedLoadPhase(LoadPhase):
@@ -321,17 +328,35 @@ class WeightedLoadPhase(LoadPhase):
     members: list[WeightedGroup]
     cost_model: str | None = None
     """With controller cost: parameters of its model as io.cost.model takes them; None: the kernel's."""
+    cost_qos: str | None = Field(default=None, exclude_if=lambda qos: qos is None)
+    """Likewise, as io.cost.qos takes them."""
+    groups: list[ControlGroup] = Field(default=[], exclude_if=lambda groups: not groups)
+    """The tree whose leaves the members are; empty: the members have weights alone, and the first whose jobs are done
+    ends all."""
+    ends_with: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    """The member whose end ends all, if `groups` are given; None: each runs to its own end."""
+
+    @property
+    @override
+    def control_groups(self) -> list[ControlGroup]:
+        if self.groups or self.controller == "none":
+            return self.groups
+        return [ControlGroup(name=member.name, io_weight=int(member.weight)) for member in self.members]
 
     @property
     def reach(self) -> frozenset[Reach]:
         """Controllers are enabled for all groups, and io.cost is switched on for the disk; the scheduler that shares
         must stay."""
-        return frozenset() if self.controller == "none" else frozenset({"queue", "machine"})
+        return frozenset({"queue", "machine"}) if self.control_groups else frozenset()
 
     @property
     @override
     def measures(self) -> tuple[str, ...]:
-        return ("fairness_jain_weighted", "share_of_entitlement")
+        of_shares = ("fairness_jain_weighted", "share_of_entitlement")
+        if not self.groups:
+            return of_shares
+        compete = self.controller != "none" and len(self.members) > 1
+        return (*(of_shares if compete else ()), "io_stalled_percent")
 
     @property
     @override

@@ -17,6 +17,7 @@ from iolab.domain import native_types as native
 from iolab.domain.trial import Phase, WeightedGroup, WeightedLoadPhase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import sector_conflicts
+from iolab.domain.workload.group import COST_MODEL, COST_MODEL_EXPECTED, WEIGHT_MAX
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 from iolab.domain.workload.load import (
     file_json,
@@ -29,12 +30,8 @@ from iolab.domain.workload.load import (
 )
 
 WEIGHT_STEP = 100
-WEIGHT_MAX = 1000
-"""BFQ's; io.cost takes ten times as much."""
 
 _JOB = re.compile(r"[bd][sr][rw]")
-_COST_PARAMETER = r"[rw](?:bps|seqiops|randiops)=[1-9]\d*"
-_COST_MODEL = re.compile(rf"{_COST_PARAMETER}(?: {_COST_PARAMETER})*")
 
 
 class IostestOptions(Options):
@@ -145,12 +142,8 @@ def _conflicts(options: IostestOptions) -> Iterator[Conflict]:
     if options.cost_model is not None:
         if options.controller != "cost":
             yield Conflict(("cost_model",), 'only with controller = "cost"')
-        if not _COST_MODEL.fullmatch(options.cost_model):
-            yield Conflict(
-                ("cost_model",),
-                "expected whole numbers for some of rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops, such as "
-                '"rbps=2000000000 rrandiops=90000"',
-            )
+        if not COST_MODEL.fullmatch(options.cost_model):
+            yield Conflict(("cost_model",), COST_MODEL_EXPECTED)
     if not options.file_bytes:
         yield Conflict(
             ("block_size",),

@@ -64,7 +64,7 @@ def jobs_phases(
         cut_transient=phase.duration is not None if phase.cut_transient is None else phase.cut_transient,
         verify=phase.verify,
         drop_caches=drop if phase.drop_caches is None else phase.drop_caches,
-        stops_with=None if ends_with is None else {"jobs": _copies(ends_with, jobs[ends_with]), "any": False},
+        stops_with=None if ends_with is None else {"jobs": copies_of(ends_with, jobs[ends_with]), "any": False},
     )
     return [*layouts, LoadPhase(name="main", measured=True, load=main)]
 
@@ -289,7 +289,7 @@ def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[native.
 
 def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[native.GroupSpec]:
     specs = []
-    for copy, copy_name in enumerate(_copies(name, job)):
+    for copy, copy_name in enumerate(copies_of(name, job)):
         first = first_file + (0 if job.shared_files else copy * job.files_per_job)
         specs.append(
             _job(copy_name, job, phase, list(range(first, first + job.files_per_job)), derive_seed(seed, copy_name))
@@ -313,7 +313,8 @@ def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, se
     ]
 
 
-def _copies(name: str, job: JobOptions) -> list[str]:
+def copies_of(name: str, job: JobOptions) -> list[str]:
+    """The names of the job's copies in the engine's phase."""
     return [name] if job.jobs == 1 else [f"{name}.{copy}" for copy in range(job.jobs)]
 
 

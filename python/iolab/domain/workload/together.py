@@ -63,7 +63,9 @@ def _conflicts(options: TogetherOptions) -> Iterator[Conflict]:
         if found:
             continue
         measured = [phase for phase in _of(options, name, 0, 1) if phase.measured]
-        if len(measured) != 1:
+        if any(phase.control_groups for phase in measured):
+            yield Conflict((*at, "groups"), "a part has none of its own; make all of it one mix with groups")
+        elif len(measured) != 1:
             what = f"{len(measured)} measured phases, one after the other; a part is one"
             yield Conflict((*at, "loops") if "loops" in table else at, what)
         elif other := of_kind.get(measured[0].kind):

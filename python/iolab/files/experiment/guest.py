@@ -15,6 +15,7 @@ from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.probe import Probes
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.trial import (
+    ControlGroup,
     GuestMachine,
     Phase,
     ScratchTarget,
@@ -149,9 +150,21 @@ def check(
                     problems.add(("workloads", workload.written_as), f"{what}; {remedy}")
                 elif isinstance(phase, TimedCommandPhase):
                     _check_command(phase, target, setting, workload, problems)
+                elif isinstance(phase, WeightedLoadPhase) and (lacking := _lacking(phase.groups)):
+                    problems.add(("workloads", workload.written_as, "groups"), lacking)
                 elif isinstance(phase, WeightedLoadPhase) and phase.controller in ("cfq", "cost"):
                     what = f"a guest machine shares by weights under bfq, not by {phase.controller}"
-                    problems.add(("workloads", workload.written_as, "controller"), what)
+                    key = "groups" if phase.groups else "controller"
+                    problems.add(("workloads", workload.written_as, key), what)
+
+
+def _lacking(groups: Sequence[ControlGroup]) -> str | None:
+    """What a guest machine does not do of a mix's groups."""
+    for group in groups:
+        beyond = sorted({"inside"} if group.inside else set(group.given) - {"io_weight"})
+        if beyond:
+            return f"a guest machine's groups have io_weight alone, and {group.name} has {beyond[0]}; run it on a host"
+    return None
 
 
 def _check_command(

@@ -21,6 +21,7 @@ from iolab.domain.metric import parse_key
 from iolab.domain.trial import LoadPhase, ScratchTarget
 from iolab.domain.trial.trial import Kind
 from iolab.files.experiment import metric_keys
+from iolab.files.experiment.alone import with_groups_alone
 from iolab.files.experiment.machine import READERS, ExperimentPlan, ExperimentText
 from iolab.files.experiment.options import METRICS_MAX, CompareOptions, ExperimentOptions
 from iolab.files.experiment.setting import Setting, and_also, read_probes, read_settings
@@ -100,6 +101,7 @@ def loads(
         problems.add(("workloads",), f"no workload; an experiment needs at least one, {example}")
     workloads = read_workloads(tables.get("workloads", {}), problems)
     settings = read_settings(tables.get("settings", {}), problems, kind)
+    settings = with_groups_alone(settings, workloads, problems)
     of_all = read_probes(tables.get("probes", {}), ("probes",), problems)
     _check_parts(settings, top, problems, boots_nothing=kind != "host", given="rounds_per_boot" in document.values)
     compare = _read_compare(tables.get("compare", {}), settings, problems)

@@ -227,9 +227,23 @@ def _of_sort(phase: SortPhase, machine: native.MachineFile) -> Iterator[Refusal]
         yield Refusal("cpus", f"{_NO_MECHANISM} choosing a process's CPUs")
 
 
+def _of_groups(phase: WeightedLoadPhase) -> Iterator[Refusal]:
+    """Of groups that a mix makes, the model has one level and its weights."""
+    for group in phase.groups:
+        unknown = sorted(set(group.given) - {"io_weight"})
+        if group.inside is not None:
+            yield Refusal("groups", f"{_NO_MECHANISM} groups inside groups ({group.name} inside {group.inside})")
+        elif unknown:
+            yield Refusal("groups", f"{_NO_MECHANISM} {unknown[0]} of a group ({group.name}); it has io_weight")
+
+
 def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
+    yield from _of_groups(phase)
     if phase.controller == "cost":
-        yield Refusal("controller", f"{_NO_MECHANISM} io.cost; a scheduler with groups enforces weights")
+        yield Refusal(
+            "groups" if phase.groups else "controller",
+            f"{_NO_MECHANISM} io.cost; a scheduler with groups enforces weights",
+        )
     elif phase.controller in ("bfq", "cfq"):
         names = [scheduler_of(drive).get("name") for drive in machine["drives"]]
         others = [name for name in names if name not in (None, phase.controller)]
@@ -237,12 +251,12 @@ def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Ite
             yield Refusal("controller", f"{phase.controller} enforces no weights, the drive's scheduler is {others[0]}")
     elif phase.controller == "auto" and not _enforces_weights(phase, machine):
         what = 'nothing enforces weights here: take scheduler bfq, or cfq from 2.6.33 on, or set controller = "none"'
-        yield Refusal("weights", what)
+        yield Refusal("groups" if phase.groups else "weights", what)
 
 
 def _enforces_weights(phase: WeightedLoadPhase, machine: native.MachineFile) -> bool:
     """Groups of one weight need no enforcement."""
-    if len({member.weight for member in phase.members}) == 1:
+    if len({group.io_weight for group in phase.control_groups}) == 1:
         return True
     in_groups = phase.model_copy(
         update={

@@ -23,6 +23,7 @@ from iolab.domain.trial import (
     Trial,
     WeightedLoadPhase,
 )
+from iolab.domain.trial.control_group import WEIGHT_DEFAULT
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
 from iolab.machines.guest import commands, programs, sorts
@@ -237,17 +238,17 @@ def _run(plan: Plan, phase: Phase) -> None:
 
 
 def _in_control_groups(plan: Plan, phase: WeightedLoadPhase) -> WeightedLoadPhase:
-    """Version 1 of control groups gives I/O to threads, so that one process with a thread for each does. The first
-    group that is done ends the measured part of all, as on a host."""
-    placed = {**phase.load, "ends_with_first": True}
+    """Version 1 of control groups gives I/O to threads, so that one process with a thread for each does. Of groups that
+    have weights alone, the first that is done ends the measured part of all, as on a host."""
+    placed = {**phase.load, "ends_with_first": not phase.groups}
     if phase.controller != "none":
         plan.add("mount", source="cgroup", place=CGROUPS, filesystem="cgroup", options="blkio")
-        for member in phase.members:
-            plan.add("directory", path=f"{CGROUPS}/{member.name}")
-            path = f"{CGROUPS}/{member.name}/blkio.bfq.weight"
-            plan.add("write", path=path, value=str(member.weight), optional=False)
+        for made in phase.control_groups:
+            plan.add("directory", path=f"{CGROUPS}/{made.name}")
+            path = f"{CGROUPS}/{made.name}/blkio.bfq.weight"
+            plan.add("write", path=path, value=str(made.io_weight or WEIGHT_DEFAULT), optional=False)
         of_job = {job: f"{CGROUPS}/{member.name}" for member in phase.members for job in member.jobs}
-        placed["groups"] = [{**group, "cgroup": of_job[group["name"]]} for group in phase.load["groups"]]
+        placed["groups"] = [{**group, "cgroup": of_job[group["jobs"][0]["name"]]} for group in phase.load["groups"]]
     return phase.model_copy(update={"load": placed})
 
 

@@ -81,6 +81,7 @@ def block_device(device: BlockDevice) -> JsonObject:
         "numa_node": _first(text(hardware / "numa_node"), text(hardware / "device" / "numa_node")),
         "virtual": "/virtual/" in str(disk.directory),
         "stacked_on": disk.slaves,
+        "disks_below": [block_device(below) for below in disk.disks_below],
         "loop": _loop(disk),
         "scheduler": text(disk.queue / "scheduler"),
         "queue": files(disk.queue),

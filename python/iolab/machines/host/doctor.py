@@ -17,7 +17,7 @@ from iolab.base.errors import MachineError
 from iolab.domain.probe import PROBES
 from iolab.machines.host import probe_needs
 from iolab.machines.host.load import IO_URING_REMEDY
-from iolab.machines.system import cgroup, command, interrupt, scheduler, swap, undo
+from iolab.machines.system import cgroup, command, interrupt, io_cost, kernel_module, scheduler, swap, undo
 from iolab.machines.system.block import SYS, BlockDevice, device_in
 from iolab.machines.system.facts import is_absent, text
 from iolab.machines.system.filesystem import FILESYSTEMS
@@ -137,7 +137,12 @@ def _filesystems() -> Iterator[Finding]:
             remedy = f"sudo apt-get install {filesystem.package}"
             yield Finding("filesystems", name, "missing", f"{filesystem.tool} is not installed", remedy)
         elif not _is_registered(name):
-            yield Finding("filesystems", name, "limited", "not in /proc/filesystems now", f"sudo modprobe {name}")
+            if kernel_module.loads(f"fs-{name}"):  # as the kernel asks for it when it is mounted
+                yield _ok("filesystems", name, f"{filesystem.tool}, a module that the kernel loads when it is needed")
+                continue
+            yield Finding(
+                "filesystems", name, "limited", "the kernel has none, nor a module of it", f"sudo modprobe {name}"
+            )
         else:
             yield _ok("filesystems", name, f"{filesystem.tool}, kernel support")
 
@@ -195,7 +200,7 @@ def _cgroups() -> Iterator[Finding]:
             missing = cgroup.missing(what, v1, v2)
             yield Finding("controls", what, "missing", missing.what, missing.remedy)
         else:
-            extra = ", io.cost too" if (found.root / "io.cost.qos").exists() else ""
+            extra = ", io.cost too" if found.controller == "io" and io_cost.is_there(found.root) else ""
             detail = f"version {found.version} at {found.root}, with the {found.controller} controller{extra}"
             yield _ok("controls", what, detail)
     if not swap.SWAPS.exists():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +28,7 @@ from iolab.machines.host import (
     control,
     describe,
     fio,
+    groups,
     load,
     metadata,
     outcome,
@@ -39,6 +40,7 @@ from iolab.machines.host import (
     weighted_load,
 )
 from iolab.machines.host.control import AppliedValue, Context
+from iolab.machines.host.groups import Groups
 from iolab.machines.host.site import Site, TargetPlace
 from iolab.machines.host.surroundings import Surroundings
 from iolab.machines.system import cgroup, lock
@@ -101,6 +103,7 @@ class _Run:
     def prepare_and_load(self, amended: Trial, undo: UndoJournal, stack: ExitStack) -> None:
         self.on_progress(Progress(phase="", doing="preparing"))
         fio.check(amended.phases)
+        groups.check(amended.phases)
         where = site.prepare(amended.target, amended.phases, undo, stack)
         self.notes += where.notes
         shared = {what for phase in amended.phases for what in phase.reach} | reach(amended.controls)
@@ -127,7 +130,7 @@ class _Run:
         self.notes += [note for change in self.applied.values() for note in change.notes]
         phases = site.place(where, control.place(amended.phases, self.applied), undo)
         self.observed = describe.site([(place.path, place.device) for place in where.places])
-        self._run_phases(where, phases, undo)
+        self._run_phases(where, phases, undo, groups.made(phases, where.places, undo))
 
     def restored(self, undo: UndoJournal) -> None:
         outcomes, problems = undo.restore()
@@ -152,8 +155,8 @@ class _Run:
             notes=self.notes,
         )
 
-    def _run_phases(self, where: Site, phases: Sequence[Phase], undo: UndoJournal) -> None:
-        around = Surroundings(where, _native.Memory(), undo, self.on_progress, self.should_stop)
+    def _run_phases(self, where: Site, phases: Sequence[Phase], undo: UndoJournal, made: Mapping[str, Groups]) -> None:
+        around = Surroundings(where, _native.Memory(), undo, self.on_progress, self.should_stop, made)
         for group in at_once(phases):
             if self.should_stop():
                 self.interrupted = True

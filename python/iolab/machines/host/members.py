@@ -9,7 +9,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypedDict, TypeVar, cast
@@ -70,13 +70,13 @@ class MemberDied(MachineError):
 
 
 def run(
-    tasks: Sequence[Task[R]], *, on_snapshots: OnSnapshots, should_stop: ShouldStop, first_ends_all: bool = False
+    tasks: Sequence[Task[R]], *, on_snapshots: OnSnapshots, should_stop: ShouldStop, ends_all: Collection[str] = ()
 ) -> list[R]:
     """Each task's record, in the same order.
 
     Args:
         on_snapshots: is called with the latest snapshot of each member that has one, whenever there is news.
-        first_ends_all: when one is done, the others are stopped.
+        ends_all: names of tasks; when one of them is done, all others are stopped.
 
     Raises:
         InputError, MachineError: a member could not start; the others are stopped.
@@ -85,7 +85,7 @@ def run(
     members = [_Member(task) for task in tasks]
     try:
         _start_together(members, should_stop)
-        _watch(members, on_snapshots, should_stop, first_ends_all=first_ends_all)
+        _watch(members, on_snapshots, should_stop, ends_all)
         return [member.record() for member in members]
     finally:
         for member in members:
@@ -102,14 +102,14 @@ def _start_together(members: Sequence[_Member[R]], should_stop: ShouldStop) -> N
 
 
 def _watch(
-    members: Sequence[_Member[R]], on_snapshots: OnSnapshots, should_stop: ShouldStop, *, first_ends_all: bool
+    members: Sequence[_Member[R]], on_snapshots: OnSnapshots, should_stop: ShouldStop, ends_all: Collection[str]
 ) -> None:
     def report() -> bool:
         on_snapshots([member.snapshot for member in members if member.snapshot])
         return all(member.answer for member in members)
 
     def over() -> bool:
-        return should_stop() or (first_ends_all and any(member.answer for member in members))
+        return should_stop() or any(member.answer for member in members if member.task.name in ends_all)
 
     _receive(members, until=report, should_stop=over)
 

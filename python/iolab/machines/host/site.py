@@ -330,7 +330,7 @@ def _check_directories_space(site: Site, phases: Sequence[Phase]) -> None:
         if place.directory is None:
             continue
         files = _bytes_to_hold(number, phases)
-        needed, free = sum(files.values()), _free_bytes(place.directory.path)
+        needed, free = sum(files.values()), _free_bytes(place.directory)
         if needed > free:
             raise InputError(
                 f"the workload's files need {size_in_words(needed)}, this has {size_in_words(free)} free",
@@ -368,9 +368,10 @@ def _most_written(job: native.JobSpec) -> float:
     return min(by_bytes, by_ops)
 
 
-def _free_bytes(path: Path) -> int:
-    """For this user: root may use what a filesystem reserves."""
-    found = os.statvfs(path)
+def _free_bytes(directory: Directory) -> int:
+    """For this user: root may use what a filesystem reserves. Raises as `Directory.opened`."""
+    with directory.opened() as fd:
+        found = os.fstatvfs(fd)
     return found.f_frsize * (found.f_bfree if os.geteuid() == 0 else found.f_bavail)
 
 

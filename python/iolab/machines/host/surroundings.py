@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from iolab.domain.executor import OnProgress, ShouldStop
 
 if TYPE_CHECKING:
     from iolab import _native
+    from iolab.machines.host.groups import Groups
     from iolab.machines.host.site import Site
     from iolab.machines.system.undo import UndoJournal
 
@@ -24,3 +26,5 @@ class Surroundings:
     undo: UndoJournal
     on_progress: OnProgress
     should_stop: ShouldStop
+    groups: Mapping[str, Groups] = field(default_factory=dict)
+    """By phase: its control groups, if it has any of its own."""

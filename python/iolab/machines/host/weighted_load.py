@@ -1,7 +1,8 @@
-"""Runs a load whose groups compete by weight: a process per group, each in a control group of its own.
+"""Runs a load whose jobs are in control groups: a process per innermost group.
 
 A process and not a thread, because version 2 of control groups gives I/O to whole processes; in version 1 it is done
-alike, so that numbers of both can be compared. When a group is done, it competes no more, and the others are stopped.
+alike, so that numbers of both can be compared. When a group of those that have weights alone is done, it competes no
+more, and the others are stopped.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import PhaseRecord
-from iolab.machines.host import load, members, weights
+from iolab.machines.host import groups, load, members
 from iolab.machines.host.members import Task
 from iolab.machines.system import page_cache
 
 if TYPE_CHECKING:
     from iolab.domain.trial import WeightedGroup, WeightedLoadPhase
+    from iolab.machines.host.groups import Groups
     from iolab.machines.host.surroundings import Surroundings
-    from iolab.machines.host.weights import Weights
 
 SKEW_NOTED_NS = 20_000_000
 
@@ -31,29 +32,35 @@ def run(phase: WeightedLoadPhase, around: Surroundings) -> PhaseRecord:
         InputError: the engine finds the phase impossible.
         MachineError: the weights cannot be enforced, or the kernel refuses the load.
     """
-    place = around.site.places[0]
-    notes = []
-    weighted = None
-    if phase.controller != "none":
-        by_name = {group.name: group.weight for group in phase.members}
-        weighted = weights.enforce(
-            phase.controller, by_name, place.device, place.label, around.undo, cost_model=phase.cost_model
-        )
-        notes += weighted.notes + _not_weighted(phase, weighted)
+    made = around.groups.get(phase.name, groups.NONE)
+    notes = made.notes + _not_owned(phase, made)
     if phase.load["drop_caches"]:
         notes += page_cache.drop(Path(file["path"]) for file in phase.load["files"])
+    before = made.stalled_us()
     records = members.run(
-        [_task(phase, group, weighted) for group in phase.members],
+        [_task(phase, group, made) for group in phase.members],
         on_snapshots=lambda snapshots: around.on_progress(load.progress(phase, _together(snapshots))),
         should_stop=around.should_stop,
-        first_ends_all=True,
+        ends_all=_ends_all(phase),
     )
-    return {**_merged(phase, records, [*notes, *_ended_early(phase, records)]), "stopped": around.should_stop()}
+    stalled = {name: now - before[name] for name, now in made.stalled_us().items() if name in before}
+    together = _merged(phase, records, [*notes, *_ended_early(phase, records)])
+    together["stopped"] = around.should_stop()
+    if stalled:
+        together["io_stalled_us"] = stalled
+    return together
 
 
-def _task(phase: WeightedLoadPhase, group: WeightedGroup, weighted: Weights | None) -> Task[PhaseRecord]:
+def _ends_all(phase: WeightedLoadPhase) -> list[str]:
+    """The members whose end, the first's of them, is the end of all."""
+    if not phase.groups:
+        return [member.name for member in phase.members]
+    return [] if phase.ends_with is None else [phase.ends_with]
+
+
+def _task(phase: WeightedLoadPhase, group: WeightedGroup, made: Groups) -> Task[PhaseRecord]:
     """The group's jobs, and the files that they use under new numbers: a process opens no other's."""
-    engine_groups = [found for found in phase.load["groups"] if found["name"] in group.jobs]
+    engine_groups = [found for found in phase.load["groups"] if any(job["name"] in group.jobs for job in found["jobs"])]
     used = sorted({file for found in engine_groups for job in found["jobs"] for file in job["files"]})
     renumbered: list[native.GroupSpec] = [
         {**found, "jobs": [{**job, "files": [used.index(file) for file in job["files"]]} for job in found["jobs"]]}
@@ -61,7 +68,10 @@ def _task(phase: WeightedLoadPhase, group: WeightedGroup, weighted: Weights | No
     ]
     files = [phase.load["files"][file] for file in used]
     spec: native.Phase = {**phase.load, "files": files, "groups": renumbered, "drop_caches": False}
-    return Task(group.name, "load", spec, (weighted.cgroups[group.name],) if weighted else ())
+    stops_with = spec.get("stops_with")
+    if stops_with is not None and not set(stops_with["jobs"]) <= set(group.jobs):
+        del spec["stops_with"]  # another process's job: that one's end ends this one
+    return Task(group.name, "load", spec, made.of.get(group.name, ()))
 
 
 def _together(snapshots: Sequence[native.Snapshot]) -> native.Snapshot:
@@ -81,11 +91,11 @@ def _together(snapshots: Sequence[native.Snapshot]) -> native.Snapshot:
 def _merged(phase: WeightedLoadPhase, records: Sequence[PhaseRecord], notes: list[str]) -> PhaseRecord:
     """All of the same clock and, but for the skew, the same start."""
     first = records[0]
-    groups = [group for record in records for group in record["groups"]]
+    of_all = [group for record in records for group in record["groups"]]
     starts = [record["started_unix_ns"] for record in records]
     if max(starts) - min(starts) > SKEW_NOTED_NS:
         notes = [*notes, f"the groups started up to {(max(starts) - min(starts)) / 1e6:.0f} ms apart"]
-    groups[0] = {**groups[0], "notes": [*groups[0]["notes"], *notes]}
+    of_all[0] = {**of_all[0], "notes": [*of_all[0]["notes"], *notes]}
     return {
         **first,
         "phase": phase.name,
@@ -93,22 +103,22 @@ def _merged(phase: WeightedLoadPhase, records: Sequence[PhaseRecord], notes: lis
         "elapsed_ns": max(record["elapsed_ns"] for record in records),
         "wall_clock_shift_ns": max((record["wall_clock_shift_ns"] for record in records), key=abs),
         "measured_to_ns": max(record["measured_to_ns"] for record in records),
-        "groups": groups,
+        "groups": of_all,
         "process_cpu_user_ns": sum(record["process_cpu_user_ns"] for record in records),
         "process_cpu_system_ns": sum(record["process_cpu_system_ns"] for record in records),
     }
 
 
-def _not_weighted(phase: WeightedLoadPhase, weighted: Weights) -> list[str]:
+def _not_owned(phase: WeightedLoadPhase, made: Groups) -> list[str]:
     buffered_writes = any(
         job["read_share"] < 1 and not group["direct"] for group in phase.load["groups"] for job in group["jobs"]
     )
-    owned = all(group.owns_buffered_writes for group in weighted.cgroups.values())
+    owned = all(any(one.owns_buffered_writes for one in cgroups) for cgroups in made.of.values())
     if not buffered_writes or owned:
         return []
     return [
         "buffered writes reach the device from the kernel's own threads, which are the root group's unless one group "
-        "of version 2 has the controllers io and memory both: the weights do not hold for them here"
+        "of version 2 has the controllers io and memory both: the weights and limits do not hold for them here"
     ]
 
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,37 +17,35 @@ from iolab.machines.system.block import shown
 
 if TYPE_CHECKING:
     from iolab.machines.system.block import BlockDevice
-    from iolab.machines.system.cgroup import Cgroup, Hierarchy
+    from iolab.machines.system.cgroup import Hierarchy
     from iolab.machines.system.undo import UndoJournal
 
-WITHOUT = 'controller = "none" in the workload runs the groups without weights'
+WITHOUT = 'run the groups without weights: controller = "none" of iostest, no io_weight in a mix'
 
 
 @dataclass(frozen=True)
-class Weights:
-    """The control groups of a phase's weighted groups, weights set, and notes on them."""
+class Sharing:
+    """Where a group's weight goes."""
 
-    cgroups: dict[str, Cgroup]
-    """By the group's name."""
+    hierarchy: Hierarchy
+    file: str
     notes: list[str]
 
 
-def enforce(
+def prepare(
     controller: str,
-    weights: Mapping[str, int],
-    device: BlockDevice | None,
-    label: str,
+    devices: Sequence[tuple[str, BlockDevice | None]],
     undo: UndoJournal,
     *,
     cost_model: str | None = None,
-) -> Weights:
-    """Makes a control group for each weight; each step is in the undo journal before it is taken.
+    cost_qos: str | None = None,
+) -> Sharing:
+    """Who shares the target's devices; io.cost is switched on if it is the one, journaled first.
 
     Args:
         controller: auto, bfq, cfq or cost.
-        weights: by the group's name.
-        label: the target, as a user knows it.
-        cost_model: parameters of io.cost's model, if that is who shares; None: the kernel's.
+        devices: each with its name, as a user knows it.
+        cost_model: parameters of io.cost's model, if that is who shares; None: the kernel's. cost_qos: likewise.
 
     Raises:
         MachineError: this cannot be enforced here; states what is missing and how to get it.
@@ -55,18 +53,26 @@ def enforce(
     hierarchy = cgroup.find("blkio", "io")
     if hierarchy is None:
         raise cgroup.missing("weights need the I/O controller", "blkio", "io")
-    if device is None:
+    found: dict[str, list[str]] = {}
+    for label, device in devices:
+        if device is None:
+            raise MachineError(
+                "weights need a block device with a queue, and this target has none", where=label, remedy=WITHOUT
+            )
+        disk = device.disk
+        chosen = _choose(hierarchy, disk) if controller == "auto" else controller
+        notes = found.setdefault(_FILES[chosen](hierarchy, disk), [])
+        if chosen == "cost":
+            notes += io_cost.enable(hierarchy.root, disk, cost_model, undo, qos=cost_qos)
+        else:
+            notes += _notes(chosen, disk)
+    if len(found) > 1:
         raise MachineError(
-            "weights need a block device with a queue, and this target has none", where=label, remedy=WITHOUT
-        )
-    disk = device.disk
-    chosen = _choose(hierarchy, disk) if controller == "auto" else controller
-    file = _FILES[chosen](hierarchy, disk)
-    notes = io_cost.enable(hierarchy.root, disk, cost_model, undo) if chosen == "cost" else _notes(chosen, disk)
-    cgroups = {name: cgroup.make(hierarchy, name, undo) for name in weights}
-    for name, weight in weights.items():
-        cgroups[name].set(file, str(weight))
-    return Weights(cgroups, notes)
+            "the target's devices do not share by weights in one way", where=", ".join(label for label, _ in devices),
+            remedy='give them one scheduler, such as scheduler = "bfq" in the setting',
+        )  # fmt: skip
+    ((file, notes),) = found.items()
+    return Sharing(hierarchy, file, list(dict.fromkeys(notes)))
 
 
 def _choose(hierarchy: Hierarchy, disk: BlockDevice) -> str:

@@ -58,14 +58,14 @@ def named_files(phases: Sequence[ModelPhase], machine: native.MachineFile) -> li
 
 
 def _in_groups(phase: WeightedLoadPhase) -> native.Phase:
-    """The first group that is done ends the measured part of all, as on a host (weighted_load.py). With controller none
-    the jobs are in no group."""
+    """Groups that have weights alone end with the first that is done, as on a host (weighted_load.py). With controller
+    none the jobs are in no group."""
     weighted = phase.controller != "none"
     group_of = {job: member.name for member in phase.members for job in member.jobs}
     groups: list[native.GroupSpec] = [
-        {**group, "cgroup": group_of[group["name"]] if weighted else None} for group in phase.load["groups"]
+        {**group, "cgroup": group_of[group["jobs"][0]["name"]] if weighted else None} for group in phase.load["groups"]
     ]
-    return {**phase.load, "groups": groups, "ends_with_first": True}
+    return {**phase.load, "groups": groups, "ends_with_first": not phase.groups}
 
 
 def _layer_out(group: native.GroupSpec) -> native.GroupSpec:

@@ -59,6 +59,21 @@ class BlockDevice:
         return _names(self.directory / "slaves")
 
     @property
+    def disks_below(self) -> list[BlockDevice]:
+        """The disks at the bottom of what it is stacked on, each once; none if it is stacked on nothing."""
+        found: dict[str, BlockDevice] = {}
+        for name in self.disk.slaves:
+            below = device_in((self.disk.directory / "slaves" / name).resolve()).disk
+            found |= {disk.name: disk for disk in below.disks_below or [below]}
+        return list(found.values())
+
+    @property
+    def is_written_in_sequence(self) -> bool:
+        """Whether its zones take writes at their write pointers only (host-managed)."""
+        zoned = self.queue / "zoned"
+        return zoned.exists() and shown(zoned) == "host-managed"
+
+    @property
     def size_bytes(self) -> int:
         """Its size in bytes, as the kernel has it."""
         return 512 * int((self.directory / "size").read_text())

@@ -85,6 +85,12 @@ def find(v1: str, v2: str) -> Hierarchy | None:
     return None
 
 
+def version_2() -> Hierarchy | None:
+    """The hierarchy of version 2, whatever controllers it has; None if none is mounted."""
+    roots = [Path(mount.mount_point) for mount in mounts() if mount.filesystem == "cgroup2"]
+    return Hierarchy(2, "", roots[0], roots[0]) if roots else None
+
+
 def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
     """A new, empty group; journaled before it is made.
 
@@ -96,10 +102,7 @@ def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
             "control groups need root", where=str(hierarchy.parent), remedy="run as root: sudo iolab run ..."
         )
     if hierarchy.version == 2:
-        _enable(hierarchy, hierarchy.controller, undo)
-        if hierarchy.controller == "io":
-            # Buffered writes are counted to a group only if one group has both.
-            _enable(hierarchy, "memory", undo)
+        enable(hierarchy, undo)
     path = hierarchy.parent / f"{PREFIX}{name}-{secrets.token_hex(4)}"
     undo.before(RemoveCgroup(str(path)))
     try:
@@ -112,6 +115,9 @@ def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
 def enable(hierarchy: Hierarchy, undo: UndoJournal) -> None:
     """The controller, for groups of version 2 that are there already. MachineError as `make`."""
     _enable(hierarchy, hierarchy.controller, undo)
+    if hierarchy.controller == "io":
+        # Buffered writes are counted to a group only if one group has both.
+        _enable(hierarchy, "memory", undo)
 
 
 @contextmanager

@@ -25,9 +25,9 @@ def is_there(root: Path) -> bool:
     return (root / QOS).exists()
 
 
-def enable(root: Path, disk: BlockDevice, model: str | None, undo: UndoJournal) -> list[str]:
+def enable(root: Path, disk: BlockDevice, model: str | None, undo: UndoJournal, *, qos: str | None = None) -> list[str]:
     """Switches it on for the disk, with these parameters of the model, such as `rbps=2000000000 rrandiops=90000`; None:
-    as it is. Returns notes.
+    as it is. `qos`: likewise, such as `rpct=95 rlat=5000`. Returns notes.
 
     Raises:
         MachineError: the kernel refuses.
@@ -35,7 +35,9 @@ def enable(root: Path, disk: BlockDevice, model: str | None, undo: UndoJournal) 
     number = "{}:{}".format(*disk.number)
     if model is not None:
         _change(root / MODEL, number, "ctrl=auto", f"ctrl=user model=linear {model}", undo)
-    if "enable=1" not in (_line(root / QOS, number) or ""):
+    if qos is not None:
+        _change(root / QOS, number, "enable=0", f"enable=1 ctrl=user {qos}", undo)
+    elif "enable=1" not in (_line(root / QOS, number) or ""):
         _change(root / QOS, number, "enable=0", "enable=1", undo)
     in_force = _line(root / MODEL, number) or ""
     if "ctrl=auto" not in in_force:

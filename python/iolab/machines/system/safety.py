@@ -48,6 +48,12 @@ def claim_device(node: Path, *, destroy: bool, named: Path | None = None, known:
         raise InputError(
             f"not written to: {'; '.join(uses)}", where=str(path), remedy="name a device that nothing uses"
         )
+    if device.is_written_in_sequence:
+        raise InputError(
+            "not written to: its zones take writes in sequence only (host-managed), and iolab writes anywhere",
+            where=str(path),
+            remedy="name a device without zones, or a directory of a filesystem on this one (btrfs, XFS)",
+        )
     fd = _open_exclusively(node, path)
     try:
         if block.number_of(os.fstat(fd).st_rdev) != device.number:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolab.domain.control.limit import CPU_PERIOD_US
+from iolab.machines.host import groups
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context, queue_device
 from iolab.machines.system import cgroup
 
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
     from iolab.machines.system.cgroup import Cgroup
 
 NAME = "limit"
-FILES = {
-    "read": ("blkio.throttle.read_bps_device", "rbps"),
-    "write": ("blkio.throttle.write_bps_device", "wbps"),
-    "read_iops": ("blkio.throttle.read_iops_device", "riops"),
-    "write_iops": ("blkio.throttle.write_iops_device", "wiops"),
-}
-"""By key: the file of version 1, and the word in io.max of version 2."""
 
 
 class Limit(Applier):
@@ -44,18 +38,15 @@ class Limit(Applier):
 
 
 class IoMax(Limit):
-    """Bytes and operations per second, by key (`FILES`)."""
+    """Bytes and operations per second, by key (`groups.IO_MAX`)."""
 
     def apply(self, context: Context, value: dict[str, int]) -> AppliedValue:
         """Makes the group and writes its limits for the target's device. MachineError if the kernel has none."""
         device = queue_device(self.name, context)
         group = self._group(context, "blkio", "io")
         number = ":".join(map(str, device.number))
-        if group.version == 2:
-            group.set("io.max", f"{number} {' '.join(f'{FILES[key][1]}={limit}' for key, limit in value.items())}")
-        else:
-            for key, limit in value.items():
-                group.set(FILES[key][0], f"{number} {limit}")
+        for file, text in groups.io_max(group.version, value, number):
+            group.set(file, text)
         notes = () if group.owns_buffered_writes else (_BUFFERED,)
         limits_writes = any(key.startswith("write") for key in value)
         return AppliedValue(None, {**value, "cgroup": group.version}, notes if limits_writes else ())

@@ -93,6 +93,14 @@ def _kernel_before(version: tuple[int, int]) -> bool:
 def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None:
     path = device.queue / "scheduler"
     kernel_file.check_writable("scheduler", path)
+    if (below := device.disks_below) and name != "none" and scheduler.available(device) == ["none"]:
+        files = " ".join(str(disk.queue / "scheduler") for disk in below)
+        raise MachineError(
+            f"{device.name} has no scheduler of its own: its I/O is scheduled on the disks below, "
+            f"{', '.join(disk.name for disk in below)}",
+            where=str(path),
+            remedy=f"before the run, write it there: echo {name} | sudo tee {files}",
+        )
     try:
         scheduler.switch(device, name, undo)
     except OSError as error:
