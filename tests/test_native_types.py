@@ -32,6 +32,7 @@ FIELDS = {
     "files_per_subdirectory": ("NextDirectory", "files"),
     "first_subdirectory": ("WalkSpec", "first"),
     "frequency_hz": ("ProfileSpec", "frequency_hz"),
+    "dsync_every": ("JobSpec", "dsync_every"),
     "fsync_every": ("Sync", "every_writes"),
     "interval": ("SampleSpec", "interval_ns"),
     "listed": ("Bounds", "listed_max"),
@@ -159,10 +160,8 @@ def test_what_python_reads_is_in_some_record_of_rusts() -> None:
     assert phase_record.JobRecord.__annotations__.keys() - own == jobs
     assert phase_record.GroupRecord.__annotations__.keys() == native.GroupRecordOfJobRecord.__annotations__.keys()
     phases = native.MetadataRecord.__annotations__.keys()
-    assert (
-        phase_record.PhaseRecord.__annotations__.keys() - {"conditions", "failures", "probes", "probes_absent"}
-        == phases
-    )
+    of_python = {"conditions", "failures", "io_stalled_us", "probes", "probes_absent"}
+    assert phase_record.PhaseRecord.__annotations__.keys() - of_python == phases
     hosts = native.HostObservations.__annotations__.keys()
     assert phase_record.Observations.__annotations__.keys() - {"extents", "nfs", "instructions"} == hosts
 

@@ -210,9 +210,9 @@ def test_every_option_says_what_it_is(kind: Kind) -> None:
         assert field.description and field.description.endswith("."), name
 
 
-def test_only_cpus_and_devices_are_lists_by_themselves() -> None:
+def test_only_cpus_devices_and_groups_are_lists_by_themselves() -> None:
     assert natural_lists(KINDS["io"].options) == {"cpus", "devices"}
-    assert natural_lists(KINDS["mix"].options) == {"cpus", "devices"}
+    assert natural_lists(KINDS["mix"].options) == {"cpus", "devices", "only"}
     assert natural_lists(KINDS["tiobench"].options) == {"cpus"}
 
 
