@@ -414,9 +414,9 @@ fn uncached_reads_do_not_stay_in_the_page_cache() {
                 }
                 started => assert_eq!(only_job(&finish(&started.unwrap())).read.count, 256),
             }
-            // What was read ahead and never asked for stays.
+            // 256 draws touch about 162 of the 256 pages. The others stay if they were read ahead.
             let pages = pages_in_memory(&path);
-            assert_eq!(pages < 64, uncached, "{engine:?}: {pages}");
+            assert_eq!(pages < 128, uncached, "{engine:?}: {pages}");
         }
     }
 }
