@@ -289,3 +289,12 @@ def test_sections_alone_keep_their_lines() -> None:
     assert only(text, ["b"], "job.fio") == "[global]\nsize=1m\n\n\n[b]\nbs=8k\n"
     with pytest.raises(InputError, match="--section: c: unknown section"):
         only(text, ["c"], "job.fio")
+
+
+@pytest.mark.parametrize(
+    ("fio_can_run", "remedy"), [(True, "leave it out, or let fio run it: --engine fio"), (False, "leave it out")]
+)
+def test_fio_is_the_way_out_only_if_it_can_run(fio_can_run: bool, remedy: str) -> None:
+    problems = JobFileProblems("job.fio", fio_can_run=fio_can_run)
+    job_file.read("[a]\nsize=1m\nnum_range=4\n", problems, environment={})
+    assert problems.lines() == [f"job.fio:3: num_range: fio has this option, iolab does not; {remedy}"]

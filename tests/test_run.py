@@ -470,3 +470,11 @@ def test_trial_files_are_a_function_of_the_record(tmp_path: Path) -> None:
         name = f"trials/{trial:06d}.parquet"
         assert trial_file.read_record(tmp_path / "a" / name) == trial_file.read_record(tmp_path / "b" / name)
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_no_run_goes_on_to_fewer_rounds_than_it_has(tmp_path: Path) -> None:
+    start(tmp_path / "run")
+    before = (tmp_path / "run" / "journal.jsonl").read_bytes()
+    with pytest.raises(InputError, match=r"^--rounds: 1 given, and the run has 2; expected 2 or more"):
+        go_on(tmp_path / "run", rounds=1)
+    assert (tmp_path / "run" / "journal.jsonl").read_bytes() == before

@@ -34,19 +34,22 @@ def text_of(
     device_bytes: Callable[[Path], int],
     runner: Runner = "iolab",
     sections: Sequence[str] = (),
+    *,
+    fio_can_run: bool = True,
 ) -> tuple[str, list[str]]:
     """The experiment of the job file at `path`, and its options that have no effect on iolab's engine.
 
     Args:
         device_bytes: the size of the device at a path, or an InputError.
         sections: of these jobs alone.
+        fio_can_run: whether errors may name fio as the way out.
 
     Raises:
         InputError: a line for each problem in it.
     """
     if sections:
         text = only(text, sections, str(path))
-    problems = JobFileProblems(str(path))
+    problems = JobFileProblems(str(path), fio_can_run=fio_can_run)
     jobs = job_file.read(text, problems, runner=runner, environment=os.environ)
     problems.raise_any()
     # First without minding sizes: what is there already may have one.

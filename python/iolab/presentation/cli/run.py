@@ -271,7 +271,14 @@ def load(
         return found
     if engine not in (None, *ENGINES):
         raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
-    text, without_effect = text_of(path, text, device_bytes, "fio" if engine == "fio" else "iolab", sections)
+    text, without_effect = text_of(
+        path,
+        text,
+        device_bytes,
+        "fio" if engine == "fio" else "iolab",
+        sections,
+        fio_can_run=kind_of(machine or "host") == "host",
+    )
     if without_effect:
         print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
     return loads(text, str(path), probes=probes, machine=machine)

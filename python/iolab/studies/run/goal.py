@@ -54,6 +54,13 @@ class Goal:
                 where="--resume",
                 remedy="resume without --rounds and --until-decided, or start a new run",
             )
+        measured = 1 + max((event["round"] for event in state.finished.values()), default=-1)
+        if asked.rounds < measured:
+            raise InputError(
+                f"{asked.rounds} given, and the run has {measured}; expected {measured} or more",
+                where="--rounds",
+                remedy="nothing that was measured is dropped: a shorter run is a new run",
+            )
         return _checked(asked)
 
     def __str__(self) -> str:

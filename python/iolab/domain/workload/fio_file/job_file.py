@@ -12,11 +12,10 @@ from iolab.base.option import shown
 from iolab.base.plain_text import is_one_line
 from iolab.base.toml import TomlTable
 from iolab.domain.workload.fio_file import ini, value
-from iolab.domain.workload.fio_file.ini import Entry, JobFileProblems, Section
+from iolab.domain.workload.fio_file.ini import USE_FIO, Entry, JobFileProblems, Section
 from iolab.domain.workload.fio_file.option import FILE_ENGINES, FORBIDDEN, OPTIONS, WITHOUT_EFFECT, known
 
 Runner = Literal["iolab", "fio"]
-USE_FIO = "let fio run it: --engine fio"
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from iolab.base.quantity import size_in_words
 from iolab.domain import native_types as native
 from iolab.domain.workload.block_sizes import AlignedBlocks, mean_bytes
-from iolab.domain.workload.fio_file.ini import JobFileProblems
-from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, Runner
+from iolab.domain.workload.fio_file.ini import USE_FIO, JobFileProblems
+from iolab.domain.workload.fio_file.job_file import FioJob, Runner
 from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
 from iolab.domain.workload.fio_file.value import Directions, SteadyRate
 from iolab.domain.workload.job import TAKE_FLAGS

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from iolab.domain import native_types as native
 from iolab.domain.trial import FioPhase, LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
-from iolab.domain.workload.fio_file.ini import JobFileProblems
-from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, JobFile, Runner
+from iolab.domain.workload.fio_file.ini import USE_FIO, JobFileProblems
+from iolab.domain.workload.fio_file.job_file import FioJob, JobFile, Runner
 from iolab.domain.workload.fio_file.shape import Shape, shape_of
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
 
