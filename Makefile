@@ -21,7 +21,7 @@ PROPERTIES = PROPTEST_RNG_SEED=1
 # More processes than CPUs: many tests wait for devices and programs. tests/conftest.py says which are alone. Threads of
 # linear algebra would only spin beside them.
 TEST_PYTHON = OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal --durations=40 $(ARGS)
-TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 1 )))
+TEST_PROCESSES ?= $(shell echo $$(( $$(nproc) + 2 )))
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 COUNTER_SOURCES := $(wildcard python/iolab/machines/guest/counter/*)
