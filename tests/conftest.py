@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
@@ -44,6 +45,8 @@ os.environ.pop("COLUMNS", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what runs in its background with SIGINT ignored, and what tests start would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # As in the Makefile: with the long tests, property tests draw other cases each time.
     if "not long" in config.option.markexpr:
         settings.load_profile("the same")

@@ -137,6 +137,10 @@ def _head_rows(source: Source) -> tuple[int, str, list[list[str]]]:
         raise InputError(
             "the table is quoted as in a mail", where=source.name, remedy="take the '> ' off: sed 's/^> //'"
         )
+    if source.is_wrapped:
+        raise InputError(
+            "the table stands in a log or a mail", where=source.name, remedy="take off what is before each line"
+        )
     try:
         found = [row for row in csv.reader(io.StringIO("\n".join(rows)), delimiter=separator) if row]
     except csv.Error as error:

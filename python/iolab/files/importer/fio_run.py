@@ -58,7 +58,13 @@ def add_runs(source: Source, results: Results, runs: Sequence[FioRun]) -> None:
         setting = source.stem_without_round
         if count[names[place]] > 1:
             alike = [other for other, name in zip(facts, names, strict=True) if name == names[place]]
-            setting = run.heading or " ".join((setting, *_differences(facts[place], alike)))
+            called = [
+                own
+                for other, own, name in zip(with_jobs, facts, names, strict=True)
+                if other[0].heading == run.heading and name == names[place]
+            ]
+            differences = _differences(facts[place], called if run.heading else alike)
+            setting = " ".join((run.heading or setting, *differences))
         _add_run(results, run, jobs, setting, names[place])
         results.add_setting_facts(setting, facts[place])
 

@@ -21,11 +21,18 @@ _OF_FIO = re.compile(
 _DECORATION = "#=*-_~:[]() \t"
 
 
+OF_ANY_RUN = re.compile(
+    r"(?:the )?(?:full |fio )?(?:results?|outputs?|logs?|commands?|summary|details?)", re.IGNORECASE
+)
+"""A heading that distinguishes no run from the next; that of the section does."""
+
+
 class Heading:
     """The line that stands above a run in the prose: one that ends in a colon, else the last short one."""
 
     def __init__(self) -> None:
         self._line: str | None = None
+        self._section: str | None = None
         self._is_title = False
 
     def read(self, text: str) -> None:
@@ -40,8 +47,13 @@ class Heading:
         ):
             return
         is_title = short.endswith(":") or short[0] in "#=*"
-        if is_title or not self._is_title:
-            self._line, self._is_title = " ".join(short.strip(_DECORATION).split()), is_title
+        if not is_title and self._is_title:
+            return
+        line = " ".join(short.removeprefix("//").strip(_DECORATION).split())
+        if short.startswith("#") and not OF_ANY_RUN.fullmatch(line):
+            self._section = line
+        self._line = self._section if self._section and OF_ANY_RUN.fullmatch(line) else line
+        self._is_title = is_title
 
     def take(self) -> str | None:
         """What was read since the last time, if anything."""

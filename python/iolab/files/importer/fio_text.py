@@ -116,7 +116,7 @@ class _Job:
         if not found:
             return
         self._name = way["way"]
-        size = _size(found["size"], is_old=found.re is _OLD_RATES)
+        size = size_in_bytes(found["size"], is_old=found.re is _OLD_RATES)
         self._way = self.raw[self._name] = {
             "io_bytes": size,
             "io_kbytes": size / 1024,
@@ -169,7 +169,7 @@ class _Job:
         options = banner or {}
         sides = [self.raw[way] for way in ("read", "write", "trim", "mixed") if way in self.raw]
         self.raw["job_runtime"] = self.jobs * max((side["runtime"] for side in sides), default=0.0)
-        block = _size(str(options.get("bs", "")), is_old=True) if options.get("bs") else 0.0
+        block = size_in_bytes(str(options.get("bs", "")), is_old=True) if options.get("bs") else 0.0
         for side in sides:
             exact = block * side.get("total_ios", 0)
             if exact and abs(exact - side["io_bytes"]) <= AS_PRINTED * side["io_bytes"]:
@@ -186,6 +186,8 @@ class _Reader:
         self.banners: dict[str, JsonObject] = {}
         self.job: _Job | None = None
         self.line = 0
+        self.title: str | None = None
+        """What stood above the job."""
         self.failure = ""
         """What a job ended with, of those without figures."""
 
@@ -195,7 +197,7 @@ class _Reader:
         text = line.text[prefix.end() :] if prefix else line.text
         if found := _JOB.match(text):
             self.finish_job()
-            self.job, self.line = _Job(found, host), line.number
+            self.job, self.line, self.title = _Job(found, host), line.number, self.heading.take()
         elif found := _BANNER.match(text):
             self.finish_job()
             self.runs.close(self.heading.take())
@@ -215,7 +217,7 @@ class _Reader:
         if job is not None:
             raw = job.finished(self.banners.get(str(job.raw["jobname"])))
             identity = (raw.get("hostname"), raw["jobname"], job.pid) if job.pid else None
-            self.runs.add(Member(self.line, raw, job.shares, identity), self.heading.take())
+            self.runs.add(Member(self.line, raw, job.shares, identity), self.title)
 
 
 def _options(banner: re.Match[str]) -> JsonObject:
@@ -231,7 +233,7 @@ def _counted(text: str) -> float:
     return (number(digits) or 0.0) * DECIMAL[text[len(digits) :].lower()[:1]]
 
 
-def _size(text: str, *, is_old: bool) -> float:
+def size_in_bytes(text: str, *, is_old: bool) -> float:
     """`101MiB` -> bytes. fio 1 and 2 write `MB` for what fio 3 calls `MiB`."""
     bare = text.replace(" ", "")
     digits = bare.rstrip("KMGTPkmgtpiBb")

@@ -14,6 +14,7 @@ from iolab.files.importer.diskspd import FORMAT as DISKSPD
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.files.importer.fio_json import FORMAT as FIO_JSON
 from iolab.files.importer.fio_log import FORMATS as FIO_LOGS
+from iolab.files.importer.fio_summary import FORMAT as FIO_SUMMARY
 from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
 from iolab.files.importer.format import Format
 from iolab.files.importer.fs_mark import FORMAT as FS_MARK
@@ -46,6 +47,7 @@ FORMATS: dict[str, Format] = {
     for one in (
         FIO_JSON,
         FIO_TEXT,
+        FIO_SUMMARY,
         FIO_HIST_LOG,
         *FIO_LOGS,
         TIOBENCH,

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from iolab.base.errors import InputError
+from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
 
 HEAD_BYTES = 1 << 20
 LINE_BYTES_MAX = 1 << 14
@@ -32,8 +33,6 @@ COMPRESSED = {b"\x1f\x8b": "zcat", b"\xfd7zXZ\x00": "xzcat", b"\x28\xb5\x2f\xfd"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 OTHER_ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
-_QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
-_QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
 _ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iteration|iter)[-_.]?\d+$", re.IGNORECASE)
 
 
@@ -97,10 +96,24 @@ class Source:
                 raise InputError(f"{what}, expected text", where=self.name, remedy=remedy)
         if b"\0" in content:
             raise InputError("a binary file, expected text", where=self.name)
-        text = "\n".join(_plain(line.rstrip("\r")) for line in content.decode(errors="replace").split("\n"))
+        text = "\n".join(line for _, line in self._posting.lines(enumerate(self._raw_lines)))
         if not text.strip():
             raise InputError("the file is empty", where=self.name)
         return text
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether a log wrote something before each line, or a mail encoded them all."""
+        return self._posting.is_wrapped
+
+    @cached_property
+    def _raw_lines(self) -> list[str]:
+        text = self._head_bytes[self.begin :].decode(errors="replace")
+        return [line.rstrip("\r") for line in text.split("\n")]
+
+    @cached_property
+    def _posting(self) -> Posting:
+        return Posting(self._raw_lines)
 
     def has_line(self, pattern: re.Pattern[str]) -> bool:
         """Whether a line of the head matches from its start."""
@@ -150,6 +163,10 @@ class Source:
     def lines(self, problem: Callable[[str, int], None]) -> Iterator[Line]:
         """Line by line. `problem` is called for each that is longer than 16 KiB, which is left out. InputError above
         1 GiB."""
+        for number, text in self._posting.lines(self._numbered_lines(problem)):
+            yield Line(number, text)
+
+    def _numbered_lines(self, problem: Callable[[str, int], None]) -> Iterator[NumberedLine]:
         number = size = 0
         for path in (self.path, *self.paths):
             with path.open("rb") as file:
@@ -166,7 +183,7 @@ class Source:
                     if is_long:
                         problem(f"the line is longer than {LINE_BYTES_MAX >> 10} KiB, left out", number)
                         continue
-                    yield Line(number, _plain(content.decode(errors="replace").rstrip("\r\n")))
+                    yield number, content.decode(errors="replace").rstrip("\r\n")
 
     def whole(self) -> str:
         """All of it as text. InputError above 256 MiB."""
@@ -184,12 +201,6 @@ class Source:
         )
 
 
-def _plain(text: str) -> str:
-    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ")
-    quote = _QUOTE.match(plain)
-    return plain[quote.end() :] if quote else plain
-
-
 VALUES_MAX = 10_000_000
 """Each takes up to 240 bytes of memory once it is decoded."""
 DIGITS_MAX = 400
@@ -202,8 +213,10 @@ def json_text(source: Source) -> str:
     """The file as text that can be decoded, without the marks of quoting. InputError for more than 256 MiB, 10 million
     values, or 400 digits."""
     text = source.whole()
-    if _QUOTED_LINE.search(text):
-        text = "\n".join(map(_plain, text.split("\n")))
+    if source.is_wrapped:
+        text = "\n".join(line.text for line in source.lines(lambda what, line: None))
+    elif is_quoted(text):
+        text = "\n".join(map(plain, text.split("\n")))
     values = sum(map(text.count, ",[{"))
     if values > VALUES_MAX:
         raise InputError(

@@ -54,7 +54,9 @@ class Goal:
                 where="--resume",
                 remedy="resume without --rounds and --until-decided, or start a new run",
             )
-        measured = 1 + max((event["round"] for event in state.finished.values()), default=-1)
+        finished = {event["round"] for event in state.finished.values()}
+        # Those above are a search's, which confirm its answer.
+        measured = 1 + max((one for one in finished if one < before.rounds), default=-1)
         if asked.rounds < measured:
             raise InputError(
                 f"{asked.rounds} given, and the run has {measured}; expected {measured} or more",

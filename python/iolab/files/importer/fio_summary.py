@@ -1,0 +1,77 @@
+"""What fio prints last, `Run status group`, where a mail quotes nothing else: rates, bytes and time by direction."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from iolab.files.importer.fio_sequence import Heading
+from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
+from iolab.files.importer.fio_text import size_in_bytes
+from iolab.files.importer.format import Format
+from iolab.files.importer.results import MAIN, Results, Row
+from iolab.files.importer.source import Source
+
+WORKLOAD = "fio"
+
+_GROUP = re.compile(r"\s*+Run status group (?P<group>\d{1,9}+)\b")
+_TOTAL = re.compile(
+    r"\s*+(?P<way>READ|WRITE|TRIM|MIXED): .{0,120}?\bio=\s*+(?P<size>[\d.]{1,20}+ ?[KMGTP]?i?[Bb]?)"
+    r"(?P<old>, aggrb=)?.{0,120}?\b(?:run|maxt)=(?:\d{1,15}+-)?(?P<ms>\d{1,15}+)\s?msec"
+)
+_OPS = {"READ": "read", "WRITE": "write", "TRIM": "discard"}
+
+
+@dataclass
+class _Run:
+    line: int
+    heading: str | None
+    groups: dict[int, list[re.Match[str]]] = field(default_factory=dict)
+
+
+def _parse(source: Source, results: Results) -> None:
+    runs: list[_Run] = []
+    heading, group = Heading(), 0
+    for line in source.lines(results.problem):
+        if found := _GROUP.match(line.text):
+            group, title = int(found["group"]), heading.take()
+            if title or not runs or group in runs[-1].groups:
+                runs.append(_Run(line.number, title))
+            runs[-1].groups[group] = []
+        elif runs and (found := _TOTAL.match(line.text)):
+            runs[-1].groups[group].append(found)
+        else:
+            heading.read(line.text)
+    results.problem("only fio's summary was read: no operations, latencies or CPU time stand in it")
+    for run in runs:
+        table = results.table(run.line)
+        groups = {number: totals for number, totals in run.groups.items() if totals}
+        for number, totals in groups.items():
+            phase = MAIN if len(groups) == 1 else f"group_{number}"
+            _add(table.row(run.heading or source.stem_without_round, WORKLOAD, phase), totals)
+
+
+def _add(row: Row, totals: list[re.Match[str]]) -> None:
+    bytes_of = {total["way"]: size_in_bytes(total["size"], is_old=bool(total["old"])) for total in totals}
+    milliseconds_of = {total["way"]: int(total["ms"]) for total in totals}
+    moved = sum(size for way, size in bytes_of.items() if way != "TRIM") or sum(bytes_of.values())
+    _add_rate(row, moved, max(milliseconds_of.values()), "all")
+    for way, size in bytes_of.items():
+        if op := _OPS.get(way):
+            _add_rate(row, size, milliseconds_of[way], op)
+    row.add("elapsed_s", max(milliseconds_of.values()) / 1000)
+
+
+def _add_rate(row: Row, size: float, milliseconds: int, op: str) -> None:
+    rate = size * 1000 / milliseconds if milliseconds else None
+    row.add("rate_bytes_per_s", rate, op=op, absent="no time was measured")
+    row.add("bytes", size, op=op)
+
+
+FORMAT = Format(
+    name="fio-summary",
+    help="the end of fio's output, from `Run status group` on, if nothing else is there; each heading is a setting",
+    recognises=lambda source: source.has_line(_GROUP) and source.has_line(_TOTAL) and not FIO_TEXT.recognises(source),
+    parse=_parse,
+    words=("Run status group", "READ: bw=", "WRITE: bw=", "aggrb="),
+)

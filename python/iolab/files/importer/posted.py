@@ -1,0 +1,103 @@
+"""What posting does to a text: marks of quoting, quoted-printable, and what a log writes before each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+NumberedLine = tuple[int, str]
+LOG_LINES_MIN = 5
+LOG_LINES_LOOKED_AT = 2000
+ENCODED_LINES_MIN = 3
+
+_QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
+_QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
+_ENCODING = re.compile(r"Content-Transfer-Encoding:\s*+(?P<name>[\w-]{1,40}+)\s*+$", re.IGNORECASE)
+_ENCODED = re.compile(r"=3D(?=.)")
+_CODES = re.compile(r"(?:=[0-9A-F]{2})++")
+_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9}+)?+"
+LOG_PREFIXES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # Containers: kubectl logs --timestamps, and the runtime's own files.
+        rf"\[?\d{{4}}-\d\d-\d\dT{_TIME}(?:Z|[+-]\d\d:?\d\d)?+\]? (?:(?:stdout|stderr) [FP] )?+",
+        # syslog and journalctl.
+        rf"[A-Z][a-z][a-z] [ \d]\d {_TIME} [\w.-]{{1,64}}+ [\w./@-]{{1,64}}+(?:\[\d{{1,9}}+\])?+: ",
+        # docker compose.
+        r"[\w.-]{1,64}+ {1,20}+\| ",
+        # Test harnesses: a level, with or without the time before it.
+        rf"(?:\[?(?:\d{{4}}[-/]\d\d[-/]\d\d[T ])?+{_TIME}\]? +)?+\[?(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR)\b\]?"
+        r" ?[|:]? ?(?:\[\w{1,20}+\] ?)?+",
+    )
+)
+
+
+def plain(text: str) -> str:
+    """The line without quoting prefix (`> `, `>> `), no-break spaces and NULs."""
+    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ")
+    quote = _QUOTE.match(plain)
+    return plain[quote.end() :] if quote else plain
+
+
+def is_quoted(text: str) -> bool:
+    """Whether a line of the text has a quoting prefix."""
+    return bool(_QUOTED_LINE.search(text))
+
+
+class Posting:
+    """How a text was posted, as its first lines show; `lines` takes that away."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._is_encoded = _looks_encoded(lines)
+        """From the first line on; a header begins it elsewhere."""
+        self._prefix = log_prefix([line for _, line in self._decoded(enumerate(lines))])
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether lines differ from those before by more than marks of quoting."""
+        return self._is_encoded or self._prefix is not None
+
+    def lines(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
+        """The lines as they were before, each with the number of the first that it stood in."""
+        for number, text in self._decoded(lines):
+            found = self._prefix.match(text) if self._prefix else None
+            yield number, plain(text[found.end() :] if found else text)
+
+    def _decoded(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
+        """Quoted-printable as text (RFC 2045, section 6.7), in the parts of a mail that say so."""
+        is_encoded, begun = self._is_encoded, (0, "")
+        for number, text in lines:
+            if header := _ENCODING.match(text):
+                is_encoded = header["name"].lower() == "quoted-printable"
+            if not is_encoded:
+                yield number, text
+                continue
+            begun = (begun[0] or number, begun[1] + text.rstrip(" \t"))
+            if begun[1].endswith("="):
+                begun = (begun[0], begun[1][:-1])
+                continue
+            yield begun[0], _CODES.sub(_of_code, begun[1])
+            begun = (0, "")
+        if begun[0]:
+            yield begun[0], _CODES.sub(_of_code, begun[1])
+
+
+def log_prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
+    """What a log wrote before each line, if all have it."""
+    written = [line for line in lines[:LOG_LINES_LOOKED_AT] if line.strip()]
+    if len(written) < LOG_LINES_MIN:
+        return None
+    return next((prefix for prefix in LOG_PREFIXES if all(map(prefix.match, written))), None)
+
+
+def _looks_encoded(lines: Sequence[str]) -> bool:
+    """Of a part that was copied without its header: equals signs are written as codes, and lines go on."""
+    if any(map(_ENCODING.match, lines)):
+        return False
+    return sum(map(bool, map(_ENCODED.search, lines))) >= ENCODED_LINES_MIN and any(
+        line.rstrip().endswith("=") for line in lines
+    )
+
+
+def _of_code(found: re.Match[str]) -> str:
+    return bytes.fromhex(found[0].replace("=", "")).decode(errors="replace")

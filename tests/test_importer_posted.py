@@ -1,0 +1,158 @@
+"""Texts as they are posted: encoded by mail programs, in logs that write something before each line, shortened."""
+
+from __future__ import annotations
+
+import quopri
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from iolab.base.errors import InputError
+from iolab.files.importer.posted import Posting
+from iolab.files.importer.run_import import open_run
+from test_importer import value
+
+SAMPLES = Path(__file__).parent / "imported"
+GIB = 2**30
+MAIL = "From: A\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: Quoted-Printable\n\n"
+QUOTED = """On Thu, Mar 31, 2022 at 11:22 PM, B wrote:
+> # fio -name=randrw -filename=/opt/foo -direct=1 -rw=randrw -bs=4k -size=10G -numjobs=16 -runtime=120
+>
+> // Ubuntu 16.04 / Linux 4.4.0:
+> Run status group 0 (all jobs):
+>    READ: bw=54.5MiB/s (57.1MB/s), 54.5MiB/s-54.5MiB/s (57.1MB/s-57.1MB/s), io=6537MiB (6854MB), run=120002-120002msec
+>   WRITE: bw=54.5MiB/s (57.2MB/s), 54.5MiB/s-54.5MiB/s (57.2MB/s-57.2MB/s), io=6544MiB (6862MB), run=120002-120002msec
+>
+> // Ubuntu 18.04 / Linux 5.17:
+> Run status group 0 (all jobs):
+>    READ: bw=244MiB/s (255MB/s), 244MiB/s-244MiB/s (255MB/s-255MB/s), io=28.6GiB (30.7GB), run=120001-120001msec
+>   WRITE: bw=244MiB/s (256MB/s), 244MiB/s-244MiB/s (256MB/s-256MB/s), io=28.6GiB (30.7GB), run=120001-120001msec
+"""
+OLD = """Run status group 0 (all jobs):
+  WRITE: io=596856KB, aggrb=56946KB/s, minb=58313KB/s, maxb=58313KB/s, mint=10481msec, maxt=10481msec
+
+Run status group 1 (all jobs):
+  WRITE: io=6377.3MB, aggrb=472902KB/s, minb=484251KB/s, maxb=484251KB/s, mint=13809msec, maxt=13809msec
+"""
+
+
+def before_each_line(prefix: str) -> Callable[[str], str]:
+    return lambda text: "".join(f"{prefix}{line}\n" for line in text.splitlines())
+
+
+def encoded(text: str) -> str:
+    return quopri.encodestring(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "posted",
+    [
+        lambda text: MAIL + encoded(text),
+        encoded,
+        before_each_line("20:17:58 DEBUG| [stdout] "),
+        before_each_line("2024-09-05T03:47:26.123456789Z "),
+        before_each_line("2024-09-05T03:47:26.123456789Z stdout F "),
+        before_each_line("Sep  5 03:47:26 node-3 fio[1234]: "),
+        before_each_line("bench-1  | "),
+        before_each_line("[2024-09-05 03:47:26,123] INFO: "),
+    ],
+)
+def test_what_is_posted_is_read_as_it_was_printed(tmp_path: Path, posted: Callable[[str], str]) -> None:
+    text = (SAMPLES / "fio-2.1.txt").read_text()
+    path = tmp_path / "fio-2.1.txt"
+    path.write_text(posted(text))
+    assert open_run(path).metrics.equals(open_run(SAMPLES / "fio-2.1.txt").metrics)
+
+
+def test_json_in_a_container_s_log(tmp_path: Path) -> None:
+    path = tmp_path / "fio-3.33-plus.json"
+    path.write_text(before_each_line("2024-09-05T03:47:26.1Z ")((SAMPLES / path.name).read_text()))
+    assert open_run(path).metrics.equals(open_run(SAMPLES / path.name).metrics)
+
+
+def test_only_the_part_of_a_mail_that_is_encoded_is_decoded() -> None:
+    plain, packed = "Content-Transfer-Encoding: 7bit", "Content-Transfer-Encoding: quoted-printable"
+    lines = [plain, "iops=20 a=3D", packed, "iops=3D20 and =", "more", plain, "bw=44 ="]
+    found = list(Posting(lines).lines(enumerate(lines, 1)))
+    assert found == [
+        (1, plain),
+        (2, "iops=20 a=3D"),
+        (3, packed),
+        (4, "iops=20 and more"),
+        (6, plain),
+        (7, "bw=44 ="),
+    ]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp", "Zs", "Cs"]), max_size=99)))
+def test_encoded_lines_come_back(lines: list[str]) -> None:
+    text = encoded("".join(f"x{line}x\n" for line in lines))
+    header = "Content-Transfer-Encoding: quoted-printable"
+    read = Posting([header]).lines(enumerate([header, *text.split("\n")[:-1]]))
+    assert [line for _, line in read][1:] == [f"x{line}x" for line in lines]
+
+
+def test_times_of_a_table_are_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text("time,iops\n" + "".join(f"2024-09-05T03:47:2{n}Z,{100 + n}\n" for n in range(6)))
+    assert open_run(path).metrics.height
+
+
+def test_a_table_in_a_log_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("".join(f"web-1  | {line}\n" for line in ("setting,iops", *("a,1",) * 3, *("b,2",) * 3)))
+    with pytest.raises(InputError, match=r"stands in a log or a mail.*take off what is before each line"):
+        open_run(path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "metric", "expected"),
+    [
+        ("Ubuntu 16.04 / Linux 4.4.0", "read.rate_bytes_per_s", 6537 * 2**20 / 120.002),
+        ("Ubuntu 16.04 / Linux 4.4.0", "rate_bytes_per_s", (6537 + 6544) * 2**20 / 120.002),
+        ("Ubuntu 18.04 / Linux 5.17", "write.rate_bytes_per_s", 28.6 * GIB / 120.001),
+        ("Ubuntu 18.04 / Linux 5.17", "elapsed_s", 120.001),
+    ],
+)
+def test_summaries_alone_have_rates(tmp_path: Path, setting: str, metric: str, expected: float) -> None:
+    path = tmp_path / "mail.txt"
+    path.write_text(QUOTED)
+    run = open_run(path)
+    assert value(run, setting, "fio", metric) == pytest.approx(expected)
+    assert "iops" not in set(run.metrics["metric"])
+    assert any("only fio's summary was read" in problem for problem in run.problems)
+
+
+def test_groups_of_one_summary_are_phases(tmp_path: Path) -> None:
+    path = tmp_path / "old.txt"
+    path.write_text(OLD)
+    run = open_run(path)
+    assert value(run, "old", "fio", "group_0/rate_bytes_per_s") == pytest.approx(596856 * 1024 / 10.481)
+    assert value(run, "old", "fio", "group_1/rate_bytes_per_s") == pytest.approx(6377.3 * 2**20 / 13.809)
+
+
+RESULT = """a: (g=0): rw=write, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth={depth}
+a: (groupid=0, jobs=1): err= 0: pid={depth}: Thu Sep  5 03:52:31 2024
+  write: IOPS={depth}00, BW=512MiB/s (537MB/s)(1024KiB/1000msec); 0 zone resets
+"""
+
+
+def of_two_depths(above: Callable[[int], str]) -> str:
+    return "".join(above(depth) + RESULT.format(depth=depth) for depth in (1, 8))
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (of_two_depths(lambda depth: f"## QD-{depth}\n\nResult:\n\n"), ["QD-1", "QD-8"]),
+        (of_two_depths(lambda depth: "Result:\n\n"), ["Result iodepth=1", "Result iodepth=8"]),
+        (of_two_depths(lambda depth: "## Results\n"), ["Results iodepth=1", "Results iodepth=8"]),
+    ],
+)
+def test_a_heading_that_any_run_could_have_names_no_setting(tmp_path: Path, text: str, settings: list[str]) -> None:
+    """Runs of different depths were rounds of one setting, `Result`."""
+    path = tmp_path / "notes.md"
+    path.write_text(text)
+    assert open_run(path).trials["setting"].to_list() == settings
