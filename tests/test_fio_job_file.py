@@ -277,11 +277,21 @@ def test_all_of_what_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "what"),
-    [("pareto:0.9", "pareto"), ("normal:50", "normal"), ("zoned_abs:50/1g", "zoned_abs"), ("zipf:1.2:0.5", "a centre")],
+    "given",
+    [
+        "pareto:1.5",
+        "normal:101",
+        "zipf:1.2:7",
+        "zoned:50/5",
+        "zoned:50/60:50/60",
+        "zoned:50/5:50/95,100/100",
+        "zoned_abs:9",
+    ],
 )
-def test_distributions_of_fio_are_refused_by_name(given: str, what: str) -> None:
-    assert f"fio has {what}" in the_problem(f"[a]\nrandom_distribution={given}\n")
+def test_distributions_out_of_range_are_refused(given: str) -> None:
+    problem = the_problem(f"[a]\nsize=1m\nrandom_distribution={given}\n")
+    assert problem.startswith("job.fio:3: random_distribution: ")
+    assert "expected" in problem or "the same zones" in problem
 
 
 def test_sections_alone_keep_their_lines() -> None:

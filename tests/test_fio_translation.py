@@ -61,6 +61,10 @@ def run(load: Json) -> Json:
     return done
 
 
+def zones(*each: tuple[int, int]) -> list[Json]:
+    return [{"weight": float(weight), "length_bytes": length} for weight, length in each]
+
+
 def test_a_plain_job_reads_its_size_once_in_sequence() -> None:
     job = the_job("")
     assert job["pattern"] == {"kind": "sequential"}
@@ -78,6 +82,17 @@ def test_a_plain_job_reads_its_size_once_in_sequence() -> None:
         ("rw=randread\nnorandommap", {"kind": "uniform"}),
         ("rw=randread\nbssplit=4k/50:8k/50", {"kind": "uniform"}),
         ("rw=randread\nrandom_distribution=zipf:1.2", {"kind": "zipf", "theta": 1.2}),
+        ("rw=randread\nrandom_distribution=zipf:1.2:0.5", {"kind": "zipf", "theta": 1.2}),
+        ("rw=randread\nrandom_distribution=pareto:0.3", {"kind": "pareto", "h": 0.3}),
+        ("rw=randread\nrandom_distribution=normal:20", {"kind": "normal", "deviation_percent": 20.0}),
+        (
+            "rw=randread\nrandom_distribution=zoned:50/5:30/15:20/80",
+            {"kind": "zoned", "zones": zones((50, 52428), (30, 157287), (20, 838861))},
+        ),
+        (
+            "rw=randread\nrandom_distribution=zoned_abs:60/20k:40/80k",
+            {"kind": "zoned", "zones": zones((60, 20480), (40, 81920))},
+        ),
     ],
 )
 def test_patterns(options: str, pattern: Json) -> None:

@@ -60,6 +60,8 @@ FIELDS = {
     "think_time": ("Arrival", "think_ns"),
     "warm_up": ("Phase", "warm_up_ns"),
     "write_size": ("MetadataSpec", "write_bytes"),
+    "normal_deviation": ("Pattern", "deviation_percent"),
+    "pareto_h": ("Pattern", "h"),
     "zipf_theta": ("Pattern", "theta"),
     ("io", "stride"): ("Pattern", "stride_bytes"),
     ("iostest", "block_size"): ("BlockSize", "bytes"),

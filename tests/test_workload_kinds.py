@@ -131,6 +131,15 @@ def test_think_time_closes_the_loop() -> None:
         ({"pattern": "strided", "stride": "64KiB"}, {"kind": "strided", "stride_bytes": 65536}),
         ({"pattern": "zipf"}, {"kind": "zipf", "theta": 1.1}),
         ({"pattern": "zipf", "zipf_theta": 0.8}, {"kind": "zipf", "theta": 0.8}),
+        ({"pattern": "pareto"}, {"kind": "pareto", "h": 0.2}),
+        ({"pattern": "normal", "normal_deviation": 25}, {"kind": "normal", "deviation_percent": 25.0}),
+        (
+            {"pattern": "zoned", "file_size": "4MiB", "zones": "90/25%:10/1MiB"},
+            {
+                "kind": "zoned",
+                "zones": [{"weight": 90.0, "length_bytes": 2**20}, {"weight": 10.0, "length_bytes": 2**20}],
+            },
+        ),
         ({"pattern": "permutation"}, {"kind": "permutation"}),
     ],
 )

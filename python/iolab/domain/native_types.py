@@ -900,7 +900,7 @@ class Seek(TypedDict):
     time_ns: int
 
 
-class Zone(TypedDict):
+class Zone2(TypedDict):
     """Neighbouring cylinders with tracks of the same length."""
 
     cylinders: int
@@ -924,7 +924,7 @@ class DiskDeviceSpec(TypedDict):
     surfaces: int
     turnaround_ns: NotRequired[int]
     write_settle_ns: int
-    zones: list[Zone]
+    zones: list[Zone2]
 
 
 class LunCache(TypedDict):
@@ -970,7 +970,7 @@ class DiskSpec(TypedDict):
     surfaces: int
     turnaround_ns: NotRequired[int]
     write_settle_ns: int
-    zones: list[Zone]
+    zones: list[Zone2]
 
 
 Level = Literal["raid0", "raid1", "raid5"]
@@ -1370,13 +1370,54 @@ class ZipfPattern(TypedDict):
     theta: float
 
 
+class ParetoPattern(TypedDict):
+    """A share `h` of the blocks gets the share 1 - h of the operations, and so on within it: self-similar (Gray et al.,
+    Quickly generating billion-record synthetic databases, SIGMOD 1994). Ranks are scattered over the range."""
+
+    h: float
+    kind: Literal["pareto"]
+
+
+class NormalPattern(TypedDict):
+    """The mean of twelve uniform ranks and one more within a width, as fio 3 draws it (lib/gauss.c); ranks are
+    scattered over the range."""
+
+    deviation_percent: float
+    kind: Literal["normal"]
+
+
+class Zone(TypedDict):
+    """A part of the range, and how often it is drawn."""
+
+    length_bytes: int
+    weight: float
+
+
+class ZonedPattern(TypedDict):
+    """Uniform within zones, which follow one another from the start of the range; what is behind the last is left
+    out."""
+
+    kind: Literal["zoned"]
+    zones: list[Zone]
+
+
 class PermutationPattern(TypedDict):
     """Each block exactly once a pass, in an order drawn anew each pass, in constant memory."""
 
     kind: Literal["permutation"]
 
 
-Pattern = SequentialPattern | BackwardPattern | StridedPattern | UniformPattern | ZipfPattern | PermutationPattern
+Pattern = (
+    SequentialPattern
+    | BackwardPattern
+    | StridedPattern
+    | UniformPattern
+    | ZipfPattern
+    | ParetoPattern
+    | NormalPattern
+    | ZonedPattern
+    | PermutationPattern
+)
 """In which order a job visits the blocks of a file."""
 
 

@@ -2,7 +2,7 @@
 
 use crate::job_error::JobError;
 use crate::limits::{STEADY_INTERVAL_NS_MIN, STEADY_INTERVALS_MAX};
-use crate::spec::{Arrival, BlockSize, JobSpec, Pattern};
+use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, Zone};
 use crate::traced::Timing;
 
 /// `file_sizes` are those of all files of the phase, in bytes.
@@ -145,9 +145,9 @@ fn check_range(spec: &JobSpec) -> Result<(), Finding> {
 }
 
 fn check_pattern(spec: &JobSpec) -> Result<(), Finding> {
-    match spec.pattern {
+    match &spec.pattern {
         Pattern::Strided { stride_bytes } => require(
-            stride_bytes > 0
+            *stride_bytes > 0
                 && spec
                     .alignments()
                     .all(|align| stride_bytes.is_multiple_of(align)),
@@ -159,9 +159,18 @@ fn check_pattern(spec: &JobSpec) -> Result<(), Finding> {
                 )
             },
         ),
-        Pattern::Zipf { theta } => require(theta.is_finite() && theta >= 0.0, "pattern", || {
+        Pattern::Zipf { theta } => require(theta.is_finite() && *theta >= 0.0, "pattern", || {
             format!("theta = {theta}; expected a number not below 0")
         }),
+        Pattern::Pareto { h } => require(*h > 0.0 && *h < 1.0, "pattern", || {
+            format!("h = {h}; expected a number above 0 and below 1")
+        }),
+        Pattern::Normal { deviation_percent } => {
+            require((0.0..=100.0).contains(deviation_percent), "pattern", || {
+                format!("deviation_percent = {deviation_percent}; expected 0 to 100")
+            })
+        }
+        Pattern::Zoned { zones } => check_zones(spec, zones),
         Pattern::Permutation => {
             let of_writes = spec.writes.as_ref().map(|writes| writes.blocks.len());
             let sizes = spec.blocks.len().max(of_writes.unwrap_or(0));
@@ -171,6 +180,36 @@ fn check_pattern(spec: &JobSpec) -> Result<(), Finding> {
         }
         Pattern::Sequential | Pattern::Backward | Pattern::Uniform => Ok(()),
     }
+}
+
+/// Each zone that is drawn has room for an aligned operation of any size.
+fn check_zones(spec: &JobSpec, zones: &[Zone]) -> Result<(), Finding> {
+    let weights: f64 = zones.iter().map(|zone| zone.weight).sum();
+    let are_weights = zones.iter().all(|zone| zone.weight >= 0.0) && weights.is_finite();
+    require(are_weights && weights > 0.0, "pattern", || {
+        "weights of zones; expected numbers not below 0 with a sum above 0".into()
+    })?;
+    let align_bytes = spec.alignments().max().unwrap_or(1);
+    let largest = spec
+        .all_blocks()
+        .map(|block| u64::from(block.bytes))
+        .max()
+        .unwrap_or(1);
+    let mut start = 0u64;
+    for (number, zone) in zones.iter().enumerate() {
+        let end = start.saturating_add(zone.length_bytes);
+        let first = start.next_multiple_of(align_bytes);
+        let fits = first < end && first.saturating_add(largest) <= spec.length_bytes;
+        require(fits || zone.weight == 0.0, "pattern", || {
+            format!(
+                "zone {} holds no operation; expected {align_bytes} bytes or more within the range of {} bytes",
+                number + 1,
+                spec.length_bytes
+            )
+        })?;
+        start = end;
+    }
+    Ok(())
 }
 
 fn check_share(spec: &JobSpec) -> Result<(), Finding> {

@@ -31,6 +31,8 @@ mod mix;
 mod op;
 mod pacing;
 mod permutation;
+mod ranks;
 mod syncs;
 pub mod until_steady;
 mod zipf;
+mod zones;

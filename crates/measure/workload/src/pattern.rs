@@ -1,8 +1,9 @@
 //! Where the next operation goes within a file's range.
 
 use crate::permutation::Permutation;
+use crate::ranks::Ranks;
 use crate::spec::{JobSpec, Pattern};
-use crate::zipf::Zipf;
+use crate::zones::Zones;
 use base::rng::Stream;
 
 /// One size of operation, and where it fits in the range.
@@ -52,10 +53,14 @@ enum Kind {
     Uniform {
         bytes_per_pass: u64,
     },
-    Zipf {
-        ranks: Zipf,
+    Scattered {
+        ranks: Ranks,
         scattered: Permutation,
         key: u64,
+        bytes_per_pass: u64,
+    },
+    Zoned {
+        zones: Zones,
         bytes_per_pass: u64,
     },
     Permutation {
@@ -67,7 +72,7 @@ enum Kind {
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
     /// Sequential and strided: the next offset in the range. Backward: the last one. Permutation: blocks visited in
-    /// this pass. Uniform and zipf: bytes offered in this pass.
+    /// this pass. Other random ones: bytes offered in this pass.
     position: u64,
     /// Strided: where this lap began. Permutation: the key of this pass.
     lap: u64,
@@ -84,20 +89,26 @@ impl Walk {
         let places = blocks.iter().map(|block| block.places).min().unwrap_or(1);
         let step = blocks.iter().map(|block| block.step).max().unwrap_or(1);
         let bytes_per_pass = spec.length_bytes;
-        let kind = match spec.pattern {
+        let kind = match &spec.pattern {
             Pattern::Sequential => Kind::Sequential,
             Pattern::Backward => Kind::Backward,
-            Pattern::Strided { stride_bytes } => Kind::Strided {
+            &Pattern::Strided { stride_bytes } => Kind::Strided {
                 stride_bytes,
                 lap_step: step,
             },
             Pattern::Uniform => Kind::Uniform { bytes_per_pass },
-            Pattern::Zipf { theta } => Kind::Zipf {
-                ranks: Zipf::new(places, theta),
-                scattered: Permutation::new(places),
-                key: stream.next_u64(),
+            Pattern::Zoned { zones } => Kind::Zoned {
+                zones: Zones::new(zones, align_bytes, places),
                 bytes_per_pass,
             },
+            Pattern::Zipf { .. } | Pattern::Pareto { .. } | Pattern::Normal { .. } => {
+                Kind::Scattered {
+                    ranks: Ranks::new(&spec.pattern, places),
+                    scattered: Permutation::new(places),
+                    key: stream.next_u64(),
+                    bytes_per_pass,
+                }
+            }
             Pattern::Permutation => Kind::Permutation {
                 blocks: Permutation::new((places - 1) * align_bytes / step + 1),
             },
@@ -144,7 +155,7 @@ impl Walk {
                 cursor.count(block, *bytes_per_pass)?;
                 self.stream.below(block.places) * self.align_bytes
             }
-            Kind::Zipf {
+            Kind::Scattered {
                 ranks,
                 scattered,
                 key,
@@ -152,6 +163,13 @@ impl Walk {
             } => {
                 cursor.count(block, *bytes_per_pass)?;
                 scattered.at(*key, ranks.draw(&mut self.stream)) * self.align_bytes
+            }
+            Kind::Zoned {
+                zones,
+                bytes_per_pass,
+            } => {
+                cursor.count(block, *bytes_per_pass)?;
+                zones.draw(&mut self.stream) * self.align_bytes
             }
             Kind::Permutation { blocks } => cursor.permuted(blocks, &mut self.stream)? * block.step,
         };

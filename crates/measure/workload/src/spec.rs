@@ -91,7 +91,7 @@ pub enum FileOrder {
 }
 
 /// In which order a job visits the blocks of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pattern {
     /// From the start of the range to its end, then again.
@@ -112,8 +112,37 @@ pub enum Pattern {
         #[schemars(range(min = 0.0))]
         theta: f64,
     },
+    /// A share `h` of the blocks gets the share 1 - h of the operations, and so on within it: self-similar (Gray et
+    /// al., Quickly generating billion-record synthetic databases, SIGMOD 1994). Ranks are scattered over the range.
+    Pareto {
+        /// Above 0 and below 1; 0.5 is uniform.
+        h: f64,
+    },
+    /// The mean of twelve uniform ranks and one more within a width, as fio 3 draws it (lib/gauss.c); ranks are
+    /// scattered over the range.
+    Normal {
+        /// The width in percent of the range; above 50, it is half of the range.
+        #[schemars(range(min = 0.0, max = 100.0))]
+        deviation_percent: f64,
+    },
+    /// Uniform within zones, which follow one another from the start of the range; what is behind the last is left out.
+    Zoned {
+        /// In the order of the range.
+        zones: Vec<Zone>,
+    },
     /// Each block exactly once a pass, in an order drawn anew each pass, in constant memory.
     Permutation,
+}
+
+/// A part of the range, and how often it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// Its share of the operations is this over the sum of all weights.
+    pub weight: f64,
+    /// An operation begins in the zone; it may end behind it.
+    #[schemars(range(min = 1))]
+    pub length_bytes: u64,
 }
 
 /// A size of operations and how often it is drawn.

@@ -116,7 +116,10 @@ _ALL = (
         "seeks",
         "seeks",
         ("sequential_share", "seek_sectors_mean"),
-        ("workload.pattern", "workload.stride", "workload.range_length", "workload.zipf_theta"),
+        (
+            *("workload.pattern", "workload.stride", "workload.range_length", "workload.zipf_theta"),
+            *("workload.pareto_h", "workload.normal_deviation", "workload.zones"),
+        ),
         ("depth", "queue", "scheduler", "device"),
     ),
     Mechanism(

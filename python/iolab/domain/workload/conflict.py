@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from iolab.base.quantity import format_bytes, size_in_words
+from iolab.base.quantity import format_bytes, parse_bytes, size_in_words
 from iolab.domain.workload.job import ONE_AT_A_TIME, TAKE_FLAGS, JobOptions, PhaseOptions
 from iolab.domain.workload.kind import Conflict
+from iolab.domain.workload.zone import EXPECTED, read_zones
 
 SECTOR_BYTES = 512
 STAMP_BYTES = 512
@@ -128,8 +129,18 @@ def _sizes(job: JobOptions) -> Iterator[Conflict]:
                     )
 
 
+PATTERN_OF = {
+    "stride": "strided",
+    "zipf_theta": "zipf",
+    "pareto_h": "pareto",
+    "normal_deviation": "normal",
+    "zones": "zoned",
+}
+"""The pattern that reads the option."""
+
+
 def _pattern(job: JobOptions) -> Iterator[Conflict]:
-    for key, pattern in (("stride", "strided"), ("zipf_theta", "zipf")):
+    for key, pattern in PATTERN_OF.items():
         if getattr(job, key) is not None and job.pattern != pattern:
             yield Conflict((key,), f'only with pattern = "{pattern}", not "{job.pattern}"')
     if job.pattern == "strided":
@@ -139,6 +150,11 @@ def _pattern(job: JobOptions) -> Iterator[Conflict]:
             yield Conflict(
                 ("stride",), f"{format_bytes(job.stride)} is not a multiple of {format_bytes(job.align_bytes)}"
             )
+    if job.pattern == "zoned":
+        try:
+            read_zones(job.zones or "", parse_bytes)
+        except ValueError as error:
+            yield Conflict(("zones",) if job.zones else ("pattern",), str(error) if job.zones else f"zones: {EXPECTED}")
     if job.pattern == "permutation" and len(job.block_size) > 1:
         yield Conflict(("block_size",), "permutation visits each block once, so it needs one size")
 

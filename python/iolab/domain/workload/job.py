@@ -35,12 +35,18 @@ class PhaseOptions(Options):
     )
 
 
+PatternName = Literal["sequential", "backward", "strided", "random", "zipf", "pareto", "normal", "zoned", "permutation"]
+
+
 class JobOptions(Options):
     """Who reads or writes what, where, how large, how deep, when."""
 
-    pattern: Literal["sequential", "backward", "strided", "random", "zipf", "permutation"] = option(
+    pattern: Literal[
+        "sequential", "backward", "strided", "random", "zipf", "pareto", "normal", "zoned", "permutation"
+    ] = option(
         "random",
-        "Order of the offsets. random: uniform; permutation: each block once per pass, in random order.",
+        "Order of the offsets. random: uniform; zipf, pareto, normal: some blocks more than others, scattered; zoned: "
+        "some parts more than others; permutation: each block once per pass, in random order.",
     )
     stride: Bytes | None = option(None, "Distance between offsets with pattern strided.", unit="bytes", gt=0)
     zipf_theta: float | None = option(
@@ -48,6 +54,27 @@ class JobOptions(Options):
         "Skew of pattern zipf: the block of rank r is drawn proportionally to 1/r^theta.",
         gt=0,
         default_is="1.1 with zipf",
+    )
+    pareto_h: float | None = option(
+        None,
+        "Skew of pattern pareto: this share of the blocks gets all but this share of the operations, and so on within "
+        "it; 0.5 is uniform.",
+        gt=0,
+        lt=1,
+        default_is="0.2 with pareto",
+    )
+    normal_deviation: float | None = option(
+        None,
+        "Width of pattern normal, in percent of the range, as fio adds it to the mean of twelve uniform ranks.",
+        unit="percent",
+        ge=0,
+        le=100,
+        default_is="0 with normal",
+    )
+    zones: str | None = option(
+        None,
+        'Parts of the range for pattern zoned, operations in percent and size of each: "50/5%:30/15%:20/80%", or '
+        '"60/1GiB:40/3GiB". What is behind the last is left out.',
     )
     read_percent: float = option(100.0, "Share of operations that read; the rest write.", unit="percent", ge=0, le=100)
     block_size: BlockSizes = option(

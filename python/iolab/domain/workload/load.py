@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
+from iolab.base.quantity import parse_bytes
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.block_sizes import AlignedBlocks, block_list
 from iolab.domain.workload.conflict import SECTOR_BYTES, is_bounded
 from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
+from iolab.domain.workload.zone import read_zones, zoned
 
 LAYOUT_BLOCK_BYTES_MAX = 2**20
 LAYOUT_QUEUE_DEPTH = 8
@@ -354,6 +356,12 @@ def _pattern(job: JobOptions) -> native.Pattern:
             return {"kind": "strided", "stride_bytes": job.stride}
         case "zipf":
             return {"kind": "zipf", "theta": job.zipf_theta or 1.1}
+        case "pareto":
+            return {"kind": "pareto", "h": job.pareto_h or 0.2}
+        case "normal":
+            return {"kind": "normal", "deviation_percent": job.normal_deviation or 0.0}
+        case "zoned":
+            return zoned(read_zones(job.zones or "", parse_bytes), job.range_bytes)
         case simple:
             return plain_pattern(simple)
 

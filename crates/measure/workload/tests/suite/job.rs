@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use workload::job::{Job, JobStep, Op, OpKind};
 use workload::spec::{
     Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern, Spacing, Sync, SyncKind,
-    WriteBlocks,
+    WriteBlocks, Zone,
 };
 
 const FILES: u32 = 4;
@@ -42,6 +42,14 @@ fn patterns() -> impl Strategy<Value = Pattern> {
         }),
         Just(Pattern::Uniform),
         (0.0..3.0).prop_map(|theta| Pattern::Zipf { theta }),
+        (0.01..0.99).prop_map(|h| Pattern::Pareto { h }),
+        (0.0..100.0).prop_map(|deviation_percent| Pattern::Normal { deviation_percent }),
+        (0.1..9.0, 1..9u64).prop_map(|(weight, blocks)| Pattern::Zoned {
+            zones: vec![Zone {
+                weight,
+                length_bytes: blocks * 512,
+            }],
+        }),
         Just(Pattern::Permutation),
     ]
 }

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from iolab.base.errors import unknown
 from iolab.domain import native_types as native
 from iolab.domain.workload.fio_file import value
 from iolab.domain.workload.fio_file.value import Reader
+from iolab.domain.workload.zone import Zone, read_zones
 
 
 @dataclass(frozen=True)
@@ -95,24 +96,51 @@ def _read_engine(text: str, kb_base: int = value.KB_BASE) -> str:
     raise ValueError(f'"{text}": {what}; iolab runs {", ".join(ENGINES)}')
 
 
-DISTRIBUTIONS_OF_FIO = ("pareto", "normal", "zoned", "zoned_abs")
+@dataclass(frozen=True)
+class Distribution:
+    """Which blocks random operations prefer."""
+
+    name: Literal["zipf", "pareto", "normal", "zoned"]
+    parameter: float = 0.0
+    """theta, h or the deviation in percent."""
+    zones: tuple[Zone, ...] = ()
 
 
-def _read_distribution(text: str, kb_base: int = value.KB_BASE) -> float | None:
-    """zipf's theta; None for uniform."""
-    name, _, theta = text.partition(":")
-    if name in DISTRIBUTIONS_OF_FIO:
-        raise ValueError(f'"{text}": fio has {name}, iolab has not; it has random and zipf:THETA')
-    if name == "zipf" and ":" in theta:
-        raise ValueError(f'"{text}": fio has a centre of zipf, iolab has not; it has random and zipf:THETA')
+DISTRIBUTIONS: dict[str, tuple[float, float, float]] = {
+    "zipf": (1.1, 0.0, 100.0),
+    "pareto": (0.2, 0.0, 1.0),
+    "normal": (0.0, -1.0, 100.0001),
+}
+"""The default of a distribution's parameter, and what it is above and below."""
+DISTRIBUTIONS_EXPECTED = "expected random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:... or zoned_abs:..."
+
+
+DISTRIBUTIONS_HELP = (
+    "random, zipf, pareto, normal, zoned or zoned_abs, with their parameters; a centre has no effect, as in fio."
+)
+
+
+def _read_distribution(text: str, kb_base: int = value.KB_BASE) -> Distribution | None:
+    """None for uniform. A centre, the second parameter, has no effect: fio hashes ranks over the range before it
+    adds one (lib/zipf.c, lib/gauss.c of fio 3), so that it only turns the range round."""
+    name, _, rest = text.partition(":")
     if text == "random":
         return None
-    try:
-        if name == "zipf" and 0 < float(theta or 1.1) < 100:
-            return float(theta or 1.1)
-    except ValueError:
-        pass
-    raise ValueError(f'"{text}" given; iolab has random and zipf:THETA, such as zipf:1.2')
+    if name in ("zoned", "zoned_abs"):
+        if "," in rest:
+            raise ValueError(f'"{text}": iolab has the same zones for reads and writes')
+        zones = read_zones(rest, lambda size: value.whole(size, kb_base), in_percent=name == "zoned")
+        return Distribution("zoned", zones=tuple(zones))
+    if name in DISTRIBUTIONS:
+        default, above, below = DISTRIBUTIONS[name]
+        parameter, _, centre = rest.partition(":")
+        try:
+            number = float(parameter or default)
+            if above < number < below and 0 <= float(centre or 0) <= 1:
+                return Distribution(cast(Literal["zipf", "pareto", "normal"], name), number)
+        except ValueError:
+            pass
+    raise ValueError(f'"{text}" given; {DISTRIBUTIONS_EXPECTED}')
 
 
 def _read_files_order(text: str, kb_base: int = value.KB_BASE) -> str:
@@ -197,7 +225,12 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "cpus_allowed", value.cpu_list, None, "CPUs of the job's threads."
     yield "cpumask", value.cpu_mask, None, "CPUs of the job's threads, as bits."
     yield "cpus_allowed_policy", value.word("shared", "split"), "shared", "split: a CPU for each clone, in turn."
-    yield "random_distribution", _read_distribution, None, "random or zipf:theta."
+    yield (
+        "random_distribution",
+        _read_distribution,
+        None,
+        DISTRIBUTIONS_HELP,
+    )
     yield "norandommap", bool_, False, "Blocks may repeat before all have been visited."
     yield (
         "verify",

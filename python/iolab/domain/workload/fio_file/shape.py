@@ -11,10 +11,11 @@ from iolab.domain import native_types as native
 from iolab.domain.workload.block_sizes import AlignedBlocks, mean_bytes
 from iolab.domain.workload.fio_file.ini import USE_FIO, JobFileProblems
 from iolab.domain.workload.fio_file.job_file import FioJob, Runner
-from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
+from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES, Distribution
 from iolab.domain.workload.fio_file.value import Directions, SteadyRate
 from iolab.domain.workload.job import TAKE_FLAGS
 from iolab.domain.workload.load import plain_pattern
+from iolab.domain.workload.zone import zoned
 
 FILE_GRANULE_BYTES = 4096
 ONE_AT_A_TIME = ("psync", "pvsync", "mmap")
@@ -197,12 +198,23 @@ class Shape:
         step = self.job["rw"][1]
         if self.random:
             if self.job["random_distribution"] is not None:
-                return {"kind": "zipf", "theta": self.job["random_distribution"]}
+                return self._skewed(self.job["random_distribution"])
             once = not self.job["norandommap"] and self._is_of_one_size
             return plain_pattern("permutation" if once else "uniform")
         if step > 0:
             return {"kind": "strided", "stride_bytes": min(self.blocks) + step}
         return plain_pattern("backward" if step < 0 else "sequential")
+
+    def _skewed(self, found: Distribution) -> native.Pattern:
+        match found.name:
+            case "zipf":
+                return {"kind": "zipf", "theta": found.parameter}
+            case "pareto":
+                return {"kind": "pareto", "h": found.parameter}
+            case "normal":
+                return {"kind": "normal", "deviation_percent": found.parameter}
+            case "zoned":
+                return zoned(found.zones, self.length_bytes)
 
     @property
     def _is_of_one_size(self) -> bool:
