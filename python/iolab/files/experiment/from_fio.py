@@ -14,6 +14,7 @@ from pathlib import Path
 
 from iolab.base.errors import InputError
 from iolab.domain.workload.fio_file import job_file
+from iolab.domain.workload.fio_file.command_line import job_text
 from iolab.domain.workload.fio_file.ini import JobFileProblems, filled, only
 from iolab.domain.workload.fio_file.job_file import JobFile, Runner
 from iolab.domain.workload.fio_file.translate import Plan, plan
@@ -25,7 +26,7 @@ def is_job_file(path: Path, text: str) -> bool:
     """By the name, else by what is in it."""
     if path.suffix in (".fio", ".toml"):
         return path.suffix == ".fio"
-    return job_file.is_job_file(text)
+    return job_file.is_job_file(text) or job_text(text, str(path)) is not None
 
 
 def text_of(
@@ -47,9 +48,12 @@ def text_of(
     Raises:
         InputError: a line for each problem in it.
     """
+    name = str(path)
+    if (as_job := job_text(text, name)) is not None:
+        text, name = as_job, f"{name}, as a job file"
     if sections:
-        text = only(text, sections, str(path))
-    problems = JobFileProblems(str(path), fio_can_run=fio_can_run)
+        text = only(text, sections, name)
+    problems = JobFileProblems(name, fio_can_run=fio_can_run)
     jobs = job_file.read(text, problems, runner=runner, environment=os.environ)
     problems.raise_any()
     # First without minding sizes: what is there already may have one.
