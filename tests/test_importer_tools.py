@@ -12,6 +12,7 @@ from iolab.files.importer import mmtests_log, pgbench
 from iolab.files.importer.run_import import open_files, open_run
 from support.command_line import CommandLine
 from support.growth import assert_linear
+from test_importer import value
 from test_importer_limits import parsed
 
 IMPORTED = Path(__file__).parent / "imported"
@@ -201,3 +202,46 @@ def test_reads_and_writes_of_a_fio_job_are_apart(iolab: CommandLine) -> None:
     assert means["both", "read.latency_ns_mean"] == pytest.approx(1e6)
     assert means["both", "write.latency_ns_mean"] == pytest.approx(2e6)
     assert means["log", "latency_ns_mean"] == pytest.approx(9e6)
+
+
+SYSBENCH_04 = """$ sysbench --test=fileio --file-test-mode=rndrw --max-time=60 run
+sysbench 0.4.12:  multi-threaded system evaluation benchmark
+...
+Operations performed:  6000 Read, 4000 Write, 12800 Other = 22800 Total
+Read 93.75Mb  Written 62.5Mb  Total transferred 156.25Mb  (2.6031Mb/sec)
+  166.60 Requests/sec executed
+
+Test execution summary:
+    total time:                          60.0252s
+    per-request statistics:
+         min:                                  0.01ms
+         avg:                                  2.92ms
+         max:                                101.61ms
+         approx.  95 percentile:               9.92ms
+"""
+"""As people shorten it."""
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("rate_bytes_per_s", 2.6031 * 2**20),
+        ("read.rate_bytes_per_s", 2.6031 * 2**20 * 0.6),
+        ("iops", 166.6),
+        ("latency_ns_mean", 2.92e6),
+        ("latency_ns_max", 101.61e6),
+        ("elapsed_s", 60.0252),
+    ],
+)
+def test_sysbench_0_4(tmp_path: Path, metric: str, expected: float) -> None:
+    path = tmp_path / "old.txt"
+    path.write_text(SYSBENCH_04)
+    assert value(open_run(path), "old", "sysbench fileio rndrw", metric) == pytest.approx(expected)
+
+
+def test_sysbench_s_commands_that_differ_are_settings(tmp_path: Path) -> None:
+    path = tmp_path / "old.txt"
+    path.write_text(SYSBENCH_04 + SYSBENCH_04.replace("--max-time=60", "--file-num=1") + SYSBENCH_04)
+    run = open_run(path)
+    assert run.trials["setting"].to_list() == ["old", "old file-num=1 no max-time", "old"]
+    assert run.trials["round"].to_list() == [0, 0, 1]

@@ -1,4 +1,4 @@
-"""sysbench's report, versions 0.5 to 1.1: fileio, cpu, memory, threads, mutex and the SQL tests.
+"""sysbench's report, versions 0.4 to 1.1: fileio, cpu, memory, threads, mutex and the SQL tests.
 
 Megabytes are 2^20 bytes, latencies milliseconds with two decimals. Lines of --report-interval become a time series;
 --histogram is not read.
@@ -18,6 +18,10 @@ MIB, NS_PER_MS, NS_PER_S = 2**20, 1e6, 1e9
 TOO_SMALL = "below the two decimals that sysbench prints"
 
 _BEGIN = re.compile(r"Running the test with following options:")
+_BANNER = re.compile(r"sysbench [\d.]{1,20}+\S*:?\s.*multi-threaded system evaluation benchmark")
+"""Versions before 1.0 print it above the other; people leave out what is between it and the results."""
+_COMMAND = re.compile(r"(?:[$#>] )?(?:\S*/)?sysbench\s.*--")
+_OPTION = re.compile(r"--(?P<name>[\w-]{1,40}+)=(?P<value>\S{1,80}+)")
 _THREADS = re.compile(r"Number of threads:\s++(?P<count>\d{1,9}+)\s*+$")
 _TESTS = {
     "Doing sequential read test": "fileio seqrd",
@@ -31,12 +35,19 @@ _TESTS = {
 }
 """A line of the report -> what the workload is called."""
 _PRIMES = re.compile(r"Prime numbers limit:\s++\d")
-_BLOCK = re.compile(r"\s*+[Bb]lock size:?\s++(?P<size>\d{1,9}+[KM]?(?:iB)?)\s*+$")
-_FIELD = re.compile(r"\s++(?P<name>[a-z0-9][\w ,/()]*?):\s++(?P<value>\d[\d.]*+)(?P<unit>s?)\s*+$")
+_BLOCK = re.compile(r"\s*+[Bb]lock size:?\s++(?P<size>\d{1,9}+[KM]?(?:iB|b)?)\s*+$")
+_FIELD = re.compile(r"\s++(?P<name>[a-z0-9][\w ,/().]*?):\s++(?P<value>\d[\d.]*+)(?P<unit>m?s)?\s*+$")
 _PER_SECOND = re.compile(r"\s++(?P<name>[a-z ]+):\s++(?P<count>\d{1,15}+)\s++\((?P<rate>[\d.]++) per sec\.\)")
 _OPERATIONS = re.compile(r"Total operations: \d{1,15}+ \(\s*+(?P<rate>[\d.]++) per second\)")
 _TRANSFERRED = re.compile(r"[\d.]++ MiB transferred \((?P<rate>[\d.]++) MiB/sec\)")
-_PERCENTILE = re.compile(r"(?P<which>\d{1,2})th percentile$")
+_OLD_TRANSFERRED = re.compile(
+    r"Read (?P<read>[\d.]++)(?P<of_read>[KMGT]?)b\s+Written (?P<write>[\d.]++)(?P<of_write>[KMGT]?)b\s+"
+    r"Total transferred \S++\s+\((?P<rate>[\d.]++)(?P<of_rate>[KMGT]?)b/sec\)"
+)
+"""Of version 0.4, by powers of 1024 bytes."""
+_OLD_REQUESTS = re.compile(r"\s*+(?P<rate>[\d.]++) Requests/sec executed")
+_LATENCY_HEADING = re.compile(r"(?:Latency \(ms\)|\s*+(?:per-request statistics|response time|Response time)):")
+_PERCENTILE = re.compile(r"(?:approx\.\s++)?(?P<which>\d{1,2})(?:th|\s*+) percentile$")
 _INTERVAL = re.compile(r"\[\s*+(?P<second>\d{1,9})(?:\.\d{1,9})?s\s*+\] (?P<rest>.*)")
 _PART = re.compile(r"(?P<name>reads|writes|tps|qps|eps): (?P<value>\d[\d.]*+)")
 _RATES = {
@@ -64,10 +75,14 @@ class _Reader:
     def __init__(self, source: Source, results: Results) -> None:
         self.source = source
         self.results = results
+        self.first_options: dict[str, dict[str, str]] = {}
+        """Of each workload."""
         self._forget()
 
     def _forget(self) -> None:
         self.test = ""
+        self.options: dict[str, str] = {}
+        """Of the command above the report."""
         self.threads = self.block = ""
         self.first = 0
         self.in_latency = False
@@ -79,9 +94,14 @@ class _Reader:
 
     def read(self) -> None:
         for line in self.source.lines(self.results.problem):
-            if _BEGIN.match(line.text.strip()):
+            text = line.text.strip()
+            if _COMMAND.match(text):
                 self._finish()
-                self.first = line.number
+                self.options = {found["name"]: found["value"] for found in _OPTION.finditer(text)}
+            elif _BANNER.match(text) or _BEGIN.match(text):
+                if self.values:
+                    self._finish()
+                self.first = self.first or line.number
             elif self.first:
                 self._line(line)
         self._finish()
@@ -95,7 +115,7 @@ class _Reader:
         elif _PRIMES.match(text):
             self.test = "cpu"
         elif found := _BLOCK.match(text):
-            self.block = found["size"].removesuffix("iB")
+            self.block = found["size"].removesuffix("iB").removesuffix("b")
         elif found := _INTERVAL.match(text.strip()):
             self._interval(int(found["second"]), found["rest"])
         elif found := _PER_SECOND.match(text):
@@ -105,10 +125,25 @@ class _Reader:
             self.values["all", "events_per_s"] = number(found["rate"])
         elif found := _TRANSFERRED.match(text):
             self.values["all", "rate_bytes_per_s"] = _scaled(found["rate"], MIB)
+        elif found := _OLD_TRANSFERRED.match(text):
+            self._old_rates(found)
+        elif found := _OLD_REQUESTS.match(text):
+            self.values["all", "iops"] = number(found["rate"])
         elif text.strip().endswith(":"):
-            self.in_latency = text.startswith("Latency (ms)")
+            self.in_latency = bool(_LATENCY_HEADING.match(text))
         elif found := _FIELD.match(text):
             self._field(found["name"], found["value"])
+
+    def _old_rates(self, found: re.Match[str]) -> None:
+        """The rate of all, and of each way in proportion to its bytes."""
+        read, write, rate = (
+            _scaled(found[way], 1024.0 ** " KMGT".index(found[f"of_{way}"] or " ")) or 0.0
+            for way in ("read", "write", "rate")
+        )
+        self.values["all", "rate_bytes_per_s"] = rate
+        for way, size in (("read", read), ("write", write)):
+            if size:
+                self.values[way, "rate_bytes_per_s"] = rate * size / (read + write)
 
     def _field(self, name: str, value: str) -> None:
         if self.in_latency:
@@ -137,8 +172,10 @@ class _Reader:
     def _finish(self) -> None:
         """The row of the report that ends here."""
         if self.values:
-            row = self.results.table(self.first).row(self.source.stem_without_round, self._workload())
-            self._add(row)
+            workload = self._workload()
+            setting = self._setting(workload)
+            self._add(self.results.table(self.first).row(setting, workload))
+            self.results.add_setting_facts(setting, self.options)
         self._forget()
 
     def _add(self, row: Row) -> None:
@@ -159,8 +196,16 @@ class _Reader:
             for place, mean in series.intervals():
                 row.interval(metric, place * period_s * NS_PER_S, mean, op=op)
 
+    def _setting(self, workload: str) -> str:
+        """What differs from the first command of the same workload stands behind the file's name."""
+        first = self.first_options.setdefault(workload, self.options)
+        differs = [f"{name}={value}" for name, value in self.options.items() if first.get(name) != value]
+        lacks = [f"no {name}" for name in first if name not in self.options]
+        return " ".join((self.source.stem_without_round, *differs, *lacks))
+
     def _workload(self) -> str:
-        test = self.test or "test"
+        mode = self.options.get("file-test-mode")
+        test = self.test or (f"fileio {mode}" if mode else self.options.get("test", "test"))
         parts = {"block": self.block if test != "sql" else "", "threads": self.threads}
         variant = ",".join(f"{key}={value}" for key, value in parts.items() if value)
         workload = f"sysbench {test}[{variant}]" if variant else f"sysbench {test}"
@@ -174,7 +219,9 @@ def _scaled(text: str, scale: float) -> float | None:
 
 
 def _recognises(source: Source) -> bool:
-    """Its two headings, so that a program with a similar report is not taken for it."""
+    """Its headings, so that a program with a similar report is not taken for it."""
+    if source.has_line(_BANNER) and source.has_line(_OLD_TRANSFERRED):
+        return True
     return source.has_line(_BEGIN) and any(
         line.startswith(("General statistics:", "Throughput:", "Threads started!")) for line in source.text_lines
     )
