@@ -1,6 +1,8 @@
 """Tables of Markdown: `| setting | iops |` above `|---|---|`.
 
-Columns are known by their names, as in a CSV file; without a column of settings the first that has text is one."""
+Columns are known by their names, as in a CSV file; without a column of settings the first that has text is one. If the
+figures of each row are of one kind and no column is called as a metric, the columns are the settings, or rounds if they
+are numbered, and a row is a workload."""
 
 from __future__ import annotations
 
@@ -10,13 +12,20 @@ from itertools import pairwise
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
+from iolab.files.importer.quantity_cell import LATENCY, quantity
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import ABSENT, number
+from iolab.files.importer.text import ABSENT
 
 OF_NO_NAME = "table"
 _RULE = re.compile(r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$")
 _MARKS = "*_` "
+_NUMBERED = re.compile(r"(?:round|run|iteration|iter|repeat|rep|trial|test|result|sample|#)[ _.#-]?\d+", re.IGNORECASE)
+
+_OF_METRIC = re.compile(
+    r"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|read|write|time|cpu|%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
+    re.IGNORECASE,
+)
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -42,6 +51,35 @@ def _parse(source: Source, results: Results) -> None:
 
 
 def _add(table: Table, header: list[str], rows: list[list[str]], source: Source) -> None:
+    if _columns_are_settings(header, rows):
+        _add_columns(table, header, rows, source)
+    else:
+        _add_rows(table, header, rows, source)
+
+
+def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether each row has figures of one kind, in columns whose names are none of metrics."""
+    names = header[1:]
+    if len(names) < 2 or any(_OF_METRIC.search(name) or LATENCY.search(name) for name in names):
+        return False
+    kinds = [{found.metric for cell in row[1:] if (found := quantity(cell))} for row in rows]
+    has_unit = any(kind - {None} for kind in kinds)
+    are_numbered = any(map(_NUMBERED.fullmatch, names))
+    return all(len(kind) < 2 for kind in kinds) and (has_unit or are_numbered) and all(_is_text(row[0]) for row in rows)
+
+
+def _add_columns(table: Table, header: list[str], rows: list[list[str]], source: Source) -> None:
+    are_rounds = any(map(_NUMBERED.fullmatch, header[1:]))
+    for place, name in enumerate(header[1:], 1):
+        if are_rounds and not _NUMBERED.fullmatch(name):
+            continue
+        for row in rows:
+            if found := quantity(row[place]):
+                made = table.row(source.stem_without_round if are_rounds else name, row[0])
+                made.add(found.metric_called(row[0]) or metric_of(row[0])[2], found.value)
+
+
+def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> None:
     lower = [name.lower() for name in header]
     setting, workload, round = (
         next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
@@ -56,7 +94,11 @@ def _add(table: Table, header: list[str], rows: list[list[str]], source: Source)
             if place in (setting, workload, round) or not header[place] or _is_text(cell):
                 continue
             _, op, metric = metric_of(header[place])
-            made.add(metric, number(cell), op=op, absent="empty in the table")
+            found = quantity(cell)
+            if found is not None and found.metric is not None:
+                op = next((way for way in ("read", "write") if way in header[place].lower()), op)
+                metric = found.metric_called(header[place]) or f"{metric}_ns"
+            made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
 
 
 def _cells(text: str) -> list[str]:
@@ -66,7 +108,7 @@ def _cells(text: str) -> list[str]:
 
 
 def _is_text(cell: str) -> bool:
-    return bool(cell) and cell.lower() not in ABSENT and number(cell) is None
+    return bool(cell) and cell.lower() not in ABSENT and quantity(cell) is None
 
 
 def _recognises(source: Source) -> bool:

@@ -1,0 +1,56 @@
+"""Numbers with their units, as people write them into tables: `151.0 MB/s`, `65.5k`, `1.2 ms`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from iolab.files.importer.text import number
+
+_CELL = re.compile(r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+(?P<unit>[a-zA-Zµμ%]{0,5}+(?:/s(?:ec)?|ps)?)\Z")
+_APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
+_BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+_TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
+LATENCY = re.compile(r"(?:\b|_)c?lat(?:ency)?(?:\b|_)", re.IGNORECASE)
+_PERCENTILE = re.compile(r"\bp(?P<digits>50|90|99|99\.9|999)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number and what its unit says of it."""
+
+    value: float
+    """In bytes per second, operations per second, ns, or as written."""
+    metric: str | None
+    """`rate_bytes_per_s`, `iops`, `ns` for a time; None: a bare number."""
+
+    def metric_called(self, name: str) -> str | None:
+        """The metric of a time, by what it is called; None if it has no unit or the name says nothing."""
+        if self.metric != "ns":
+            return self.metric
+        if not LATENCY.search(name) and not _PERCENTILE.search(name):
+            return None
+        share = _PERCENTILE.search(name)
+        return f"latency_ns_p{share['digits'].replace('.', '')}" if share else "latency_ns_mean"
+
+
+def quantity(cell: str) -> Quantity | None:
+    """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
+    found = _CELL.match(_APART.sub("", cell.strip()))
+    value = number(found["number"]) if found else None
+    if found is None or value is None:
+        return None
+    unit = found["unit"]
+    if unit == "%" or unit in _PREFIXES:
+        return Quantity(value * _PREFIXES.get(unit, 1.0), None)
+    if unit.lower() in _TIMES:
+        return Quantity(value * _TIMES[unit.lower()], "ns")
+    if unit.lower().endswith("iops") and unit[:-4] in _PREFIXES:
+        return Quantity(value * _PREFIXES[unit[:-4]], "iops")
+    for end in ("b/s", "b/sec", "bps"):
+        prefix = unit.lower().removesuffix(end)
+        if unit.lower().endswith(end) and prefix in _BYTES:
+            # Mbps and Mb/s may be bits.
+            return Quantity(value * _BYTES[prefix], "rate_bytes_per_s") if "B" in unit else None
+    return None

@@ -1,0 +1,92 @@
+"""Tables of Markdown as people post them: figures with units, settings in rows or in columns, numbered rounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from iolab.files.importer.quantity_cell import quantity
+from iolab.files.importer.run_import import open_run
+from test_importer import value
+
+MIB = 2**20
+ROUNDS = """| Benchmark | Result 1 | Result 2 | Result 3 | Average |
+| --- | --- | --- | --- | --- |
+| hdparm | 150.2 MB/s | 151.0 MB/s | 149.5 MB/s | 150.2 MB/s |
+| 4k read | TODO | TODO | TODO | TODO |
+| 4k write | 1,234 KB/s | 1,200 KB/s | 1,260 KB/s | 1,231 KB/s |
+"""
+SETTINGS_IN_ROWS = """| scheduler | read IOPS | BW | lat |
+|---|---:|---|---|
+| none | 65.5k | 512 MB/s | 122 us |
+| bfq | 33.1k | 258 MiB/s | 1.2 ms |
+"""
+SETTINGS_IN_COLUMNS = """| test | ext4 | xfs |
+|---|---|---|
+| rand 4k p99 | 900 us | 1.1 ms |
+| seq 1M | 1.2 GB/s | 1.4 GB/s |
+"""
+WAYS_IN_COLUMNS = """| drive | seq read | seq write |
+|---|---|---|
+| a | 500 MB/s | 300 MB/s |
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "workload", "metric", "expected"),
+    [
+        (SETTINGS_IN_ROWS, "none", "table", "read IOPS", 65_500),
+        (SETTINGS_IN_ROWS, "none", "table", "rate_bytes_per_s", 512e6),
+        (SETTINGS_IN_ROWS, "bfq", "table", "rate_bytes_per_s", 258 * MIB),
+        (SETTINGS_IN_ROWS, "bfq", "table", "latency_ns_mean", 1.2e6),
+        (SETTINGS_IN_COLUMNS, "ext4", "rand 4k p99", "latency_ns_p99", 900e3),
+        (SETTINGS_IN_COLUMNS, "xfs", "seq 1M", "rate_bytes_per_s", 1.4e9),
+        (WAYS_IN_COLUMNS, "a", "table", "write.rate_bytes_per_s", 300e6),
+    ],
+)
+def test_figures_with_units(
+    tmp_path: Path, text: str, setting: str, workload: str, metric: str, expected: float
+) -> None:
+    path = tmp_path / "table.md"
+    path.write_text(text)
+    assert value(open_run(path), setting, workload, metric) == pytest.approx(expected)
+
+
+def test_numbered_columns_are_rounds_and_their_average_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "table.md"
+    path.write_text(ROUNDS)
+    run = open_run(path)
+    assert sorted(run.trials.select("setting", "workload", "round").rows()) == sorted(
+        ("table", workload, round) for workload in ("hdparm", "4k write") for round in range(3)
+    )
+    assert value(run, "table", "4k write", "rate_bytes_per_s", 2) == 1_260e3
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected", "metric"),
+    [
+        ("1,234", 1234, None),
+        ("65.5k", 65_500, None),
+        ("4.95%", 4.95, None),
+        ("12.3k IOPS", 12_300, "iops"),
+        ("1.5 GiB/s", 1.5 * 2**30, "rate_bytes_per_s"),
+        ("7 µs", 7_000, "ns"),
+    ],
+)
+def test_quantities(cell: str, expected: float, metric: str | None) -> None:
+    found = quantity(cell)
+    assert found is not None
+    assert (found.value, found.metric) == (pytest.approx(expected), metric)
+
+
+@pytest.mark.parametrize("cell", ["", "TODO", "-", "6.1", "ext4", "100 Mbps", "5 files", "1.2.3 ms", "v2"])
+def test_what_is_no_quantity_of_a_known_unit(cell: str) -> None:
+    assert quantity(cell) is None or cell == "6.1"
+
+
+@given(st.text(max_size=60))
+def test_any_cell_is_read_or_not(cell: str) -> None:
+    found = quantity(cell)
+    assert found is None or abs(found.value) < float("inf")
