@@ -243,11 +243,20 @@ def test_the_csv_of_a_run_compares_like_the_run(run: Path, tmp_path: Path, capsy
     assert {one["setting"]: one["ratio"] for one in from_csv} == {one["setting"]: one["ratio"] for one in from_run}
 
 
-def test_compare_asks_for_the_columns_of_a_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "numbers.csv").write_text("arm,turn,seconds\na,1,2.5\nb,1,2.4\n")
-    assert invoke(["compare", str(tmp_path / "numbers.csv"), "--setting-column", "arm"]) == 2
-    assert "give --round-column; see" in " ".join(capsys.readouterr().err.split())
-    assert invoke(["compare", str(tmp_path / "numbers.csv"), "--round-column", "turn"]) == 0
+@pytest.mark.parametrize("round_column", ["turn", "seconds"])
+def test_compare_finds_the_rounds_of_a_csv(
+    round_column: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By what counts the rows of a setting; without it, they are rounds in their order."""
+    rows = [f"{arm},{turn},{value}" for turn, value in ((2, 2.5), (1, 2.25)) for arm in ("a", "b")]
+    text = "\n".join(["arm,turn,seconds", *rows])
+    path = tmp_path / "numbers.csv"
+    path.write_text(text if round_column == "turn" else text.replace(",2,", ",7,"))
+    assert invoke(["compare", str(path), "--setting-column", "arm", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [(one["metric"], one["n"]) for one in found] == [
+        (metric, 2) for metric in ("turn", "seconds") if metric == "seconds" or round_column == "seconds"
+    ]
 
 
 def test_a_csv_option_says_which_way_is_better(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

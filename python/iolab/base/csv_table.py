@@ -40,6 +40,45 @@ def read(path: Path, keys: Sequence[str], metrics: Sequence[str] | None) -> tupl
     return frame.with_columns(*chosen), list(metrics)
 
 
+def with_rounds(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.DataFrame, str]:
+    """The frame and its column of rounds: the one that counts the rows with the same keys from 0 or 1, else a new one
+    with the place of each row among them."""
+    import polars as pl
+
+    place = pl.int_range(pl.len()).over(keys)
+    counts = [name for name in frame.columns if name not in keys and _counts_rows(frame, name, keys)]
+    if len(counts) == 1:
+        return frame, counts[0]
+    name = "round"
+    while name in frame.columns:
+        name += "_"
+    return frame.with_columns(place.alias(name)), name
+
+
+def _counts_rows(frame: pl.DataFrame, column: str, keys: Sequence[str]) -> bool:
+    """Whether the column numbers several rows of the same keys, in any order."""
+    import polars as pl
+
+    numbers = frame.select(*keys, pl.col(column).cast(pl.Float64, strict=False).alias("\0")).group_by(keys)
+    found = numbers.agg(
+        pl.len().alias("rows"), pl.col("\0").n_unique().alias("values"), *_extremes("\0"), pl.col("\0").null_count()
+    )
+    least = found["least"].min()
+    return bool(
+        least in (0, 1)
+        and (found["least"] == least).all()
+        and (found["rows"] > 1).all()
+        and (found["values"] == found["rows"]).all()
+        and (found["most"] == found["rows"] - 1 + least).all()
+    )
+
+
+def _extremes(column: str) -> list[pl.Expr]:
+    import polars as pl
+
+    return [pl.col(column).min().alias("least"), pl.col(column).max().alias("most")]
+
+
 def first_entry(path: Path, column: str) -> str:
     """What the first row has in the column. InputError as of `read`."""
     frame, _ = read(path, [column], None)

@@ -119,7 +119,7 @@ class Comparison:
 def compare_csv(
     path: Path,
     setting_column: str,
-    round_column: str,
+    round_column: str | None,
     baseline: str,
     metrics: Sequence[str] | None = None,
     *,
@@ -128,10 +128,14 @@ def compare_csv(
     better: Mapping[str, Better] | None = None,
 ) -> list[Comparison]:
     """Verdicts on a CSV file with a row per setting and round; `metrics`: default every other column that has numbers.
-    The rest as in `compare_table`. InputError names file, line and column.
+    Without a column of rounds, the rows of a setting are rounds in their order. The rest as in `compare_table`.
+    InputError names file, line and column.
     """
     keys = [column for column in (workload_column, setting_column, round_column) if column]
     frame, metrics = csv_table.read(path, keys, metrics)
+    if round_column is None:
+        frame, round_column = csv_table.with_rounds(frame, keys)
+        metrics = [metric for metric in metrics if metric != round_column]
     return compare_table(
         frame,
         setting_column,

@@ -79,7 +79,7 @@ def of_two_runs(baseline: MeasuredRun, candidate: MeasuredRun, metrics: Sequence
 def of_csv(
     path: Path,
     setting_column: str,
-    round_column: str,
+    round_column: str | None,
     baseline: str,
     metrics: Sequence[str],
     *,
@@ -92,6 +92,10 @@ def of_csv(
     named = {WORKLOAD: workload_column, SETTING: setting_column, ROUND: round_column}
     keys = {name: column for name, column in named.items() if column}
     frame, columns = csv_table.read(path, list(keys.values()), None)
+    if round_column is None:
+        frame, round_column = csv_table.with_rounds(frame, list(keys.values()))
+        keys[ROUND] = round_column
+        columns = [column for column in columns if column != round_column]
     for metric in metrics:
         if metric not in columns:
             raise InputError(f"{metric}: {unknown('column of numbers', metric, columns)}", where=str(path))

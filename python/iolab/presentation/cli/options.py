@@ -196,7 +196,7 @@ class CsvColumns:
         lower: dict[str, Better] = dict.fromkeys(self.lower_is_better or (), "lower")
         return lower | dict.fromkeys(self.higher_is_better or (), "higher")
 
-    def required(self, path: Path, baseline: str | None) -> tuple[str, str, str]:
+    def required(self, path: Path, baseline: str | None) -> tuple[str, str | None, str]:
         """The columns of setting and round, and the baseline; what is not given is found by the usual names, and the
         baseline is the first setting. InputError states what can't be found."""
         from iolab.base.csv_table import first_entry
@@ -211,14 +211,12 @@ class CsvColumns:
                 given or (found if found not in named else None)
                 for given, found in ((setting, layout.setting), (round_, layout.round))
             )
-        missing = [name for name, found in (("--setting-column", setting), ("--round-column", round_)) if not found]
-        if missing:
+        if not setting:
             raise InputError(
-                "no column is called as one of settings or rounds usually is",
+                "no column is called as one of settings usually is",
                 where=str(path),
-                remedy=f"give {', '.join(missing)}; see iolab compare --help",
+                remedy="give --setting-column; see iolab compare --help",
             )
-        assert setting and round_
         return setting, round_, first_entry(path, setting) if baseline is None else baseline
 
     def refuse_for(self, path: Path) -> None:
