@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.cost.measure import MEASURES
+from iolab.domain.cost.measure import MEASURES, ON_REQUEST
 from iolab.domain.cost.path_cost import PathCost
 
 _FORM = re.compile(
@@ -38,12 +38,15 @@ class Gate:
         return change.low > limit if self.is_above else change.high < limit
 
 
-def gate(text: str) -> Gate:
-    """The condition. InputError: it is none, or of a measure that there is not."""
+def gate(text: str, *, memory: bool) -> Gate:
+    """The condition. InputError: it is none, or of a measure that there is not, or that is not counted without
+    `memory`."""
     found = _FORM.fullmatch(text)
     if found is None:
         raise InputError(f"{text!r} is no condition", where="--fail-on", remedy=f"expected one {EXAMPLE}")
     name = found["measure"]
     if name not in MEASURES:
         raise InputError(f"{name}: {unknown('measure', name, MEASURES)}", where="--fail-on")
+    if name in ON_REQUEST and not memory:
+        raise InputError(f"{name}: can never hold, they are not counted", where="--fail-on", remedy="give --memory")
     return Gate(text.strip(), name, found["sign"] == ">", float(found["number"]), bool(found["percent"]))

@@ -62,7 +62,9 @@ MEASURES: dict[str, Measure] = {
         Measure("writes", "writes of memory", lambda found: found["memory"]["write"] if "memory" in found else None),
     )
 }
-"""By name, in the order of tables. The last two are counted on request."""
+"""By name, in the order of tables."""
+ON_REQUEST = ("reads", "writes")
+"""Measures that are counted with the probe's option `memory` only."""
 
 
 @dataclass(frozen=True)

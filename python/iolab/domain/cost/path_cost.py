@@ -20,7 +20,8 @@ SAME_WITHIN = 1e-3
 
 @dataclass(frozen=True)
 class PathCost:
-    """A path's counts under base and tip. `why` is empty if it was measured under both."""
+    """A path's counts under base and tip. `why` is empty if both were measured. `is_broken`: the base was, and the
+    tip could not be."""
 
     name: str
     title: str
@@ -31,6 +32,7 @@ class PathCost:
     """Those that differ for certain, the largest change first."""
     unseen: list[str] = field(default_factory=list)
     why: str = ""
+    is_broken: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -65,6 +67,7 @@ class PathCost:
             ],
             "not_seen": self.unseen,
             "why": self.why or None,
+            "broken": self.is_broken,
         }
 
 

@@ -109,7 +109,7 @@ def cost(
         raise InputError("give one of --mail, --markdown and --json", where="iolab cost")
     if not ROUNDS_MIN <= rounds <= ROUNDS_MAX:
         raise InputError(f"{rounds}: expected {ROUNDS_MIN} to {ROUNDS_MAX}", where="--rounds")
-    gates = [gate(text) for text in fail_on or ()]
+    gates = [gate(text, memory=memory) for text in fail_on or ()]
     # Paths that are given are made whole, so that the directory of another day has the same question.
     of_tree = None if repository is None else repository.absolute()
     configured = None if config is None else str(config.absolute())
@@ -179,8 +179,10 @@ def _show(report: CostReport, place: Path, *, mail: bool, markdown: bool, json: 
 
 
 def _exit_if_met(gates: Sequence[Gate], report: CostReport) -> None:
-    """Names the conditions that hold, and ends the command with status 1 if one does, or if no path was measured."""
+    """Names the conditions that hold, and ends the command with status 1 if one does, or if no path was measured. A
+    path that the base runs and the tip does not meets every condition."""
     held = [f"{path.name}: {gate.text}" for gate in gates for path in report.paths if gate.holds(path)]
+    held += [f"{path.name}: the tip does not run it" for path in report.paths if gates and path.is_broken]
     if held:
         print(f"iolab: --fail-on holds: {'; '.join(held)}", file=sys.stderr)
     if all(path.why for path in report.paths):

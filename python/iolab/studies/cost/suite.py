@@ -16,7 +16,7 @@ from typing import Any, cast
 from iolab.base import beneath, replaceable, strict_json
 from iolab.base.bounded_file import MIB, read_bounded
 from iolab.base.durable import write_atomically
-from iolab.base.errors import InputError, MachineError
+from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.domain.cost.path_cost import PathCost, path_cost
 from iolab.domain.cost.report import CostReport, PatchCost
 from iolab.domain.executor import Display, Executor
@@ -76,6 +76,9 @@ def measure(
         progress.report_line(f"path {number} of {len(paths)}: {path.name}")
         try:
             place = _run(texts[path.name], path, effort, out / path.name, executor, progress)
+        except InterruptedRun as stopped:
+            again = f"continue with the same command and --out {out}"
+            raise InterruptedRun(f"{path.name}: {stopped.what}", remedy=again) from None
         except MachineError as error:
             found.append(Measured(path, None, error.what))
             continue
@@ -132,7 +135,8 @@ def _cost(
     sides = observed.get(before, {}), observed.get(after, {})
     common = sorted(sides[0].keys() & sides[1].keys())
     if not common:
-        return PathCost(name, title, why=_why_missing(one.run, before if not sides[0] else after))
+        why = _why_missing(one.run, after if sides[0] else before)
+        return PathCost(name, title, why=why, is_broken=bool(sides[0]))
     base, tip = ([side[number] for number in common] for side in sides)
     return path_cost(name, title, circumstances(one.run.experiment), base, tip)
 
