@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
@@ -22,6 +23,7 @@ from iolab.domain.cost.path_cost import PathCost, path_cost
 from iolab.domain.cost.report import CostReport, KernelVersion, PatchCost, functions_of
 from iolab.domain.cost.unseen import Circumstances
 from iolab.domain.phase_record import InstructionsObservation
+from iolab.presentation.cli.cost import exit_if_met
 from iolab.presentation.table import cost as table
 from iolab.studies.cost.paths import WORKLOAD, chosen, circumstances, experiment_of, suite, text_of
 from support.command_line import CommandLine
@@ -272,7 +274,7 @@ def test_json_has_every_number() -> None:
     by_name = {one["path"]: one for one in cast(Any, found["paths"])}
     assert by_name["less"]["outcome"] == "less"
     assert by_name["missing"]["why"] and by_name["missing"]["per_operation"] == {}
-    assert set(by_name["null-read"]["per_operation"]) == set(MEASURES) - {"reads", "writes"}
+    assert set(by_name["null-read"]["per_operation"]) == set(MEASURES) - {"reads", "writes", "locked"}
 
 
 def test_a_function_of_several_paths_stands_once_by_its_largest_change() -> None:
@@ -346,3 +348,15 @@ def test_the_paths_are_listed(iolab: CommandLine) -> None:
 def test_a_condition_of_memory_goes_with_counting_it() -> None:
     found = PathCost("p", "t", 2, {"reads": Change(10.0, 12.0, 0.5)})
     assert gate("reads > 10 %", memory=True).holds(found)
+
+
+def test_a_path_that_only_the_base_runs_meets_every_condition(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = PathCost("broken", "t", why="tip: panic", is_broken=True)
+    same = cost_of([counts(submit=10)] * 2, [counts(submit=10)] * 2)
+    with pytest.raises(typer.Exit) as ended:
+        exit_if_met([gate("kernel > 50 %", memory=False)], report([same, broken]))
+    assert ended.value.exit_code == 1
+    assert "broken: the tip does not run it" in capsys.readouterr().err
+    exit_if_met([], report([same, broken]))
+    with pytest.raises(typer.Exit):
+        exit_if_met([], report([broken]))

@@ -51,6 +51,7 @@ MEASURES: dict[str, Measure] = {
         Measure("user", "instructions in user mode", lambda found: found["user"]),
         Measure("switches", "context switches", lambda found: calls_of(found, *SWITCH)),
         Measure("messages", "messages between CPUs", lambda found: calls_of(found, *MESSAGES)),
+        Measure("locked", "locked instructions", lambda found: sum(found["locked"]) if "locked" in found else None),
         Measure("allocations", "slab allocations", lambda found: _calls(found, _ALLOCATIONS)),
         Measure("frees", "slab frees", lambda found: _calls(found, _FREES)),
         Measure(

@@ -11,7 +11,7 @@ from iolab.domain.cost.measure import MEASURES, Change, change_of
 from iolab.domain.cost.unseen import Circumstances, unseen
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.symbol_changes import compared
-from iolab.domain.symbols import Difference, floor_of
+from iolab.domain.symbols import USER, Difference, floor_of
 
 Outcome = Literal["more", "less", "same", "unclear", "not measured"]
 SAME_WITHIN = 1e-3
@@ -29,23 +29,23 @@ class PathCost:
     changes: dict[str, Change] = field(default_factory=dict)
     """By the name of the measure."""
     functions: list[Difference] = field(default_factory=list)
-    """Those that differ for certain, the largest change first."""
+    """The kernel's that differ for certain, the largest change first."""
     unseen: list[str] = field(default_factory=list)
     why: str = ""
     is_broken: bool = False
 
     @property
     def outcome(self) -> Outcome:
-        """The verdict about all instructions together. More and less: the interval leaves out 0, the change is above
+        """The verdict about the kernel's instructions. More and less: the interval leaves out 0, the change is above
         what the layout of the kernel's text makes, and a function is named that changed."""
         if self.why:
             return "not measured"
-        total = self.changes["instructions"]
-        floor = floor_of(total.base)
-        if total.differs and abs(total.difference) >= floor and self.functions:
-            return "more" if total.difference > 0 else "less"
-        margin = max(floor, SAME_WITHIN * total.base)
-        return "same" if -margin <= total.low and total.high <= margin else "unclear"
+        of_kernel = self.changes["kernel"]
+        floor = floor_of(of_kernel.base)
+        if of_kernel.differs and abs(of_kernel.difference) >= floor and self.functions:
+            return "more" if of_kernel.difference > 0 else "less"
+        margin = max(floor, SAME_WITHIN * of_kernel.base)
+        return "same" if -margin <= of_kernel.low and of_kernel.high <= margin else "unclear"
 
     def as_dict(self) -> JsonObject:
         """As JSON has it; a function has `symbol`, `module`, `base`, `tip` and `change`."""
@@ -80,7 +80,7 @@ def path_cost(
 ) -> PathCost:
     """The cost of a path whose rounds were counted under both kernels, paired by index."""
     measured = {key: change for key, one in MEASURES.items() if (change := change_of(one, base, tip)) is not None}
-    if "instructions" not in measured:
+    if "kernel" not in measured:
         return PathCost(name, title, why="no operation completed")
-    functions = [one for one in compared(base, tip) if one.is_named]
+    functions = [one for one in compared(base, tip) if one.is_named and one.symbol != USER]
     return PathCost(name, title, len(base), measured, functions, unseen(how, base, tip, functions))

@@ -62,14 +62,14 @@ class CostReport:
         parts = []
         for outcome, words in (("more", "more"), ("less", "fewer")):
             if found := self.of(outcome):
-                extreme = max(found, key=lambda path: abs(path.changes["instructions"].share or 0.0))
-                share = 100 * (extreme.changes["instructions"].share or 0.0)
+                extreme = max(found, key=lambda path: abs(path.changes["kernel"].share or 0.0))
+                share = 100 * (extreme.changes["kernel"].share or 0.0)
                 parts.append(f"{words} on {len(found)} ({share:+.2f} % on {extreme.name}, the largest change)")
         for outcome, words in (("same", "as many"), ("unclear", "an unclear number")):
             if found := self.of(outcome):
                 parts.append(f"{words} on {len(found)}")
         paths = "1 path" if len(measured) == 1 else f"{len(measured)} paths"
-        return f"Instructions per operation of the tip, on {paths}: {', '.join(parts)}."
+        return f"Kernel instructions per operation of the tip, on {paths}: {', '.join(parts)}."
 
     def as_dict(self) -> JsonObject:
         """As JSON has it."""

@@ -137,7 +137,7 @@ def cost(
         measured = suite.measure(versions, taken, effort, place, executor=executor, progress=progress)
     report = suite.report(versions, measured, shlex.join(["iolab", *sys.argv[1:]]), notes)
     _show(report, place, mail=mail, markdown=markdown, json=json)
-    _exit_if_met(gates, report)
+    exit_if_met(gates, report)
 
 
 def _versions(what: Sequence[str], tree: Path | None, base: str | None, *, each: bool) -> Versions:
@@ -178,7 +178,7 @@ def _show(report: CostReport, place: Path, *, mail: bool, markdown: bool, json: 
             print(f"Next:   iolab show {place / changed.name} --as symbols")
 
 
-def _exit_if_met(gates: Sequence[Gate], report: CostReport) -> None:
+def exit_if_met(gates: Sequence[Gate], report: CostReport) -> None:
     """Names the conditions that hold, and ends the command with status 1 if one does, or if no path was measured. A
     path that the base runs and the tip does not meets every condition."""
     held = [f"{path.name}: {gate.text}" for gate in gates for path in report.paths if gate.holds(path)]

@@ -26,7 +26,8 @@ LEGEND = (
     "neither a change nor its absence is certain; no mark: the same within 0.1 %."
 )
 OTHER_FROM = 0.01
-"""The smallest change of another count that is shown, per operation."""
+"""The smallest change of another count that is shown, per operation; nor less than `OTHER_SHARE` of it."""
+OTHER_SHARE = 1e-3
 OTHER_COUNTS = tuple(name for name in MEASURES if name not in ("instructions", "kernel", "user"))
 
 
@@ -132,7 +133,8 @@ def _other_rows(report: CostReport) -> list[list[str]]:
     for path in report.paths:
         for name in OTHER_COUNTS:
             change = path.changes.get(name)
-            if change is not None and change.differs and abs(change.difference) >= OTHER_FROM:
+            least = max(OTHER_FROM, OTHER_SHARE * change.base) if change is not None else 0.0
+            if change is not None and change.differs and abs(change.difference) >= least:
                 rows.append([path.name, MEASURES[name].words, f"{change.base:,.4g}", f"{change.tip:,.4g}"])
     return rows
 
@@ -143,8 +145,8 @@ def _patch_rows(report: CostReport) -> list[list[str]]:
     for patch in report.patches:
         changed = [path for path in patch.paths if path.outcome in ("more", "less")]
         for path in changed:
-            total = path.changes["instructions"]
-            rows.append([one_line(patch.label), path.name, _share(total), _half_width(total)])
+            of_kernel = path.changes["kernel"]
+            rows.append([one_line(patch.label), path.name, _share(of_kernel), _half_width(of_kernel)])
         if not changed:
             rows.append([one_line(patch.label), "none changed", "", ""])
     return rows
