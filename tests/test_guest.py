@@ -77,14 +77,16 @@ def _counts(
     chains: Sequence[tuple[int, int, int]] = (),
     strings: Mapping[int, tuple[int, int]] = MappingProxyType({}),
     calls: Sequence[tuple[int, int, int]] = (),
+    locked: Sequence[int] = (),
 ) -> bytes:
     """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller. Strings, by
-    the block's start: repetitions, bytes. Calls of the system: function, instructions, how often."""
+    the block's start: repetitions, bytes. Calls of the system: function, instructions, how often. Locked: places of
+    instructions, counted over all blocks."""
     header = struct.pack("<11Q", counter_output.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains), len(calls))
     of_blocks = b"".join(
         struct.pack("<QIIQQQ", start, 4, count, times, *strings.get(start, (0, 0))) for start, count, times in blocks
     )
-    sizes = b"\1" * sum(count for _, count, _ in blocks)
+    sizes = bytes(0x81 if place in locked else 1 for place in range(sum(count for _, count, _ in blocks)))
     of_chains = b"".join(struct.pack("<QQII", *chain, 0) for chain in chains)
     return header + of_blocks + of_chains + b"".join(struct.pack("<QQQ", *call) for call in calls) + sizes
 
@@ -114,6 +116,16 @@ def test_a_string_instruction_is_one_and_its_bytes_stand_beside_it() -> None:
     found = counter_output.observation(window, TABLE, 10)
     assert (found["instructions"], found["string_bytes"], found["total"]) == ([40], [5040], 40)
     assert "string_bytes" not in counter_output.observation(window, TABLE, 10, one_cpu=False)
+
+
+def test_locked_instructions_count_as_often_as_their_block_runs() -> None:
+    content = _counts((KERNEL, 3, 10), (KERNEL + 0x100, 2, 5), (0x401000, 2, 7), locked=(0, 2, 4, 5))
+    (window,) = counter_output.windows(content, 1)
+    assert window.locked.tolist() == [2, 1, 1]
+    assert set(window.sizes.tolist()) == {1}
+    found = counter_output.observation(window, TABLE, 10)
+    assert dict(zip(found["symbols"], found["locked"], strict=True))["entry"] == 20
+    assert sum(found["locked"]) == 25
 
 
 def test_system_calls_are_told_by_their_names() -> None:

@@ -113,3 +113,41 @@ done:
     assert window.task + window.thread == total(window)
     assert window.blocks["repetitions"].sum() == 10 * repetitions
     assert window.blocks["moved"].sum() == 10 * moved
+
+
+@pytest.mark.parametrize(
+    ("instruction", "is_locked"),
+    [
+        ("lock addl $1, (%esi)", True),
+        ("lock incl (%esi)", True),
+        ("lock cmpxchgl %eax, (%esi)", True),
+        ("lock xaddl %eax, (%esi)", True),
+        ("lock btsl $3, (%esi)", True),
+        ("lock cmpxchg8b (%esi)", True),
+        ("xchgl %eax, (%esi)", True),
+        # As a kernel with one CPU has it: the prefix of the data segment in the place of the lock's.
+        (".byte 0x3e, 0xff, 0x06", True),
+        (".byte 0x3e, 0x0f, 0xb1, 0x06", True),
+        ("addl $1, (%esi)", False),
+        ("xchgl %eax, %ebx", False),
+        (".byte 0x3e, 0x8b, 0x06", False),
+        (".byte 0x3e, 0x0f, 0xba, 0x26, 0x03", False),
+        ("cmpl $1, (%esi)", False),
+        ("movl %eax, (%esi)", False),
+    ],
+)
+def test_what_locks_memory_is_counted_apart(tmp_path: Path, instruction: str, is_locked: bool) -> None:
+    program = f"""
+    mov $0x200000, %esi
+    mov $9, %edi
+    jmp again
+again:
+    {instruction}
+    dec %edi
+    jnz again
+    jmp done
+done:
+"""
+    window = count(program, tmp_path)
+    assert (window.locked * window.blocks["executed"].astype(int)).sum() == 9 * is_locked
+    assert total(window) == 9 * 3 + 1 + 3

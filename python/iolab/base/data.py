@@ -45,6 +45,12 @@ def experiments() -> dict[str, Path]:
     }
 
 
+def cost_paths() -> dict[str, Path]:
+    """The experiments of `iolab cost`, one for each path, by name. InputError if this installation lacks them."""
+    folder = EXPERIMENTS / "cost"
+    return {name: folder / f"{name}.toml" for name in names(folder)}
+
+
 def stems(folder: Path) -> list[str]:
     """The names of the TOML files in `folder`, without their suffix, sorted; none if there is no such folder."""
     return sorted(path.stem for path in folder.glob("*.toml"))

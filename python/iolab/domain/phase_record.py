@@ -128,6 +128,8 @@ class InstructionsObservation(TypedDict):
     string_bytes: NotRequired[list[int]]
     """Bytes that its repeated string instructions took, each of which is one instruction; absent if every repetition is
     one."""
+    locked: NotRequired[list[int]]
+    """Instructions that change memory as one step for all CPUs (`lock`, `xchg`); absent from earlier records."""
     system_calls: NotRequired[SystemCalls]
     memory: NotRequired[dict[str, int]]
     """Accesses, of all modes: `read`, `write`; on request."""

@@ -75,12 +75,14 @@ def copied(found: InstructionsObservation) -> tuple[float, float]:
     return in_strings / max(found["operations"], 1), in_copies / of_kernel if of_kernel else 0.0
 
 
-_SWITCH = ("__switch_to_asm",)
-_IPIS = (
+SWITCH = ("__switch_to_asm",)
+"""The function that switches between tasks."""
+MESSAGES = (
     "sysvec_call_function_single",
     "sysvec_call_function",
     "sysvec_reschedule_ipi",
 )
+"""The handlers of what CPUs send to each other."""
 Of = Callable[[InstructionsObservation], float | None]
 
 
@@ -131,13 +133,13 @@ _METRICS: tuple[tuple[str, str, str, Of], ...] = (
         "switches_per_op",
         "Switches between tasks, of all tasks, per operation.",
         _NO_OPERATION,
-        lambda f: calls_of(f, *_SWITCH),
+        lambda f: calls_of(f, *SWITCH),
     ),
     (
         "cpu_messages_per_op",
         "Interrupts that one CPU sent to another, to call a function or to schedule, per operation.",
         _NO_OPERATION,
-        lambda f: calls_of(f, *_IPIS),
+        lambda f: calls_of(f, *MESSAGES),
     ),
     (
         "string_bytes_per_op",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAGIC = int.from_bytes(b"iocount5", "little")
+MAGIC = int.from_bytes(b"iocount6", "little")
+_LOCKED = 0x80
 _CONTEXTS = ("task", "thread", "interrupt", "softirq")
 _MEMORY = ("reads", "writes", "misses")
 _HEADER = [(name, "<u8") for name in ("magic", "blocks", *_CONTEXTS, *_MEMORY, "chains", "calls")]
@@ -41,6 +42,8 @@ class Window:
     blocks: NDArray[np.void]
     sizes: NDArray[np.uint8]
     """Bytes of each instruction, block by block."""
+    locked: NDArray[np.int64]
+    """How many instructions of each block are locked."""
     chains: NDArray[np.void]
     """The chains of calls: where the last function begins, the instructions that it executed itself, its caller's
     chain."""
@@ -81,11 +84,23 @@ def windows(content: bytes, phases: int) -> list[Window]:
         of_sizes = int(blocks["instructions"].sum())
         if len(content) - at < of_sizes or (chains["parent"] > np.maximum(np.arange(of_chains), 1) - 1).any():
             raise ValueError("the counts are damaged")
-        sizes = np.frombuffer(content, np.uint8, of_sizes, at)
+        marked = np.frombuffer(content, np.uint8, of_sizes, at)
         at += of_sizes
-        found.append(Window(blocks, sizes, chains, calls, *(int(header[name]) for name in (*_CONTEXTS, *_MEMORY))))
+        sizes = (marked & (_LOCKED - 1)).astype(np.uint8)
+        amounts = (int(header[name]) for name in (*_CONTEXTS, *_MEMORY))
+        found.append(Window(blocks, sizes, _locked(blocks, marked), chains, calls, *amounts))
     if len(found) < phases:
         raise ValueError(f"{len(found)} phases of {phases} were marked")
+    return found
+
+
+def _locked(blocks: NDArray[np.void], marked: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Of each block, how many of its instructions carry the mark."""
+    import numpy as np
+
+    before = np.concatenate([[0], np.cumsum(marked & _LOCKED != 0, dtype=np.int64)])
+    ends = np.cumsum(blocks["instructions"], dtype=np.int64)
+    found: NDArray[np.int64] = before[ends] - before[ends - blocks["instructions"].astype(np.int64)]
     return found
 
 
@@ -138,12 +153,15 @@ def observation(
     sums: dict[tuple[str, str], list[int]] = {}
     of_kernel = instructions[in_kernel].tolist()
     calls = np.where(begins, kernel["executed"], 0).tolist()
-    for index, amount, called, moved in zip(at.tolist(), of_kernel, calls, kernel["moved"].tolist(), strict=True):
+    locked = (window.locked[in_kernel] * kernel["executed"].astype(np.int64)).tolist()
+    of_blocks = zip(at.tolist(), of_kernel, calls, kernel["moved"].tolist(), locked, strict=True)
+    for index, amount, called, moved, of_locked in of_blocks:
         key = (symbols.names[index], symbols.modules[index]) if index >= 0 else (UNKNOWN, "")
-        entry = sums.setdefault(key, [0, 0, 0])
+        entry = sums.setdefault(key, [0, 0, 0, 0])
         entry[0] += amount
         entry[1] += called
         entry[2] += moved
+        entry[3] += of_locked
     lines = None if source is None else lines_of(window.blocks, window.sizes, symbols, source, sums)
     dearest = sorted(sums, key=lambda key: (-sums[key][0], key))
     fields = {"task": window.task - user, "kernel thread": window.thread}
@@ -157,6 +175,7 @@ def observation(
         "modules": [module for _, module in dearest],
         "instructions": [sums[key][0] for key in dearest],
         "calls": [sums[key][1] for key in dearest],
+        "locked": [sums[key][3] for key in dearest],
     }
     if one_cpu:
         found["string_bytes"] = [sums[key][2] for key in dearest]

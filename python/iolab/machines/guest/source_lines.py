@@ -30,7 +30,7 @@ def lines_of(
 
     Args:
         blocks, sizes: of a window (`counted.Window`).
-        sums: instructions, calls and bytes of string instructions, by function and module.
+        sums: instructions, calls, bytes of string instructions and locked instructions, by function and module.
 
     Raises:
         MachineError: the source cannot be read, or is another kernel's.
@@ -90,4 +90,4 @@ def _move(sums: dict[tuple[str, str], list[int]], holder: tuple[str, str], inlin
     if has is None or has[0] < amount:
         return
     has[0] -= amount
-    sums.setdefault((inlined, holder[1]), [0, 0, 0])[0] += amount
+    sums.setdefault((inlined, holder[1]), [0, 0, 0, 0])[0] += amount

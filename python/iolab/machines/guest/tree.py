@@ -70,15 +70,44 @@ def build(name: str, config: str | None = None) -> BuiltKernel:
     tree = path_of(path, "kernel")
     _check_tools(name)
     repository = git.repository(tree)
-    revision = repository.sha(commit)
+    place = place_of(tree)
+    # A series of patches has its commits in the clone alone (`series.apply`).
+    clone = Repository(place / "source")
+    revision = clone.sha(commit) if _is_only_in(clone, repository, commit) else repository.sha(commit)
     wanted = configuration.find(config, tree)
-    digest = blake2b(f"{wanted.digest} {_compiler(name)}".encode(), digest_size=4).hexdigest()
-    place = cache.directory(FOLDER, blake2b(bytes(tree), digest_size=8).hexdigest())
-    built = BuiltKernel(place / f"{revision}-{digest}", wanted.name)
-    with _locked(place):
+    built = BuiltKernel(place / f"{revision}-{_digest(wanted, name)}", wanted.name)
+    with locked(place):
         if not built.image.exists():
             _build(repository, revision, wanted, place, built, name)
     return built
+
+
+def place_of(tree: Path) -> Path:
+    """Where kernels of the tree are built, in the cache: the clone `source`, a `build-DIGEST` for each configuration,
+    and the kernels."""
+    return cache.directory(FOLDER, blake2b(bytes(tree), digest_size=8).hexdigest())
+
+
+def objects(tree: Path, config: str | None = None) -> Path:
+    """Where the object files of the tree's kernels of this configuration are, as the last build left them."""
+    wanted = configuration.find(config, tree)
+    return place_of(tree) / f"build-{_digest(wanted, str(tree))}"
+
+
+def clone_of(repository: Repository, place: Path) -> Repository:
+    """The clone in which the tree's kernels are built, made if there is none; the caller holds the lock of `place`."""
+    source = place / "source"
+    return Repository(source) if source.exists() else repository.clone(source)
+
+
+def _is_only_in(clone: Repository, repository: Repository, commit: str) -> bool:
+    is_hash = re.fullmatch(r"[0-9a-f]{40}", commit) is not None
+    return is_hash and clone.path.exists() and not repository.has(commit) and clone.has(commit)
+
+
+def _digest(wanted: Configuration, name: str) -> str:
+    """Of what a kernel is built by, apart from its source."""
+    return blake2b(f"{wanted.digest} {_compiler(name)}".encode(), digest_size=4).hexdigest()
 
 
 def built() -> list[str]:
@@ -106,24 +135,24 @@ def _tree_of(place: Path) -> Path | None:
 
 def _build(tree: Repository, revision: str, wanted: Configuration, place: Path, built: BuiltKernel, name: str) -> None:
     """Each configuration has objects of its own, so that settings may take turns."""
-    source, objects = place / "source", place / f"build-{built.image.name.rpartition('-')[2]}"
-    clone = Repository(source) if source.exists() else tree.clone(source)
+    clone = clone_of(tree, place)
+    source, made = clone.path, place / f"build-{built.image.name.rpartition('-')[2]}"
     clone.check_out(revision)
-    objects.mkdir(exist_ok=True)
-    make = ["make", f"O={objects}", "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=iolab"]
+    made.mkdir(exist_ok=True)
+    make = ["make", f"O={made}", "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=iolab"]
     make += ["KBUILD_BUILD_HOST=iolab"]
-    _configure(make, wanted, objects, source, name)
+    _configure(make, wanted, made, source, name)
     try:
         _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
     except InputError as error:
         raise BuildFailed(error.what, where=name) from None
-    config = objects / ".config"
+    config = made / ".config"
     if "CONFIG_DEBUG_INFO=y" in config.read_text().splitlines():
-        shutil.copyfile(objects / "vmlinux", built.debug)
+        shutil.copyfile(made / "vmlinux", built.debug)
     shutil.copyfile(config, built.config)
-    shutil.copyfile(objects / "System.map", built.map)
+    shutil.copyfile(made / "System.map", built.map)
     beside = built.image.with_suffix(".new")
-    shutil.copyfile(objects / "arch" / "x86" / "boot" / "bzImage", beside)
+    shutil.copyfile(made / "arch" / "x86" / "boot" / "bzImage", beside)
     beside.rename(built.image)
 
 
@@ -144,7 +173,7 @@ def _compiler(name: str) -> str:
 
 
 @contextmanager
-def _locked(place: Path) -> Iterator[None]:
+def locked(place: Path) -> Iterator[None]:
     """One build of a tree at a time."""
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

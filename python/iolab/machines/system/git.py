@@ -58,6 +58,8 @@ VARIABLES = {
 }
 QUESTION_S = 20.0
 """What git answers at once, unless a file that it reads never ends."""
+AUTHOR = {"user.name": "iolab", "user.email": "iolab@localhost", "core.autocrlf": "false"}
+"""Who commits patches; their authors are the mails' own."""
 FIELDS = ("%H", "%T", "%P", "%s")
 
 
@@ -119,6 +121,50 @@ class Repository:
         (self.path / ".git" / "index.lock").unlink(missing_ok=True)
         self._git("checkout", "--quiet", "--force", "--detach", sha)
 
+    def apply_mail(self, mail: Path) -> str:
+        """Commits the patch of a mail onto what is checked out of a clone of ours; the new commit's hash, which follows
+        from the parent and the mail. CommandFailed, with everything as before, if it does not apply, not even by a
+        merge of the files' versions that it names."""
+        try:
+            self._apply(mail)
+        except CommandFailed as refused:
+            self._forget_mail()
+            try:
+                self._apply(mail, "--3way")
+            except CommandFailed:
+                self._forget_mail()
+                # The first says which line of which file; a merge says less.
+                raise refused from None
+        return self.sha("HEAD")
+
+    def _apply(self, mail: Path, *options: str) -> None:
+        words = ("--quiet", "--committer-date-is-author-date", "--no-gpg-sign", *options)
+        self._git("am", *words, str(mail), changes=AUTHOR)
+
+    def _forget_mail(self) -> None:
+        """Also what a killed `git am` left."""
+        shutil.rmtree(self.path / ".git" / "rebase-apply", ignore_errors=True)
+        (self.path / ".git" / "index.lock").unlink(missing_ok=True)
+        self._git("reset", "--quiet", "--hard")
+
+    def begin_mails(self, sha: str) -> None:
+        """Checks out the commit that patches are applied to, whatever was left of others."""
+        shutil.rmtree(self.path / ".git" / "rebase-apply", ignore_errors=True)
+        self.check_out(sha)
+
+    def files_changed(self, before: str, after: str) -> list[str]:
+        """The files that differ between two commits, from the top of the tree."""
+        listed = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", self.sha(before), self.sha(after))
+        return [name for name in listed.split("\0") if name]
+
+    def has(self, sha: str) -> bool:
+        """Whether there is such a commit."""
+        try:
+            self.sha(sha)
+        except InputError:
+            return False
+        return True
+
     def sha(self, name: str) -> str:
         """The hash of the commit that the name stands for. InputError if there is none."""
         try:
@@ -150,6 +196,13 @@ class Repository:
             if isinstance(error, CommandFailed):
                 raise CommandFailed(what, where=error.where) from None
             raise MachineError(what, where=error.where, remedy=error.remedy) from None
+
+
+def split_mails(source: Path, directory: Path) -> list[Path]:
+    """The mails of an mbox, of a maildir or of a single mail, a file each in `directory`, in their order there.
+    CommandFailed: git reads none there."""
+    Repository(directory)._git("mailsplit", "-b", f"-o{directory}", "--", str(source), inside=False)
+    return sorted(one for one in directory.iterdir() if one.name.isdigit())
 
 
 def repository(path: Path) -> Repository:

@@ -12,6 +12,7 @@ from iolab.presentation.cli.bisect import bisect
 from iolab.presentation.cli.characterise import characterise
 from iolab.presentation.cli.compare import compare
 from iolab.presentation.cli.complete import Install, Show
+from iolab.presentation.cli.cost import cost
 from iolab.presentation.cli.demo import demo
 from iolab.presentation.cli.doctor import doctor
 from iolab.presentation.cli.explain import explain
@@ -73,6 +74,7 @@ COMMANDS = (
     (compare, "compare", "Judge whether settings differ, in a run, two runs, or other tools' files."),
     (explain, "explain", "Show what changed together with a difference, and what did not."),
     (bisect, "bisect", "Find which of many versions changed a metric."),
+    (cost, "cost", "Count what a change of the kernel costs on the I/O path, in instructions."),
     (attribute, "attribute", "Find which of many keys make two settings differ."),
     (tune, "tune", "Find the best setting, and whether it beats the default."),
     (history, "history", "Find when metrics changed over many runs."),

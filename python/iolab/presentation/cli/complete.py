@@ -165,7 +165,7 @@ def figures(_: str) -> list[str]:
 @_answering
 def lists(_: str) -> list[str]:
     """For `iolab list`."""
-    return ["machines", "kernels", "experiments", "workloads", "controls", "probes", "metrics"]
+    return ["machines", "kernels", "experiments", "paths", "workloads", "controls", "probes", "metrics"]
 
 
 @_answering
@@ -175,6 +175,14 @@ def experiments(incomplete: str) -> list[str]:
 
     files = [path for path in _beside(incomplete) if path.endswith((".toml", ".fio"))]
     return [*files, *([] if os.sep in incomplete else data.experiments())]
+
+
+@_answering
+def cost_paths(_: str) -> list[str]:
+    """For `iolab cost --paths`."""
+    from iolab.base import data
+
+    return list(data.cost_paths())
 
 
 @_answering

@@ -28,7 +28,7 @@ def list_names(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="machines|kernels|experiments|workloads|controls|probes|metrics",
+            metavar="machines|kernels|experiments|paths|workloads|controls|probes|metrics",
             show_default=False,
             autocompletion=complete.lists,
         ),
@@ -49,6 +49,7 @@ def list_names(
         "machines": _machines,
         "kernels": _kernels,
         "experiments": _experiments,
+        "paths": _paths,
         "workloads": _workloads,
         "controls": _controls,
         "probes": _probes,
@@ -111,6 +112,13 @@ def _experiments() -> Entries:
     from iolab.base import data, toml
 
     return [_experiment(path, toml.parse(path.read_text(), str(path)).values) for path in data.experiments().values()]
+
+
+def _paths() -> Entries:
+    """The paths of `iolab cost`."""
+    from iolab.base import data, toml
+
+    return [_experiment(path, toml.parse(path.read_text(), str(path)).values) for path in data.cost_paths().values()]
 
 
 def _experiment(path: Path, table: TomlTable) -> Entry:

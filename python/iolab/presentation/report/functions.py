@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
+from iolab.domain.symbol_changes import compared
 from iolab.domain.symbols import Difference
 from iolab.presentation.report.plot import Figure, Plot, caption, colour_of, literal
 from iolab.presentation.table.probe_observations import PlaceObservations, observations_of
-from iolab.presentation.table.symbols import compared
 
 if TYPE_CHECKING:
     from iolab.files.store import RunData

@@ -18,16 +18,8 @@ from iolab.domain import chains
 from iolab.domain.bisect.functions import steps_of_functions
 from iolab.domain.phase_record import InstructionsObservation, probes_of
 from iolab.domain.probe.instructions import NAME
-from iolab.domain.symbols import (
-    Difference,
-    Key,
-    calls_per_operation,
-    differences,
-    means,
-    per_operation,
-    with_inlined,
-    with_renamed,
-)
+from iolab.domain.symbol_changes import compared
+from iolab.domain.symbols import Difference, Key, means, per_operation
 from iolab.presentation.table.probe_observations import PlaceObservations, columns, observations_of
 
 if TYPE_CHECKING:
@@ -144,15 +136,6 @@ def stepped(run: RunData, workload: str, versions: Sequence[str], known: Contain
                 rows.append((step.symbol, step.module, *levels, ends))
             blocks.append(f"{workload}, {phase}: functions that changed once, and exactly\n{columns(rows, left=2)}\n")
     return "\n".join(blocks)
-
-
-def compared(before: Sequence[InstructionsObservation], after: Sequence[InstructionsObservation]) -> list[Difference]:
-    """The functions of two settings, of this many rounds each, the largest change first; those that were renamed or
-    inlined as one."""
-    rounds = [[per_operation(round) for round in side] for side in (before, after)]
-    calls = [means([calls_per_operation(round) for round in side]) for side in (before, after)]
-    called_by = [chains.callers(chains.means([chains.per_operation(one) for one in side])) for side in (before, after)]
-    return with_inlined(with_renamed(differences(*rounds), *calls), *called_by)
 
 
 def folded(run: RunData) -> str:

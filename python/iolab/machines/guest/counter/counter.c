@@ -8,7 +8,7 @@
  *   then per executed block: struct block { u64 start; u32 bytes, instructions; u64 executed, repetitions, moved; }
  *   then per chain of calls: struct node (counter.h); the first is outside of all
  *   then per system call that was made: struct system_call (counter.h)
- *   then of each block, in the same order, how many bytes each of its instructions has: u8
+ *   then of each block, in the same order, how many bytes each of its instructions has, with LOCKED if it is locked: u8
  *
  * A string instruction such as `rep movsq` is one instruction, whose repetitions are counted apart, with the bytes that
  * they took: `executed * instructions - repetitions` is what a block adds to a sum. With several virtual CPUs each
@@ -26,7 +26,8 @@
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-#define MAGIC 0x35746e756f636f69ull /* "iocount5" */
+#define MAGIC 0x36746e756f636f69ull /* "iocount6" */
+enum { LOCKED = 0x80 };
 static const uint8_t BEGIN[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f, 0x49};
 static const uint8_t END[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49};
 
@@ -70,8 +71,10 @@ static struct block *block_of(struct qemu_plugin_tb *tb, uint32_t bytes, uint32_
     struct block *made = calloc(1, sizeof *made);
     uint8_t *sizes = malloc(instructions);
     if (!made || !sizes) abort();
-    for (uint32_t i = 0; i < instructions; i++)
-        sizes[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
+    for (uint32_t i = 0; i < instructions; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        sizes[i] = (uint8_t)(qemu_plugin_insn_size(insn) | (is_locked(insn) ? LOCKED : 0));
+    }
     *made = (struct block){.start = start, .bytes = bytes, .instructions = instructions, .sizes = sizes, .next = *bucket,
                            .may_end_early = may_end_early(tb)};
     if (!several) made->string = string_of(qemu_plugin_tb_get_insn(tb, instructions - 1));

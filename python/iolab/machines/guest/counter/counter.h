@@ -79,6 +79,9 @@ void chains_watch(const struct function *, struct qemu_plugin_tb *);
 struct string { uint32_t width, accesses; };
 struct string string_of(const struct qemu_plugin_insn *);
 
+/* locks.c: instructions that change memory as one step. */
+bool is_locked(const struct qemu_plugin_insn *insn);
+
 /* memory.c: accesses, and the misses of a simple cache. */
 extern bool memory_on;
 extern uint64_t memory_reads, memory_writes, cache_misses;

@@ -1,0 +1,24 @@
+"""Which paths run code that a patch changes: by the functions that its files define."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from iolab.domain.symbols import source_name
+
+
+def hits(executed: Mapping[str, Set[str]], defined: Mapping[str, Set[str]]) -> dict[str, dict[str, list[str]]]:
+    """By path that executes any, by file, the functions of the file that it executes, sorted.
+
+    Args:
+        executed: by path, the functions that it executes.
+        defined: by file, the functions that it defines.
+    """
+    of_file = {file: {source_name(one) for one in functions} for file, functions in defined.items()}
+    found: dict[str, dict[str, list[str]]] = {}
+    for path, functions in executed.items():
+        names = {source_name(one) for one in functions}
+        of_path = {file: sorted(own & names) for file, own in of_file.items() if own & names}
+        if of_path:
+            found[path] = of_path
+    return found

@@ -1,0 +1,26 @@
+"""Which functions differ between two settings of a guest machine, those that moved or were inlined as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iolab.domain import chains
+from iolab.domain.phase_record import InstructionsObservation
+from iolab.domain.symbols import (
+    Difference,
+    calls_per_operation,
+    differences,
+    means,
+    per_operation,
+    with_inlined,
+    with_renamed,
+)
+
+
+def compared(before: Sequence[InstructionsObservation], after: Sequence[InstructionsObservation]) -> list[Difference]:
+    """The functions of two settings, of this many rounds each, the largest change first; those that were renamed or
+    inlined as one."""
+    rounds = [[per_operation(round) for round in side] for side in (before, after)]
+    calls = [means([calls_per_operation(round) for round in side]) for side in (before, after)]
+    called_by = [chains.callers(chains.means([chains.per_operation(one) for one in side])) for side in (before, after)]
+    return with_inlined(with_renamed(differences(*rounds), *calls), *called_by)
