@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 from iolab.base import data, toml
 from iolab.base.option import expected, extras, written
 from iolab.base.plain_text import markdown_table
+from iolab.domain import layer
 from iolab.domain.control import CONTROLS, settings_table
 from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import METRICS, ops_of
@@ -228,6 +229,13 @@ def _target_table(kind: str) -> Callable[[], str]:
     return render_target
 
 
+def _layer_table(kind: str) -> Callable[[], str]:
+    def render_layer() -> str:
+        return options_table(layer.KINDS[kind])
+
+    return render_layer
+
+
 def _published_table(model: str) -> Callable[[], str]:
     def render_published() -> str:
         return options_table(getattr(options, model))
@@ -319,6 +327,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "target-directory": _target_table("directory"),
     "target-file": _target_table("file"),
     "target-device": _target_table("device"),
+    **{f"layer-{name}": _layer_table(name) for name in layer.KINDS},
     "workloads": _kinds_table,
     "job-options": _job_table,
     "phase-options": _phase_table,

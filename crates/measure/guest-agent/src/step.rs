@@ -32,6 +32,8 @@ pub enum Step {
         value: String,
         optional: bool,
     },
+    /// Write what a kernel's file shows to another one.
+    Copy { source: String, path: String },
     /// Start the search for a free tag where it always starts (tags.rs).
     Tags { disk: String },
     /// Run a program to its end.
@@ -115,6 +117,11 @@ impl Agent {
                 value,
                 optional,
             } => return write(path, value, *optional),
+            Step::Copy { source, path } => {
+                let shown =
+                    fs::read_to_string(source).map_err(|error| Failure::os(source, &error))?;
+                write(path, shown.trim(), false)?;
+            }
             Step::Tags { disk } => {
                 tags::start_in_first_word(disk).map_err(|error| Failure::os(disk, &error))?;
             }

@@ -16,6 +16,7 @@ from iolab.domain.control import (
     cpu,
     filesystem,
     interrupt,
+    layers,
     limit,
     model,
     power,
@@ -40,7 +41,10 @@ __all__ = [
     "validate",
 ]
 
-_FAMILIES = (model, filesystem, queue, interrupt, writeback, power, cpu, background, priority, limit, cache, affinity)
+_FAMILIES = (
+    *(model, layers, filesystem, queue, interrupt, writeback, power),
+    *(cpu, background, priority, limit, cache, affinity),
+)
 
 CONTROLS: dict[str, Control] = {control.name: control for family in _FAMILIES for control in family.CONTROLS}
 """In the order in which they are applied: what resets another, or decides what another finds, comes before it."""

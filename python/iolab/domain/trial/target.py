@@ -9,6 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import CoreSchema, core_schema
 
+from iolab.base.strict_json import JsonObject
+from iolab.domain import layer
+
 
 class Spec(BaseModel):
     """What crosses from one process to another: known keys only, never changed once made."""
@@ -56,6 +59,19 @@ class ScratchTarget(Spec):
     log: SideDevice | None = None
     """Each has one of its own."""
     realtime: SideDevice | None = None
+    layers: list[JsonObject] = Field(default_factory=list, exclude_if=lambda layers: not layers)
+    """Between each device and its drives, the top one first: tables as an experiment has them
+    (iolab.domain.layer)."""
+
+    @property
+    def drives(self) -> int:
+        """How many drives all of its devices lie on."""
+        return self.devices * layer.drives(layer.read(self.layers))
+
+    @property
+    def drive_bytes(self) -> int:
+        """The size of each drive, in bytes."""
+        return layer.drive_bytes(layer.read(self.layers), self.size_bytes)
 
     def holds(self, path: str) -> bool:
         """Whether an absolute path is the target or lies in it; nobody can name what iolab makes for itself."""

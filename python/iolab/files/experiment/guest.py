@@ -197,16 +197,18 @@ INTERRUPTS_PER_CPU = 180
 134 with two)."""
 
 
-def check_drives(target: Target | None, guests: Mapping[str, GuestMachine], problems: Problems) -> None:
+def check_drives(targets: Mapping[str, ScratchTarget], guests: Mapping[str, GuestMachine], problems: Problems) -> None:
     """Notes drives that are too large, and more of them than the machine's CPUs have interrupts for; the kernel's own
-    drives need none."""
-    if guests and isinstance(target, ScratchTarget) and target.size_bytes > DRIVE_BYTES_MAX:
-        what = f"a guest machine's drive has at most {format_bytes(DRIVE_BYTES_MAX)}"
-        problems.add(("target", "size"), what)
-    devices = target.devices if isinstance(target, ScratchTarget) else 0
-    for machine in guests.values():
+    drives need none. Targets and machines are those under each setting."""
+    for setting, machine in guests.items():
+        target = targets.get(setting)
+        if target is None:
+            continue
+        if target.drive_bytes > DRIVE_BYTES_MAX:
+            what = f"a guest machine's drive has at most {format_bytes(DRIVE_BYTES_MAX)}"
+            problems.add(("target", "size"), what)
         most = INTERRUPTS_PER_CPU * machine.cpus // (machine.cpus + 1)
-        if machine.drive in ("virtio-blk", "nvme") and devices > most:
+        if machine.drive in ("virtio-blk", "nvme") and target.drives > most:
             what = (
                 f"a guest machine with {machine.cpus} virtual CPUs has interrupts for {most} drives; "
                 "null_blk and scsi_debug need none"

@@ -13,7 +13,7 @@ from iolab.domain.machine import Guest, Host, Machine, Model, kind_of
 from iolab.domain.probe import Probes
 from iolab.domain.trial import DrivesTarget, Target
 from iolab.domain.trial.trial import Kind
-from iolab.files.experiment import filesystems, guest, model
+from iolab.files.experiment import filesystems, guest, layers, model
 from iolab.files.experiment.options import default_target_kind
 from iolab.files.experiment.setting import Setting
 from iolab.files.experiment.target import read_target
@@ -79,6 +79,8 @@ class _HostReader:
         guest.check_none(asked.probes, asked.settings, problems)
         model.check_no_traces(asked.probes, asked.settings, problems)
         _check_filesystems(self.target, asked, problems)
+        if self.target is not None:
+            layers.check(self.target, asked.settings, problems)
         return Host(target_by_default=not self._written.table("target"))
 
 
@@ -95,7 +97,8 @@ class _GuestReader:
         guest.check_probes(asked.probes, asked.settings, problems)
         guests = guest.machines_under(written.machine, written.table("guest"), asked.settings, problems)
         guest.check(self.target, asked.settings, asked.workloads, asked.under, problems)
-        guest.check_drives(self.target, guests, problems)
+        under = {} if self.target is None else layers.check(self.target, asked.settings, problems)
+        guest.check_drives(under, guests, problems)
         if not asked.already_run:
             guest.check_kernels(guests, problems)
         _check_filesystems(self.target, asked, problems)

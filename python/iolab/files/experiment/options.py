@@ -142,6 +142,14 @@ class ScratchOptions(Options):
         None, "Directory of the realtime section's backing file.", default_is="as `backing`"
     )
 
+    layers: list[TomlTable] = option(
+        [],
+        "Layers of the kernel's between each device and its drives, the top one first (docs/layers.md). The device at "
+        "the top holds `size`; the drives are as large as that takes.",
+        default_is="none",
+        expected='a list such as [{ kind = "crypt" }, { kind = "raid", level = 5, members = 4 }]',
+    )
+
     def target(self) -> ScratchTarget:
         """The target as a trial carries it, sizes in bytes."""
         return ScratchTarget(
@@ -154,6 +162,7 @@ class ScratchOptions(Options):
             devices=self.devices,
             log=_side(self.log_size, self.log_backing),
             realtime=_side(self.realtime_size, self.realtime_backing),
+            layers=self.layers,
         )
 
 

@@ -6,7 +6,7 @@ from iolab.base.errors import unknown
 from iolab.base.problem import Problems
 from iolab.base.toml import TomlTable
 from iolab.domain.trial import Target
-from iolab.files.experiment import filesystems
+from iolab.files.experiment import filesystems, layers
 from iolab.files.experiment.options import TARGETS, DeviceOptions, ScratchOptions
 
 
@@ -22,6 +22,8 @@ def read_target(table: TomlTable, default: str, problems: Problems) -> Target | 
         return None
     if isinstance(options, ScratchOptions):
         filesystems.check_sides_given(options, problems)
+        if not layers.check_given(options, problems):
+            return None
     return options.target() if options else None
 
 

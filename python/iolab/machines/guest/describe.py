@@ -10,6 +10,7 @@ from iolab import _native
 from iolab.base import child_process
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.base.version import VERSION
+from iolab.domain import control
 from iolab.domain.record import TargetObservation
 from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
 from iolab.domain.trial.guest import is_commit
@@ -72,6 +73,9 @@ def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> 
         device["memory_backed"] = plan.null_blk_parameters(trial)["memory_backed"] == "1"
     elif trial.guest.drive in ("virtio-blk", "nvme"):
         device["memory_backed"] = plan.reads_what_it_wrote(trial)
+    amended = control.amend(trial).target
+    if isinstance(amended, ScratchTarget) and amended.layers:
+        device["layers"] = amended.layers
     return {
         "guest": machine,
         "filesystem": {"type": named} if named is not None else {"absent": "a bare drive"},

@@ -318,8 +318,8 @@ def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
         return []
     device = "virtio-blk-pci" if guest.drive == "virtio-blk" else "nvme"
     found = []
-    for number in range(target.devices):
-        image = _image(directory / f"drive{number}", target) if plan.reads_what_it_wrote(trial) else target.size_bytes
+    for number in range(target.drives):
+        image = _image(directory / f"drive{number}", target) if plan.reads_what_it_wrote(trial) else target.drive_bytes
         own = {"serial": f"iolab{number}"} if guest.drive == "nvme" else {}
         own |= {} if target.sector_bytes is None else {"logical_block_size": str(target.sector_bytes)}
         found.append(qemu.Drive(image, device, {**own, **guest.drive_parameters}))
@@ -329,9 +329,9 @@ def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
 def _image(image: Path, target: ScratchTarget) -> Path:
     try:
         with image.open("wb") as file:
-            file.truncate(target.size_bytes)
+            file.truncate(target.drive_bytes)
     except OSError as error:
-        what = f"no image of {format_bytes(target.size_bytes)} can be made there: {error.strerror}"
+        what = f"no image of {format_bytes(target.drive_bytes)} can be made there: {error.strerror}"
         remedy = "lower [target] size, or name another backing"
         raise MachineError(what, where=str(image.parent), remedy=remedy) from None
     return image

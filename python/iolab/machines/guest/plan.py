@@ -10,7 +10,7 @@ from typing import Any, cast
 from iolab import _native
 from iolab.base.errors import InputError
 from iolab.base.strict_json import dumps
-from iolab.domain import control
+from iolab.domain import control, layer
 from iolab.domain import native_types as native
 from iolab.domain.filesystem_options import checked_mount_options
 from iolab.domain.trial import (
@@ -26,7 +26,7 @@ from iolab.domain.trial import (
 from iolab.domain.trial.control_group import WEIGHT_DEFAULT
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
-from iolab.machines.guest import commands, programs, sorts
+from iolab.machines.guest import commands, layers, programs, sorts
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.steps import CGROUPS, Plan
 from iolab.machines.host import metadata
@@ -75,18 +75,20 @@ def make(trial: Trial, modules: Modules) -> Plan:
     if filesystem is not None:
         having = _FILESYSTEMS.get(filesystem, (filesystem,))
         wanted.append(next(filter(modules.has, having), having[0]))
+    wanted += layers.modules_of(layer.read(target.layers), modules)
     plan.load_modules(modules, wanted, own)
-    disks = [disk_name(machine.drive, number) for number in range(target.devices)]
+    drives = [disk_name(machine.drive, number) for number in range(target.drives)]
     if machine.drive == "null_blk":
         plan.add("mount", source="configfs", place="/sys/kernel/config", filesystem="configfs", options="")
-        for disk in disks:
-            _make_null_blk(plan, disk, target, null_blk_parameters(trial))
-    for disk in disks:
-        plan.add("await", path=f"/dev/{disk}", seconds=_AWAIT_S)
+        for drive in drives:
+            _make_null_blk(plan, drive, target, null_blk_parameters(trial))
+    for drive in drives:
+        plan.add("await", path=f"/dev/{drive}", seconds=_AWAIT_S)
     if machine.drive == "null_blk":
-        for disk in disks:
-            plan.add("tags", disk=disk)
-    _apply(plan, trial, disks)
+        for drive in drives:
+            plan.add("tags", disk=drive)
+    _apply(plan, trial, drives)
+    disks = layers.add(plan, target, drives)
     for number, disk in enumerate(disks):
         if filesystem is not None:
             _make_filesystem(plan, target, number, disk)
@@ -118,8 +120,8 @@ def disk_name(drive: str, number: int) -> str:
 
 def _scsi_debug(target: ScratchTarget) -> dict[str, str]:
     """A host for each drive, with memory of its own."""
-    size = str(-(-target.size_bytes // _MIB))
-    found = {"dev_size_mb": size, "add_host": str(target.devices), "per_host_store": "1"}
+    size = str(-(-target.drive_bytes // _MIB))
+    found = {"dev_size_mb": size, "add_host": str(target.drives), "per_host_store": "1"}
     return found | ({} if target.sector_bytes is None else {"sector_size": str(target.sector_bytes)})
 
 
@@ -150,7 +152,7 @@ def _make_null_blk(plan: Plan, disk: str, target: ScratchTarget, parameters: dic
     """As in Documentation/block/null_blk.rst."""
     place = f"{_CONFIGFS}/{disk}"
     plan.add("directory", path=place)
-    own = {"size": str(-(-target.size_bytes // _MIB))}
+    own = {"size": str(-(-target.drive_bytes // _MIB))}
     own |= {} if target.sector_bytes is None else {"blocksize": str(target.sector_bytes)}
     for name, value in {**own, **parameters, "power": "1"}.items():
         plan.add("write", path=f"{place}/{name}", value=value, optional=False)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
 from iolab.base.quantity import size_in_words
-from iolab.machines.system import filesystem, loop, scheduler, state
+from iolab.domain import layer
+from iolab.machines.system import filesystem, layers, loop, scheduler, state
 from iolab.machines.system.action import DetachLoop, Unmount
 from iolab.machines.system.block import BlockDevice, device_at
 from iolab.machines.system.own_directory import make_own_directory
@@ -63,7 +64,7 @@ def make(target: ScratchTarget, undo: UndoJournal, *, bare: bool = False) -> Scr
             remedy='run as root: sudo iolab run ..., or use [target] kind = "directory"',
         )
     parent = backing_directory(target)
-    own, node, notes = _attached(parent, target.size_bytes, target.sector_bytes, undo)
+    own, node, notes = _stack(parent, target, undo) if target.layers else _drive(parent, target, undo)
     sides = filesystem.Sides(
         log=_side(target.log, target, undo, notes), realtime=_side(target.realtime, target, undo, notes)
     )
@@ -75,6 +76,27 @@ def make(target: ScratchTarget, undo: UndoJournal, *, bare: bool = False) -> Scr
         undo.before(Unmount(str(mount_point)))
         filesystem.mount(target.filesystem, node, mount_point, target.mount_options, sides=sides)
     return Scratch(node, device_at(node), own, mount_point, parent, notes, sides)
+
+
+def _drive(parent: Path, target: ScratchTarget, undo: UndoJournal) -> tuple[Path, Path, list[str]]:
+    return _attached(parent, target.drive_bytes, target.sector_bytes, undo)
+
+
+def _stack(parent: Path, target: ScratchTarget, undo: UndoJournal) -> tuple[Path, Path, list[str]]:
+    """The first drive's directory, the device at the top, and notes."""
+    chosen = layer.read(target.layers)
+    layers.check(chosen)
+    notes: list[str] = []
+    own: list[Path] = []
+
+    def attached() -> Path:
+        directory, node, new_notes = _drive(parent, target, undo)
+        own.append(directory)
+        notes.extend(new_notes)
+        return node
+
+    top = layer.build(chosen, target.size_bytes, layers.made(undo, attached))
+    return own[0], Path(top.node), notes
 
 
 def _side(side: SideDevice | None, target: ScratchTarget, undo: UndoJournal, notes: list[str]) -> Path | None:

@@ -13,7 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 from iolab.base.strict_json import JsonObject
 from iolab.machines.system.action.base import Action, CannotUndo, Outcome
 from iolab.machines.system.action.cgroup import DisableController, RemoveCgroup
-from iolab.machines.system.action.device import DetachLoop, EraseFilesystem, EraseSwap, SwapOff
+from iolab.machines.system.action.device import (
+    DetachLoop,
+    EraseFilesystem,
+    EraseSwap,
+    RemoveMapping,
+    StopArray,
+    SwapOff,
+)
 from iolab.machines.system.action.file import MARKER, RemoveFile, RemoveTree, TruncateFile
 from iolab.machines.system.action.kernel_setting import WriteFile, WriteLine, WriteOneOfTwo
 from iolab.machines.system.action.mount import Unmount
@@ -30,8 +37,10 @@ __all__ = [
     "Outcome",
     "RemoveCgroup",
     "RemoveFile",
+    "RemoveMapping",
     "RemoveTraceInstance",
     "RemoveTree",
+    "StopArray",
     "SwapOff",
     "TruncateFile",
     "Unmount",
@@ -53,6 +62,8 @@ KINDS: dict[str, type[Action]] = {
         WriteOneOfTwo,
         Unmount,
         DetachLoop,
+        RemoveMapping,
+        StopArray,
         TruncateFile,
         RemoveFile,
         RemoveTree,

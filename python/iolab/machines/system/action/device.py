@@ -10,7 +10,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from iolab.base.errors import MachineError
-from iolab.machines.system import command, loop, safety, swap
+from iolab.machines.system import command, loop, safety, stacked, swap
 from iolab.machines.system.action.base import Action, CannotUndo, Outcome
 from iolab.machines.system.action.path import is_device_node, is_in_own_directory
 from iolab.machines.system.mounts import in_other_namespaces
@@ -110,3 +110,57 @@ class SwapOff(Action):
         if error:
             raise CannotUndo(f"cannot take swap off {self.path}: {os.strerror(error)}")
         return Outcome(f"took swap off {self.path}")
+
+
+@dataclass(frozen=True)
+class RemoveMapping(Action):
+    """A device of device mapper was made under a name that is unique."""
+
+    name: str
+
+    @property
+    @override
+    def to_do(self) -> str:
+        return f"remove the device-mapper device {self.name}"
+
+    @property
+    @override
+    def is_iolabs_own(self) -> bool:
+        return self.name.startswith(stacked.MAPPING) and stacked.NAME.fullmatch(self.name) is not None
+
+    @override
+    def undo(self) -> Outcome | None:
+        if not stacked.mapping_exists(self.name):
+            return None
+        try:
+            stacked.remove_mapping(self.name)
+        except MachineError as error:
+            raise CannotUndo(str(error)) from error
+        return Outcome(f"removed the device-mapper device {self.name}")
+
+
+@dataclass(frozen=True)
+class StopArray(Action):
+    """An array of md was made under a name that is unique; it has no superblock, so nothing of it is on its members."""
+
+    name: str
+
+    @property
+    @override
+    def to_do(self) -> str:
+        return f"stop the array {self.name}"
+
+    @property
+    @override
+    def is_iolabs_own(self) -> bool:
+        return self.name.startswith(stacked.ARRAY) and stacked.NAME.fullmatch(self.name) is not None
+
+    @override
+    def undo(self) -> Outcome | None:
+        if not stacked.array_directory(self.name).exists():
+            return None
+        try:
+            stacked.stop_array(self.name)
+        except MachineError as error:
+            raise CannotUndo(str(error)) from error
+        return Outcome(f"stopped the array {self.name}")

@@ -1,0 +1,132 @@
+"""Layers of md: RAID 0, 1, 5, 6 and 10. Levels, layouts and files are those of Documentation/admin-guide/md.rst and
+drivers/md/md.c of Linux 6.1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from typing_extensions import override
+
+from iolab.base.option import Bytes, option
+from iolab.domain.layer.layer import MIB, SECTOR_BYTES, Array, Layer, LayerDevice, Maker, rounded_up
+from iolab.domain.layer.mapping import chunk_fault
+
+_LEAST = {0: 2, 1: 2, 5: 3, 6: 4, 10: 2}
+"""The fewest members of each level."""
+_LAYOUTS = {5: 2, 6: 2, 10: 0x102}
+"""As mdadm gives them: left-symmetric parity; two near copies."""
+_WITH_PARITY = (5, 6)
+_DATA_OFFSET_BYTES = MIB
+"""The start of each member has room for a bitmap."""
+_BITMAP_SECTOR = 8
+_BITMAP_BYTES_MAX = _DATA_OFFSET_BYTES // 2
+_BITMAP_FLUSH_S = 5
+"""As mdadm's --delay: how long a bit stays set after the last write."""
+
+
+class Raid(Layer):
+    """`kind = "raid"`."""
+
+    configuration: ClassVar[str] = (
+        "CONFIG_BLK_DEV_MD, CONFIG_MD_RAID0, CONFIG_MD_RAID1, CONFIG_MD_RAID10, CONFIG_MD_RAID456"
+    )
+    modules: ClassVar[tuple[str, ...]] = ("md_mod",)
+
+    kind: Literal["raid"] = option("raid", "md: an array without a superblock, whose members are in step.")
+    level: Literal[0, 1, 5, 6, 10] = option(5, "Level.", expected="0, 1, 5, 6 or 10")
+    members: int = option(4, "Number of devices.", ge=2, le=64)
+    chunk: Bytes = option(
+        512 << 10,
+        "Bytes of one member before the next one's turn; without meaning for level 1.",
+        unit="bytes",
+        ge=4096,
+        le=1 << 30,
+    )
+    bitmap: Bytes | None = option(
+        None,
+        "Bytes that a bit of the write-intent bitmap stands for; the bitmap lies on each member.",
+        unit="bytes",
+        ge=4096,
+        le=1 << 40,
+        default_is="no bitmap",
+    )
+    stripe_cache: int | None = option(
+        None, "Stripes that levels 5 and 6 keep in memory.", ge=17, le=32768, default_is="the kernel's, 256"
+    )
+    threads: int | None = option(
+        None, "Threads that levels 5 and 6 give to each group of CPUs.", ge=0, le=64, default_is="the kernel's, 0"
+    )
+
+    @property
+    @override
+    def width(self) -> int:
+        return self.members
+
+    @property
+    @override
+    def needed_modules(self) -> tuple[str, ...]:
+        return ("raid456" if self.level in _WITH_PARITY else f"raid{self.level}",)
+
+    @override
+    def fault(self) -> tuple[str, str] | None:
+        if self.members < _LEAST[self.level]:
+            return "members", f"{self.members} given; RAID {self.level} has at least {_LEAST[self.level]}"
+        if self.level == 0 and self.bitmap is not None:
+            return "bitmap", "RAID 0 has none: nothing is written twice"
+        for name in ("stripe_cache", "threads"):
+            if getattr(self, name) is not None and self.level not in _WITH_PARITY:
+                return name, f"RAID {self.level} has none; levels 5 and 6 have"
+        if self.bitmap is not None and self.bitmap & (self.bitmap - 1):
+            return "bitmap", f"{self.bitmap} bytes given; expected a power of two"
+        return chunk_fault(self.chunk)
+
+    def _data_bytes(self, size_bytes: int) -> int:
+        """Of each member."""
+        if self.level == 1:
+            return rounded_up(size_bytes, MIB)
+        copies = 2 if self.level == 10 else 1
+        of_data = self.members - {5: 1, 6: 2}.get(self.level, 0)
+        return rounded_up(-(-copies * size_bytes // of_data), max(self.chunk, MIB))
+
+    @override
+    def member_bytes(self, size_bytes: int) -> int:
+        return _DATA_OFFSET_BYTES + self._data_bytes(size_bytes)
+
+    def bitmap_fault(self, size_bytes: int) -> str | None:
+        """Why so large an array has no room for its bitmap; a bit per chunk on each member."""
+        if self.bitmap is None or self._data_bytes(size_bytes) // self.bitmap // 8 <= _BITMAP_BYTES_MAX:
+            return None
+        return f"one bit for {self.bitmap} bytes needs more room than {_BITMAP_BYTES_MAX >> 10} KiB; make it larger"
+
+    @override
+    def make(self, members: Sequence[LayerDevice], size_bytes: int, maker: Maker) -> LayerDevice:
+        data = self._data_bytes(size_bytes)
+        before = [("metadata_version", "none"), ("level", f"raid{self.level}"), ("raid_disks", str(self.members))]
+        if self.level != 1:
+            before.append(("chunk_size", str(self.chunk)))
+        if self.level in _LAYOUTS:
+            before.append(("layout", str(_LAYOUTS[self.level])))
+        if self.level != 0:
+            before.append(("component_size", str(data >> 10)))
+        of_member = [("offset", str(_DATA_OFFSET_BYTES // SECTOR_BYTES)), ("size", str(data >> 10))]
+        start = [] if self.bitmap is None else _bitmap(self.bitmap)
+        # What was never written reads as zeros, whose parity and copies are zeros: the members are in step.
+        start += [("resync_start", "none"), ("array_state", "active")]
+        if self.stripe_cache is not None:
+            start.append(("stripe_cache_size", str(self.stripe_cache)))
+        if self.threads is not None:
+            start.append(("group_thread_cnt", str(self.threads)))
+        return maker.array(Array(before, of_member, start), members)
+
+
+def _bitmap(chunk_bytes: int) -> list[tuple[str, str]]:
+    return [
+        ("bitmap/metadata", "external"),
+        ("bitmap/chunksize", str(chunk_bytes)),
+        ("bitmap/time_base", str(_BITMAP_FLUSH_S)),
+        ("bitmap/location", f"+{_BITMAP_SECTOR}"),
+    ]
+
+
+KINDS: tuple[type[Layer], ...] = (Raid,)

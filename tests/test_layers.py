@@ -1,0 +1,241 @@
+"""Layers between a target's device and its drives: what an experiment may give, and the stack that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from iolab.base.errors import InputError
+from iolab.domain import control, layer
+from iolab.domain.layer import Array, LayerDevice, MappedDevice
+from iolab.files.experiment import loads
+from iolab.machines.system import action, stacked
+from iolab.machines.system.action import CannotUndo, RemoveMapping, StopArray
+from iolab.studies.run.plan import Plan
+
+MIB = 1 << 20
+
+
+@dataclass
+class Paper:
+    """Makes devices on paper, and remembers their sizes."""
+
+    drive_bytes: int
+    sizes: dict[str, int] = field(default_factory=dict)
+    held: list[str] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    arrays: list[Array] = field(default_factory=list)
+    number: Any = field(default_factory=count)
+
+    def drive(self) -> LayerDevice:
+        return self._made("drive", self.drive_bytes)
+
+    def mapping(self, made: MappedDevice) -> LayerDevice:
+        self.tables.append(made.table)
+        # dm-delay names its device for reads, writes and flushes.
+        self.held += dict.fromkeys(word for word in made.arguments.split() if word in self.sizes)
+        return self._made("dm", made.bytes)
+
+    def array(self, made: Array, members: Sequence[LayerDevice]) -> LayerDevice:
+        self.arrays.append(made)
+        self.held += [member.node for member in members]
+        of_member = {name: int(value) for name, value in made.of_member}
+        before = dict(made.before)
+        for member in members:
+            assert (of_member["offset"] << 9) + (of_member["size"] << 10) <= self.sizes[member.node]
+        whole = of_member["size"] << 10
+        copies = {"raid0": len(members), "raid1": 1, "raid5": len(members) - 1, "raid6": len(members) - 2}
+        data = copies.get(before["level"], len(members) / 2)
+        return self._made("md", int(whole * data))
+
+    def _made(self, kind: str, size: int) -> LayerDevice:
+        name = f"{kind}{next(self.number)}"
+        self.sizes[f"/dev/{name}"] = size
+        return LayerDevice(name, f"/dev/{name}")
+
+
+def stack(*tables: dict[str, Any], size: int = 64 * MIB) -> Paper:
+    layers = layer.read(tables)
+    paper = Paper(layer.drive_bytes(layers, size))
+    layer.build(layers, size, paper)
+    return paper
+
+
+_CHUNKS = st.sampled_from(["4KiB", "64KiB", "512KiB", "4MiB"])
+_LAYERS = st.one_of(
+    st.fixed_dictionaries({"kind": st.sampled_from(["linear", "delay", "flakey", "crypt"])}),
+    st.fixed_dictionaries({"kind": st.just("crypt"), "sector_size": st.just(4096)}),
+    st.fixed_dictionaries({"kind": st.just("striped"), "members": st.integers(2, 4), "chunk": _CHUNKS}),
+    st.fixed_dictionaries(
+        {
+            "kind": st.just("raid"),
+            "level": st.sampled_from([0, 1, 5, 6, 10]),
+            "members": st.integers(4, 5),
+            "chunk": _CHUNKS,
+        }
+    ),
+)
+
+
+@given(st.lists(_LAYERS, max_size=3), st.integers(16 * MIB, 1 << 40))
+def test_a_stack_of_any_depth_holds_what_it_should_and_uses_each_device_once(tables: list[Any], size: int) -> None:
+    size -= size % 4096
+    layers = layer.read(tables)
+    paper = Paper(layer.drive_bytes(layers, size))
+    top = layer.build(layers, size, paper)
+    assert size <= paper.sizes[top.node] <= 2 * size + 512 * MIB
+    drives = [node for node in paper.sizes if "drive" in node]
+    assert len(drives) == layer.drives(layers)
+    assert sorted([*paper.held, top.node]) == sorted(paper.sizes)
+    for one in paper.tables:
+        sectors, nodes = int(one.split()[1]), [word for word in one.split() if word in paper.sizes]
+        assert sectors << 9 <= sum(paper.sizes[node] for node in nodes)
+
+
+def test_tables_are_those_of_device_mapper() -> None:
+    assert stack({"kind": "linear"}).tables == ["0 131072 linear /dev/drive0 0"]
+    assert stack({"kind": "striped", "members": 2, "chunk": "64KiB"}).tables == [
+        "0 131072 striped 2 128 /dev/drive0 0 /dev/drive1 0"
+    ]
+    assert stack({"kind": "delay", "delay": "5ms", "write_delay": "7ms"}).tables == [
+        "0 131072 delay /dev/drive0 0 5 /dev/drive0 0 7 /dev/drive0 0 7"
+    ]
+    assert stack({"kind": "flakey", "up": "3s", "down": "1s", "when_down": "drop_writes"}).tables == [
+        "0 131072 flakey /dev/drive0 0 3 1 1 drop_writes"
+    ]
+    assert stack({"kind": "crypt", "cipher": "cipher_null-ecb", "no_read_workqueue": True}).tables == [
+        "0 131072 crypt cipher_null-ecb - 0 /dev/drive0 0 1 no_read_workqueue"
+    ]
+    (of_aes,) = stack({"kind": "crypt"}).tables
+    key = of_aes.split()[4]
+    assert len(key) == 2 * 64 and key[:64] != key[64:]
+
+
+def test_an_array_is_made_without_a_superblock_and_in_step() -> None:
+    (made,) = stack({"kind": "raid", "level": 5, "members": 4, "chunk": "64KiB", "bitmap": "1MiB"}).arrays
+    assert ("metadata_version", "none") in made.before
+    assert ("chunk_size", "65536") in made.before
+    assert made.start[-2:] == [("resync_start", "none"), ("array_state", "active")]
+    assert ("bitmap/location", "+8") in made.start
+
+
+EXPERIMENT = """\
+machine = "guest:6.1.0-1-cloud"
+[target]
+kind = "scratch"
+size = "64MiB"
+filesystem = "none"
+{}
+[workloads.reads]
+operations = 10
+file_size = "8MiB"
+{}
+"""
+
+
+def problems(layers: str, settings: str = "") -> list[str]:
+    with pytest.raises(InputError) as error:
+        loads(EXPERIMENT.format(layers, settings), "e.toml")
+    return str(error.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("table", "where", "what"),
+    [
+        ('{ kind = "cript" }', "kind", "did you mean crypt?"),
+        ('{ cipher = "x" }', "", 'expected a table with its kind, such as { kind = "crypt" }'),
+        ('{ kind = "crypt", cipher = "aes xts" }', "cipher", 'such as "aes-xts-plain64"'),
+        ('{ kind = "crypt", no_read_workqeue = true }', "no_read_workqeue", "did you mean no_read_workqueue?"),
+        ('{ kind = "raid", level = 7 }', "level", "expected 0, 1, 5, 6 or 10"),
+        ('{ kind = "raid", level = 5, members = 2 }', "members", "RAID 5 has at least 3"),
+        ('{ kind = "raid", level = 0, bitmap = "64KiB" }', "bitmap", "RAID 0 has none"),
+        ('{ kind = "raid", level = 1, members = 2, threads = 2 }', "threads", "levels 5 and 6 have"),
+        ('{ kind = "raid", chunk = "100KiB" }', "chunk", "expected a power of two"),
+        ('{ kind = "delay", delay = "1us" }', "delay", "not a whole number of milliseconds"),
+        ('{ kind = "flakey", up = "0s" }', "up", "expected one of the two to be a second or more"),
+        ('{ kind = "linear", chunk = 3 }', "chunk", "unknown option"),
+        (
+            '{ kind = "striped", members = 40 }, { kind = "striped" }',
+            None,
+            "80 drives at the bottom; expected at most 64",
+        ),
+    ],
+)
+def test_a_layer_that_can_not_be_is_refused_on_its_line(table: str, where: str | None, what: str) -> None:
+    (line,) = problems(f"layers = [\n  {{ kind = 'linear' }},\n  {table},\n]")
+    place = "e.toml:6: target.layers" if where is None else "e.toml:8: target.layers.1" + (f".{where}" if where else "")
+    assert line.startswith(f"{place}: ")
+    assert what in line
+
+
+def test_so_is_one_under_a_setting() -> None:
+    lines = problems(
+        'layers = [{ kind = "raid" }]',
+        """
+[settings.wrong_option]
+layers = [{ kind = "crypt", x = 1 }]
+[settings.no_such_layer]
+layers.1.chunk = "4KiB"
+[settings.of_a_matrix]
+layers.0 = { level = [0, 5], bitmap = "4KiB" }
+[settings.no_layers]
+layers = "crypt"
+""",
+    )
+    assert [line.partition(": ")[0] for line in lines] == ["e.toml:12", "e.toml:14", "e.toml:16", "e.toml:18"]
+    assert "settings.wrong_option.layers.0.x: unknown option" in lines[0]
+    assert "[target] has no such layer; it has 1, from 0" in lines[1]
+    assert "RAID 0 has none" in lines[2]
+    assert "expected a list of tables with a kind" in lines[3]
+
+
+def test_a_target_that_is_not_ours_has_none() -> None:
+    text = 'target = { kind = "directory", path = "/tmp" }\n[workloads.r]\noperations = 1\n'
+    with pytest.raises(InputError) as error:
+        loads(f"{text}[settings.s]\nlayers = [{{ kind = 'linear' }}]\n", "e.toml")
+    assert "iolab puts layers on devices of its own only" in str(error.value)
+
+
+def test_each_option_is_a_setting_of_one_experiment() -> None:
+    text = EXPERIMENT.format(
+        'layers = [{ kind = "crypt" }, { kind = "linear" }]',
+        """
+[settings.none]
+layers = []
+[settings.crypt]
+[settings.queues]
+layers.0 = { no_read_workqueue = [false, true] }
+""",
+    )
+    plan = Plan(loads(text, "e.toml"), 1)
+    found = {}
+    for trial in plan.round(0):
+        amended = control.amend(trial)
+        assert amended.target.kind == "scratch"
+        found[trial.setting] = [table.get("no_read_workqueue") for table in amended.target.layers]
+    assert found == {
+        "none": [],
+        "crypt": [None, None],
+        "queues[layers.0.no_read_workqueue=false]": [False, None],
+        "queues[layers.0.no_read_workqueue=true]": [True, None],
+    }
+
+
+def test_only_names_of_our_own_are_undone() -> None:
+    for made in (RemoveMapping("iolab_0123abcd_0"), StopArray("md_iolab_0123abcd_12")):
+        assert action.from_json(action.to_json(made)) == made
+        assert made.undo() is None, "there is no such device"
+    for foreign in (
+        RemoveMapping("vg-root"),
+        RemoveMapping("md_iolab_0123abcd_0"),
+        StopArray("md0"),
+        StopArray("../x"),
+    ):
+        with pytest.raises(CannotUndo):
+            action.from_json(action.to_json(foreign))
+    assert stacked.NAME.fullmatch("iolab_0123abcd_0/..") is None
