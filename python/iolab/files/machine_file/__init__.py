@@ -3,7 +3,7 @@ settings."""
 
 from __future__ import annotations
 
-from iolab.files.machine_file.catalogue import names
+from iolab.files.machine_file.catalogue import devices, names
 from iolab.files.machine_file.change import Change, ChangedMachine, InvalidChange, changed
 from iolab.files.machine_file.machine_file import MachineFile, as_filed, read
 from iolab.files.machine_file.mechanism import (
@@ -27,6 +27,7 @@ __all__ = [
     "as_read",
     "caches_files",
     "changed",
+    "devices",
     "holes",
     "names",
     "probe_refused",

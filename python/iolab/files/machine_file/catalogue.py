@@ -20,6 +20,12 @@ def names() -> list[str]:
     return data.names(data.MACHINES)
 
 
+def devices() -> dict[str, str]:
+    """The device files that come with iolab, by name: their texts."""
+    folder = data.MACHINES / DEVICES
+    return {name: (folder / f"{name}.toml").read_text() for name in data.names(folder)}
+
+
 def machine_path(name: str, directory: Path) -> Path:
     """The file of `model:NAME`: one of iolab's, or a path that ends in .toml and counts from `directory`.
 

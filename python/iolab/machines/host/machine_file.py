@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from iolab.base import data
+from iolab.base.bounded_file import is_file
 from iolab.base.errors import MachineError
 from iolab.machines.system import facts
 from iolab.machines.system.block import SYS, BlockDevice, device_in, shown
@@ -79,7 +81,23 @@ def text() -> str:
         )
     parts = [_head(len(found)), ("[cpus]", list(_cpus())), ("[memory]", list(_memory()))]
     parts += [("[[drives]]", list(_drive(disk))) for disk in found]
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[tuple[str, list[Line]]]) -> str:
     return "\n\n".join("\n".join([*([title] if title else []), *map(str, lines)]) for title, lines in parts) + "\n"
+
+
+def text_around(disk: BlockDevice | None) -> str:
+    """The machine file of this machine with this disk alone, TOML; with a drive of which nothing is known if None."""
+    drive = [Line("device", NVME, "the kernel shows no device")] if disk is None else list(_bare_drive(disk))
+    parts = [_head(1), ("[cpus]", list(_cpus())), ("[memory]", list(_memory())), ("[[drives]]", drive)]
+    return _joined(parts)
+
+
+def device_file(disk: BlockDevice) -> str:
+    """The device file of the disk's model, or of its class."""
+    return _device_file(disk, _model(disk))[0]
 
 
 def disks() -> Iterator[BlockDevice]:
@@ -138,19 +156,29 @@ def _memory() -> Iterator[Line]:
         yield Line(key, given, str(path) if given else f"{path} has none that the model takes; the kernel's default")
 
 
-def _drive(disk: BlockDevice) -> Iterator[Line]:
+def _model(disk: BlockDevice) -> str:
     model = facts.text(disk.directory / "device" / "model")
-    named = model if isinstance(model, str) else "a model that sysfs does not name"
+    return model if isinstance(model, str) else "a model that sysfs does not name"
+
+
+def _bare_drive(disk: BlockDevice) -> Iterator[Line]:
+    named = _model(disk)
     file, why = _device_file(disk, named)
     yield Line("device", file, f"{disk.name}, {named}, {disk.size_bytes / 1e9:.0f} GB: {why}")
     yield Line("scheduler", f'{{ name = "{shown(disk.queue / "scheduler")}" }}', str(disk.queue / "scheduler"))
+    yield from _queue(disk)
+
+
+def _drive(disk: BlockDevice) -> Iterator[Line]:
+    device, scheduler, *queue = _bare_drive(disk)
+    yield from (device, scheduler)
     filesystems = _filesystems(disk)
     kind = next((kind for kind in filesystems if kind in EXT), None)
     if kind is not None:
         yield Line("filesystem", f'{{ kind = "{kind}" }}', "/proc/self/mountinfo")
     elif filesystems:
         yield Line("filesystem", None, f"{filesystems[0]} is mounted; docs/model/xfs.md has what XFS takes")
-    yield from _queue(disk)
+    yield from queue
 
 
 def _queue(disk: BlockDevice) -> Iterator[Line]:
@@ -172,6 +200,9 @@ def _queue(disk: BlockDevice) -> Iterator[Line]:
 
 def _device_file(disk: BlockDevice, model: str) -> tuple[str, str]:
     """The device file, and why."""
+    library = re.sub(r"[^a-z0-9]+", "_", model.lower()).strip("_")
+    if is_file(data.MACHINES / "devices" / f"{library}.toml"):
+        return library, "the file of this model"
     for beginning, file in BY_MODEL.items():
         if re.match(beginning, model):
             return file, "the file of this model"

@@ -165,7 +165,7 @@ def figures(_: str) -> list[str]:
 @_answering
 def lists(_: str) -> list[str]:
     """For `iolab list`."""
-    return ["machines", "kernels", "experiments", "paths", "workloads", "controls", "probes", "metrics"]
+    return ["machines", "devices", "kernels", "experiments", "paths", "workloads", "controls", "probes", "metrics"]
 
 
 @_answering

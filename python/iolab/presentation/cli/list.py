@@ -28,7 +28,7 @@ def list_names(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="machines|kernels|experiments|paths|workloads|controls|probes|metrics",
+            metavar="machines|devices|kernels|experiments|paths|workloads|controls|probes|metrics",
             show_default=False,
             autocompletion=complete.lists,
         ),
@@ -38,15 +38,17 @@ def list_names(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List what an experiment can name: machines, kinds of workload and their options, controls (what a setting
-    changes), probes, metrics; and the experiments that come with iolab, which `iolab run NAME` runs.
+    """List what an experiment can name: machines and the devices in them, kinds of workload and their options, controls
+    (what a setting changes), probes, metrics; and the experiments that come with iolab, which `iolab run NAME` runs.
 
     `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help;
     `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with the accuracy of
-    simulated machines against published figures of real ones.
+    simulated machines against published figures of real ones. `iolab list devices samsung_ssd_990_pro_2tb` shows what
+    a device of the library was fitted to, and by how much it is off elsewhere.
     """
     lists = {
         "machines": _machines,
+        "devices": _devices,
         "kernels": _kernels,
         "experiments": _experiments,
         "paths": _paths,
@@ -84,6 +86,34 @@ def _machines() -> Entries:
 
     host: Entry = {"name": "host", "kernel": None, "drives": [], "help": "this Linux machine"}
     return [host, *(_machine(name, machine_file.as_filed(name)) for name in machine_file.names())]
+
+
+def _devices() -> Entries:
+    from iolab.base import toml
+    from iolab.files.machine_file import devices
+
+    return [_device(name, toml.parse(text, name).values["kind"], text) for name, text in devices().items()]
+
+
+def _device(name: str, kind: str, text: str) -> Entry:
+    """The file's first comment, and which of its others state errors."""
+    comments = _comments(text)
+    about = next(iter(comments), "")
+    stated = [line for line in comments if line.startswith(("fitted", "fit ", "held back", "odd"))]
+    return {"name": name, "kind": kind, "fitted": "yes" if stated else None, "help": about, "comments": comments}
+
+
+def _comments(text: str) -> list[str]:
+    """Each whole: lines that go on are indented, and so may be not those of the first."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        if found and (line.startswith("#   ") or (len(found) == 1 and " = " not in line and "(E)" not in line)):
+            found[-1] += f" {line[1:].strip()}"
+        else:
+            found.append(line[1:].strip())
+    return found
 
 
 def _machine(name: str, table: TomlTable) -> Entry:
@@ -269,7 +299,9 @@ def _print_one(entry: Entry) -> None:
     for key, value in entry.items():
         if key in ("name", "help") or value in (None, []):
             continue
-        if isinstance(value, list) and value and isinstance(value[0], dict):
+        if key == "comments" and isinstance(value, list):
+            parts += [Text(f"{line}") for line in value[1:]]
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
             parts.append(Text(f"\n{key}", style="bold"))
             parts.append(_table(_OF_OPTIONS if "takes" in value[0] else _OF_METRICS, value))
         else:

@@ -1,0 +1,1 @@
+"""Files in which somebody measured a device, read as the cells of a calibration."""

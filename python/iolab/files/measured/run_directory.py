@@ -1,0 +1,59 @@
+"""A run directory as cells: each workload of the kind `io` under one setting, over its rounds."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.domain.calibration.cell import Cell
+from iolab.domain.workload.io import IoOptions
+from iolab.files.measured.found import MeasuredCells
+from iolab.files.store import read as read_run
+
+if TYPE_CHECKING:
+    from iolab.files.store.read import RunData
+
+P99 = "latency_ns_p99"
+IOPS = "iops"
+
+
+def read(path: Path) -> MeasuredCells:
+    """The cells under the first setting: geometric means over the rounds.
+
+    Raises:
+        InputError: no run, or one that this iolab doesn't understand.
+    """
+    run = read_run(path)
+    found = MeasuredCells()
+    setting, *others = run.settings
+    found.left_out += [f"{path}: setting {other}: only the first, {setting}, is read" for other in others]
+    for workload in run.workloads:
+        options = run.experiment.workload_under(workload, setting).options
+        if (why := _why_not(options)) is not None:
+            found.left_out.append(f"{path}: {workload}: {why}")
+            continue
+        assert isinstance(options, IoOptions), "all others are refused above"
+        iops = _mean(run, workload, setting, IOPS)
+        if iops is None:
+            found.left_out.append(f"{path}: {workload}: no trial has its rate")
+        else:
+            found.cells.append(Cell(workload, options, iops, _mean(run, workload, setting, P99)))
+    return found
+
+
+def _why_not(options: object) -> str | None:
+    if not isinstance(options, IoOptions):
+        return "a cell is one job, a workload of the kind io"
+    if not options.uses_direct:
+        return "it is buffered: the page cache is in it, and not the device alone"
+    if options.rate is not None or options.rate_iops is not None or options.think_time:
+        return "its rate is not the device's: an open loop, or pauses"
+    return None
+
+
+def _mean(run: RunData, workload: str, setting: str, metric: str) -> float | None:
+    frame = run.values(metric, workload)
+    values = frame[setting].drop_nulls().to_list() if setting in frame.columns else []
+    logs = [math.log(value) for value in values if value > 0]
+    return math.exp(sum(logs) / len(logs)) if logs else None

@@ -1,0 +1,1 @@
+"""Calibrates simulated devices: what was measured, the fit, and the file of the device with its errors."""

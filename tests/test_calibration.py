@@ -1,0 +1,251 @@
+"""Calibration: cells are split and read, keys fitted, and the answer compared with predictors that have no model."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from iolab.base.errors import InputError
+from iolab.domain.calibration import iocost, null
+from iolab.domain.calibration.cell import Cell, factor, split
+from iolab.domain.calibration.fit import Values, fit
+from iolab.domain.calibration.key import Key, keys_of, with_values
+from iolab.domain.workload.io import IoOptions
+from iolab.files.measured import measured
+from iolab.studies.calibrate.device_file import table_text
+from support.command_line import CommandLine
+
+DEVICES = Path(__file__).parents[1] / "machines" / "devices"
+SERVICE = Key("service_ns", 1, 10**9, 1000)
+SERVERS = Key("servers", 1, 64, 1)
+LATENCY = Key("latency_ns", 1, 10**9, 1000)
+DEPTHS = (1, 2, 4, 8, 32)
+
+
+def cell(name: str, iops: float = 1000, **options: object) -> Cell:
+    return Cell(name, IoOptions.model_validate({"duration": "1s", **options}), iops)
+
+
+# -- Cells -------------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 50, 100]), st.integers(1, 64)), min_size=1, max_size=40))
+def test_a_third_of_the_cells_is_held_back_whatever_their_order(asked: list[tuple[int, int]]) -> None:
+    cells = [cell(str(n), read_percent=share, queue_depth=depth) for n, (share, depth) in enumerate(asked)]
+    fitted, held = split(cells)
+    assert sorted(one.name for one in (*fitted, *held)) == sorted(one.name for one in cells)
+    assert len(held) == (len(cells) + 1) // 3
+    assert [one.name for one in split(cells[::-1])[1]] == [one.name for one in held]
+
+
+def test_a_simulated_cell_lasts_as_many_operations_as_asked_within_what_the_device_holds() -> None:
+    asked = cell("deep", 50_000, jobs=4, queue_depth=8, file_size="1GiB").asked(10_000, 2**31)
+    assert asked.duration == 200_000_000
+    assert asked.file_size == 2**29
+    shared = cell("shared", 50_000, jobs=4, shared_files=True, file_size="1GiB").asked(10_000, 2**31)
+    assert shared.file_size == 2**30
+
+
+def test_predictors_without_a_model_take_what_was_measured_nearby() -> None:
+    fitted = [
+        cell("small", 100, queue_depth=1),
+        cell("large", 900, queue_depth=1, block_size="64KiB"),
+        cell("write", 10, read_percent=0, queue_depth=2),
+    ]
+    asked = cell("asked", 200, queue_depth=2)
+    assert null.nearest(asked, fitted) == 100
+    assert null.mean_of_operation(asked, fitted) == pytest.approx(300)
+    assert null.nearest(cell("write", 20, read_percent=0), fitted) == 10
+    assert factor(100, 200) == factor(200, 100) == 2
+    assert factor(0, 200) == math.inf
+
+
+# -- The fit -----------------------------------------------------------------------------------------------------------
+
+
+def rates_of(values: Values) -> list[float]:
+    """Equal servers behind a fixed latency, by depth; the last rate is of a cell that nothing reads."""
+    service, latency = values["service_ns"], values["latency_ns"]
+    return [1e9 * min(depth / (service + latency), values["servers"] / service) for depth in DEPTHS]
+
+
+@given(st.integers(20_000, 200_000), st.integers(5000, 100_000), st.integers(1, 12))
+def test_the_fit_recovers_keys_that_the_cells_show(service: int, latency: int, servers: int) -> None:
+    truth = {"service_ns": service, "latency_ns": latency, "servers": servers}
+    start = {"service_ns": 1_000_000, "latency_ns": 1000, "servers": 1}
+    found = {one.key.name: one for one in fit((SERVICE, LATENCY, SERVERS), start, rates_of(truth), rates_of, [0])}
+    again = rates_of({name: one.value for name, one in found.items()})
+    assert max(factor(one, true) for one, true in zip(again, rates_of(truth), strict=True)) < 1.2
+    for one in found.values():
+        assert one.low is None or one.low <= one.value <= (one.high or 0)
+
+
+def test_a_key_that_no_cell_shows_keeps_its_start_and_has_no_interval() -> None:
+    keys = (SERVICE, Key("unread", 1, 10**6, 7))
+    found = fit(keys, {"service_ns": 500, "unread": 7}, [1e9 / 3000], lambda values: [1e9 / values["service_ns"]])
+    assert found[0].value == pytest.approx(3000, rel=0.01)
+    assert (found[1].value, found[1].shown) == (7, False)
+
+
+def test_flushes_are_fitted_if_somebody_measured_them_and_the_device_has_a_cache() -> None:
+    flash = tomllib.loads((DEVICES / "nvme_mqsim.toml").read_text())
+    protected = with_values(flash, {"firmware.power_loss_protection": 1})
+    assert "firmware.flush_ns" in {key.name for key in keys_of(flash, flushes=True)}
+    assert "firmware.flush_ns" not in {key.name for key in keys_of(flash, flushes=False)}
+    assert "firmware.flush_ns" not in {key.name for key in keys_of(protected, flushes=True)}
+    assert keys_of({"kind": "disk"}, flushes=False) == ()
+
+
+@pytest.mark.parametrize("name", ["nvme_mqsim", "null", "paced_flat", "sata_ssd_2018"])
+def test_a_device_is_written_as_it_is_read(name: str) -> None:
+    device = tomllib.loads((DEVICES / f"{name}.toml").read_text())
+    assert tomllib.loads(table_text(device)) == device
+
+
+# -- What was measured -------------------------------------------------------------------------------------------------
+
+
+def fio(**options: str) -> dict[str, object]:
+    side = {"io_bytes": 4096000, "total_ios": 1000, "runtime": 500, "iops": 2000}
+    way = "read" if "read" in options["rw"] else "write"
+    return {"jobname": "some", "groupid": 0, "job options": options, way: side}
+
+
+def written(tmp_path: Path, *jobs: dict[str, object]) -> Path:
+    path = tmp_path / "fio.json"
+    numbered = [{**job, "groupid": number} for number, job in enumerate(jobs)]
+    path.write_text(json.dumps({"fio version": "fio-3.33", "jobs": numbered}, indent=1))
+    return path
+
+
+def test_jobs_of_fio_are_cells(tmp_path: Path) -> None:
+    common = {"direct": "1", "ioengine": "libaio", "size": "1g"}
+    deep = fio(rw="randread", bs="4k", iodepth="32", numjobs="4", **common)
+    commits = fio(rw="write", bs="16k", sync="1", direct="1")
+    found = measured.read(written(tmp_path, deep, commits))
+    first, second = found.cells
+    assert (first.operation, first.depth, first.iops) == ("read", 128, 2000)
+    assert (second.operation, second.depth, second.options.dsync_every) == ("durable write", 1, 1)
+    assert second.options.block_size == {16384: 1.0}
+    assert found.left_out == []
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"rw": "randread"}, "direct=1"),
+        ({"rw": "randread", "direct": "1", "rate_iops": "100"}, "rate_iops=100"),
+        ({"rw": "randtrimread", "direct": "1"}, "rw=randtrimread"),
+        ({"rw": "read", "direct": "1", "ioengine": "rbd"}, "ioengine=rbd"),
+        ({"rw": "read", "direct": "1", "iodepth": "99999", "ioengine": "libaio"}, "queue_depth"),
+        ({"rw": "read", "direct": "1", "bs": "many"}, "many"),
+    ],
+)
+def test_what_is_no_cell_is_left_out_with_the_reason(tmp_path: Path, options: dict[str, str], why: str) -> None:
+    found = measured.read(written(tmp_path, fio(**options)))
+    assert found.cells == []
+    (line,) = found.left_out
+    assert why in line and "\n" not in line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "8:0 ctrl=user model=linear rbps=1000000000 rseqiops=200000 rrandiops=100000 wbps=500000000 "
+        "wseqiops=30000 wrandiops=20000\n",
+        json.dumps(
+            [
+                {
+                    "record": {
+                        "model": {
+                            "rbps": 1e9,
+                            "rseqiops": 2e5,
+                            "rrandiops": 1e5,
+                            "wbps": 5e8,
+                            "wseqiops": 3e4,
+                            "wrandiops": 2e4,
+                        }
+                    }
+                }
+            ]
+        ),
+    ],
+)
+def test_the_six_rates_of_io_cost_are_cells(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "result"
+    path.write_text(text)
+    cells = {one.name: one for one in measured.read(path).cells}
+    assert tuple(cells) == iocost.RATES
+    assert cells["rrandiops"].iops == 100_000
+    assert iocost.in_its_unit("rbps", cells["rbps"].iops) == 1e9
+    assert cells["rrandiops"].depth == 2048
+
+
+def test_any_other_file_is_refused_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "else"
+    path.write_text("nothing measured")
+    with pytest.raises(InputError, match="no measurements"):
+        measured.read(path)
+
+
+# -- The command -------------------------------------------------------------------------------------------------------
+
+KNOWN = """\
+machine = "model:known.toml"
+rounds = 1
+seed = 7
+"""
+MACHINE = """\
+kernel = "6.1"
+cpus = { count = 4, time_slice_ns = 4000000, call_ns = 1000, completion_ns = 1500, page_copy_ns = 300, jitter = 0.05 }
+[[drives]]
+device = { kind = "null", capacity_bytes = 4294967296, latency_ns = 83000, queue_depth = 6 }
+scheduler = { name = "none" }
+"""
+
+
+def test_a_run_on_a_known_device_gives_back_its_keys(iolab: CommandLine) -> None:
+    depths = {1: "4KiB", 2: "4KiB", 3: "16KiB", 4: "4KiB", 5: "8KiB", 8: "4KiB", 16: "4KiB"}
+    cells = "".join(
+        f'[workloads.d{depth}]\nqueue_depth = {depth}\nblock_size = "{size}"\nfile_size = "64MiB"\nduration = "200ms"\n'
+        for depth, size in depths.items()
+    )
+    iolab.write("known.toml", MACHINE)
+    iolab.write("known-cells.toml", KNOWN + cells)
+    iolab("run", "known-cells.toml", "--out", "measured")
+    done = iolab("machine", "calibrate", "measured", "--like", "null", "--machine", "model:known.toml", "--json")
+    found = json.loads(done.stdout)
+    assert found["keys"]["latency_ns"]["value"] == pytest.approx(83000, rel=0.05)
+    assert found["keys"]["queue_depth"]["value"] == 6
+    roles = [one["role"] for one in found["cells"]]
+    assert (roles.count("fit"), roles.count("held back")) == (5, 2)
+    assert found["errors"]["held back"]["typical"] < 1.02
+    device = tomllib.loads(found["file"])
+    assert device["latency_ns"] == found["keys"]["latency_ns"]["value"]
+    assert "held back (2 cells): typically x1" in found["file"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ([], "nothing to calibrate by"),
+        (["absent.json"], "absent.json"),
+        (["two.txt", "--like", "wd1600aajs"], "a device of kind disk"),
+        (["two.txt", "--out", "x"], "--out"),
+        (["two.txt", "--machine", "model:nfs-rdma-client"], "no drive"),
+    ],
+)
+def test_mistakes_are_one_line(iolab: CommandLine, arguments: list[str], what: str) -> None:
+    iolab.write("two.txt", "rbps=1 rseqiops=2 rrandiops=3 wbps=4 wseqiops=5 wrandiops=6\n")
+    failed = iolab("machine", "calibrate", *arguments, status=2)
+    assert what in failed.stderr
+    assert failed.stderr.count("\n") == 1
+
+
+def test_describe_takes_no_source(iolab: CommandLine) -> None:
+    assert "of calibrate" in iolab("machine", "describe", "--like", "null", status=2).stderr
