@@ -4,7 +4,7 @@ use crate::spec::Pattern;
 use crate::zipf::Zipf;
 use base::rng::Stream;
 
-/// How many uniform ranks make a normal one (fio 3, lib/gauss.c).
+/// How many uniform ranks make a normal one (gauss.c of fio 3).
 const SUMMANDS: u64 = 12;
 
 #[derive(Clone, Debug)]

@@ -118,7 +118,7 @@ pub enum Pattern {
         /// Above 0 and below 1; 0.5 is uniform.
         h: f64,
     },
-    /// The mean of twelve uniform ranks and one more within a width, as fio 3 draws it (lib/gauss.c); ranks are
+    /// The mean of twelve uniform ranks and one more within a width, as gauss.c of fio 3 draws it; ranks are
     /// scattered over the range.
     Normal {
         /// The width in percent of the range; above 50, it is half of the range.
