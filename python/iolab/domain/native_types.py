@@ -79,6 +79,24 @@ ClockKind = Literal["tsc", "monotonic", "model"]
 """The clock that operations are timed with."""
 
 
+class LatencyRecord(TypedDict):
+    """Latencies of operations, each from its due time to its completion."""
+
+    histogram: list[tuple[int, int, int]]
+    max_ns: int
+    mean_ns: float
+    min_ns: int
+    stddev_ns: float
+
+
+class OpRecord(TypedDict):
+    """Successful operations of one kind in the measured part."""
+
+    bytes: int
+    count: int
+    latency: LatencyRecord | None
+
+
 class Window(TypedDict):
     """What one depth showed for the length of a window."""
 
@@ -96,24 +114,6 @@ class DepthSearchResult(TypedDict):
     share: float
     target_ns: int
     windows: list[Window]
-
-
-class LatencyRecord(TypedDict):
-    """Latencies of operations, each from its due time to its completion."""
-
-    histogram: list[tuple[int, int, int]]
-    max_ns: int
-    mean_ns: float
-    min_ns: int
-    stddev_ns: float
-
-
-class OpRecord(TypedDict):
-    """Successful operations of one kind in the measured part."""
-
-    bytes: int
-    count: int
-    latency: LatencyRecord | None
 
 
 class ErrorRecord(TypedDict):
@@ -202,6 +202,7 @@ class Steadiness(TypedDict):
 class JobRecord(TypedDict):
     """The record of one job of a load."""
 
+    commit: NotRequired[OpRecord | None]
     depth_search: NotRequired[DepthSearchResult | None]
     discard: NotRequired[OpRecord | None]
     errors: list[ErrorRecord]
@@ -1354,6 +1355,7 @@ class StridedPattern(TypedDict):
     """Each offset is the last one plus `stride_bytes`; at the end of the range it starts again one block further on."""
 
     kind: Literal["strided"]
+    one_lap: NotRequired[bool]
     stride_bytes: int
 
 
@@ -1436,6 +1438,7 @@ class Sync(TypedDict):
 
     every_writes: int
     kind: SyncKind
+    when_idle: NotRequired[bool]
 
 
 class JobBounds(TypedDict):
@@ -1459,6 +1462,7 @@ class JobSpec(TypedDict):
     align_bytes: int
     arrival: Arrival
     blocks: list[BlockSize]
+    commits: NotRequired[bool]
     depth_search: NotRequired[DepthSearch | None]
     dsync_every: NotRequired[int | None]
     file_order: FileOrder
