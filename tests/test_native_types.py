@@ -48,6 +48,8 @@ FIELDS = {
     "range_start": ("JobSpec", "offset_bytes"),
     "rate_iops": ("Arrival", "rate_per_s"),
     "record_size": ("BlockSize", "bytes"),
+    "records": ("JobBounds", "ops"),
+    "records_per_sync": ("Sync", "every_writes"),
     "stack_every": ("SwitchesSpec", "stack_every"),
     "subdirectories": ("WalkSpec", "count"),
     "skip": ("TraceChoice", "from_ns"),
@@ -73,7 +75,7 @@ FIELDS = {
 NO_FIELDS = {
     *("directories", "file_size", "files_max", "files_per_job", "groups", "jobs", "jobs_per_group", "loops", "threads"),
     *("mixed_read_percent", "rate", "read_percent", "share", "size", "source_files", "source_functions", "stride"),
-    *("runs", "swappiness", "window"),
+    *("runs", "segment_size", "segments", "swappiness", "window", "writers"),
     "cache",
 }
 """Options with a number that Python counts, divides or multiplies by, and a host's own settings."""

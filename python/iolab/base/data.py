@@ -31,6 +31,7 @@ EXAMPLES = (
     "fio-compare",
     "replay",
     "attribute-tunables",
+    "commits",
 )
 """The order in which a newcomer reads the examples: no root, one machine and one question first."""
 

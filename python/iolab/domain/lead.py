@@ -2,6 +2,7 @@
 
 The rule, which docs/reference/statistics.md states:
 
+- A log is written for its commits: commits a second lead, then the tail of a commit.
 - A workload that syncs while it runs waits for its syncs: sync latency leads. A buffered write returns from memory.
 - One that keeps several I/Os in flight waits for completions: latency leads.
 - The job with the longest tail under the baseline comes first among jobs side by side, and its tail leads.
@@ -19,6 +20,7 @@ from iolab.domain.metric.row import families
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase
 
+COMMITS = ("commit.iops", "commit.latency_ns_p99", "commit.latency_ns_mean")
 SYNC_TIMES = ("sync.latency_ns_mean", "sync.latency_ns_p99")
 SYNC_RATE = "sync.iops"
 """Of a setting alone, where it answers how many commits a second; beside others it says what the latency says."""
@@ -35,6 +37,8 @@ class Shape:
     """Its kinds of jobs, if it has several: copies of one job are one kind."""
     syncs: bool = False
     """Whether it waits for data to be durable while it runs."""
+    commits: bool = False
+    """Whether it writes a log, whose commits are measured."""
     queue_depth: int = 1
 
 
@@ -44,8 +48,9 @@ def shape_of(phases: Iterable[Phase]) -> Shape:
     jobs = dict.fromkeys(name for phase in measured for name in _kinds(phase))
     return Shape(
         tuple(jobs) if len(jobs) > 1 else (),
-        any(phase.waits_for_syncs for phase in measured),
-        max((phase.queue_depth for phase in measured), default=1),
+        syncs=any(phase.waits_for_syncs for phase in measured),
+        commits=any(phase.commits for phase in measured),
+        queue_depth=max((phase.queue_depth for phase in measured), default=1),
     )
 
 
@@ -65,15 +70,22 @@ def _kinds(phase: Phase) -> list[str]:
 
 def in_order(keys: Sequence[str], shape: Shape, *, beside_others: bool = False) -> list[str]:
     """The keys of a workload's metrics, or of one of its jobs' beside others, those first that lead."""
-    syncs = shape.syncs and any(key.endswith(SYNC_TIMES) for key in keys)
-    first = (
-        (SYNC_RATE, *SYNC_TIMES) if syncs else TAIL if beside_others else COMPLETION if shape.queue_depth > 1 else ()
-    )
-    return sorted(keys, key=lambda key: _place(key, first, of_syncs=syncs))
+    of_op = _of_one_operation(keys, shape)
+    first = of_op or (TAIL if beside_others else COMPLETION if shape.queue_depth > 1 else ())
+    return sorted(keys, key=lambda key: _place(key, first, of_op=bool(of_op)))
 
 
-def _place(key: str, first: Sequence[str], *, of_syncs: bool) -> int:
+def _of_one_operation(keys: Sequence[str], shape: Shape) -> tuple[str, ...]:
+    """What leads by name, operation and all, as far as the keys have it: commits before syncs."""
+    if shape.commits and any(key.endswith(COMMITS) for key in keys):
+        return COMMITS
+    if shape.syncs and any(key.endswith(SYNC_TIMES) for key in keys):
+        return (SYNC_RATE, *SYNC_TIMES)
+    return ()
+
+
+def _place(key: str, first: Sequence[str], *, of_op: bool) -> int:
     name = key.rpartition("/")[2]
     op, _, metric = name.rpartition(".")
-    leads = [place for place, one in enumerate(first) if (name.endswith(one) if of_syncs else metric == one)]
-    return leads[0] if leads and (of_syncs or op in OF_TRANSFERS) else len(first)
+    leads = [place for place, one in enumerate(first) if (name.endswith(one) if of_op else metric == one)]
+    return leads[0] if leads and (of_op or op in OF_TRANSFERS) else len(first)

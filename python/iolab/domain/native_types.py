@@ -79,6 +79,24 @@ ClockKind = Literal["tsc", "monotonic", "model"]
 """The clock that operations are timed with."""
 
 
+class LatencyRecord(TypedDict):
+    """Latencies of operations, each from its due time to its completion."""
+
+    histogram: list[tuple[int, int, int]]
+    max_ns: int
+    mean_ns: float
+    min_ns: int
+    stddev_ns: float
+
+
+class OpRecord(TypedDict):
+    """Successful operations of one kind in the measured part."""
+
+    bytes: int
+    count: int
+    latency: LatencyRecord | None
+
+
 class Window(TypedDict):
     """What one depth showed for the length of a window."""
 
@@ -96,24 +114,6 @@ class DepthSearchResult(TypedDict):
     share: float
     target_ns: int
     windows: list[Window]
-
-
-class LatencyRecord(TypedDict):
-    """Latencies of operations, each from its due time to its completion."""
-
-    histogram: list[tuple[int, int, int]]
-    max_ns: int
-    mean_ns: float
-    min_ns: int
-    stddev_ns: float
-
-
-class OpRecord(TypedDict):
-    """Successful operations of one kind in the measured part."""
-
-    bytes: int
-    count: int
-    latency: LatencyRecord | None
 
 
 class ErrorRecord(TypedDict):
@@ -202,6 +202,7 @@ class Steadiness(TypedDict):
 class JobRecord(TypedDict):
     """The record of one job of a load."""
 
+    commit: NotRequired[OpRecord | None]
     depth_search: NotRequired[DepthSearchResult | None]
     discard: NotRequired[OpRecord | None]
     errors: list[ErrorRecord]
@@ -1354,6 +1355,7 @@ class StridedPattern(TypedDict):
     """Each offset is the last one plus `stride_bytes`; at the end of the range it starts again one block further on."""
 
     kind: Literal["strided"]
+    one_lap: NotRequired[bool]
     stride_bytes: int
 
 
@@ -1379,8 +1381,8 @@ class ParetoPattern(TypedDict):
 
 
 class NormalPattern(TypedDict):
-    """The mean of twelve uniform ranks and one more within a width, as fio 3 draws it (lib/gauss.c); ranks are
-    scattered over the range."""
+    """The mean of twelve uniform ranks and one more within a width, as gauss.c of fio 3 draws it; ranks are scattered
+    over the range."""
 
     deviation_percent: float
     kind: Literal["normal"]
@@ -1477,6 +1479,7 @@ class Sync(TypedDict):
 
     every_writes: int
     kind: SyncKind
+    when_idle: NotRequired[bool]
 
 
 class JobBounds(TypedDict):
@@ -1500,6 +1503,7 @@ class JobSpec(TypedDict):
     align_bytes: int
     arrival: Arrival
     blocks: list[BlockSize]
+    commits: NotRequired[bool]
     depth_search: NotRequired[DepthSearch | None]
     dsync_every: NotRequired[int | None]
     file_order: FileOrder

@@ -2,10 +2,11 @@
 likeness.
 
 A job counts reads, writes and syncs under `read`, `write` and `sync`, what a replay discards under `discard`, or what
-the engine `null` did not do under `null`, and any other operation by name under `ops`, all
-in the same shape. What is a number and not an operation stands by the metric's name under `measures`, of a job or of
-the phase. Probes that were on stand under `probes` by name, each with what it observed, or with the reason why it could
-not under `probes_absent`. Whoever reads a record asks the functions here, so that the engine's may do without these.
+the engine `null` did not do under `null`, what became durable of a log under `commit`, and any other operation by name
+under `ops`, all in the same shape. What is a number and not an operation stands by the metric's name under `measures`,
+of a job or of the phase. Probes that were on stand under `probes` by name, each with what it observed, or with the
+reason why it could not under `probes_absent`. Whoever reads a record asks the functions here, so that the engine's may
+do without these.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from iolab.domain import native_types as native
 
-ENGINE_OPS = ("read", "write", "sync", "discard", "null")
+ENGINE_OPS = ("read", "write", "sync", "discard", "null", "commit")
 
 
 class JobRecord(TypedDict):
-    """A job's record as any runner makes it: the engine's has `read`, `write` and `sync` (`discard` if it did some, and
-    `null`, if it does nothing), those of others have `ops` and `measures`. tests/test_native_types.py compares it with
-    the engine's types."""
+    """A job's record as any runner makes it: the engine's has `read`, `write` and `sync` (`discard` if it did some,
+    `null` if it does nothing, `commit` if it writes a log), those of others have `ops` and `measures`.
+    tests/test_native_types.py compares it with the engine's types."""
 
     name: str
     finished_ns: int
@@ -32,6 +33,7 @@ class JobRecord(TypedDict):
     sync: NotRequired[native.OpRecord]
     discard: NotRequired[native.OpRecord]
     null: NotRequired[native.OpRecord]
+    commit: NotRequired[native.OpRecord]
     depth_search: NotRequired[native.DepthSearchResult]
     steady_state: NotRequired[native.Steadiness]
     replay: NotRequired[native.ReplayRecord]

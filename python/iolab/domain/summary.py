@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.comparison import Numbers, Pair, compare_pairs, place_of
+from iolab.domain.durable_rule import rule_sentences
 from iolab.domain.lead import SYNC_RATE, SYNC_TIMES, TAIL, Shape, in_order
 from iolab.domain.machine import Machine
 from iolab.domain.metric import Metric, describe, meant, parse_key
@@ -109,6 +110,8 @@ class Summary:
     problems: list[str]
     doubts: list[str]
     """What casts doubt on its numbers, and what to do, a line each."""
+    rules: list[str]
+    """Whether its logs keep the rule for their tails, a sentence each."""
 
     @property
     def machine_in_words(self) -> str:
@@ -177,6 +180,7 @@ def summarise(
         rows=rows,
         problems=run.problems,
         doubts=lines(run),
+        rules=rule_sentences(run),
     )
 
 
@@ -301,8 +305,10 @@ def compared_keys(run: MeasuredRun) -> list[str]:
 
 def _default_keys(run: MeasuredRun) -> list[str]:
     calls = _counted(run, CALLS)
-    asked = [*_present(run, FOUND), *_compared_by_kind(run), *_present(run, SYNC_TIMES)]
-    asked += _present(run, (SYNC_RATE,)) if len(run.settings) == 1 else []
+    asked = [*_present(run, FOUND), *_compared_by_kind(run)]
+    if any(shape.syncs and not shape.commits for shape in run.shapes.values()):
+        asked += _present(run, SYNC_TIMES)
+        asked += _present(run, (SYNC_RATE,)) if len(run.settings) == 1 else []
     asked += calls if len(calls) == len(CALLS) else []
     return _known_keys(run, asked)
 

@@ -151,8 +151,9 @@ impl PreparedGroup {
             any(reads),
             any(writes),
         )?;
-        let measure = || {
-            let measure = Measure::new(self.warm_up, self.interval, errno_name);
+        let measure = |spec: &JobSpec| {
+            let measure =
+                Measure::new(self.warm_up, self.interval, errno_name).of_log(spec.commits);
             if self.spec.engine == EngineKind::Null {
                 measure.of_null_operations()
             } else {
@@ -169,7 +170,7 @@ impl PreparedGroup {
                 spec.name.clone(),
                 stops,
                 job,
-                measure(),
+                measure(&spec),
                 own,
             ));
         }

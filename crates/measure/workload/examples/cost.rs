@@ -50,6 +50,7 @@ fn cases() -> Vec<(&'static str, JobSpec)> {
             with(|spec| {
                 spec.pattern = Pattern::Strided {
                     stride_bytes: 1 << 20,
+                    one_lap: false,
                 }
             }),
         ),
@@ -69,6 +70,7 @@ fn cases() -> Vec<(&'static str, JobSpec)> {
                 spec.sync = Some(Sync {
                     kind: SyncKind::Fsync,
                     every_writes: 1000,
+                    when_idle: false,
                 });
             }),
         ),

@@ -146,7 +146,7 @@ fn check_range(spec: &JobSpec) -> Result<(), Finding> {
 
 fn check_pattern(spec: &JobSpec) -> Result<(), Finding> {
     match &spec.pattern {
-        Pattern::Strided { stride_bytes } => require(
+        Pattern::Strided { stride_bytes, .. } => require(
             *stride_bytes > 0
                 && spec
                     .alignments()
@@ -250,6 +250,11 @@ fn check_sync(spec: &JobSpec) -> Result<(), Finding> {
         spec.dsync_every.is_none_or(|every| every > 0),
         "dsync_every",
         || "dsync_every = 0; expected at least 1".into(),
+    )?;
+    require(
+        !spec.commits || spec.sync.is_some() || spec.dsync_every == Some(1),
+        "commits",
+        || "nothing makes the records durable; expected sync, or dsync_every = 1".into(),
     )
 }
 
@@ -327,6 +332,7 @@ fn check_replay(spec: &JobSpec) -> Result<(), Finding> {
         && spec.steady_state.is_none()
         && spec.sync.is_none()
         && spec.dsync_every.is_none()
+        && !spec.commits
         && !spec.sync_at_end;
     require(is_plain && !spec.files.is_empty(), "replay", || {
         "a trace has its own syncs and depth".into()

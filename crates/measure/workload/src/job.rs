@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Offering ──writes are due for a sync──> Draining ──> Syncing ──> Offering
+//!    │        (or nothing else is due, with `when_idle`)
 //!    └──a bound is reached, or stop()──> Finishing ──> FinalSync ──> Done
 //! ```
 
@@ -198,6 +199,11 @@ impl Job {
             return self.finish(now);
         }
         if now < self.pacing.opens_at() {
+            if self.in_flight == 0 && self.syncs.is_due_when_idle() {
+                self.stage = Stage::Draining;
+                let step = self.advance();
+                return self.take(step, now);
+            }
             return JobStep::WaitUntil(self.pacing.opens_at().min(self.ends_at));
         }
         let held = self.exclusion.as_mut().and_then(Exclusion::take_held);

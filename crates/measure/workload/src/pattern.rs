@@ -92,9 +92,12 @@ impl Walk {
         let kind = match &spec.pattern {
             Pattern::Sequential => Kind::Sequential,
             Pattern::Backward => Kind::Backward,
-            &Pattern::Strided { stride_bytes } => Kind::Strided {
+            &Pattern::Strided {
                 stride_bytes,
-                lap_step: step,
+                one_lap,
+            } => Kind::Strided {
+                stride_bytes,
+                lap_step: if one_lap { stride_bytes } else { step },
             },
             Pattern::Uniform => Kind::Uniform { bytes_per_pass },
             Pattern::Zoned { zones } => Kind::Zoned {

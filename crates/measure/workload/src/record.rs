@@ -129,6 +129,10 @@ pub struct JobRecord {
     /// absent with any other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null: Option<OpRecord>,
+    /// Records of a log that became durable, each from when it was due, and their bytes; absent if the job's writes are
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<OpRecord>,
     /// What the search for a queue depth came to; absent if the job had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth_search: Option<DepthSearchResult>,

@@ -57,6 +57,9 @@ pub struct JobSpec {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub dsync_every: Option<u64>,
+    /// Each write is a record of a log. Its commit is measured: from when it was due until it is durable.
+    #[serde(default)]
+    pub commits: bool,
     /// Seeds the job's random streams.
     pub seed: u64,
     /// The job offers a trace's I/Os; its draws then only determine which sizes and directions there are. Absent: it
@@ -103,6 +106,9 @@ pub enum Pattern {
         /// Distance between two offsets in bytes.
         #[schemars(range(min = 1))]
         stride_bytes: u64,
+        /// The range is finished after the first lap: the blocks between belong to others.
+        #[serde(default)]
+        one_lap: bool,
     },
     /// Every block with the same probability, independent of those before.
     Uniform,
@@ -284,6 +290,9 @@ pub struct Sync {
     /// Completed writes between two syncs.
     #[schemars(range(min = 1))]
     pub every_writes: u64,
+    /// Sync earlier if nothing is due, and before the job ends: no write waits for others that may not come.
+    #[serde(default)]
+    pub when_idle: bool,
 }
 
 /// The system call that makes writes durable.

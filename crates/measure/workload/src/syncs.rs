@@ -20,6 +20,7 @@ pub(crate) struct Syncs {
 struct Periodic {
     kind: OpKind,
     every_writes: u64,
+    when_idle: bool,
     writes_left: u64,
     unsynced: FileSet,
 }
@@ -32,6 +33,7 @@ impl Syncs {
                 SyncKind::Fdatasync => OpKind::Fdatasync,
             },
             every_writes: sync.every_writes,
+            when_idle: sync.when_idle,
             writes_left: sync.every_writes,
             unsynced: FileSet::new(files),
         });
@@ -99,12 +101,23 @@ impl Syncs {
         if let Some(periodic) = &mut self.periodic {
             self.pending_kind = periodic.kind;
             self.pending = periodic.unsynced.take();
+            periodic.writes_left = periodic.every_writes;
         }
     }
 
     pub fn begin_final(&mut self) {
+        if self.is_due_when_idle() && !self.at_end {
+            return self.begin_periodic();
+        }
         self.pending_kind = OpKind::Fsync;
         self.pending = self.written.take();
+    }
+
+    /// Whether writes wait for a sync that is due as soon as nothing else is.
+    pub fn is_due_when_idle(&self) -> bool {
+        self.periodic
+            .as_ref()
+            .is_some_and(|periodic| periodic.when_idle && !periodic.unsynced.is_empty())
     }
 
     /// The files that a sync at the end would be for by now. What is written later still gets its own.
@@ -116,6 +129,9 @@ impl Syncs {
     pub fn cancel(&mut self) {
         self.at_end = false;
         self.written.take();
+        if let Some(periodic) = &mut self.periodic {
+            periodic.unsynced.take();
+        }
         self.pending.clear();
     }
 
@@ -144,6 +160,10 @@ impl FileSet {
             contains: vec![false; files],
             members: Vec::new(),
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.members.is_empty()
     }
 
     fn insert(&mut self, file: u32) {

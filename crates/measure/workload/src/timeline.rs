@@ -37,6 +37,8 @@ pub struct Interval {
     pub discard: Activity,
     /// Null operations, whatever they stand for.
     pub null: Activity,
+    /// Records of a log that became durable.
+    pub commit: Activity,
 }
 
 /// The completed operations of one kind in one interval.
@@ -70,13 +72,16 @@ pub struct Totals {
     pub discard: Total,
     /// Null operations.
     pub null: Total,
+    /// Records of a log that became durable.
+    pub commit: Total,
 }
 
 /// Most intervals that a timeline keeps. Even, so that pairs fit.
 pub const INTERVALS_MAX: usize = 256;
 
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 const NULL_ROW: usize = 4;
+const COMMIT_ROW: usize = 5;
 
 impl Timeline {
     /// Measures from `start_ns` on; completions before are forgotten. `width_ns` of 0 is taken as 1.
@@ -104,6 +109,12 @@ impl Timeline {
     #[inline]
     pub fn record_null(&mut self, now: Time, bytes: u32, latency_ns: u64) {
         self.record_row(now, NULL_ROW, bytes, latency_ns);
+    }
+
+    /// A record of a log became durable; `bytes` are its own.
+    #[inline]
+    pub fn record_commit(&mut self, now: Time, bytes: u32, latency_ns: u64) {
+        self.record_row(now, COMMIT_ROW, bytes, latency_ns);
     }
 
     #[inline(always)]
@@ -147,7 +158,8 @@ impl Timeline {
     }
 
     fn close(&mut self) -> Interval {
-        let [read, write, sync, discard, null] = self.current.each_mut().map(Recorder::take);
+        let [read, write, sync, discard, null, commit] =
+            self.current.each_mut().map(Recorder::take);
         Interval {
             start_ns: self.start_ns,
             length_ns: self.end_ns - self.start_ns,
@@ -156,6 +168,7 @@ impl Timeline {
             sync,
             discard,
             null,
+            commit,
         }
     }
 
@@ -202,7 +215,7 @@ impl Interval {
         self.start_ns + self.length_ns
     }
 
-    /// Operations of all kinds that completed in it.
+    /// Operations of all kinds that completed in it. A commit is none: it is what writes and a sync came to.
     pub fn ops(&self) -> u64 {
         [
             &self.read,
@@ -227,6 +240,7 @@ impl Interval {
             sync: self.sync.merged(&other.sync),
             discard: self.discard.merged(&other.discard),
             null: self.null.merged(&other.null),
+            commit: self.commit.merged(&other.commit),
         }
     }
 }
@@ -260,6 +274,7 @@ pub fn totals<'a>(intervals: impl IntoIterator<Item = &'a Interval>, from_ns: Ti
         totals.sync.add(&interval.sync);
         totals.discard.add(&interval.discard);
         totals.null.add(&interval.null);
+        totals.commit.add(&interval.commit);
     }
     totals
 }

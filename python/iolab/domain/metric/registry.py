@@ -19,6 +19,7 @@ OPS: dict[str, str] = {
     "sync": "an fsync or fdatasync",
     "discard": "a discard of a trace's replay, or a write of zeroes without data; its bytes are those that it clears",
     "null": "a null operation of the engine null, which moves nothing; its bytes are those that it names",
+    "commit": "a record of a log, from when it was due until it is durable (kind commits)",
     "mkdir": "a mkdir",
     "create": "an open that makes a file",
     "fsync": "an fsync; of a file that is opened again for it, open and close too",

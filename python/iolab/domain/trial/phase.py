@@ -88,6 +88,11 @@ class PhaseSpec(Spec):
         return False
 
     @property
+    def commits(self) -> bool:
+        """Whether what its jobs write are the records of a log, whose commits are measured."""
+        return False
+
+    @property
     def queue_depth(self) -> int:
         """The most I/Os that one of its jobs keeps in flight."""
         return 1
@@ -150,6 +155,7 @@ class LoadPhase(PhaseSpec):
             "write": any(job["read_share"] < 1 for job in jobs),
             "sync": any(_syncs(job) for job in jobs),
             "discard": any(_replays(job, "discards") for job in jobs),
+            "commit": any(job.get("commits", False) for job in jobs),
             "null": any(group["engine"] == "null" for group in groups),
         }
         return tuple(op for op, is_asked in asked.items() if is_asked)
@@ -163,6 +169,11 @@ class LoadPhase(PhaseSpec):
     @override
     def waits_for_syncs(self) -> bool:
         return any(job["sync"] is not None or _replays(job, "flushes") for job in self._jobs)
+
+    @property
+    @override
+    def commits(self) -> bool:
+        return "commit" in self.offered
 
     @property
     @override

@@ -5,6 +5,7 @@ from __future__ import annotations
 from iolab.domain.workload import (
     aio_stream,
     command,
+    commits,
     fio,
     fs_mark,
     io,
@@ -33,6 +34,7 @@ KINDS: dict[str, Kind] = {
         make_sequence.KIND,
         command.KIND,
         fs_mark.KIND,
+        commits.KIND,
         fio.KIND,
         trace.KIND,
     )

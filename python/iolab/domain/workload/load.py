@@ -216,6 +216,7 @@ def job_json(
     sync: native.Sync | None = None,
     sync_at_end: bool = False,
     dsync_every: int | None = None,
+    commits: bool = False,
 ) -> native.JobSpec:
     """A job's specification. By default its blocks have `align_bytes`, the unit of its offsets, and it does one
     operation after another, from the start of each file.
@@ -251,6 +252,8 @@ def job_json(
         job["start_ns"] = start_ns
     if dsync_every is not None:
         job["dsync_every"] = dsync_every
+    if commits:
+        job["commits"] = True
     return job
 
 

@@ -275,7 +275,8 @@ def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[
     elif not group["direct"] and machine.get("memory") is None:
         yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
     elif not group["direct"] and any(job.get("dsync_every") for job in group["jobs"]):
-        yield Refusal("dsync_every", f"{_NO_MECHANISM} buffered writes that are durable; say direct = true", job)
+        key = "sync" if any(job.get("commits") for job in group["jobs"]) else "dsync_every"
+        yield Refusal(key, f"{_NO_MECHANISM} buffered writes that are durable; say direct = true", job)
     if (cpus := group.get("cpus")) is not None:
         yield from _of_cpus(cpus, machine, job)
     for key, what in _OF_GROUPS.items():

@@ -12,6 +12,7 @@ from pydantic_core import SchemaValidator, from_json
 from iolab.base.plain_text import is_one_line
 from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
+from iolab.domain.phase_record import ENGINE_OPS
 
 SYMBOLS_BYTES_MAX = 64 << 20
 COUNT_MAX = 2**53
@@ -276,7 +277,7 @@ def _check_phase(name: str, jobs: set[str], record: Any) -> None:
 def _ops(job: JsonObject) -> Iterator[Any]:
     named: Any = job.get("ops", {})
     yield from named.values()
-    yield from (op for name in ("read", "write", "sync", "discard", "null") if (op := job.get(name)) is not None)
+    yield from (op for name in ENGINE_OPS if (op := job.get(name)) is not None)
 
 
 def _check_op(op: native.OpRecord) -> None:

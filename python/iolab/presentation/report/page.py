@@ -96,7 +96,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
             {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
         ],
         "swept": [_unbroken(text) for one in sweeps(summary) if (text := sentence(one, summary))],
-        "alone": [_unbroken(text) for text in alone(summary)],
+        "alone": [_unbroken(text) for text in (*alone(summary), *summary.rules)],
         "verdicts": [
             {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
             for comparison, text in sentences(summary)

@@ -28,7 +28,7 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     lines = [f"# {summary.title}", ""]
     heading = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
     of_axes = [text for one in sweeps(summary) if (text := axis.sentence(one, summary))]
-    items = of_axes or alone(summary)
+    items = [*(of_axes or alone(summary)), *summary.rules]
     lines += [heading, "", *(f"- {_escaped(text)}" for text in items)]
     lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]

@@ -69,7 +69,10 @@ def tables(summary: Summary) -> RenderableType:
     parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
     in_sweeps = sweeps(summary)
     sentences = [sentence for one in in_sweeps if (sentence := axis.sentence(one, summary))] or alone(summary)
-    parts += (Constrain(Text.assemble(("● ", "cyan"), sentence), SENTENCE_WIDTH_MAX) for sentence in sentences)
+    parts += (
+        Constrain(Text.assemble(("● ", "cyan"), sentence), SENTENCE_WIDTH_MAX)
+        for sentence in (*sentences, *summary.rules)
+    )
     warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts)]
     # What forbids a verdict stands above what would be one.
     forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)

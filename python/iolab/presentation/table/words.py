@@ -166,7 +166,7 @@ def span_of_rounds(judgements: Sequence[Judgement]) -> str:
 def unit_of(key: str) -> str:
     """The usual unit of a metric's key; empty for a column without a unit in its name."""
     metric = describe(key)
-    return "IOPS" if metric.name == "iops" else metric.unit
+    return "IOPS" if metric.name == "iops" and not key.endswith(COMMITS_PER_S) else metric.unit
 
 
 def tally(comparisons: Iterable[Comparison]) -> str:
@@ -187,6 +187,8 @@ def _more_rounds(judgement: Judgement) -> str:
     return f"about {rounds(judgement.rounds_to_decide, 'more ')} would decide"
 
 
+COMMITS_PER_S = "commit.iops"
+"""Nobody calls them I/O operations."""
 _WORDS = {"cpu": "CPU", "io": "I/O", "iops": "IOPS", "rpc": "RPC", "rtt": "RTT", "stddev": "standard deviation"}
 _UNIT_PARTS = re.compile(r"_bytes_per_s|_per_s(?=_|$)|_ns(?=_|$)|_s$")
 _QUANTILE = re.compile(r"p(\d\d)(\d*)$")
@@ -197,7 +199,7 @@ def label(key: str) -> str:
     phase, _, rest = key.rpartition("/")
     op, _, metric = rest.rpartition(".")
     words = [_word(word) for word in _UNIT_PARTS.sub("", metric).split("_")]
-    text = " ".join([op, *words] if op else words)
+    text = "commits" if rest == COMMITS_PER_S else " ".join([op, *words] if op else words)
     return f"{phase.replace('_', ' ')}: {text}" if phase else text
 
 

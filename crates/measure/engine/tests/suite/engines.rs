@@ -160,6 +160,7 @@ fn syncs_are_counted_apart() {
         let sync = Some(Sync {
             kind: SyncKind::Fdatasync,
             every_writes: 64,
+            when_idle: false,
         });
         let job = JobSpec {
             sync,

@@ -1,5 +1,6 @@
 //! The measurements of one job until now: the timeline of what succeeded, and what did not, by errno.
 
+mod commits;
 mod failures;
 
 use crate::depth_search::DepthSearchResult;
@@ -9,6 +10,7 @@ use crate::replay::ReplayRecord;
 use crate::timeline::{Interval, Timeline};
 use crate::until_steady::Steadiness;
 use base::time::Time;
+use commits::Commits;
 pub use failures::{ErrnoName, Failures, Verdict};
 
 /// A job's measurements while it runs.
@@ -17,6 +19,7 @@ pub struct Measure {
     timeline: Timeline,
     interval: Time,
     is_null: bool,
+    commits: Option<Box<Commits>>,
     measured_from: Option<Time>,
     /// Operations that succeeded, warm-up included.
     pub ops: u64,
@@ -33,6 +36,8 @@ pub struct Measure {
 pub struct JobMeasurement {
     /// Its operations were null ones.
     pub is_null: bool,
+    /// Its writes were records of a log.
+    pub commits: bool,
     /// From when on it was measured, where that is not the end of the warm-up.
     pub measured_from: Option<Time>,
     /// What the job's search for a queue depth came to.
@@ -63,6 +68,7 @@ impl Measure {
             timeline: Timeline::new(warm_up, interval),
             interval,
             is_null: false,
+            commits: None,
             measured_from: None,
             ops: 0,
             bytes: 0,
@@ -77,6 +83,14 @@ impl Measure {
     pub fn of_null_operations(self) -> Measure {
         Measure {
             is_null: true,
+            ..self
+        }
+    }
+
+    /// The same, with the commit of each record if the job's writes are those of a log.
+    pub fn of_log(self, writes_log: bool) -> Measure {
+        Measure {
+            commits: writes_log.then(Box::default),
             ..self
         }
     }
@@ -103,6 +117,12 @@ impl Measure {
             }
         } else {
             self.timeline.record(now, op.kind, op.bytes, latency);
+            if let Some(commits) = &mut self.commits {
+                for record in commits.after(op) {
+                    let took_ns = now.saturating_sub(record.due);
+                    self.timeline.record_commit(now, record.bytes, took_ns);
+                }
+            }
         }
     }
 
@@ -115,6 +135,9 @@ impl Measure {
     #[cold]
     pub fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str, offset: u64) -> Verdict {
         self.finished = now;
+        if let Some(commits) = &mut self.commits {
+            commits.failed(op);
+        }
         let grows = op.kind.is_write();
         self.failures
             .failed(op_name(op.kind), grows, errno, path, offset)
@@ -152,6 +175,7 @@ impl Measure {
     pub(crate) fn finish(self) -> JobMeasurement {
         JobMeasurement {
             is_null: self.is_null,
+            commits: self.commits.is_some(),
             measured_from: self.measured_from,
             searched: None,
             steadiness: None,

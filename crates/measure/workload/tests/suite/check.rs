@@ -23,7 +23,10 @@ fn each_impossible_key_is_named() {
             (spec.offset_bytes, spec.length_bytes) = (512, 8192)
         }),
         ("pattern", |spec| {
-            spec.pattern = Pattern::Strided { stride_bytes: 100 }
+            spec.pattern = Pattern::Strided {
+                stride_bytes: 100,
+                one_lap: false,
+            }
         }),
         ("pattern", |spec| {
             spec.pattern = Pattern::Zipf { theta: -1.0 }

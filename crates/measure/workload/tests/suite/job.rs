@@ -38,7 +38,8 @@ fn patterns() -> impl Strategy<Value = Pattern> {
         Just(Pattern::Sequential),
         Just(Pattern::Backward),
         (1..20u64).prop_map(|blocks| Pattern::Strided {
-            stride_bytes: blocks * 4096
+            stride_bytes: blocks * 4096,
+            one_lap: blocks % 2 == 0,
         }),
         Just(Pattern::Uniform),
         (0.0..3.0).prop_map(|theta| Pattern::Zipf { theta }),
@@ -69,7 +70,11 @@ fn bounds() -> impl Strategy<Value = JobBounds> {
 
 fn syncs() -> impl Strategy<Value = Option<Sync>> {
     let kinds = prop_oneof![Just(SyncKind::Fsync), Just(SyncKind::Fdatasync)];
-    prop::option::of((kinds, 1..20u64).prop_map(|(kind, every_writes)| Sync { kind, every_writes }))
+    prop::option::of((kinds, 1..20u64).prop_map(|(kind, every_writes)| Sync {
+        kind,
+        every_writes,
+        when_idle: false,
+    }))
 }
 
 prop_compose! {
@@ -103,7 +108,7 @@ prop_compose! {
         JobSpec {
             name: "any".into(), files, file_order, pattern, read_share, blocks, align_bytes,
             offset_bytes: 2 * start * align_bytes, length_bytes, queue_depth, arrival, until, sync,
-            sync_at_end, dsync_every, seed, depth_search: None, steady_state: None, replay: None,
+            sync_at_end, dsync_every, commits: false, seed, depth_search: None, steady_state: None, replay: None,
             start_ns: start_ns.filter(|start| until.duration_ns.is_none_or(|end| *start < end)),
             writes: write_size.map(|bytes| WriteBlocks {
                 blocks: vec![BlockSize { bytes, weight: 1.0 }],
@@ -225,7 +230,7 @@ proptest! {
     fn syncs_come_after_every_n_writes_and_before_the_next_operation(
         mut spec in specs(), every_writes in 1..20u64,
     ) {
-        spec.sync = Some(Sync { kind: SyncKind::Fdatasync, every_writes });
+        spec.sync = Some(Sync { kind: SyncKind::Fdatasync, every_writes, when_idle: false });
         spec.read_share = spec.read_share.min(0.9);
         let served = serve(&spec, false);
         let (mut writes, mut syncs_end) = (Vec::new(), 0);
@@ -255,6 +260,31 @@ proptest! {
             }
         }
         prop_assert!(due_files.is_empty());
+    }
+
+    /// A log's writer: no record waits for others that may not come.
+    #[test]
+    fn a_sync_when_idle_leaves_no_write_behind(
+        mut spec in specs(), every_writes in 1..20u64, rate_per_s in 1e3..1e6,
+    ) {
+        spec.sync = Some(Sync { kind: SyncKind::Fdatasync, every_writes, when_idle: true });
+        spec.sync_at_end = false;
+        spec.read_share = spec.read_share.min(0.9);
+        spec.arrival = Arrival::Open { rate_per_s, spacing: Spacing::Poisson };
+        let (mut unsynced, mut due_files): (u64, Vec<u32>) = (0, Vec::new());
+        for ServedOp { op, .. } in serve(&spec, false) {
+            if op.kind.is_sync() {
+                prop_assert!(due_files.contains(&op.file), "a file that needs no sync, or its second");
+                due_files.retain(|file| *file != op.file);
+            } else if op.kind.is_write() {
+                unsynced = if due_files.is_empty() { 1 } else { unsynced + 1 };
+                prop_assert!(unsynced <= every_writes);
+                due_files.push(op.file);
+                due_files.sort_unstable();
+                due_files.dedup();
+            }
+        }
+        prop_assert!(due_files.is_empty(), "the job ended before its last sync");
     }
 
     #[test]

@@ -298,9 +298,17 @@ fn positional_patterns_visit_blocks_in_their_order() {
     assert_eq!(blocks(Pattern::Sequential), [1, 2, 3, 4, 5, 1, 2]);
     assert_eq!(blocks(Pattern::Backward), [5, 4, 3, 2, 1, 5, 4]);
     assert_eq!(
-        blocks(Pattern::Strided { stride_bytes: 8192 }),
+        blocks(Pattern::Strided {
+            stride_bytes: 8192,
+            one_lap: false
+        }),
         [1, 3, 5, 2, 4, 1, 3]
     );
+    let one_lap = Pattern::Strided {
+        stride_bytes: 8192,
+        one_lap: true,
+    };
+    assert_eq!(blocks(one_lap), [1, 3, 5, 1, 3, 5, 1]);
 }
 
 #[test]

@@ -184,14 +184,7 @@ impl World {
                     name: spec.name.clone(),
                     error: error.to_string(),
                 })?;
-                let stops = phase.stops_with.as_ref();
-                let stops = stops.is_some_and(|stops| stops.jobs.contains(&spec.name));
-                Ok(RunningJob::new(
-                    job,
-                    stops,
-                    phase.warm_up_ns,
-                    phase.interval_ns,
-                ))
+                Ok(RunningJob::new(job, spec, phase))
             })
             .collect();
         let polls = self.polled_drive(group, phase);

@@ -8,6 +8,7 @@ use base::usage::{Sample, Samples, Usage};
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, JobStep, Op};
 use workload::measure::{JobMeasurement, Measure, Verdict};
+use workload::spec::JobSpec;
 
 use super::cpus::{Call, UsageAccounts};
 use super::phase_spec::{GroupSpec, Path, PhaseSpec};
@@ -192,12 +193,14 @@ impl IndexMut<TaskId> for Tasks {
 }
 
 impl RunningJob {
-    pub(super) fn new(job: Job, stops: bool, warm_up_ns: Time, interval_ns: Time) -> RunningJob {
+    pub(super) fn new(job: Job, spec: &JobSpec, phase: &PhaseSpec) -> RunningJob {
+        let stops = phase.stops_with.as_ref();
         RunningJob {
             job,
-            stops,
+            stops: stops.is_some_and(|stops| stops.jobs.contains(&spec.name)),
             done: false,
-            measure: Measure::new(warm_up_ns, interval_ns, errno_name),
+            measure: Measure::new(phase.warm_up_ns, phase.interval_ns, errno_name)
+                .of_log(spec.commits),
         }
     }
 
