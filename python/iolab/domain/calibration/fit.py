@@ -24,20 +24,23 @@ if TYPE_CHECKING:
     Vector = NDArray[float64]
 
 STEPS = (4.0, 2.0, 1.3, 1.08)
-PLATEAU_MAX = 6
-"""Steps without any effect, after which the search looks no further."""
-EDGE_STEPS = 3
+PLATEAU_MAX = 5
+"""Steps without any effect, each the square of the last, after which the search looks no further."""
+EDGE_STEPS = 5
 MOVES_MAX = 8
 """In one direction, by one step."""
 ROUNDS_MAX = 2
 HUBER = 0.2
 """Deviations in logarithms beyond which they count linearly: a cell that no key can meet doesn't bend the others."""
 SLOPE_STEP = 1.1
+NO_SLOPE = 0.001
 NEWTON_STEPS = 5
 DAMPING = (0.0, 0.01, 0.1, 1.0)
 """Of the slopes' own squares; the first that helps is taken."""
-SLOPE_MIN = 0.02
-"""A key is shown by the cells if 10 % of it move some rate by more than 0.2 %: the scatter of a simulated rate."""
+SLOPE_MIN = 0.1
+"""A key is shown by the cells if 10 % of it move some rate by 1 % or more: the scatter of a simulated rate is less."""
+WIDTH_MAX = math.log(20)
+"""Half an interval, in logarithms, that says nothing: the cells don't show the key."""
 SHARE = 0.95
 MISSED = 0.03
 """If all cells are off by more than this in logarithms, the search is made once more."""
@@ -86,17 +89,12 @@ def fit(
     if first:
         search.run(first)
     begin = search.values
-    search.run(range(len(measured)))
-    search.run_along_slopes()
-    if search.loss > len(measured) * _huber(MISSED):
+    found = [search.run_whole(begin, keys)]
+    if found[0][0] > len(measured) * _huber(MISSED):
         # One of several keys that make up for one another went too far; in the other order another does.
-        found, loss = search.values, search.loss
-        search.values, search.keys = begin, list(reversed(keys))
-        search.run(range(len(measured)))
-        search.run_along_slopes()
-        search.keys = keys
-        if loss <= search.loss:
-            search.values, search.loss = found, loss
+        found += [search.run_whole(begin, list(reversed(keys))), search.run_whole(found[0][1], keys)]
+    search.loss, search.values = min(found, key=lambda one: one[0])
+    search.keys = keys
     return _with_intervals(search)
 
 
@@ -122,14 +120,21 @@ class _Search:
                 if not any(moved):
                     break
 
+    def run_whole(self, values: Values, keys: Sequence[Key]) -> tuple[float, Values]:
+        """Searches with all cells from these values on, the keys in this order; the loss and values at the end."""
+        self.values, self.keys = values, keys
+        self.run(range(len(self.measured)))
+        self.run_along_slopes()
+        return self.loss, self.values
+
     def run_along_slopes(self) -> None:
         """Goes on with all keys at once."""
         for _ in range(NEWTON_STEPS):
             if not self._along_slopes():
                 break
 
-    def slopes(self) -> dict[str, Vector]:
-        """By key that moves any rate: by how much each residual changes as the key's logarithm does."""
+    def slopes(self, least: float) -> dict[str, Vector]:
+        """How much each residual changes as a key's logarithm does, by key that moves any by more than `least`."""
         import numpy as np
 
         found = {}
@@ -140,7 +145,7 @@ class _Search:
                 continue
             up, down = (np.array(self.residuals({**self.values, key.name: end})) for end in ends)
             slope = (up - down) / math.log(ends[0] / ends[1])
-            if np.abs(slope).max() > SLOPE_MIN:
+            if np.abs(slope).max() > least:
                 found[key.name] = slope
         return found
 
@@ -148,7 +153,7 @@ class _Search:
         """A step of all keys that the cells show; whether it helped."""
         import numpy as np
 
-        slopes = self.slopes()
+        slopes = self.slopes(NO_SLOPE)
         if not slopes:
             return False
         matrix = np.array(list(slopes.values())).T
@@ -186,7 +191,7 @@ class _Search:
         return moved
 
     def _goes(self, key: Key, way: float) -> bool:
-        """A step, or several over a plateau: a part that is no bottleneck here may be one further on."""
+        """A step, or over a plateau with steps that grow: a part that is no bottleneck here may be one further on."""
         value = here = self.values[key.name]
         for _ in range(PLATEAU_MAX):
             before, value = value, _stepped(key, value, way)
@@ -196,6 +201,7 @@ class _Search:
                 return True
             if not self.is_as_good({key.name: value}):
                 return before != here and self._takes_edge(key, before, value)
+            way *= way
         return False
 
     def _takes_edge(self, key: Key, good: int, worse: int) -> bool:
@@ -242,7 +248,7 @@ def _with_intervals(search: _Search) -> list[FittedKey]:
     from scipy.special import stdtrit
 
     here = np.array(search.residuals(search.values))
-    slopes = search.slopes()
+    slopes = search.slopes(SLOPE_MIN)
     shown = list(slopes)
     half = {}
     if shown and len(here) > len(shown):
@@ -252,6 +258,7 @@ def _with_intervals(search: _Search) -> list[FittedKey]:
         inverse = np.linalg.pinv(matrix.T @ matrix)
         width = float(stdtrit(freedom, 0.5 + SHARE / 2)) * scatter * np.sqrt(np.diag(inverse))
         half = dict(zip(shown, map(float, width), strict=True))
+        shown = [name for name in shown if half[name] < WIDTH_MAX]
     return [_fitted(search, key, half.get(key.name), shown=key.name in shown) for key in search.keys]
 
 
@@ -264,5 +271,5 @@ def _fitted(search: _Search, key: Key, half: float | None, *, shown: bool) -> Fi
         return FittedKey(key, search.values[key.name], start)
     if half is None:
         return FittedKey(key, value, start, value, value)
-    wide = math.exp(min(half, 20.0))
+    wide = math.exp(half)
     return FittedKey(key, value, start, key.clipped(value / wide), key.clipped(value * wide))
