@@ -71,8 +71,8 @@ def calibrate(
     if len(cells) < CELLS_MIN:
         raise InputError(
             f"{len(cells)} cells; a calibration needs {CELLS_MIN} at least",
-            where=left_out[0] if left_out else "what was measured",
-            remedy="measure depth 1 and deep, reads and writes, small and large",
+            where="what was measured",
+            remedy=f"left out: {left_out[0]}" if left_out else "measure depth 1 and deep, reads and writes",
         )
     device = device_named(base)
     to_fit, held = split(cells)
