@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.domain.calibration import iocost, null
 from iolab.domain.calibration.cell import Cell, factor, split
-from iolab.domain.calibration.fit import Values, fit
+from iolab.domain.calibration.fit import fit
 from iolab.domain.calibration.key import Key, keys_of, with_values
+from iolab.domain.calibration.search import Values
 from iolab.domain.workload.io import IoOptions
 from iolab.files.measured import measured
 from iolab.machines.system.block import device_at

@@ -13,8 +13,9 @@ from iolab.base.toml import TomlTable, parse
 from iolab.domain import native_types as native
 from iolab.domain.calibration import key, null
 from iolab.domain.calibration.cell import Cell, split
-from iolab.domain.calibration.fit import Values, fit
+from iolab.domain.calibration.fit import fit
 from iolab.domain.calibration.result import Answer, Calibration
+from iolab.domain.calibration.search import Values
 from iolab.domain.machine import MODEL_PREFIX
 from iolab.files import machine_file
 from iolab.files.machine_file.catalogue import DEVICES, part_path
