@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, MachineError
 from iolab.domain.calibration import iocost, null
 from iolab.domain.calibration.cell import Cell, factor, split
 from iolab.domain.calibration.fit import fit
@@ -22,9 +22,12 @@ from iolab.domain.workload.io import IoOptions
 from iolab.files.measured import measured
 from iolab.machines.system.block import device_at
 from iolab.presentation.progress.plain import PlainDisplay
+from iolab.studies.calibrate.calibrate import MACHINE as MACHINE_DEFAULT
+from iolab.studies.calibrate.calibrate import device_named, machine_around
 from iolab.studies.calibrate.cells_to_measure import READS, experiment_text
 from iolab.studies.calibrate.device_file import table_text
 from iolab.studies.calibrate.measure import measure, place_of
+from iolab.studies.calibrate.simulated import DeviceUnderTest
 from support.command_line import CommandLine
 
 DEVICES = Path(__file__).parents[1] / "machines" / "devices"
@@ -277,6 +280,19 @@ def test_mistakes_are_one_line(iolab: CommandLine, arguments: list[str], what: s
 
 def test_describe_takes_no_source(iolab: CommandLine) -> None:
     assert "of calibrate" in iolab("machine", "describe", "--like", "null", status=2).stderr
+
+
+@pytest.mark.parametrize("name", ["paced_flat", "null", "nvme_mqsim"])
+def test_a_device_of_each_kind_is_asked_in_the_machine_that_is_taken_by_itself(name: str) -> None:
+    bench = DeviceUnderTest(machine_around(MACHINE_DEFAULT), operations=100)
+    (answer,) = bench.ask(device_named(name), [cell("reads", 1000, queue_depth=4)])
+    assert answer.iops > 0
+
+
+def test_a_device_that_cannot_be_is_an_error_of_one_line() -> None:
+    bench = DeviceUnderTest(machine_around(MACHINE_DEFAULT))
+    with pytest.raises(MachineError, match="queue_depth"):
+        bench.ask({**device_named("null"), "queue_depth": 0}, [cell("reads")])
 
 
 # -- A device that is measured -----------------------------------------------------------------------------------------
