@@ -82,3 +82,11 @@ def test_this_machine_is_described_and_simulated(iolab: CommandLine) -> None:
     iolab("run", iolab.write("reads.toml", EXPERIMENT), "--out", "run")
     both = iolab("machine", "describe", "--json", "-o", "x.toml", status=None)
     both.assert_one_clear_line(2, "--json")
+
+
+def test_a_drive_of_the_library_is_found_by_what_sysfs_calls_it(sys: Path) -> None:
+    nvme = drive(sys, "nvme0n1", "259:0", 1 << 30)
+    (nvme / "device").mkdir()
+    (nvme / "device/model").write_text("Samsung SSD 970 PRO 512GB               \n")
+    (flash,) = tomllib.loads(machine_file.text())["drives"]
+    assert flash["device"] == "samsung_ssd_970_pro_512gb"

@@ -1,58 +1,31 @@
-"""Fits whole numbers to rates: a search over one key after the other, then along the slopes of all of them, which end
-it with intervals.
+"""Fits whole numbers to rates, with intervals.
 
-Inferred, not from a paper: the rates of a queueing system are minima of what its parts allow, so that a key has no
-slope until its part is the bottleneck; a search with steps from a factor of 4 down finds that part, where a method of
-slopes would stand still. But one key alone can't go along a valley in which two make up for one another: Gauss and
-Newton's steps do (with Levenberg's damping). The intervals are those of least squares at the end:
-t * s * sqrt(diag((J'J)^-1)), with Student's t and s of the residuals.
+The intervals are those of least squares where the search ends: t * s * sqrt(diag((J'J)^-1)), with Student's t and s of
+the residuals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iolab.domain.calibration.key import Key
+from iolab.domain.calibration.search import Rates, Search, Values, huber
 
-if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
-
-    Vector = NDArray[float64]
-
-STEPS = (4.0, 2.0, 1.3, 1.08)
-PLATEAU_MAX = 6
-"""Steps without any effect, after which the search looks no further."""
-EDGE_STEPS = 3
-MOVES_MAX = 8
-"""In one direction, by one step."""
-ROUNDS_MAX = 2
-HUBER = 0.2
-"""Deviations in logarithms beyond which they count linearly: a cell that no key can meet doesn't bend the others."""
-SLOPE_STEP = 1.1
-NEWTON_STEPS = 5
-DAMPING = (0.0, 0.01, 0.1, 1.0)
-"""Of the slopes' own squares; the first that helps is taken."""
-SLOPE_MIN = 0.02
-"""A key is shown by the cells if 10 % of it move some rate by more than 0.2 %: the scatter of a simulated rate."""
+SLOPE_MIN = 0.1
+"""A key is shown by the cells if 10 % of it move some rate by 1 % or more: the scatter of a simulated rate is less."""
+WIDTH_MAX = math.log(20)
+"""Half an interval, in logarithms, that says nothing: the cells don't show the key."""
 SHARE = 0.95
 MISSED = 0.03
-"""If all cells are off by more than this in logarithms, the search is made once more."""
-GAIN, NOTHING = 1e-3, 1e-7
-"""A loss that is smaller by this share, and by this at least, is smaller."""
-
-Values = dict[str, int]
-Rates = Callable[[Values], Sequence[float]]
-"""From values of the keys to the simulated rates of the cells, in the order of the measured ones."""
+"""If all cells are off by more than this in logarithms, the search is made again."""
 
 
 @dataclass(frozen=True)
 class FittedKey:
     """The value of one key, and between which it lies with 95 %. No interval: the cells don't show it, and it kept its
-    start; or they bound it on one side only."""
+    start; or they bound it on one side only, or are no more than the keys."""
 
     key: Key
     value: int
@@ -82,169 +55,28 @@ def fit(
         first: the numbers of the cells that the search begins with alone, such as those of depth 1: what limits the
         others is then looked for from there.
     """
-    search = _Search(keys, start, measured, rates)
+    search = Search(keys, start, measured, rates)
     if first:
         search.run(first)
     begin = search.values
-    search.run(range(len(measured)))
-    search.run_along_slopes()
-    if search.loss > len(measured) * _huber(MISSED):
+    found = [search.run_whole(begin, keys)]
+    if found[0][0] > len(measured) * huber(MISSED):
         # One of several keys that make up for one another went too far; in the other order another does.
-        found, loss = search.values, search.loss
-        search.values, search.keys = begin, list(reversed(keys))
-        search.run(range(len(measured)))
-        search.run_along_slopes()
-        search.keys = keys
-        if loss <= search.loss:
-            search.values, search.loss = found, loss
+        found += [search.run_whole(begin, list(reversed(keys))), search.run_whole(found[0][1], keys)]
+    search.loss, search.values = min(found, key=lambda one: one[0])
+    search.keys = keys
     return _with_intervals(search)
 
 
-class _Search:
-    def __init__(self, keys: Sequence[Key], start: Values, measured: Sequence[float], rates: Rates) -> None:
-        self.keys = keys
-        self.start = dict(start)
-        self.values = dict(start)
-        self.measured = measured
-        self._rates = rates
-        self._known: dict[tuple[tuple[str, int], ...], list[float]] = {}
-        self._cells: Collection[int] = range(len(measured))
-        self.loss = self._loss(self.values)
-
-    def run(self, cells: Collection[int]) -> None:
-        """Searches with these cells alone."""
-        self._cells = cells
-        self.loss = self._loss(self.values)
-        for step in STEPS:
-            for _ in range(ROUNDS_MAX):
-                # Each key is tried, whatever the one before it did.
-                moved = [self._moved(key, step) for key in self.keys]
-                if not any(moved):
-                    break
-
-    def run_along_slopes(self) -> None:
-        """Goes on with all keys at once."""
-        for _ in range(NEWTON_STEPS):
-            if not self._along_slopes():
-                break
-
-    def slopes(self) -> dict[str, Vector]:
-        """By key that moves any rate: by how much each residual changes as the key's logarithm does."""
-        import numpy as np
-
-        found = {}
-        for key in self.keys:
-            value = self.values[key.name]
-            ends = [_stepped(key, value, way) for way in (SLOPE_STEP, 1 / SLOPE_STEP)]
-            if ends[0] == ends[1]:
-                continue
-            up, down = (np.array(self.residuals({**self.values, key.name: end})) for end in ends)
-            slope = (up - down) / math.log(ends[0] / ends[1])
-            if np.abs(slope).max() > SLOPE_MIN:
-                found[key.name] = slope
-        return found
-
-    def _along_slopes(self) -> bool:
-        """A step of all keys that the cells show; whether it helped."""
-        import numpy as np
-
-        slopes = self.slopes()
-        if not slopes:
-            return False
-        matrix = np.array(list(slopes.values())).T
-        here = np.clip(np.array(self.residuals(self.values)), -HUBER, HUBER)
-        square = matrix.T @ matrix
-        by_name = {key.name: key for key in self.keys}
-        for damping in DAMPING:
-            step = -np.linalg.pinv(square + damping * np.diag(np.diag(square))) @ matrix.T @ here
-            factors = np.exp(np.clip(step, -1, 1))
-            tried = {
-                name: by_name[name].clipped(self.values[name] * by)
-                for name, by in zip(slopes, map(float, factors), strict=True)
-            }
-            if self._takes_all({**self.values, **tried}):
-                return True
-        return False
-
-    def residuals(self, values: Values) -> list[float]:
-        """Logarithms of simulated over measured, by cell."""
-        known = tuple(sorted(values.items()))
-        if known not in self._known:
-            simulated = self._rates(values)
-            pairs = zip(simulated, self.measured, strict=True)
-            self._known[known] = [math.log(max(rate, 1e-9) / true) for rate, true in pairs]
-        return self._known[known]
-
-    def _moved(self, key: Key, step: float) -> bool:
-        """Goes up or down by the step as long as that helps."""
-        moved = False
-        for way in (step, 1 / step):
-            for _ in range(MOVES_MAX):
-                if not self._goes(key, way):
-                    break
-                moved = True
-        return moved
-
-    def _goes(self, key: Key, way: float) -> bool:
-        """A step, or several over a plateau: a part that is no bottleneck here may be one further on."""
-        value = here = self.values[key.name]
-        for _ in range(PLATEAU_MAX):
-            before, value = value, _stepped(key, value, way)
-            if value == before:
-                return False
-            if self._takes_all({**self.values, key.name: value}):
-                return True
-            if not self.is_as_good({key.name: value}):
-                return before != here and self._takes_edge(key, before, value)
-        return False
-
-    def _takes_edge(self, key: Key, good: int, worse: int) -> bool:
-        """Looks between the end of a plateau and what is worse beyond."""
-        for _ in range(EDGE_STEPS):
-            middle = key.clipped(math.sqrt(good * worse))
-            if middle in (good, worse):
-                return False
-            if self._takes_all({**self.values, key.name: middle}):
-                return True
-            good, worse = (middle, worse) if self.is_as_good({key.name: middle}) else (good, middle)
-        return False
-
-    def is_as_good(self, changed: Values) -> bool:
-        """Whether the cells are met no worse with these values."""
-        return self._loss({**self.values, **changed}) <= self.loss * (1 + GAIN) + NOTHING
-
-    def _takes_all(self, tried: Values) -> bool:
-        loss = self._loss(tried)
-        # What changes nothing is not taken: a key that no cell shows keeps its start.
-        if loss < self.loss * (1 - GAIN) - NOTHING:
-            self.values, self.loss = tried, loss
-            return True
-        return False
-
-    def _loss(self, values: Values) -> float:
-        residuals = self.residuals(values)
-        return sum(_huber(residuals[number]) for number in self._cells)
-
-
-def _stepped(key: Key, value: int, way: float) -> int:
-    """By the factor, and by one at least: a count is a whole number."""
-    stepped = value * way
-    return key.clipped(max(stepped, value + 1) if way > 1 else min(stepped, value - 1))
-
-
-def _huber(residual: float) -> float:
-    size = abs(residual)
-    return size * size / 2 if size <= HUBER else HUBER * (size - HUBER / 2)
-
-
-def _with_intervals(search: _Search) -> list[FittedKey]:
+def _with_intervals(search: Search) -> list[FittedKey]:
     import numpy as np
     from scipy.special import stdtrit
 
     here = np.array(search.residuals(search.values))
-    slopes = search.slopes()
+    slopes = search.slopes(SLOPE_MIN)
     shown = list(slopes)
     half = {}
+    # With no more cells than keys, nothing is left to see how well they are met.
     if shown and len(here) > len(shown):
         matrix = np.array([slopes[name] for name in shown]).T
         freedom = len(here) - len(shown)
@@ -252,17 +84,15 @@ def _with_intervals(search: _Search) -> list[FittedKey]:
         inverse = np.linalg.pinv(matrix.T @ matrix)
         width = float(stdtrit(freedom, 0.5 + SHARE / 2)) * scatter * np.sqrt(np.diag(inverse))
         half = dict(zip(shown, map(float, width), strict=True))
-    return [_fitted(search, key, half.get(key.name), shown=key.name in shown) for key in search.keys]
+    return [_fitted(search, key, half.get(key.name)) for key in search.keys]
 
 
-def _fitted(search: _Search, key: Key, half: float | None, *, shown: bool) -> FittedKey:
+def _fitted(search: Search, key: Key, half: float | None) -> FittedKey:
     value, start = search.values[key.name], search.start[key.name]
-    if not shown:
+    if half is None or half >= WIDTH_MAX:
         # One after the other: two that make up for one another can't both go back.
         if search.is_as_good({key.name: start}):
             search.values[key.name] = start
         return FittedKey(key, search.values[key.name], start)
-    if half is None:
-        return FittedKey(key, value, start, value, value)
-    wide = math.exp(min(half, 20.0))
+    wide = math.exp(half)
     return FittedKey(key, value, start, key.clipped(value / wide), key.clipped(value * wide))

@@ -37,7 +37,7 @@ def _keys(found: Calibration) -> RenderableType:
 def _interval(one: FittedKey, base: str) -> str:
     if one.shown:
         return f"{one.low:,} to {one.high:,}"
-    return f"not shown by these cells: as of {base}" if one.kept else "bounded on one side only"
+    return f"not shown by these cells: as of {base}" if one.kept else "none: bounded on one side only, or too few cells"
 
 
 def _cells(found: Calibration) -> RenderableType:

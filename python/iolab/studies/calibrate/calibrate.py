@@ -13,8 +13,9 @@ from iolab.base.toml import TomlTable, parse
 from iolab.domain import native_types as native
 from iolab.domain.calibration import key, null
 from iolab.domain.calibration.cell import Cell, split
-from iolab.domain.calibration.fit import Values, fit
+from iolab.domain.calibration.fit import fit
 from iolab.domain.calibration.result import Answer, Calibration
+from iolab.domain.calibration.search import Values
 from iolab.domain.machine import MODEL_PREFIX
 from iolab.files import machine_file
 from iolab.files.machine_file.catalogue import DEVICES, part_path
@@ -71,8 +72,8 @@ def calibrate(
     if len(cells) < CELLS_MIN:
         raise InputError(
             f"{len(cells)} cells; a calibration needs {CELLS_MIN} at least",
-            where=left_out[0] if left_out else "what was measured",
-            remedy="measure depth 1 and deep, reads and writes, small and large",
+            where="what was measured",
+            remedy=f"left out: {left_out[0]}" if left_out else "measure depth 1 and deep, reads and writes",
         )
     device = device_named(base)
     to_fit, held = split(cells)

@@ -56,7 +56,7 @@ def _comments(calibration: Calibration) -> Iterator[str]:
 
 
 def _interval(one: FittedKey) -> str:
-    within = f"[{one.low}, {one.high}]" if one.shown else "(bounded on one side only)"
+    within = f"[{one.low}, {one.high}]" if one.shown else "(no interval)"
     return f"{one.key.name} = {one.value} {within}"
 
 

@@ -15,10 +15,13 @@ from iolab.domain import native_model
 from iolab.domain import native_types as native
 from iolab.domain.calibration.cell import Cell
 from iolab.domain.observation import Observation, observe
+from iolab.domain.simulated_machine import InvalidMachine
 from iolab.domain.trial import DrivesTarget, Trial
 from iolab.domain.workload import io
 from iolab.machines.model.simulation import execute
 
+POLLED = ("flash", "null")
+"""Kinds of devices that can be polled (docs/model/block-layer.md#polling)."""
 SEED = 1
 OPERATIONS = 4000
 """Of each cell, about: their rate is then known to about 1 %, in some hundredths of a second."""
@@ -53,11 +56,22 @@ class DeviceUnderTest:
         Raises:
             MachineError: the device can't be, or can't run a cell; names the cell.
         """
-        machine = cast(native.MachineFile, deepcopy(dict(self.machine)))
-        machine["drives"][0]["device"] = device  # type: ignore[typeddict-item]
-        size = native_model.drive_sizes(machine)[0]
+        machine = self._with(device)
+        try:
+            size = native_model.drive_sizes(machine)[0]
+        except ValueError as error:
+            raise MachineError(str(InvalidMachine.from_native(error)), where="the device that is tried") from None
         with ThreadPoolExecutor(len(sched_getaffinity(0))) as threads:
             return list(threads.map(lambda cell: self._ask(machine, size, cell), cells))
+
+    def _with(self, device: TomlTable) -> native.MachineFile:
+        """The machine with the device in its first drive, which can be polled if the device can."""
+        machine = cast(native.MachineFile, deepcopy(dict(self.machine)))
+        drive = cast(TomlTable, machine["drives"][0])
+        drive["device"] = device
+        if device["kind"] not in POLLED and "queue" in drive:
+            drive["queue"] = {key: value for key, value in drive["queue"].items() if not key.startswith("io_poll")}
+        return machine
 
     def _ask(self, machine: native.MachineFile, size: int, cell: Cell) -> Simulated:
         options = cell.asked(self.operations, size)

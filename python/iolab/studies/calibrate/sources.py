@@ -16,7 +16,7 @@ from iolab.files.measured.found import MeasuredCells
 from iolab.files.store.directory import default_path
 from iolab.machines.host import machine_file
 from iolab.machines.system.block import BlockDevice, device_at, device_under
-from iolab.studies.calibrate.calibrate import MACHINE, calibrate, machine_around
+from iolab.studies.calibrate.calibrate import MACHINE, calibrate, device_named, machine_around
 from iolab.studies.calibrate.measure import Place, measure, place_of
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def _of_files(question: Question) -> Calibration:
 def _of_place(question: Question, place: Place, progress: Display) -> Calibration:
     disk = device_at(place.path) if place.is_device else device_under(place.path)
     base = question.like or (LIKE if disk is None else machine_file.device_file(disk))
+    device_named(base)  # refused before two minutes of measuring, if it can't be calibrated
     here = _this_machine(disk, base) if question.machine is None else machine_around(question.machine)
     run = measure(place, question.out or default_path("calibration"), progress)
     found = measured.read(run)

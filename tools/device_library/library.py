@@ -1,0 +1,40 @@
+"""Fits the library of named devices: machines/devices/MODEL.toml, and the table of docs/reference/device-library.md.
+
+python tools/device_library [MODEL ...]         fits these anew, or all: some minutes
+python tools/device_library --texts             writes the texts anew from results.json
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import texts
+from classes import class_of
+from fitting import Fitted
+from runs import Model
+
+ROOT = Path(__file__).parents[2]
+DEVICES = ROOT / "machines" / "devices"
+PAGE = ROOT / "docs" / "reference" / "device-library.md"
+RESULTS = Path(__file__).parent / "results.json"
+TABLE = re.compile(r"(?<=<!-- library -->\n).*?(?=<!-- end of library -->)", re.DOTALL)
+
+
+def rendered(results: dict[str, dict], known: list[Model]) -> dict[Path, str]:
+    """Every text of the library, by its path."""
+    library = [of_dict(model, results[model.name]) for model in known if model.name in results]
+    found = {DEVICES / f"{one.model.file}.toml": texts.device_text(one, known) for one in library}
+    table = texts.page_table(library, known)
+    return found | {PAGE: TABLE.sub(lambda _: f"\n{table}\n", PAGE.read_text())}
+
+
+def as_dict(found: Fitted) -> dict:
+    """What is kept of a fit."""
+    figures = {name: float(f"{value:.5g}") for name, value in found.figures.items()}
+    return {"device": found.device, "keys": found.keys, "kept": found.kept, "figures": figures}
+
+
+def of_dict(model: Model, kept: dict) -> Fitted:
+    """The fit that was kept."""
+    return Fitted(model, class_of(model.name), kept["device"], kept["keys"], tuple(kept["kept"]), kept["figures"])
