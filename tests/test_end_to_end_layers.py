@@ -101,7 +101,7 @@ layers = [{ kind = "crypt", no_read_workqueue = true, no_write_workqueue = true 
 
 
 @pytest.mark.long
-def test_arrays_of_every_level_take_writes_and_what_is_read_is_what_was_written(
+def test_what_is_read_through_layers_is_what_was_written(
     iolab: CommandLine, kernel_name: str
 ) -> None:
     found = phases(
@@ -119,12 +119,18 @@ layers = [{ kind = "raid", level = 5, members = 3, chunk = "64KiB", stripe_cache
 layers = [{ kind = "raid", level = 6, members = 4, bitmap = "1MiB" }]
 [settings.raid10]
 layers = [{ kind = "raid", level = 10, members = 4 }]
+[settings.thin]
+layers = [{ kind = "thin" }]
+[settings.writecache]
+layers = [{ kind = "writecache" }]
+[settings.cache]
+layers = [{ kind = "cache", mode = "writeback" }]
 [settings.deep]
 layers = [{ kind = "crypt" }, { kind = "raid", level = 5, members = 3 }, { kind = "striped" }, { kind = "crypt" }]
 """,
         read_percent=50,
     )
-    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", "deep"}
+    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", "thin", "writecache", "cache", "deep"}
     for phase in found.values():
         (job,) = phase["groups"][0]["jobs"]
         assert job["read"]["count"] + job["write"]["count"] == 300

@@ -21,6 +21,8 @@ layers = [{ kind = "crypt" }]
 layers = [{ kind = "crypt", no_read_workqueue = true, no_write_workqueue = true }]
 [settings.deep]
 layers = [{ kind = "linear" }, { kind = "raid", level = 5, members = 3, bitmap = "64KiB" }, { kind = "striped" }]
+[settings.thin]
+layers = [{ kind = "thin" }, { kind = "cache" }]
 [settings.mirrors]
 layers = [{ kind = "raid", level = 10, members = 4 }, { kind = "delay", delay = "1ms" }]
 """
@@ -34,6 +36,7 @@ operations = 200
 STACKS = (
     '[{"kind": "crypt"}, {"kind": "raid", "level": 5, "members": 3, "bitmap": "64KiB"}, {"kind": "linear"}]',
     '[{"kind": "raid", "level": 1, "members": 2}, {"kind": "striped"}]',
+    '[{"kind": "thin"}, {"kind": "writecache"}]',
 )
 KILLED_AT = """
 import json, os, signal, sys

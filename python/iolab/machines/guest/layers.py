@@ -63,6 +63,11 @@ class _StepMaker(Maker):
         return _named(f"dm-{number}")
 
     @override
+    def message(self, device: LayerDevice, text: str) -> None:
+        path = programs.pack(self.plan.archive, "dmsetup", "dmsetup")
+        self.plan.add("run", argv=[path, "message", device.name.replace("dm-", "iolab-"), "0", text])
+
+    @override
     def array(self, made: Array, members: Sequence[LayerDevice]) -> LayerDevice:
         name = f"md_iolab_{next(self.arrays)}"
         directory = f"/sys/block/{name}/md"
