@@ -101,9 +101,7 @@ layers = [{ kind = "crypt", no_read_workqueue = true, no_write_workqueue = true 
 
 
 @pytest.mark.long
-def test_what_is_read_through_layers_is_what_was_written(
-    iolab: CommandLine, kernel_name: str
-) -> None:
+def test_what_is_read_through_layers_is_what_was_written(iolab: CommandLine, kernel_name: str) -> None:
     found = phases(
         iolab,
         kernel_name,

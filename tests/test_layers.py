@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, MachineError
 from iolab.domain import control, layer
 from iolab.domain.layer import Array, LayerDevice, MappedDevice
 from iolab.files.experiment import loads
-from iolab.machines.system import action, stacked
+from iolab.machines.guest import layers as guest_layers
+from iolab.machines.guest import plan
+from iolab.machines.guest.modules import Modules
+from iolab.machines.system import action, block, kernel_module, layers, stacked
 from iolab.machines.system.action import CannotUndo, RemoveMapping, StopArray
 from iolab.studies.run.plan import Plan
 
@@ -260,3 +264,35 @@ def test_only_names_of_our_own_are_undone() -> None:
         with pytest.raises(CannotUndo):
             action.from_json(action.to_json(foreign))
     assert stacked.NAME.fullmatch("iolab_0123abcd_0/..") is None
+
+
+def test_a_kernel_that_lacks_a_layer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(block, "SYS", tmp_path)
+    monkeypatch.setattr(kernel_module, "loads", lambda alias: alias == "dm_mod")
+    layers.check(layer.read([{"kind": "linear"}]))
+    for kind, module, configuration in (
+        ("crypt", "dm_crypt", "CONFIG_DM_CRYPT"),
+        ("raid", "md_mod", "CONFIG_BLK_DEV_MD"),
+    ):
+        with pytest.raises(MachineError) as error:
+            layers.check(layer.read([{"kind": kind}]))
+        assert f"this kernel has no module {module}, which layer {kind} needs" in str(error.value)
+        assert f"sudo modprobe {module}" in str(error.value)
+        assert configuration in str(error.value)
+        with pytest.raises(MachineError) as error:
+            guest_layers.modules_of(layer.read([{"kind": kind}]), Modules(tmp_path))
+        assert configuration in str(error.value)
+
+
+def test_a_guest_makes_layers_from_the_drives_up(tmp_path: Path) -> None:
+    text = EXPERIMENT.format('layers = [{ kind = "linear" }, { kind = "raid", level = 1, members = 2 }]', "")
+    (trial,) = Plan(loads(text, "e.toml"), 1).round(0)
+    steps = plan.make(trial, Modules(None)).steps
+    written = [(str(step.get("path")), step.get("value")) for step in steps if step["do"] in ("write", "copy")]
+    assert ("/sys/kernel/config/nullb/nullb1/size", "65") in written, "a bitmap has room on each member"
+    at = written.index(("/sys/block/md_iolab_0/md/array_state", "active"))
+    assert ("/sys/block/md_iolab_0/md/dev-nullb1/slot", "1") in written[:at]
+    (mapped,) = (step["argv"] for step in steps if step["do"] == "run")
+    assert mapped[-1] == "0 131072 linear /dev/md_iolab_0 0"
+    (measured,) = (step["phase"] for step in steps if step["do"] == "load" and step["phase"]["name"] == "main")
+    assert measured["files"][0]["path"] == "/dev/dm-0"

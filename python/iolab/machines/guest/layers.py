@@ -24,7 +24,7 @@ def modules_of(layers: Sequence[Layer], modules: Modules) -> list[str]:
     for each in layers:
         for name in each.modules:
             if not modules.has(name):
-                kind = each.model_fields["kind"].default
+                kind = type(each).model_fields["kind"].default
                 raise MachineError(
                     f"this kernel has no module {name}, and so no layer {kind}",
                     where="guest machine",

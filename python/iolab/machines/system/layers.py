@@ -31,7 +31,7 @@ def check(layers: Sequence[Layer]) -> None:
         MachineError: names what this kernel lacks, and how to get it.
     """
     for each in layers:
-        kind = each.model_fields["kind"].default
+        kind = type(each).model_fields["kind"].default
         for module in (*each.modules, *each.needed_modules[:1]) if kind == "raid" else each.modules:
             if not _is_there(module):
                 raise MachineError(
