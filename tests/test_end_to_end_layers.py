@@ -56,7 +56,7 @@ def latency_ns(phase: Any, op: str = "read") -> float:
 
 @pytest.mark.long
 def test_delay_adds_its_delay_and_each_linear_the_same_instructions(iolab: CommandLine, kernel_name: str) -> None:
-    """Of these, dm-delay's time is known: until 6.8 it is two ticks of 4 ms longer at most."""
+    """dm-delay's time is known: under 6.1 it is two ticks of 4 ms longer at most."""
     found = phases(
         iolab,
         kernel_name,
