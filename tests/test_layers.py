@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, MachineError
 from iolab.domain import control, layer
 from iolab.domain.layer import Array, LayerDevice, MappedDevice
 from iolab.files.experiment import loads
-from iolab.machines.system import action, stacked
+from iolab.machines.guest import layers as guest_layers
+from iolab.machines.guest import plan
+from iolab.machines.guest.modules import Modules
+from iolab.machines.system import action, block, kernel_module, layers, stacked
 from iolab.machines.system.action import CannotUndo, RemoveMapping, StopArray
 from iolab.studies.run.plan import Plan
 
@@ -27,7 +31,8 @@ class Paper:
 
     drive_bytes: int
     sizes: dict[str, int] = field(default_factory=dict)
-    held: list[str] = field(default_factory=list)
+    held: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """Which bytes of a device others lie on."""
     tables: list[str] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)
     number: Any = field(default_factory=count)
@@ -37,13 +42,21 @@ class Paper:
 
     def mapping(self, made: MappedDevice) -> LayerDevice:
         self.tables.append(made.table)
+        words = made.arguments.split()
         # dm-delay names its device for reads, writes and flushes.
-        self.held += dict.fromkeys(word for word in made.arguments.split() if word in self.sizes)
+        for node in dict.fromkeys(word for word in words if word in self.sizes):
+            start = int(words[1]) << 9 if made.target == "linear" else 0
+            end = start + made.bytes if made.target == "linear" else self.sizes[node]
+            self._hold(node, start, end)
         return self._made("dm", made.bytes)
+
+    def message(self, device: LayerDevice, text: str) -> None:
+        assert device.node in self.sizes
 
     def array(self, made: Array, members: Sequence[LayerDevice]) -> LayerDevice:
         self.arrays.append(made)
-        self.held += [member.node for member in members]
+        for member in members:
+            self._hold(member.node, 0, self.sizes[member.node])
         of_member = {name: int(value) for name, value in made.of_member}
         before = dict(made.before)
         for member in members:
@@ -52,6 +65,11 @@ class Paper:
         copies = {"raid0": len(members), "raid1": 1, "raid5": len(members) - 1, "raid6": len(members) - 2}
         data = copies.get(before["level"], len(members) / 2)
         return self._made("md", int(whole * data))
+
+    def _hold(self, node: str, start: int, end: int) -> None:
+        assert end <= self.sizes[node]
+        assert all(end <= first or last <= start for first, last in self.held.get(node, []))
+        self.held.setdefault(node, []).append((start, end))
 
     def _made(self, kind: str, size: int) -> LayerDevice:
         name = f"{kind}{next(self.number)}"
@@ -66,10 +84,16 @@ def stack(*tables: dict[str, Any], size: int = 64 * MIB) -> Paper:
     return paper
 
 
+def _of_a_cache(size: str) -> str:
+    return size.replace("KiB", "MiB")
+
+
 _CHUNKS = st.sampled_from(["4KiB", "64KiB", "512KiB", "4MiB"])
 _LAYERS = st.one_of(
     st.fixed_dictionaries({"kind": st.sampled_from(["linear", "delay", "flakey", "crypt"])}),
     st.fixed_dictionaries({"kind": st.just("crypt"), "sector_size": st.just(4096)}),
+    st.fixed_dictionaries({"kind": st.just("thin"), "chunk": st.sampled_from(["64KiB", "1MiB"])}),
+    st.fixed_dictionaries({"kind": st.sampled_from(["writecache", "cache"]), "cache_size": _CHUNKS.map(_of_a_cache)}),
     st.fixed_dictionaries({"kind": st.just("striped"), "members": st.integers(2, 4), "chunk": _CHUNKS}),
     st.fixed_dictionaries(
         {
@@ -83,7 +107,7 @@ _LAYERS = st.one_of(
 
 
 @given(st.lists(_LAYERS, max_size=3), st.integers(16 * MIB, 1 << 40))
-def test_a_stack_of_any_depth_holds_what_it_should_and_uses_each_device_once(tables: list[Any], size: int) -> None:
+def test_a_stack_of_any_depth_holds_what_it_should_and_uses_no_byte_twice(tables: list[Any], size: int) -> None:
     size -= size % 4096
     layers = layer.read(tables)
     paper = Paper(layer.drive_bytes(layers, size))
@@ -91,7 +115,8 @@ def test_a_stack_of_any_depth_holds_what_it_should_and_uses_each_device_once(tab
     assert size <= paper.sizes[top.node] <= 2 * size + 512 * MIB
     drives = [node for node in paper.sizes if "drive" in node]
     assert len(drives) == layer.drives(layers)
-    assert sorted([*paper.held, top.node]) == sorted(paper.sizes)
+    assert {*paper.held, top.node} == {*paper.sizes}
+    assert top.node not in paper.held
     for one in paper.tables:
         sectors, nodes = int(one.split()[1]), [word for word in one.split() if word in paper.sizes]
         assert sectors << 9 <= sum(paper.sizes[node] for node in nodes)
@@ -239,3 +264,35 @@ def test_only_names_of_our_own_are_undone() -> None:
         with pytest.raises(CannotUndo):
             action.from_json(action.to_json(foreign))
     assert stacked.NAME.fullmatch("iolab_0123abcd_0/..") is None
+
+
+def test_a_kernel_that_lacks_a_layer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(block, "SYS", tmp_path)
+    monkeypatch.setattr(kernel_module, "loads", lambda alias: alias == "dm_mod")
+    layers.check(layer.read([{"kind": "linear"}]))
+    for kind, module, configuration in (
+        ("crypt", "dm_crypt", "CONFIG_DM_CRYPT"),
+        ("raid", "md_mod", "CONFIG_BLK_DEV_MD"),
+    ):
+        with pytest.raises(MachineError) as error:
+            layers.check(layer.read([{"kind": kind}]))
+        assert f"this kernel has no module {module}, which layer {kind} needs" in str(error.value)
+        assert f"sudo modprobe {module}" in str(error.value)
+        assert configuration in str(error.value)
+        with pytest.raises(MachineError) as error:
+            guest_layers.modules_of(layer.read([{"kind": kind}]), Modules(tmp_path))
+        assert configuration in str(error.value)
+
+
+def test_a_guest_makes_layers_from_the_drives_up(tmp_path: Path) -> None:
+    text = EXPERIMENT.format('layers = [{ kind = "linear" }, { kind = "raid", level = 1, members = 2 }]', "")
+    (trial,) = Plan(loads(text, "e.toml"), 1).round(0)
+    steps = plan.make(trial, Modules(None)).steps
+    written = [(str(step.get("path")), step.get("value")) for step in steps if step["do"] in ("write", "copy")]
+    assert ("/sys/kernel/config/nullb/nullb1/size", "65") in written, "a bitmap has room on each member"
+    at = written.index(("/sys/block/md_iolab_0/md/array_state", "active"))
+    assert ("/sys/block/md_iolab_0/md/dev-nullb1/slot", "1") in written[:at]
+    (mapped,) = (step["argv"] for step in steps if step["do"] == "run")
+    assert mapped[-1] == "0 131072 linear /dev/md_iolab_0 0"
+    (measured,) = (step["phase"] for step in steps if step["do"] == "load" and step["phase"]["name"] == "main")
+    assert measured["files"][0]["path"] == "/dev/dm-0"

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from iolab.base.errors import InputError, unknown
 from iolab.base.option import explain, shown
 from iolab.base.toml import TomlTable
-from iolab.domain.layer import mapping, raid
+from iolab.domain.layer import kept, mapping, raid
 from iolab.domain.layer.layer import MIB, Array, Layer, LayerDevice, Maker, MappedDevice, rounded_up
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Layer]] = {
-    str(kind.model_fields["kind"].default): kind for family in (mapping, raid) for kind in family.KINDS
+    str(kind.model_fields["kind"].default): kind for family in (mapping, kept, raid) for kind in family.KINDS
 }
 DEPTH_MAX = 16
 DRIVES_MAX = 64
@@ -66,8 +66,8 @@ def check(given: Sequence[Any], size_bytes: int | None, note: Note) -> None:
         noted((), f"{count} drives at the bottom; expected at most {DRIVES_MAX}")
     if size_bytes is not None:
         for number, (layer, size) in enumerate(_with_sizes(found, size_bytes)):
-            if isinstance(layer, raid.Raid) and (why := layer.bitmap_fault(size)):
-                noted((number, "bitmap"), why)
+            if (fault := layer.size_fault(size)) is not None:
+                noted((number, fault[0]), fault[1])
 
 
 def _faults(table: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:

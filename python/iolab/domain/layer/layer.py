@@ -62,6 +62,9 @@ class Maker(Protocol):
     def mapping(self, made: MappedDevice) -> LayerDevice:
         """A device of device mapper."""
 
+    def message(self, device: LayerDevice, text: str) -> None:
+        """What a device of device mapper is told once it is there."""
+
     def array(self, made: Array, members: Sequence[LayerDevice]) -> LayerDevice:
         """An array of md."""
 
@@ -73,6 +76,8 @@ class Layer(Options, ABC):
     """The kernel's modules that have it."""
     configuration: ClassVar[str]
     """The kernel's option that builds them."""
+    keeps_metadata: ClassVar[bool] = False
+    """Whether it reads what it wrote to its devices."""
 
     @property
     def width(self) -> int:
@@ -86,6 +91,10 @@ class Layer(Options, ABC):
 
     def fault(self) -> tuple[str, str] | None:
         """Key and text of what is wrong with options that are right on their own."""
+        return None
+
+    def size_fault(self, size_bytes: int) -> tuple[str, str] | None:
+        """Key and text of what is wrong if it is to hold so much."""
         return None
 
     def member_bytes(self, size_bytes: int) -> int:

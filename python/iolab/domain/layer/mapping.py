@@ -74,7 +74,7 @@ class Delay(Layer):
     kind: Literal["delay"] = option("delay", "dm-delay: each bio waits before it goes on to the device below.")
     delay: Duration = option(
         10**6,
-        "How long a bio waits, in whole milliseconds; the kernel's timer adds up to two ticks until Linux 6.8.",
+        "How long a bio waits, in whole milliseconds; the kernel adds up to two ticks of its timer.",
         unit="ns",
         le=10**12,
     )

@@ -93,11 +93,12 @@ class Raid(Layer):
     def member_bytes(self, size_bytes: int) -> int:
         return _DATA_OFFSET_BYTES + self._data_bytes(size_bytes)
 
-    def bitmap_fault(self, size_bytes: int) -> str | None:
-        """Why so large an array has no room for its bitmap; a bit per chunk on each member."""
+    @override
+    def size_fault(self, size_bytes: int) -> tuple[str, str] | None:
         if self.bitmap is None or self._data_bytes(size_bytes) // self.bitmap // 8 <= _BITMAP_BYTES_MAX:
             return None
-        return f"one bit for {self.bitmap} bytes needs more room than {_BITMAP_BYTES_MAX >> 10} KiB; make it larger"
+        room = f"{_BITMAP_BYTES_MAX >> 10} KiB"
+        return "bitmap", f"a bit for each {self.bitmap} bytes needs more room than {room}; make it larger"
 
     @override
     def make(self, members: Sequence[LayerDevice], size_bytes: int, maker: Maker) -> LayerDevice:

@@ -64,6 +64,7 @@ def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> 
         release: the kernel that ran; None if none came up.
         found: the kernel that was booted; None if none was.
     """
+    trial = control.amend(trial)
     assert trial.guest is not None and isinstance(trial.target, ScratchTarget)
     machine: JsonObject = {"name": trial.machine, "kernel": release or trial.guest.kernel, "seed": trial.seed}
     machine |= {} if found is None else made(found)
@@ -73,9 +74,8 @@ def observed(trial: Trial, release: str | None, found: kernel.Kernel | None) -> 
         device["memory_backed"] = plan.null_blk_parameters(trial)["memory_backed"] == "1"
     elif trial.guest.drive in ("virtio-blk", "nvme"):
         device["memory_backed"] = plan.reads_what_it_wrote(trial)
-    amended = control.amend(trial).target
-    if isinstance(amended, ScratchTarget) and amended.layers:
-        device["layers"] = amended.layers
+    if trial.target.layers:
+        device["layers"] = trial.target.layers
     return {
         "guest": machine,
         "filesystem": {"type": named} if named is not None else {"absent": "a bare drive"},

@@ -24,7 +24,7 @@ def modules_of(layers: Sequence[Layer], modules: Modules) -> list[str]:
     for each in layers:
         for name in each.modules:
             if not modules.has(name):
-                kind = each.model_fields["kind"].default
+                kind = type(each).model_fields["kind"].default
                 raise MachineError(
                     f"this kernel has no module {name}, and so no layer {kind}",
                     where="guest machine",
@@ -61,6 +61,11 @@ class _StepMaker(Maker):
         without_udev = ("--noudevsync", "--noudevrules")
         self.plan.add("run", argv=[path, "create", f"iolab-{number}", *without_udev, "--table", made.table])
         return _named(f"dm-{number}")
+
+    @override
+    def message(self, device: LayerDevice, text: str) -> None:
+        path = programs.pack(self.plan.archive, "dmsetup", "dmsetup")
+        self.plan.add("run", argv=[path, "message", device.name.replace("dm-", "iolab-"), "0", text])
 
     @override
     def array(self, made: Array, members: Sequence[LayerDevice]) -> LayerDevice:

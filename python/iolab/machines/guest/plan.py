@@ -139,6 +139,8 @@ def reads_what_it_wrote(trial: Trial) -> bool:
     assert trial.guest is not None and isinstance(trial.target, ScratchTarget)
     if trial.guest.accelerator == "kvm":
         return True
+    if any(each.keeps_metadata for each in layer.read(trial.target.layers)):
+        return True
     takes_devices = any(phase.takes_devices for phase in trial.phases)
     has_filesystem = trial.target.filesystem is not None and not takes_devices
     return has_filesystem or any(isinstance(phase, SortPhase) or _verifies(phase) for phase in trial.phases)

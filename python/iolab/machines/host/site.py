@@ -82,6 +82,8 @@ class Site:
     """An existing file or devices that the trial only reads: nothing is laid out."""
     backing_directory: Path | None = None
     """The directory of a scratch device's sparse file: its free space limits the device too."""
+    backing_share: float = 1.0
+    """Bytes of such files for each byte of the target: more than one if layers keep copies or parity."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -159,6 +161,7 @@ def _scratch(target: ScratchTarget, undo: UndoJournal, *, bare: bool) -> Site:
             for one in made
         ],
         backing_directory=made[0].backing_directory,
+        backing_share=target.drives * target.drive_bytes / (target.devices * target.size_bytes),
         notes=[note for one in made for note in one.notes],
     )
 
@@ -313,7 +316,8 @@ def _check_backing_space(site: Site, phases: list[Phase]) -> None:
     if site.backing_directory is None:
         return
     laid_out = _files([phase for phase in phases if not phase.measured])
-    needed = sum({(place_of(file), file["path"]): file["size_bytes"] for file in laid_out}.values())
+    files = {(place_of(file), file["path"]): file["size_bytes"] for file in laid_out}
+    needed = int(site.backing_share * sum(files.values()))
     free = shutil.disk_usage(site.backing_directory).free
     if needed > free:
         raise MachineError(

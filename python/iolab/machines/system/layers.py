@@ -31,13 +31,13 @@ def check(layers: Sequence[Layer]) -> None:
         MachineError: names what this kernel lacks, and how to get it.
     """
     for each in layers:
-        kind = each.model_fields["kind"].default
+        kind = type(each).model_fields["kind"].default
         for module in (*each.modules, *each.needed_modules[:1]) if kind == "raid" else each.modules:
             if not _is_there(module):
                 raise MachineError(
                     f"this kernel has no module {module}, which layer {kind} needs",
                     where="target.layers",
-                    remedy=f"a kernel with {each.configuration}, or the package of its modules: sudo modprobe {module}",
+                    remedy=f"sudo modprobe {module}; if there is none, boot a kernel with {each.configuration}",
                 )
         if kind == "raid":
             command.run(["modprobe", "md_mod"], package="kmod", where="target.layers")
@@ -72,6 +72,11 @@ class _HostMaker(Maker):
             ["dmsetup", "create", name, "--verifyudev", "--table", made.table], package="dmsetup", where="target.layers"
         )
         return _at(Path("/dev/mapper") / name)
+
+    @override
+    def message(self, device: LayerDevice, text: str) -> None:
+        name = Path(device.node).name
+        command.run(["dmsetup", "message", name, "0", text], package="dmsetup", where="target.layers")
 
     @override
     def array(self, made: Array, members: Sequence[LayerDevice]) -> LayerDevice:

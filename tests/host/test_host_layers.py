@@ -1,0 +1,106 @@
+"""Layers on scratch devices of a host: what they hold is verified, and a kill at any step leaves none behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command_line import CommandLine
+from support.experiments import experiment
+from support.runs import faults, statuses
+
+SETTINGS = """
+[settings.none]
+[settings.crypt]
+layers = [{ kind = "crypt" }]
+[settings.crypt_without_workqueues]
+layers = [{ kind = "crypt", no_read_workqueue = true, no_write_workqueue = true }]
+[settings.deep]
+layers = [{ kind = "linear" }, { kind = "raid", level = 5, members = 3, bitmap = "64KiB" }, { kind = "striped" }]
+[settings.thin]
+layers = [{ kind = "thin" }, { kind = "cache" }]
+[settings.mirrors]
+layers = [{ kind = "raid", level = 10, members = 4 }, { kind = "delay", delay = "1ms" }]
+"""
+WORKLOAD = """
+[workloads.writes]
+read_percent = 50
+verify = true
+file_size = "4MiB"
+operations = 200
+"""
+STACKS = (
+    '[{"kind": "crypt"}, {"kind": "raid", "level": 5, "members": 3, "bitmap": "64KiB"}, {"kind": "linear"}]',
+    '[{"kind": "raid", "level": 1, "members": 2}, {"kind": "striped"}]',
+    '[{"kind": "thin"}, {"kind": "writecache"}]',
+)
+KILLED_AT = """
+import json, os, signal, sys
+from pathlib import Path
+from iolab.domain.trial import ScratchTarget
+from iolab.machines.system import command, scratch
+from iolab.machines.system.undo import UndoJournal
+
+layers, at = json.loads(sys.argv[1]), int(sys.argv[2])
+steps = 0
+
+def dying(function):
+    def step(*given, **named):
+        global steps
+        done = function(*given, **named)
+        steps += 1
+        if steps == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return done
+    return step
+
+UndoJournal.before = dying(UndoJournal.before)
+command.run = dying(command.run)
+Path.write_text = dying(Path.write_text)
+target = ScratchTarget(size_bytes=32 << 20, filesystem=None, mkfs_options="", mount_options="",
+                       backing_directory=sys.argv[3], sector_bytes=None, layers=layers)
+with UndoJournal.open() as undo:
+    scratch.make(target, undo)
+"""
+
+
+def left(scratch: Path) -> list[str]:
+    """The devices and files that iolab made."""
+    mapped = (file.read_text().strip() for file in Path("/sys/block").glob("dm-*/dm/name"))
+    arrays = (path.name for path in Path("/sys/block").glob("md_iolab_*"))
+    files = (file.read_text().strip() for file in Path("/sys/block").glob("loop*/loop/backing_file"))
+    loops = (file for file in files if str(scratch) in file)
+    return [*(name for name in mapped if name.startswith("iolab_")), *arrays, *loops, *map(str, scratch.iterdir())]
+
+
+def test_what_layers_hold_is_verified_and_nothing_of_them_stays(iolab: CommandLine, tmp_path: Path) -> None:
+    place = tmp_path / "scratch"
+    place.mkdir()
+    target = f'kind = "scratch"\nsize = "32MiB"\nfilesystem = "none"\nbacking = "{place}"'
+    iolab.write("e.toml", experiment(target, workload=WORKLOAD, settings=SETTINGS, rounds=1))
+    iolab("run", "e.toml", "--out", "run")
+    assert set(statuses(iolab.cwd / "run")) == {"ok"}, faults(iolab.cwd / "run")
+    assert left(place) == []
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_kill_at_any_step_leaves_no_layer_behind(iolab: CommandLine, tmp_path: Path, stack: str) -> None:
+    place = tmp_path / "scratch"
+    place.mkdir()
+    environment = {**os.environ, "IOLAB_STATE_DIR": str(iolab.state_dir)}
+    steps = 0
+    while True:
+        steps += 1
+        arguments = [sys.executable, "-c", KILLED_AT, json.dumps(json.loads(stack)), str(steps), str(place)]
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9, done.stderr
+        iolab("restore")
+        assert left(place) == [], f"killed after step {steps}"
+    assert steps > 20
+    assert left(place) == []

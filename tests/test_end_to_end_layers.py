@@ -1,0 +1,138 @@
+"""Layers in a guest machine with a real kernel: what each adds is counted, or measured where its time is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iolab.files.store import read
+from support.command_line import CommandLine
+from support.guests import kernel_or_skip
+
+
+@pytest.fixture(scope="module")
+def kernel_name() -> str:
+    return kernel_or_skip("6.1.")
+
+
+def phases(iolab: CommandLine, kernel: str, settings: str, *, read_percent: int = 100) -> dict[str, Any]:
+    """The measured phase under each setting."""
+    iolab.write(
+        "layers.toml",
+        f"""
+machine = "guest:{kernel}"
+rounds = 1
+seed = 1
+[target]
+kind = "scratch"
+size = "32MiB"
+filesystem = "none"
+[guest]
+memory = "512MiB"
+[workloads.job]
+operations = 300
+read_percent = {read_percent}
+engine = "psync"
+block_size = "4KiB"
+file_size = "4MiB"
+{settings}
+""",
+    )
+    iolab("run", "layers.toml", "--out", "run", time_limit_s=1200)
+    run = read(Path(iolab.cwd) / "run")
+    records = [run.record(trial) for trial in run.trials["trial"].to_list()]
+    return {record.spec.setting: record.phases[0] for record in records}
+
+
+def kernel_instructions(phase: Any) -> float:
+    found = phase["probes"]["instructions"]
+    return float(found["total"] - found["user"]) / float(found["operations"])
+
+
+def latency_ns(phase: Any, op: str = "read") -> float:
+    return float(phase["groups"][0]["jobs"][0][op]["latency"]["mean_ns"])
+
+
+@pytest.mark.long
+def test_delay_adds_its_delay_and_each_linear_the_same_instructions(iolab: CommandLine, kernel_name: str) -> None:
+    """dm-delay's time is known: under 6.1 it is two ticks of 4 ms longer at most."""
+    found = phases(
+        iolab,
+        kernel_name,
+        """
+[settings.none]
+[settings.linear]
+layers = [{ kind = "linear" }]
+[settings.linear_2]
+layers = [{ kind = "linear" }, { kind = "linear" }]
+[settings.linear_3]
+layers = [{ kind = "linear" }, { kind = "linear" }, { kind = "linear" }]
+[settings.delay]
+layers = [{ kind = "delay", delay = "20ms" }]
+""",
+    )
+    added = latency_ns(found["delay"]) - latency_ns(found["none"])
+    assert 20e6 <= added <= 28.5e6
+    none, one, two, three = (kernel_instructions(found[name]) for name in ("none", "linear", "linear_2", "linear_3"))
+    assert 1000 < one - none < 4000
+    assert three - two == pytest.approx(two - one, rel=0.05)
+
+
+@pytest.mark.long
+def test_crypt_costs_instructions_and_its_workqueues_cost_switches(iolab: CommandLine, kernel_name: str) -> None:
+    found = phases(
+        iolab,
+        kernel_name,
+        """
+[settings.none]
+[settings.null]
+layers = [{ kind = "crypt", cipher = "cipher_null-ecb" }]
+[settings.null_without]
+layers = [{ kind = "crypt", cipher = "cipher_null-ecb", no_read_workqueue = true, no_write_workqueue = true }]
+[settings.aes]
+layers = [{ kind = "crypt" }]
+[settings.aes_without]
+layers = [{ kind = "crypt", no_read_workqueue = true, no_write_workqueue = true }]
+""",
+    )
+    counts = {name: kernel_instructions(phase) for name, phase in found.items()}
+    assert counts["none"] < counts["null_without"] < counts["null"] < counts["aes_without"] < counts["aes"]
+
+
+@pytest.mark.long
+def test_what_is_read_through_layers_is_what_was_written(iolab: CommandLine, kernel_name: str) -> None:
+    found = phases(
+        iolab,
+        kernel_name,
+        """
+verify = true
+[settings.raid0]
+layers = [{ kind = "raid", level = 0, members = 2 }]
+[settings.raid1]
+layers = [{ kind = "raid", level = 1, members = 2, bitmap = "64KiB" }]
+[settings.raid5]
+layers = [{ kind = "raid", level = 5, members = 3, chunk = "64KiB", stripe_cache = 512, threads = 0 }]
+[settings.raid6]
+layers = [{ kind = "raid", level = 6, members = 4, bitmap = "1MiB" }]
+[settings.raid10]
+layers = [{ kind = "raid", level = 10, members = 4 }]
+[settings.thin]
+layers = [{ kind = "thin" }]
+[settings.writecache]
+layers = [{ kind = "writecache" }]
+[settings.cache]
+layers = [{ kind = "cache", mode = "writeback" }]
+[settings.deep]
+layers = [{ kind = "crypt" }, { kind = "raid", level = 5, members = 3 }, { kind = "striped" }, { kind = "crypt" }]
+""",
+        read_percent=50,
+    )
+    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", "thin", "writecache", "cache", "deep"}
+    for phase in found.values():
+        (job,) = phase["groups"][0]["jobs"]
+        assert job["read"]["count"] + job["write"]["count"] == 300
+        assert job["mismatches_count"] == 0
+    assert (
+        kernel_instructions(found["raid5"]) > kernel_instructions(found["raid1"]) > kernel_instructions(found["raid0"])
+    )
