@@ -13,6 +13,7 @@ mod queue;
 mod queue_map;
 mod request;
 pub mod scheduler;
+mod tag_bits;
 mod tag_waiters;
 mod task_plug;
 mod wbt;
@@ -27,5 +28,6 @@ pub use request::{
     Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, Request, RequestId, Requests, Sector,
     Side, TaskId,
 };
+pub use tag_bits::TagCounts;
 pub use task_plug::TaskPlug;
 pub use wbt::WbtRules;

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::TaskId;
+use crate::tag_bits::{TagBits, TagCounts};
 use crate::tag_waiters::TagWaiters;
 use events::time::Time;
 use kernels::queue::{PoolRules, WakeRule};
@@ -14,6 +15,9 @@ use kernels::queue::{PoolRules, WakeRule};
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     rules: PoolRules,
+    /// Which of the tags are in use, if it has tags.
+    tags: TagBits,
+    last_taken: u32,
     allocated: u32,
     congested: bool,
     /// Somebody has taken the last one and nobody has given any back since: only batchers may go beyond.
@@ -52,16 +56,22 @@ impl Waiters {
 }
 
 impl Pool {
-    /// A pool with nothing allocated. `fewest`: of its tags, as many as those may have who may have the fewest.
+    /// A pool with nothing allocated. `fewest`: of a word of its tags, as many as those may have who may have the fewest.
     pub(super) fn new(rules: PoolRules, fewest: u32) -> Pool {
+        let counts = TagCounts::of(match rules.waking {
+            WakeRule::Tags(_) => rules.requests,
+            _ => 0,
+        });
         Pool {
             rules,
+            tags: TagBits::new(counts),
+            last_taken: 0,
             allocated: 0,
             congested: false,
             full: false,
             waiters: match rules.waking {
                 WakeRule::Tags(waking) => {
-                    Waiters::OfTags(Box::new(TagWaiters::new(waking, fewest)))
+                    Waiters::OfTags(Box::new(TagWaiters::new(waking, counts.wake_batch(fewest))))
                 }
                 _ => Waiters::Line(VecDeque::new()),
             },
@@ -84,19 +94,25 @@ impl Pool {
         self.rules.requests
     }
 
-    /// Takes a request for the task if fewer than `most` are in use (tags only) (`get_request`). False: there is none, and
+    /// Takes a request for the task, a tag only among the first `of_word` of each word (`get_request`). False: there is none, and
     /// the task waits in the wait queue until `free` wakes it; or one more of its `workers` does, if it has any that does
     /// not.
     pub(super) fn allocate_below(
         &mut self,
         now: Time,
         task: TaskId,
-        most: u32,
+        of_word: u32,
         workers: u16,
     ) -> bool {
         let may = match self.rules.waking {
             WakeRule::WhenFree(_) => self.allocated < self.rules.requests,
-            WakeRule::Tags(_) => self.allocated < most.min(self.rules.requests),
+            WakeRule::Tags(_) => match self.tags.take(of_word) {
+                Some(tag) => {
+                    self.last_taken = tag;
+                    true
+                }
+                None => false,
+            },
             WakeRule::Batching { requests, time_ns } => {
                 self.may_batch(now, task, requests, time_ns)
             }
@@ -121,7 +137,7 @@ impl Pool {
     /// The same for a task that may have all.
     #[cfg(test)]
     pub(super) fn allocate(&mut self, now: Time, task: TaskId) -> bool {
-        self.allocate_below(now, task, self.rules.requests, 0)
+        self.allocate_below(now, task, u32::MAX, 0)
     }
 
     /// Takes one although there is none left, for whom the scheduler waits (`ELV_MQUEUE_MUST` in `get_request`). False:
@@ -132,17 +148,25 @@ impl Pool {
         may
     }
 
+    /// The tag of who took a request last; 0 if the pool has no tags.
+    pub(super) fn last_taken(&self) -> u32 {
+        self.last_taken
+    }
+
     /// Gives one back without waking anybody (`__freed_request`).
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self, tag: u32) {
         self.allocated -= 1;
+        if let WakeRule::Tags(_) = self.rules.waking {
+            self.tags.give_back(tag);
+        }
         if self.allocated < self.rules.uncongested_below {
             self.congested = false;
         }
     }
 
     /// Gives one back (`freed_request`). Appends who is woken, to try again.
-    pub(super) fn free(&mut self, now: Time, woken: &mut Vec<TaskId>) {
-        self.give_back();
+    pub(super) fn free(&mut self, now: Time, tag: u32, woken: &mut Vec<TaskId>) {
+        self.give_back(tag);
         match (self.rules.waking, &mut self.waiters) {
             (_, Waiters::OfTags(waiters)) => waiters.freed(woken),
             (WakeRule::Batching { requests, time_ns }, Waiters::Line(line)) => {
@@ -232,7 +256,8 @@ mod tests {
     /// Who is woken when one is given back.
     fn woken(pool: &mut Pool) -> Vec<TaskId> {
         let mut woken = Vec::new();
-        pool.free(0, &mut woken);
+        let tag = pool.tags.any_taken();
+        pool.free(0, tag, &mut woken);
         woken
     }
 
@@ -306,9 +331,9 @@ mod tests {
     #[test]
     fn of_tags_some_may_have_fewer_than_others() {
         let mut pool = tags(8);
-        let writes = (0..8).filter(|_| pool.allocate_below(0, 1, 6, 0)).count();
+        let writes = (0..8).filter(|_| pool.allocate_below(0, 1, 1, 0)).count();
         let reads = (0..8).filter(|_| pool.allocate(0, 2)).count();
-        assert_eq!((writes, reads), (6, 2));
+        assert_eq!((writes, reads), (4, 4));
         assert_eq!(woken(&mut pool), [1]);
         assert_eq!(woken(&mut pool), [2]);
         assert!(woken(&mut pool).is_empty());
@@ -334,6 +359,7 @@ mod tests {
         let woken = [(); 5].map(|()| {
             let woken = woken(&mut pool);
             pool.allocated += 1;
+            pool.tags.take(1);
             woken
         });
         assert_eq!(woken, [vec![1], vec![1], vec![1], vec![2], vec![]]);

@@ -159,6 +159,8 @@ pub struct Request {
     pub queued_at: Time,
     /// When it was handed to the device.
     pub issued_at: Option<Time>,
+    /// Its tag in the pool that it was taken from, if that has tags.
+    pub pool_tag: u32,
     /// It failed a size test once and is not merged into any more.
     pub no_merge: bool,
     /// Its bios in ascending order; None: made for its own sake, as tests do.
@@ -213,6 +215,7 @@ impl Request {
             cpu: bio.cpu,
             queued_at: bio.submitted_at,
             issued_at: None,
+            pool_tag: 0,
             no_merge: false,
             bios: None,
         }

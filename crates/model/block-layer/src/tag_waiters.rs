@@ -8,12 +8,10 @@
 use std::collections::VecDeque;
 
 use crate::TaskId;
+use crate::tag_bits::WAIT_QUEUES;
 use kernels::hardware_queue::TagWakeRule;
 
-/// `SBQ_WAIT_QUEUES`.
-const QUEUES: usize = 8;
-/// `SBQ_WAKE_BATCH`.
-const BATCH_MAX: u32 = 8;
+const QUEUES: usize = WAIT_QUEUES as usize;
 
 #[derive(Clone, Debug)]
 pub(super) struct TagWaiters {
@@ -31,11 +29,11 @@ pub(super) struct TagWaiters {
 }
 
 impl TagWaiters {
-    /// Nobody waits. `fewest`: of the tags, as many as those may have who may have the fewest (`min_shallow_depth`).
-    pub(super) fn new(waking: TagWakeRule, fewest: u32) -> TagWaiters {
+    /// Nobody waits. `batch`: of free tags for which a task is woken (`wake_batch`).
+    pub(super) fn new(waking: TagWakeRule, batch: u32) -> TagWaiters {
         let batch = match waking {
             TagWakeRule::All => 1,
-            _ => (fewest / QUEUES as u32).clamp(1, BATCH_MAX),
+            _ => batch,
         };
         TagWaiters {
             waking,
@@ -108,10 +106,15 @@ impl TagWaiters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tag_bits::TagCounts;
+
+    fn batch_of(tags: u32) -> u32 {
+        TagCounts::of(tags).wake_batch(u32::MAX)
+    }
 
     /// Tasks 1 to 20 wait for one of 16 tags; who is woken for each of the first tags that are freed.
     fn woken_of_twenty(waking: TagWakeRule, fewest: u32, freed: usize) -> Vec<Vec<TaskId>> {
-        let mut waiters = TagWaiters::new(waking, fewest);
+        let mut waiters = TagWaiters::new(waking, batch_of(fewest));
         (1..=20).for_each(|task| waiters.sleeps(task));
         let mut one = || {
             let mut woken = Vec::new();
@@ -141,7 +144,7 @@ mod tests {
     #[test]
     fn from_6_2_on_a_batch_is_woken_though_one_wait_queue_has_fewer() {
         let wakes = |waking| {
-            let mut waiters = TagWaiters::new(waking, 64);
+            let mut waiters = TagWaiters::new(waking, batch_of(64));
             (1..=10).for_each(|task| waiters.sleeps(task));
             let mut woken = Vec::new();
             (0..8).for_each(|_| waiters.freed(&mut woken));
@@ -163,7 +166,7 @@ mod tests {
 
     #[test]
     fn who_was_woken_in_vain_sleeps_on_the_next_wait_queue_behind_others() {
-        let mut waiters = TagWaiters::new(TagWakeRule::Batch, 8);
+        let mut waiters = TagWaiters::new(TagWakeRule::Batch, batch_of(8));
         (1..=9).for_each(|task| waiters.sleeps(task));
         let mut woken = Vec::new();
         waiters.freed(&mut woken);
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn tags_that_are_freed_while_nobody_waits_do_not_count() {
-        let mut waiters = TagWaiters::new(TagWakeRule::Batch, 16);
+        let mut waiters = TagWaiters::new(TagWakeRule::Batch, batch_of(16));
         let mut woken = Vec::new();
         waiters.freed(&mut woken);
         waiters.sleeps(1);

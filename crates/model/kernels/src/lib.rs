@@ -16,6 +16,7 @@ pub mod read_ahead;
 pub mod release;
 pub mod rpcrdma;
 pub mod schedulers;
+pub mod scheduling;
 pub mod submission;
 pub mod swap;
 pub mod version;

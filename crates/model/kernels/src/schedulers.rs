@@ -87,7 +87,7 @@ const fn multi(
 /// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is which of
 /// 2.4 had the later linus elevator. The anticipatory scheduler changed in 2.6.2-rc1 and in 2.6.15-rc1 (their announcements
 /// and 2.6.14-mm2's), then between 2.6.20 and 2.6.24, and between 2.6.27 and 2.6.32.
-const VARIANTS: [SchedulerVariant; 30] = [
+const VARIANTS: [SchedulerVariant; 32] = [
     single("linus", "2.4.21", [2, 4, 21], [2, 5, 0]),
     single("linus", "2.4", [2, 4, 0], [2, 5, 39]),
     single("noop", "2.4", [2, 4, 0], [2, 5, 39]),
@@ -113,16 +113,21 @@ const VARIANTS: [SchedulerVariant; 30] = [
     single("cfq", "2.6.37", [2, 6, 37], ONLY_MQ),
     multi("none", "blk-mq", [3, 13, 0], EVER),
     multi("mq-deadline", "C", [4, 11, 0], [5, 14, 0]),
-    multi("mq-deadline", "5.14", [5, 14, 0], [6, 5, 0]),
+    multi("mq-deadline", "5.14", [5, 14, 0], [6, 1, 105]),
+    // The patch of 6.10 in the stable releases of 6.1: 6.1.105's announcement lists it.
+    multi("mq-deadline", "6.1.105", [6, 1, 105], [6, 2, 0]),
+    multi("mq-deadline", "5.14", [6, 2, 0], [6, 5, 0]),
     multi("mq-deadline", "6.5", [6, 5, 0], [6, 10, 0]),
     multi("mq-deadline", "6.10", [6, 10, 0], EVER),
     multi("kyber", "4.12", [4, 12, 0], [4, 20, 0]),
     multi("kyber", "5.10", [4, 20, 0], EVER),
 ];
-/// BFQ without and with merging of queues that come soon after one another, and counting the root's group among groups.
-const BFQ: [SchedulerVariant; 3] = [
+/// BFQ without and with merging of queues that come soon after one another, with a share of the requests for each queue and
+/// group, and counting the root's group among groups.
+const BFQ: [SchedulerVariant; 4] = [
     multi("bfq", "5.10", [4, 12, 0], [5, 13, 0]),
-    multi("bfq", "5.13", [5, 13, 0], [6, 2, 0]),
+    multi("bfq", "5.13", [5, 13, 0], [5, 17, 0]),
+    multi("bfq", "5.17", [5, 17, 0], [6, 2, 0]),
     multi("bfq", "6.2", [6, 2, 0], EVER),
 ];
 

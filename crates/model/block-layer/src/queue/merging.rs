@@ -140,7 +140,7 @@ impl RequestQueue {
         }
         let class = self.class_of(gone.direction, gone.sync, gone.cpu);
         // Who waits is woken by the next completion.
-        self.pools[class].give_back();
+        self.pools[class].give_back(gone.pool_tag);
     }
 
     /// `ll_merge_requests_fn`.

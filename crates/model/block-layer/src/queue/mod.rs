@@ -16,7 +16,7 @@ use crate::pool::Pool;
 use crate::scheduler::Scheduler;
 use crate::scheduler::hooks::Hooks;
 use crate::wbt::{Wbt, WbtRules};
-use crate::{Bio, Direction, EventKind, Request, RequestId, Requests, Sector, TaskId};
+use crate::{Bio, Direction, EventKind, Request, RequestId, Requests, Sector, TagCounts, TaskId};
 use events::slab::Slab;
 use events::station::{Station, Violation};
 use events::time::Time;
@@ -218,7 +218,7 @@ impl RequestQueue {
         self.emit_messages();
         let request = self.requests.take(id);
         let class = self.class_of(request.direction, request.sync, request.cpu);
-        self.pools[class].free(now, &mut self.woken);
+        self.pools[class].free(now, request.pool_tag, &mut self.woken);
         if let Some(wbt) = &mut self.wbt {
             wbt.completed(now, id, &request, &mut self.woken);
         }
@@ -393,13 +393,13 @@ impl RequestQueue {
         let class = self.class_of(bio.direction, bio.sync, bio.cpu);
         let pool = &mut self.pools[class];
         if bio.behind_flush {
-            return pool.allocate_below(now, bio.task, pool.size(), bio.workers);
+            return pool.allocate_below(now, bio.task, u32::MAX, bio.workers);
         }
         if !self.scheduler.lets_queue(bio) {
             pool.wait(bio.task, bio.workers);
             return false;
         }
-        let most = self.scheduler.tags_allowed(bio, pool.size());
+        let most = self.scheduler.tags_allowed(bio, TagCounts::of(pool.size()));
         if pool.allocate_below(now, bio.task, most, bio.workers) {
             return true;
         }
@@ -411,7 +411,9 @@ impl RequestQueue {
         let head_is_there = self.rules.plug.head_stays && self.in_flight > 0;
         let was_empty = self.scheduler.queued() == 0 && !head_is_there;
         let bio_id = self.bios.put(bio);
-        let request = Request::of(bio_id, &self.bios[bio_id]);
+        let mut request = Request::of(bio_id, &self.bios[bio_id]);
+        let class = self.class_of(request.direction, request.sync, request.cpu);
+        request.pool_tag = self.pools[class].last_taken();
         let end = request.end();
         let id = self.requests.put(request);
         self.runs = true;
@@ -448,7 +450,7 @@ impl RequestQueue {
 
 /// A class of the pool, or a set of tags.
 fn pool(rules: &QueueRules, scheduler: &dyn Scheduler) -> Pool {
-    let fewest = scheduler.fewest_tags(rules.pool.requests);
+    let fewest = scheduler.fewest_tags(TagCounts::of(rules.pool.requests));
     Pool::new(rules.pool, fewest)
 }
 

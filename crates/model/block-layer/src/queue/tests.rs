@@ -5,7 +5,7 @@ use crate::invariants::bench::bio;
 use crate::scheduler::bfq::Bfq;
 use crate::scheduler::cfq_round_robin::CfqRoundRobin;
 use crate::scheduler::kyber::Kyber;
-use crate::scheduler::mq_deadline::MqDeadline;
+use crate::scheduler::mq_deadline::{MqDeadline, MqDeadlineTunables};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
 use Direction::{Read, Write};
@@ -227,14 +227,18 @@ fn nr_requests_are_each_hardware_queues_own() {
 
 #[test]
 fn writers_leave_tags_to_readers() {
+    let tunables = MqDeadlineTunables {
+        async_depth: Some(4),
+        ..Default::default()
+    };
     let mut queue = queue(
-        Box::new(MqDeadline::new(Default::default())),
+        Box::new(MqDeadline::new(tunables).without_reserve()),
         8,
         HardwareRules::SINGLE,
     );
     let writes =
         (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != SubmitOutcome::MustWait);
-    assert_eq!(writes.count(), 6);
+    assert_eq!(writes.count(), 4);
     assert_ne!(queue.submit(0, bio(0, Read, 5000)), SubmitOutcome::MustWait);
 }
 

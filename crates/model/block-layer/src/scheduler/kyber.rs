@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::scheduler::none::{fifo_of, merge_near_end};
 use crate::scheduler::{OwnMerge, Scheduler};
-use crate::{Bio, Direction, QueueMap, Request, RequestId, Requests};
+use crate::{Bio, Direction, QueueMap, Request, RequestId, Requests, TagCounts};
 use events::time::{MILLISECOND, Time};
 use latency::Latencies;
 use means::Means;
@@ -213,16 +213,20 @@ impl Scheduler for Kyber {
     }
 
     /// `kyber_limit_depth`.
-    fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
+    fn tags_allowed(&self, bio: &Bio, tags: TagCounts) -> u32 {
         if bio.sync {
-            tags
+            tags.word
         } else {
             self.fewest_tags(tags)
         }
     }
 
-    fn fewest_tags(&self, tags: u32) -> u32 {
-        (tags * ASYNC_PERCENT / 100).max(1)
+    /// `kyber_depth_updated`; a limit of 0 is none (`__blk_mq_get_tag`).
+    fn fewest_tags(&self, tags: TagCounts) -> u32 {
+        match tags.word * ASYNC_PERCENT / 100 {
+            0 => tags.word,
+            limit => limit,
+        }
     }
 
     /// `kyber_insert_requests`.

@@ -30,7 +30,7 @@ pub mod spec;
 mod task_map;
 mod task_queues;
 
-use crate::{Bio, RequestId, Requests, Sector, Side, TaskId};
+use crate::{Bio, RequestId, Requests, Sector, Side, TagCounts, TaskId};
 pub use cfq::message::SchedulerMessage;
 use events::time::Time;
 use request_fifo::{FifoId, RequestFifos};
@@ -91,15 +91,15 @@ pub trait Scheduler: Send {
         fifos.merged_requests(requests, survivor, merged);
     }
 
-    /// How many of a queue's `tags` there may be in use for such a bio to get another.
-    fn tags_allowed(&self, _bio: &Bio, tags: u32) -> u32 {
-        tags
+    /// How many tags of each word such a bio may have (`shallow_depth`).
+    fn tags_allowed(&self, _bio: &Bio, tags: TagCounts) -> u32 {
+        tags.word
     }
 
-    /// The smallest number of a queue's `tags` to which any request is limited: waiters are woken in batches that fit
+    /// The smallest number of tags of a word to which any request is limited: waiters are woken in batches that fit
     /// into it (`sbitmap_queue_min_shallow_depth`).
-    fn fewest_tags(&self, tags: u32) -> u32 {
-        tags
+    fn fewest_tags(&self, tags: TagCounts) -> u32 {
+        tags.word
     }
 
     /// Whether the bio's task may have another request, however many are free.

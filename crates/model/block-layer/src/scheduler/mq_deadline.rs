@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::scheduler::Scheduler;
 use crate::scheduler::read_preference::ReadPreference;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
-use crate::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector};
+use crate::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, TagCounts};
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// The attributes of mq-deadline in sysfs; times in nanoseconds.
@@ -105,7 +105,8 @@ impl MqDeadline {
         self
     }
 
-    fn async_depth(&self, tags: u32) -> u32 {
+    /// How many requests that are not sync reads may have a tag, of so many.
+    pub fn async_depth(&self, tags: u32) -> u32 {
         let default = if self.reserves { 3 * tags / 4 } else { tags };
         self.tunables.async_depth.unwrap_or(default).max(1)
     }
@@ -217,17 +218,23 @@ impl Scheduler for MqDeadline {
     }
 
     /// All but sync reads leave a part of the tags to these (`dd_limit_depth`).
-    fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
+    /// The first version takes a number of all tags for one of each word, as which it limits nobody unless it is small;
+    /// from 6.10 on it is scaled (`dd_to_word_depth`).
+    fn tags_allowed(&self, bio: &Bio, tags: TagCounts) -> u32 {
         if bio.sync && bio.direction == Direction::Read {
-            return tags;
+            return tags.word;
         }
-        self.async_depth(tags)
+        let limit = self.async_depth(tags.all);
+        match self.reserves {
+            true => limit,
+            false => (limit * tags.word).div_ceil(tags.all),
+        }
     }
 
     /// From 6.10 on it shows 1, whatever the limit is (`dd_depth_updated`).
-    fn fewest_tags(&self, tags: u32) -> u32 {
+    fn fewest_tags(&self, tags: TagCounts) -> u32 {
         match self.reserves {
-            true => self.async_depth(tags),
+            true => self.async_depth(tags.all),
             false => 1,
         }
     }
@@ -335,25 +342,34 @@ mod tests {
         assert_eq!(bench.dispatched(0, 1), [-2000], "not the oldest, -500");
     }
 
+    const TAGS: TagCounts = TagCounts { all: 256, word: 64 };
+
     #[test]
-    fn writes_and_async_requests_leave_a_quarter_of_the_tags_to_sync_reads() {
+    fn the_first_limit_of_async_requests_is_taken_for_one_of_each_word() {
         let scheduler = MqDeadline::new(MqDeadlineTunables::default());
-        assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), 256), 256);
-        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 192);
         let sync = Bio {
             sync: true,
             ..bio(0, Write, 0)
         };
-        assert_eq!(scheduler.tags_allowed(&sync, 256), 192);
-        assert_eq!(scheduler.fewest_tags(256), 192);
+        assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), TAGS), 64);
+        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), TAGS), 192);
+        assert_eq!(scheduler.tags_allowed(&sync, TAGS), 192);
+        assert_eq!(scheduler.fewest_tags(TAGS), 192);
     }
 
     #[test]
-    fn from_6_10_on_they_leave_none() {
-        let scheduler = MqDeadline::new(MqDeadlineTunables::default()).without_reserve();
-        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 256);
+    fn from_6_10_on_the_limit_is_scaled_and_there_is_none_by_default() {
+        let of = |async_depth| {
+            let tunables = MqDeadlineTunables {
+                async_depth,
+                ..MqDeadlineTunables::default()
+            };
+            MqDeadline::new(tunables).without_reserve()
+        };
+        assert_eq!(of(None).tags_allowed(&bio(0, Write, 0), TAGS), 64);
+        assert_eq!(of(Some(8)).tags_allowed(&bio(0, Write, 0), TAGS), 2);
         assert_eq!(
-            scheduler.fewest_tags(256),
+            of(None).fewest_tags(TAGS),
             1,
             "those that wait are woken one by one"
         );

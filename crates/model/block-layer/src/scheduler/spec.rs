@@ -166,6 +166,17 @@ impl SchedulerSpec {
         }
     }
 
+    /// `nr_requests` is told after the scheduler is chosen: mq-deadline then sets its limit of asynchronous requests by
+    /// the former number (`dd_depth_updated`, which `blk_mq_update_nr_requests` of 6.1 calls before it sets
+    /// `nr_requests`).
+    pub fn told_nr_requests_after(&mut self, former: u32) {
+        let version = self.version();
+        if let SchedulerTunables::MqDeadline(tunables) = &mut self.tunables {
+            let of_former = mq_deadline_of(version, *tunables).async_depth(former);
+            tunables.async_depth = Some(of_former);
+        }
+    }
+
     /// A new scheduler for one queue.
     pub fn build(&self, around: &Surroundings) -> Box<dyn Scheduler> {
         match &self.tunables {
@@ -187,12 +198,7 @@ impl SchedulerSpec {
             }
             SchedulerTunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
             SchedulerTunables::MqDeadline(tunables) => {
-                let scheduler = MqDeadline::new(*tunables);
-                Box::new(match self.version() {
-                    "5.14" => scheduler,
-                    "6.5" => scheduler.with_position(),
-                    _ => scheduler.with_position().without_reserve(),
-                })
+                Box::new(mq_deadline_of(self.version(), *tunables))
             }
             SchedulerTunables::Anticipatory(version, tunables) => {
                 Box::new(Anticipatory::new(*version, *tunables, self.hz))
@@ -229,6 +235,7 @@ impl SchedulerSpec {
             SchedulerTunables::Bfq(tunables) => {
                 let bfq = Bfq::new(*tunables, around.rotational, around.group_weights);
                 let bfq = bfq.with_queue_merging(self.version() != "5.10");
+                let bfq = bfq.with_limited_queues(matches!(self.version(), "5.17" | "6.2"));
                 Box::new(bfq.with_root_counted(self.version() == "6.2"))
             }
             SchedulerTunables::Kyber(tunables) => {
@@ -239,6 +246,16 @@ impl SchedulerSpec {
                 })
             }
         }
+    }
+}
+
+fn mq_deadline_of(version: &str, tunables: mq_deadline::MqDeadlineTunables) -> MqDeadline {
+    let scheduler = MqDeadline::new(tunables);
+    match version {
+        "5.14" => scheduler,
+        "6.1.105" => scheduler.without_reserve(),
+        "6.5" => scheduler.with_position(),
+        _ => scheduler.with_position().without_reserve(),
     }
 }
 

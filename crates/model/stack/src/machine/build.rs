@@ -39,7 +39,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
         .zip(&machine.mounts)
         .map(|(seed, mount)| DirectIo::new(mount, seed))
         .collect();
-    let cpus = machine.cpus.build(&machine.drives)?;
+    let cpus = machine.cpus.build(&machine.kernel, &machine.drives)?;
     let plug = machine.kernel.task_plug_requests().map(TaskPlug::new);
     let mut world = World::new(cpus, drives?, cache, plug)
         .with_mounts(mounts?)

@@ -176,9 +176,9 @@ impl CpusPlan {
             .collect()
     }
 
-    pub(super) fn build(&self, drives: &[DrivePlan]) -> Result<Cpus, SpecError> {
+    pub(super) fn build(&self, kernel: &Kernel, drives: &[DrivePlan]) -> Result<Cpus, SpecError> {
         match self {
-            CpusPlan::Simple(spec) => Ok((*spec).into()),
+            CpusPlan::Simple(spec) => Ok(Cpus::simple(*spec, kernel.task_order())),
             CpusPlan::Detailed(plan) => {
                 let spec = DetailedSpec {
                     smp: plan.smp.clone(),

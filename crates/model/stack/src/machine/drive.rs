@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::drive_cpus::{AffinityKeys, DriveCpuKeys};
-use super::queue_keys::QueueSpec;
+use super::queue_keys::{QueueSpec, default_tags};
 use super::{Table, read};
 use crate::world::{DmaSpec, DriveCpus, PollRules};
 use block_layer::completion::{Affinity, RequestAffinity};
@@ -129,7 +129,7 @@ impl DriveSpec {
             .check(kernel, topology.cpus() as u16)
             .map_err(|error| error.within("queue"))?;
         let queues = self.queue.hardware_queues.unwrap_or(1);
-        let scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
+        let mut scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
         let (xfs, table) = match self.filesystem {
             Some(table) if table.get("kind").and_then(Value::as_str) == Some("xfs") => {
                 (Some(xfs_of(table, kernel, device.as_ref())?), None)
@@ -167,6 +167,9 @@ impl DriveSpec {
                     .hardware(map, device.as_ref(), &scheduler, kernel)
                     .map_err(|error| error.within("queue"))?;
                 let tags = self.queue.tags(&hardware, &scheduler);
+                if self.queue.nr_requests.is_some() {
+                    scheduler.told_nr_requests_after(default_tags(&hardware));
+                }
                 rules.pool = PoolRules::tags(tags, kernel.tag_waking());
                 Some(hardware)
             }

@@ -77,6 +77,11 @@ const WBT_LAT_USEC_MAX: u64 = 60_000_000;
 /// A second.
 const POLL_DELAY_USEC_MAX: i64 = 1_000_000;
 
+/// Tags of a scheduler that was not told how many (`blk_mq_init_sched`).
+pub(super) fn default_tags(hardware: &HardwareRules) -> u32 {
+    2 * hardware.depth.min(128)
+}
+
 impl QueueSpec {
     pub(super) fn check(&self, kernel: &Kernel, cpus: u16) -> Result<(), SpecError> {
         if self.nr_requests.is_some() && !kernel.has_nr_requests() {
@@ -230,9 +235,7 @@ impl QueueSpec {
     /// 4.11 to 6.1).
     pub(super) fn tags(&self, hardware: &HardwareRules, scheduler: &SchedulerSpec) -> u32 {
         match scheduler.has_own_tags() {
-            true => self
-                .nr_requests
-                .unwrap_or((2 * hardware.depth.min(128)).max(4)),
+            true => self.nr_requests.unwrap_or(default_tags(hardware)),
             false => hardware.depth,
         }
     }

@@ -10,6 +10,8 @@ pub(super) type GroupId = usize;
 const IDLE_CLASS_AFTER_NS: Time = 200 * MILLISECOND;
 const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
 pub(super) const ROOT: GroupId = 0;
+/// `IOPRIO_BE_NR`.
+const LEVELS: u64 = 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct Hierarchy {
@@ -162,6 +164,59 @@ impl Hierarchy {
             let group = self.groups[self.nodes[id].parent].entity;
             self.entities[group.unwrap_or(id)].weight
         })
+    }
+
+    /// Whether the queue, or a group that it lies in, has its share of so many requests already; not if one of them is
+    /// neither waiting nor served, so that it can begin (`bfqq_request_over_limit`).
+    ///
+    /// Args:
+    /// `allocated`: the requests of a queue.
+    pub(super) fn has_its_share(
+        &self,
+        id: EntityId,
+        requests: u64,
+        allocated: impl Fn(EntityId) -> u64,
+    ) -> bool {
+        let above = |&id: &EntityId| self.groups[self.nodes[id].parent].entity;
+        let mut path: Vec<EntityId> = std::iter::successors(Some(id), above).collect();
+        let is_forgotten = |id: &EntityId| self.entities[*id].place == EntityState::Forgotten;
+        if path.iter().any(is_forgotten) {
+            return false;
+        }
+        path.reverse();
+        let mut limit = requests;
+        path.into_iter().any(|id| {
+            let weights = self.weights_beside(id);
+            if weights == 0 {
+                return false;
+            }
+            limit = (limit * self.entities[id].weight + weights / 2) / weights;
+            self.allocated_in(id, &allocated) >= limit
+        })
+    }
+
+    /// Of a group: the weights in its tree. Of a queue: with those of higher classes, each as much more.
+    fn weights_beside(&self, id: EntityId) -> u64 {
+        let Node {
+            parent,
+            class,
+            group,
+        } = self.nodes[id];
+        let trees = &self.groups[parent].trees;
+        match group {
+            Some(_) => trees[class as usize].weights(),
+            None => trees[..=class as usize]
+                .iter()
+                .fold(0, |sum, tree| sum * LEVELS + tree.weights()),
+        }
+    }
+
+    fn allocated_in(&self, id: EntityId, allocated: &impl Fn(EntityId) -> u64) -> u64 {
+        let Some(group) = self.nodes[id].group else {
+            return allocated(id);
+        };
+        let inside = (0..self.nodes.len()).filter(|&id| self.nodes[id].parent == group);
+        inside.map(|id| self.allocated_in(id, allocated)).sum()
     }
 
     /// The queue in service and its groups were served this much (`bfq_bfqq_served`).

@@ -24,7 +24,7 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::backward_seeks::BackwardSeekRule;
 use crate::scheduler::request_fifo::{FifoId, RequestFifos};
 use crate::scheduler::task_map::TaskMap;
-use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, TaskId};
+use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, TagCounts, TaskId};
 use events::time::Time;
 use hierarchy::{GroupId, Hierarchy};
 use inject::InjectionMeasurement;
@@ -76,6 +76,8 @@ pub struct Bfq {
     measuring: InjectionMeasurement,
     /// Queues that come soon after one another become one: from 5.13 on.
     merges_queues: bool,
+    /// A queue or group that has its share of the requests gets one of each word of tags: from 5.17 on.
+    limits_queues: bool,
     /// By group: the queue with which those that come soon are merged.
     last_made: BTreeMap<GroupId, QueueId>,
     /// Nears 256 as budgets are given.
@@ -137,6 +139,7 @@ impl Bfq {
             depth: DeviceDepth::default(),
             measuring: InjectionMeasurement::default(),
             merges_queues: false,
+            limits_queues: false,
             last_made: BTreeMap::new(),
             budgets_given: 0,
             burst: Burst::default(),
@@ -149,6 +152,24 @@ impl Bfq {
     pub fn with_queue_merging(mut self, merges: bool) -> Bfq {
         self.merges_queues = merges;
         self
+    }
+
+    /// Whether no queue or group gets more than its share of the requests: from 5.17 on.
+    pub fn with_limited_queues(mut self, limits: bool) -> Bfq {
+        self.limits_queues = limits;
+        self
+    }
+
+    /// All but sync reads leave tags to these, the more while a weight is raised (`bfq_update_depths`).
+    fn tags_of_kind(&self, bio: &Bio, tags: TagCounts) -> u32 {
+        let sixteenths = match (bio.sync, self.raised_busy > 0) {
+            (true, _) if bio.direction == Direction::Read => return tags.word,
+            (true, false) => 12,
+            (true, true) => 6,
+            (false, false) => 8,
+            (false, true) => FEWEST_SIXTEENTHS,
+        };
+        (tags.word * sixteenths / 16).max(1)
     }
 
     /// Whether the root's group counts as one of several groups: it does from 6.2 on. Until then any other counts as a
@@ -233,20 +254,29 @@ impl Scheduler for Bfq {
         self.merge_requests(requests, survivor, merged);
     }
 
-    /// All but sync reads leave tags to these, the more while a weight is raised (`bfq_update_depths`, `bfq_limit_depth`).
-    fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
-        let sixteenths = match (bio.sync, self.raised_busy > 0) {
-            (true, _) if bio.direction == Direction::Read => return tags,
-            (true, false) => 12,
-            (true, true) => 6,
-            (false, false) => 8,
-            (false, true) => FEWEST_SIXTEENTHS,
+    /// `bfq_limit_depth`.
+    fn tags_allowed(&self, bio: &Bio, tags: TagCounts) -> u32 {
+        let of_word = self.tags_of_kind(bio, tags);
+        let known = self.known_queue(bio.task, bio.group, bio.sync, bio.priority);
+        let Some(queue) = known.filter(|_| self.limits_queues) else {
+            return of_word;
         };
-        (tags * sixteenths / 16).max(1)
+        let requests = u64::from(tags.all) * u64::from(of_word) / u64::from(tags.word);
+        let allocated = |entity: usize| {
+            let queue = self.queue_of_entity.get(entity).copied().flatten();
+            queue.map_or(0, |id| {
+                u64::from(self.queues[id].queued + self.queues[id].dispatched)
+            })
+        };
+        let entity = self.queues[queue].entity;
+        match self.hierarchy.has_its_share(entity, requests, allocated) {
+            true => 1,
+            false => of_word,
+        }
     }
 
-    fn fewest_tags(&self, tags: u32) -> u32 {
-        (tags * FEWEST_SIXTEENTHS / 16).max(1)
+    fn fewest_tags(&self, tags: TagCounts) -> u32 {
+        (tags.word * FEWEST_SIXTEENTHS / 16).max(1)
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {

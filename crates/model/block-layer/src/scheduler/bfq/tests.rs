@@ -210,13 +210,22 @@ fn writes_leave_tags_to_reads_the_more_while_a_weight_is_raised() {
     };
     let bios = [bio(0, Read, 0), sync_write, bio(0, Write, 0)];
     let allowed = |bench: &Bench<Bfq>| {
-        let of = |bio: &Bio| bench.scheduler.tags_allowed(bio, 64);
+        let of = |bio: &Bio| {
+            bench
+                .scheduler
+                .tags_allowed(bio, TagCounts { all: 256, word: 64 })
+        };
         bios.iter().map(of).collect::<Vec<_>>()
     };
     assert_eq!(allowed(&bench), [64, 48, 32]);
     bench.add_bio(0, &read_of(1, 0, 0));
     assert_eq!(allowed(&bench), [64, 24, 12]);
-    assert_eq!(bench.scheduler.fewest_tags(64), 12);
+    assert_eq!(
+        bench
+            .scheduler
+            .fewest_tags(TagCounts { all: 256, word: 64 }),
+        12
+    );
 }
 
 #[test]

@@ -92,6 +92,11 @@ impl Tree {
         self.now
     }
 
+    /// Of all whose weight counts (`wsum`).
+    pub(super) fn weights(&self) -> u64 {
+        self.weights
+    }
+
     pub(super) fn has_active(&self) -> bool {
         !self.eligible.is_empty() || !self.waiting.is_empty()
     }

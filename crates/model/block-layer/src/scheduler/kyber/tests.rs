@@ -119,12 +119,14 @@ fn a_good_percentile_is_remembered_for_one_look() {
     );
 }
 
+const FOUR_WORDS: TagCounts = TagCounts { all: 256, word: 64 };
+
 #[test]
 fn async_requests_leave_a_quarter_of_the_tags() {
     let scheduler = Kyber::new(KyberTunables::default(), QueueMap::SINGLE);
-    assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), 64), 64);
-    assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 64), 48);
-    assert_eq!(scheduler.fewest_tags(64), 48);
+    assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), FOUR_WORDS), 64);
+    assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), FOUR_WORDS), 48);
+    assert_eq!(scheduler.fewest_tags(FOUR_WORDS), 48);
 }
 
 #[test]

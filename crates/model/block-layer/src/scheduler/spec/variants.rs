@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernels::schedulers::{SchedulerVariant, of_patch, variants};
-use kernels::version::version;
+use kernels::version::{Version, version};
 
 use crate::scheduler::spec::error::BadScheduler;
 
@@ -26,7 +26,7 @@ pub(super) fn find(
         .ok_or_else(|| BadScheduler::Nameless { known: known() })?;
     let patched = of_patch(name, number, kernel);
     if let Some(version) = given.get("version") {
-        let variant = of_version(name, version)?;
+        let variant = of_version_in(name, version, number)?;
         if variant.fits(number) || patched == Some(variant.version) {
             return Ok(variant);
         }
@@ -49,6 +49,18 @@ pub(super) fn find(
         })
 }
 
+/// With the kernels between two that have it, if a stable release in between has another.
+fn of_version_in(
+    name: &str,
+    version: &str,
+    kernel: Version,
+) -> Result<SchedulerVariant, BadScheduler> {
+    let found = of_version(name, version)?;
+    let named = |variant: &SchedulerVariant| variant.name == name && variant.version == version;
+    let fitting = variants().find(|variant| named(variant) && variant.fits(kernel));
+    Ok(fitting.unwrap_or(found))
+}
+
 fn of_version(name: &str, version: &str) -> Result<SchedulerVariant, BadScheduler> {
     let of_name = || variants().filter(|variant| variant.name == name);
     of_name()
@@ -56,6 +68,14 @@ fn of_version(name: &str, version: &str) -> Result<SchedulerVariant, BadSchedule
         .ok_or_else(|| BadScheduler::Version {
             name: name.to_owned(),
             version: version.to_owned(),
-            known: of_name().map(|variant| variant.version).collect(),
+            known: {
+                let mut known = Vec::new();
+                for variant in of_name() {
+                    if !known.contains(&variant.version) {
+                        known.push(variant.version);
+                    }
+                }
+                known
+            },
         })
 }

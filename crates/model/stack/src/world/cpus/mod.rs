@@ -5,6 +5,7 @@ mod call;
 mod detailed_cpus;
 mod dma;
 mod outcome;
+mod run_queue;
 mod runner;
 mod simple_cpus;
 mod spec;
@@ -21,6 +22,7 @@ use events::SpecError;
 use events::smp::{CpuSet, Processors, SchedulerEvent, TaskSpec, TaskUsage};
 use events::station::Violation;
 use events::time::Time;
+use kernels::scheduling::TaskOrder;
 pub(super) use outcome::{Continuation, Reminder, TimedReminder, Turn};
 pub(crate) use runner::{Cost, LockNumber, RUNNERS, WorkItem};
 pub use runner::{Origin, RunnerNumber};
@@ -45,14 +47,13 @@ enum Form {
     Detailed(Box<DetailedCpus>),
 }
 
-impl From<CpuSpec> for Cpus {
-    fn from(spec: CpuSpec) -> Cpus {
-        Cpus(Form::Simple(SimpleCpus::new(spec)))
-    }
-}
-
 /// What they are.
 impl Cpus {
+    /// A number of CPUs, and how tasks share them.
+    pub fn simple(spec: CpuSpec, order: TaskOrder) -> Cpus {
+        Cpus(Form::Simple(SimpleCpus::new(spec, order)))
+    }
+
     /// Processors with contexts, interrupts and messages. The error names a key of `smp`, or of the drive's completions.
     pub fn detailed(spec: &DetailedSpec) -> Result<Cpus, SpecError> {
         let detailed = DetailedCpus::new(spec)?;

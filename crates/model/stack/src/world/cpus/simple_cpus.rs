@@ -6,12 +6,14 @@ use serde::Deserialize;
 
 use super::call::{Call, CallContext, UsageAccounts};
 use super::outcome::{Continuation, Reminder, TimedReminder, Turn};
+use super::run_queue::RunQueue;
 use super::runner::{Cost, LockNumber, Origin, RUNNERS, RunnerNumber, WorkItem, runner_of};
 use base::usage::Usage;
 use block_layer::TaskId;
 use block_layer::scheduler::hooks::{HookLock, Hooks};
 use events::smp::{Context, TaskUsage};
 use events::time::Time;
+use kernels::scheduling::TaskOrder;
 
 /// CPUs as a number, and what calls cost on them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
@@ -51,7 +53,7 @@ pub(super) struct SimpleCpus {
     spec: CpuSpec,
     /// By CPU: whose it is, and until when.
     running: Vec<Option<RunningTask>>,
-    ready: VecDeque<TaskId>,
+    ready: RunQueue,
     runners: Vec<Runner>,
     /// When each lock is free.
     locks: Vec<Time>,
@@ -96,11 +98,11 @@ struct RunningTask {
 }
 
 impl SimpleCpus {
-    pub(super) fn new(spec: CpuSpec) -> SimpleCpus {
+    pub(super) fn new(spec: CpuSpec, order: TaskOrder) -> SimpleCpus {
         SimpleCpus {
             spec,
             running: vec![None; usize::from(spec.count)],
-            ready: VecDeque::new(),
+            ready: RunQueue::new(order),
             runners: Vec::new(),
             locks: Vec::new(),
             schedulers: Vec::new(),
@@ -148,8 +150,9 @@ impl SimpleCpus {
     }
 
     pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
+        self.ready.wakes(task);
         let Some(cpu) = self.running.iter().position(Option::is_none) else {
-            self.ready.push_back(task);
+            self.ready.push(task);
             return None;
         };
         self.give(now, cpu as u16, task);
@@ -159,19 +162,21 @@ impl SimpleCpus {
     /// Whoever has it goes to sleep or is done.
     pub(super) fn leaves(&mut self, now: Time, cpu: u16) -> Option<Turn> {
         self.running[usize::from(cpu)] = None;
-        let next = self.ready.pop_front()?;
+        let next = self.ready.pop()?;
         self.give(now, cpu, next);
         Some(self.turn_of(now, cpu, next))
     }
 
-    /// The task on the CPU could continue; the turn goes to it or, when its slice is over, to the next in line.
+    /// The task on the CPU could continue; the turn goes to it or, when its slice is over or another preempts it, to the
+    /// next in line.
     pub(super) fn goes_on(&mut self, now: Time, cpu: u16) -> Turn {
         let running = self.running[usize::from(cpu)].expect("somebody runs there");
-        if now < running.slice_ends_at || self.ready.is_empty() {
+        let is_over = now >= running.slice_ends_at || self.ready.preempts(running.task);
+        if !is_over || self.ready.is_empty() {
             return self.turn_of(now, cpu, running.task);
         }
-        self.ready.push_back(running.task);
-        let next = self.ready.pop_front().expect("it was not empty");
+        self.ready.push(running.task);
+        let next = self.ready.pop().expect("it was not empty");
         self.give(now, cpu, next);
         self.turn_of(now, cpu, next)
     }
@@ -198,6 +203,7 @@ impl SimpleCpus {
         if let Some(drive) = calling.drive {
             takes_ns += self.schedulers[drive].takes_ns(now + takes_ns, self.spec.clock_hz);
         }
+        self.ready.runs_for(calling.task, takes_ns);
         used.system(takes_ns);
         (now + takes_ns, Reminder::Worked(calling.cpu))
     }
@@ -266,6 +272,7 @@ impl SimpleCpus {
             takes_ns += begins - now;
         }
         self.runners[runner as usize].takes_ns = takes_ns;
+        self.ready.runs_for(RUNNERS + runner, takes_ns);
         now + takes_ns
     }
 

@@ -1,0 +1,106 @@
+"""A configuration that is asked of a real kernel and of the model: a load, a drive, a queue, a kernel.
+
+It is plain data; `key` names its stored answer. Every time is in microseconds or milliseconds, as its name states.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+BARE = "none"
+"""No filesystem: the jobs read and write the drive itself."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the mix, in `copies` threads."""
+
+    pattern: Literal["random", "sequential"] = "random"
+    read_percent: int = 100
+    block_kib: int = 4
+    depth: int = 1
+    """Operations in flight of each copy; 1 is synchronous."""
+    copies: int = 1
+    think_ms: int = 0
+    """Pause of a copy after `think_every` completions."""
+    think_every: int = 1
+    direct: bool = True
+    fsync_every: int = 0
+    """Writes between two fsyncs; 0: none."""
+
+    @property
+    def in_flight(self) -> int:
+        return self.depth * self.copies
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One question. Its drive is a null_blk with a timer: `drive_depth` commands at once, `latency_us` for each."""
+
+    kernel: str
+    """As after `guest:`."""
+    latency_us: int
+    drive_depth: int
+    scheduler: str
+    jobs: tuple[Job, ...]
+    tunables: dict[str, int] = field(default_factory=dict)
+    """Under the kernel's names, in the kernel's units."""
+    nr_requests: int = 0
+    """0: the kernel's."""
+    filesystem: str = BARE
+    dirty_percent: int = 0
+    """Limit of dirty memory, with half of it in the background; 0: the kernel's."""
+    duration_ms: int = 1500
+    file_mib: int = 16
+    """Of each copy."""
+
+    @property
+    def buffered(self) -> bool:
+        return any(not job.direct for job in self.jobs)
+
+    @property
+    def keeps_data(self) -> bool:
+        """null_blk keeps what is written for a filesystem, which reads it again."""
+        return self.filesystem != BARE
+
+    @property
+    def files_mib(self) -> int:
+        return self.file_mib * sum(job.copies for job in self.jobs)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def key(self) -> str:
+        """The same for equal configurations, in every process."""
+        text = json.dumps(self.as_json(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        tunables = "".join(f" {name}={value}" for name, value in sorted(self.tunables.items()))
+        requests = f" nr_requests={self.nr_requests}" if self.nr_requests else ""
+        dirty = f" dirty={self.dirty_percent}%" if self.dirty_percent else ""
+        place = "" if self.filesystem == BARE else f" {self.filesystem}"
+        drive = f"{self.latency_us}us x{self.drive_depth}"
+        jobs = " | ".join(_job_words(job) for job in self.jobs)
+        return f"{self.kernel} {self.scheduler}{tunables}{requests}{place}{dirty} {drive}: {jobs}"
+
+
+def _job_words(job: Job) -> str:
+    kind = {100: "read", 0: "write"}.get(job.read_percent, f"{job.read_percent}%read")
+    parts = [f"{job.copies}x", job.pattern[:4], kind, f"{job.block_kib}k", f"qd{job.depth}"]
+    parts += [] if job.direct else ["buffered"]
+    parts += [f"think{job.think_ms}ms/{job.think_every}"] if job.think_ms else []
+    parts += [f"fsync/{job.fsync_every}"] if job.fsync_every else []
+    return " ".join(parts)
+
+
+def from_json(found: dict[str, Any]) -> Configuration:
+    """The inverse of `as_json`."""
+    given = Configuration(**{**found, "jobs": ()})
+    return replace(given, jobs=tuple(Job(**job) for job in found["jobs"]))

@@ -1,0 +1,39 @@
+"""What arithmetic alone predicts: every operation shares the drive's slots alike, whatever the scheduler is."""
+
+from __future__ import annotations
+
+from judge.answer import Cells
+from judge.configuration import Configuration, Job
+from judge.question import names
+
+NS_PER_US = 1_000
+US_PER_S = 1_000_000
+
+
+def predicted(asked: Configuration) -> Cells:
+    """The cells of a configuration. A closed loop of so many operations in flight waits in one line; a buffered call
+    costs the drive its bytes in requests of 128 KiB."""
+    waiting = sum(job.in_flight * _busy_share(asked, job) for job in asked.jobs)
+    turns = max(1.0, waiting / asked.drive_depth)
+    service_us = asked.latency_us * turns
+    cells: Cells = {}
+    for name, job in zip(names(asked), asked.jobs, strict=True):
+        call_us = service_us * (job.block_kib / 128 if not job.direct else 1)
+        sync_us = service_us / job.fsync_every if job.fsync_every else 0
+        pause_us = 1000 * job.think_ms / job.think_every
+        rate = job.in_flight * US_PER_S / (call_us + sync_us + pause_us)
+        latency_ns = (service_us if job.direct else call_us) * NS_PER_US
+        for kind, share in (("read", job.read_percent / 100), ("write", 1 - job.read_percent / 100)):
+            if share:
+                cells[f"{name}/{kind}.iops"] = rate * share
+                cells[f"{name}/{kind}.latency_ns_p50"] = latency_ns
+                cells[f"{name}/{kind}.latency_ns_p99"] = latency_ns
+        if job.fsync_every:
+            cells[f"{name}/sync.latency_ns_p50"] = service_us * NS_PER_US
+    return cells
+
+
+def _busy_share(asked: Configuration, job: Job) -> float:
+    """Of its time, how much an operation in flight spends at the drive, if it were alone."""
+    pause_us = 1000 * job.think_ms / job.think_every
+    return asked.latency_us / (asked.latency_us + pause_us)

@@ -1,0 +1,131 @@
+"""A configuration as the experiments that ask the guest and the model, and the model's machine."""
+
+from __future__ import annotations
+
+from judge.configuration import Configuration, Job
+
+WORKLOAD, SETTING = "load", "asked"
+DIRTYABLE_BYTES = 219_255 * 4096
+"""Memory that may be dirty in a guest machine of 1 GiB: five times nr_dirty_threshold of /proc/vmstat with dirty_ratio
+20, read under Debian's 6.1.0-56; 220,760 pages under its 6.12.117."""
+UPSTREAM = {"6.1.0-56-cloud": "6.1.192", "6.12.117+deb12-cloud": "6.12.117"}
+"""The stable release that a Debian kernel is built from: `uname -v` in the guest."""
+TARGET_SPARE_MIB = 64
+XFS_MIB = 512
+"""mkfs.xfs takes no less than 300 MiB; a log of 64 MiB, its smallest, fits into a group of 128 MiB."""
+
+
+def of_guest(asked: Configuration) -> str:
+    """The experiment that asks the kernel."""
+    return "\n".join(
+        [
+            f'machine = "guest:{asked.kernel}"',
+            "rounds = 1",
+            "seed = 1",
+            "[target]",
+            'kind = "scratch"',
+            f'size = "{capacity_mib(asked)}MiB"',
+            f'filesystem = "{asked.filesystem}"',
+            "[probes]",
+            "instructions = false",
+            "[guest.drive_parameters]",
+            "irqmode = 2",
+            f"completion_nsec = {1000 * asked.latency_us}",
+            f"hw_queue_depth = {asked.drive_depth}",
+            *_load(asked),
+            *_setting(asked),
+        ]
+    )
+
+
+def of_model(asked: Configuration, machine: str) -> str:
+    """The experiment that asks the model.
+
+    Args:
+        machine: the file that `machine_file` describes, beside the experiment.
+    """
+    return "\n".join([f'machine = "model:{machine}"', "rounds = 1", "seed = 1", *_load(asked), *_setting(asked)])
+
+
+def machine_file(asked: Configuration) -> str:
+    """The simulated machine: `machines/known-latency.toml` with this drive, and its memory if I/O is buffered."""
+    lines = [
+        f'kernel = "{UPSTREAM[asked.kernel]}"',
+        "[cpus]",
+        "count = 1",
+        "time_slice_ns = 3000000",
+        "call_ns = 7000",
+        "completion_ns = 5000",
+        "page_copy_ns = 1500",
+        "clock_hz = 1000000000",
+        "jitter = 0",
+    ]
+    if asked.buffered or asked.filesystem != "none":
+        kept = asked.files_mib << 20 if asked.keeps_data else 0
+        lines += ["[memory]", f"bytes = {DIRTYABLE_BYTES - kept}"]
+    lines += ["[[drives]]", 'scheduler = { name = "none" }']
+    if asked.filesystem != "none":
+        lines.append(f'filesystem = {{ kind = "{asked.filesystem}"{_OWN.get(asked.filesystem, "")} }}')
+    lines += [
+        "[drives.device]",
+        'kind = "null"',
+        f"capacity_bytes = {capacity_mib(asked) << 20}",
+        f"latency_ns = {1000 * asked.latency_us}",
+        f"queue_depth = {asked.drive_depth}",
+    ]
+    return "\n".join(lines)
+
+
+XFS_COSTS = """\
+application = 6000, begin = 26000, inode = 30000, entry = 22000, scan_block = 4, commit = 18000, commit_locked = 1500, \
+end = 10000, close = 6000, unlink = 60000, allocate = 6000, hand_over = 800, checkpoint_block = 1500"""
+"""As in machines/vm-xfs.toml; a load on files that exist hardly spends them."""
+_OWN = {"xfs": f", ag_count = 4, log_blocks = 16384, cycles = {{ {XFS_COSTS} }}"}
+
+
+def capacity_mib(asked: Configuration) -> int:
+    needed = asked.files_mib + TARGET_SPARE_MIB
+    return max(needed, XFS_MIB) if asked.filesystem == "xfs" else needed
+
+
+def _load(asked: Configuration) -> list[str]:
+    lines = [f"[workloads.{WORKLOAD}]", 'kind = "mix"', 'warm_up = "250ms"', f'duration = "{asked.duration_ms}ms"']
+    lines += ["cut_transient = false", "drop_caches = false"]
+    for name, job in zip(names(asked), asked.jobs, strict=True):
+        lines += [f"[workloads.{WORKLOAD}.jobs.{name}]", *_job(asked, job)]
+    return lines
+
+
+def names(asked: Configuration) -> list[str]:
+    """Of the jobs."""
+    return [f"j{number}" for number in range(len(asked.jobs))]
+
+
+def _job(asked: Configuration, job: Job) -> list[str]:
+    lines = [
+        f'pattern = "{job.pattern}"',
+        f"read_percent = {job.read_percent}",
+        f'block_size = "{job.block_kib}KiB"',
+        f'engine = "{"psync" if job.depth == 1 else "libaio"}"',
+        f"queue_depth = {job.depth}",
+        f"jobs = {job.copies}",
+        f'file_size = "{asked.file_mib}MiB"',
+        f"direct = {str(job.direct).lower()}",
+        f"layout = {str(asked.filesystem != 'none').lower()}",
+    ]
+    if job.think_ms:
+        lines += [f'think_time = "{job.think_ms}ms"', f"think_every = {job.think_every}"]
+    if job.fsync_every:
+        lines.append(f"fsync_every = {job.fsync_every}")
+    return lines
+
+
+def _setting(asked: Configuration) -> list[str]:
+    tunables = "".join(f", {name} = {value}" for name, value in sorted(asked.tunables.items()))
+    lines = [f"[settings.{SETTING}]", f'scheduler = {{ name = "{asked.scheduler}"{tunables} }}']
+    if asked.nr_requests:
+        lines.append(f"nr_requests = {asked.nr_requests}")
+    if asked.dirty_percent:
+        lines.append(f"dirty_ratio = {asked.dirty_percent}")
+        lines.append(f"dirty_background_ratio = {asked.dirty_percent // 2}")
+    return lines

@@ -1,0 +1,178 @@
+//! The tags of blk-mq as bits in words: which request has which, and which of them those may have that are limited.
+//!
+//! Source: `lib/sbitmap.c` of 6.x (`sbitmap_init_node`, `__sbitmap_get_shallow`, `update_alloc_hint_after_get`,
+//! `sbq_calc_wake_batch`). A limit is one of each word: who is limited looks at so many bits of it and sleeps if others
+//! have these, however many are free beyond them. *Simplified*: all CPUs have one hint, which begins at 0.
+
+/// `SBQ_WAIT_QUEUES`.
+pub(crate) const WAIT_QUEUES: u32 = 8;
+/// `SBQ_WAKE_BATCH`.
+const WAKE_BATCH_MAX: u32 = 8;
+const WORD_SHIFT_MAX: u32 = 6;
+const FEW: u32 = 4;
+
+/// How many tags there are, and how they lie in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagCounts {
+    /// All.
+    pub all: u32,
+    /// Bits of a word, of which the last may have fewer.
+    pub word: u32,
+}
+
+impl TagCounts {
+    /// Spread over at least four words, if there are as many (`sbitmap_init_node`).
+    pub fn of(all: u32) -> TagCounts {
+        let mut shift = WORD_SHIFT_MAX;
+        while all >= FEW && FEW << shift > all {
+            shift -= 1;
+        }
+        TagCounts {
+            all,
+            word: 1 << shift,
+        }
+    }
+
+    /// After how many free tags a task is woken, if some may have so many of each word (`sbq_calc_wake_batch`).
+    pub(crate) fn wake_batch(self, fewest: u32) -> u32 {
+        let fewest = fewest.clamp(1, self.word);
+        let usable = self.all / self.word * fewest + (self.all % self.word).min(fewest);
+        (usable / WAIT_QUEUES).clamp(1, WAKE_BATCH_MAX)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TagBits {
+    counts: TagCounts,
+    taken: Vec<u64>,
+    hint: u32,
+}
+
+impl TagBits {
+    pub(crate) fn new(counts: TagCounts) -> TagBits {
+        TagBits {
+            counts,
+            taken: vec![0; counts.all.div_ceil(counts.word) as usize],
+            hint: 0,
+        }
+    }
+
+    /// A free one among the first so many of each word (`sbitmap_get_shallow`).
+    pub(crate) fn take(&mut self, of_word: u32) -> Option<u32> {
+        let words = self.taken.len() as u32;
+        let first = self.hint / self.counts.word;
+        let found = (0..words).find_map(|after| {
+            let word = (first + after) % words;
+            let from = match after {
+                0 if of_word < self.counts.word => self.hint % self.counts.word,
+                _ => 0,
+            };
+            self.free_in(word, from, of_word)
+        });
+        match found {
+            None => self.hint = 0,
+            Some(tag) => {
+                self.taken[(tag / self.counts.word) as usize] |= 1 << (tag % self.counts.word);
+                if tag == self.hint {
+                    let next = tag + 1;
+                    self.hint = if next + 1 < self.counts.all { next } else { 0 };
+                }
+            }
+        }
+        found
+    }
+
+    /// The next is looked for from here on (`sbitmap_update_cpu_hint`).
+    pub(crate) fn give_back(&mut self, tag: u32) {
+        self.hint = tag;
+        let word = &mut self.taken[(tag / self.counts.word) as usize];
+        let bit = 1 << (tag % self.counts.word);
+        debug_assert!(*word & bit != 0, "tag {tag} was free");
+        *word &= !bit;
+    }
+
+    /// Some tag that is in use; 0 if none is.
+    #[cfg(test)]
+    pub(crate) fn any_taken(&self) -> u32 {
+        let in_use = |tag: &u32| {
+            self.taken[(tag / self.counts.word) as usize] & (1 << (tag % self.counts.word)) != 0
+        };
+        (0..self.counts.all).find(in_use).unwrap_or(0)
+    }
+
+    /// From that bit on, then from the first.
+    fn free_in(&self, word: u32, from: u32, of_word: u32) -> Option<u32> {
+        let begin = word * self.counts.word;
+        let depth = of_word.min(self.counts.word).min(self.counts.all - begin);
+        let is_free = |bit: &u32| self.taken[word as usize] & (1 << bit) == 0;
+        let from = if from < depth { from } else { 0 };
+        let bit = (from..depth).chain(0..from).find(is_free)?;
+        Some(begin + bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn tags_lie_in_four_words_or_more_but_a_few_in_one() {
+        let word = |all| TagCounts::of(all).word;
+        assert_eq!([2, 4, 8, 16, 64, 256].map(word), [64, 1, 2, 4, 16, 64]);
+        assert_eq!([3, 2048].map(word), [64, 64]);
+    }
+
+    #[test]
+    fn who_is_limited_gets_the_first_bits_of_each_word() {
+        let mut bits = TagBits::new(TagCounts::of(8));
+        let limited: Vec<u32> = std::iter::from_fn(|| bits.take(1)).collect();
+        assert_eq!(limited.len(), 4);
+        assert!(limited.iter().all(|tag| tag % 2 == 0));
+        assert_eq!(std::iter::from_fn(|| bits.take(2)).count(), 4, "the rest");
+        bits.give_back(3);
+        assert_eq!(bits.take(1), None, "3 is free, but not for who is limited");
+        bits.give_back(4);
+        assert_eq!(bits.take(1), Some(4));
+    }
+
+    #[test]
+    fn of_two_tags_a_share_of_the_word_limits_nobody() {
+        let counts = TagCounts::of(2);
+        let mut bits = TagBits::new(counts);
+        assert_eq!(std::iter::from_fn(|| bits.take(counts.word / 2)).count(), 2);
+    }
+
+    #[test]
+    fn a_batch_is_an_eighth_of_what_the_most_limited_may_have() {
+        let batch = |all, fewest| TagCounts::of(all).wake_batch(fewest);
+        assert_eq!(
+            [1, 8, 16, 32, 64, 1024].map(|all| batch(all, 64)),
+            [1, 1, 2, 4, 8, 8]
+        );
+        assert_eq!((batch(256, 1), batch(2048, 1)), (1, 4));
+    }
+
+    proptest! {
+        #[test]
+        fn no_tag_is_given_out_twice(all in 1_u32..300, calls in prop::collection::vec((any::<bool>(), 1_u32..70), 1..200)) {
+            let mut bits = TagBits::new(TagCounts::of(all));
+            let mut taken: Vec<u32> = Vec::new();
+            for (takes, of_word) in calls {
+                if takes {
+                    if let Some(tag) = bits.take(of_word) {
+                        prop_assert!(tag < all && tag % bits.counts.word < of_word);
+                        prop_assert!(!taken.contains(&tag));
+                        taken.push(tag);
+                    }
+                } else if let Some(tag) = taken.pop() {
+                    bits.give_back(tag);
+                }
+            }
+            while let Some(tag) = bits.take(u32::MAX) {
+                taken.push(tag);
+            }
+            prop_assert_eq!(taken.len() as u32, all);
+        }
+    }
+}
