@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import texts
 from classes import class_of
@@ -21,7 +22,7 @@ RESULTS = Path(__file__).parent / "results.json"
 TABLE = re.compile(r"(?<=<!-- library -->\n).*?(?=<!-- end of library -->)", re.DOTALL)
 
 
-def rendered(results: dict[str, dict], known: list[Model]) -> dict[Path, str]:
+def rendered(results: dict[str, dict[str, Any]], known: list[Model]) -> dict[Path, str]:
     """Every text of the library, by its path."""
     library = [of_dict(model, results[model.name]) for model in known if model.name in results]
     found = {DEVICES / f"{one.model.file}.toml": texts.device_text(one, known) for one in library}
@@ -29,12 +30,12 @@ def rendered(results: dict[str, dict], known: list[Model]) -> dict[Path, str]:
     return found | {PAGE: TABLE.sub(lambda _: f"\n{table}\n", PAGE.read_text())}
 
 
-def as_dict(found: Fitted) -> dict:
+def as_dict(found: Fitted) -> dict[str, Any]:
     """What is kept of a fit."""
     figures = {name: float(f"{value:.5g}") for name, value in found.figures.items()}
     return {"device": found.device, "keys": found.keys, "kept": found.kept, "figures": figures}
 
 
-def of_dict(model: Model, kept: dict) -> Fitted:
+def of_dict(model: Model, kept: dict[str, Any]) -> Fitted:
     """The fit that was kept."""
     return Fitted(model, class_of(model.name), kept["device"], kept["keys"], tuple(kept["kept"]), kept["figures"])

@@ -92,7 +92,7 @@ def _median(values: Sequence[float]) -> str:
 
 def _gb(found: Fitted) -> int:
     geometry = found.device["geometry"]
-    bytes_ = geometry["page_bytes"] * geometry["pages_per_block"] * geometry["blocks_per_plane"]
+    bytes_: int = geometry["page_bytes"] * geometry["pages_per_block"] * geometry["blocks_per_plane"]
     for key in ("planes_per_die", "dies_per_channel", "channels"):
         bytes_ *= geometry[key]
     return round(bytes_ / 1e9)
