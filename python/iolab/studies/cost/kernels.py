@@ -9,7 +9,7 @@ from pathlib import Path
 from iolab.base.errors import InputError
 from iolab.base.plain_text import one_line
 from iolab.domain.cost.report import KernelVersion
-from iolab.machines.guest import describe, kernel, series
+from iolab.machines.guest import describe, kernel, series, tree
 from iolab.machines.guest.tree import BuildFailed
 from iolab.machines.system import git
 
@@ -109,11 +109,13 @@ def _blamed(
 ) -> InputError:
     """The error about the first commit that does not build, at or before the one that was found not to."""
     if failed is versions.base:
-        return InputError(f"the base, {failed.label}, does not build: {error.what}", where=str(versions.tree))
+        return InputError(
+            f"the base, {failed.label}, does not build: {_complaint(versions, error)}", where=str(versions.tree)
+        )
     order = [one.setting for one in versions.steps]
     before = versions.steps[: order.index(failed.setting)] if failed.setting in order else versions.steps
     known = {one.kernel for one in versions.kernels[: versions.kernels.index(failed)]}
-    culprit, complaint = failed, error.what
+    culprit, complaint = failed, _complaint(versions, error)
     for one in before:
         if one.kernel in known:
             continue
@@ -121,8 +123,15 @@ def _blamed(
         try:
             kernel.find(one.kernel, config=config)
         except BuildFailed as earlier:
-            culprit, complaint = one, earlier.what
+            culprit, complaint = one, _complaint(versions, earlier)
             break
     number = len(versions.steps) + 1 if culprit.setting == TIP else order.index(culprit.setting) + 1
     of = len(versions.steps) + 1
     return InputError(f"patch {number} of {of}, {culprit.label}, does not build: {complaint}", where=str(versions.tree))
+
+
+def _complaint(versions: Versions, error: BuildFailed) -> str:
+    """What the compiler says, files named from the top of the tree."""
+    assert versions.tree is not None
+    said = error.what.partition(" failed: ")[2] or error.what
+    return said.replace(f"{tree.place_of(versions.tree) / 'source'}/", "")
