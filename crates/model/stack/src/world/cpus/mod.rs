@@ -47,6 +47,14 @@ enum Form {
     Detailed(Box<DetailedCpus>),
 }
 
+/// As of a kernel of today.
+#[cfg(test)]
+impl From<CpuSpec> for Cpus {
+    fn from(spec: CpuSpec) -> Cpus {
+        Cpus::simple(spec, TaskOrder::ByTimeHad)
+    }
+}
+
 /// What they are.
 impl Cpus {
     /// A number of CPUs, and how tasks share them.
