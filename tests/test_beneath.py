@@ -34,6 +34,7 @@ ELSEWHERE = {
     "machines/system": "targets, files of the kernel, and the state directory, which only this user may write",
     "machines/guest": "a directory of iolab's own, and a cache below the user's own",
     "studies/trace/record.py": "files of tracefs",
+    "studies/cost/auto.py": "a temporary directory that only this user may enter",
     "studies/trace/synthetic.py": "a temporary directory that only this user may enter",
     "machines/cluster/agent.py": "a temporary directory that only this user may enter",
     "presentation/cli/reproduce.py": "a temporary directory that only this user may enter",

@@ -26,7 +26,9 @@ def run_with(**values: float | None) -> Any:
 
     compare = SimpleNamespace(metrics=None)
     experiment = SimpleNamespace(workloads={"reads": SimpleNamespace(kind="io")}, compare=compare)
-    return SimpleNamespace(keys=list(values), workloads=["reads"], settings=["a"], values=of, experiment=experiment)
+    return SimpleNamespace(
+        keys=list(values), workloads=["reads"], settings=["a"], values=of, experiment=experiment, shapes={}
+    )
 
 
 EXPERIMENT = """

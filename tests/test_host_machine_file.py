@@ -90,3 +90,17 @@ def test_a_drive_of_the_library_is_found_by_what_sysfs_calls_it(sys: Path) -> No
     (nvme / "device/model").write_text("Samsung SSD 970 PRO 512GB               \n")
     (flash,) = tomllib.loads(machine_file.text())["drives"]
     assert flash["device"] == "samsung_ssd_970_pro_512gb"
+
+
+@pytest.mark.parametrize(("limit", "background", "taken"), [(20, 10, 10), (7, 10, 3), (10, 10, 5)])
+def test_the_kernel_takes_half_for_a_background_limit_above_the_other(
+    limit: int, background: int, taken: int, sys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive(sys, "sda", "8:0", 1 << 30)
+    vm = tmp_path / "proc/sys/vm"
+    vm.mkdir(parents=True)
+    (tmp_path / "proc/meminfo").write_text("MemTotal:  1024 kB\n")
+    (vm / "dirty_ratio").write_text(f"{limit}\n")
+    (vm / "dirty_background_ratio").write_text(f"{background}\n")
+    monkeypatch.setattr(machine_file, "PROC", tmp_path / "proc")
+    assert tomllib.loads(machine_file.text())["memory"]["dirty_background_percent"] == taken

@@ -164,7 +164,7 @@ _ALL = (
 MECHANISMS: Mapping[str, Mechanism] = {one.name: one for one in _ALL}
 """By name, causes before effects."""
 
-ANY_MECHANISM = ("kernel", "machine")
+ANY_MECHANISM = ("kernel", "machine", "layers")
 """Controls that may act on all of them: only the numbers show which moved."""
 
 FLOORS: Mapping[str, float] = {

@@ -153,7 +153,13 @@ def _memory() -> Iterator[Line]:
         value = facts.text(path)
         # 0: the limit is in bytes, or the flusher has no period.
         given = int(value) * factor if isinstance(value, str) and value.isdigit() and value != "0" else None
-        yield Line(key, given, str(path) if given else f"{path} has none that the model takes; the kernel's default")
+        origin = str(path) if given else f"{path} has none that the model takes; the kernel's default"
+        limit = facts.text(PROC / "sys/vm/dirty_ratio")
+        if key == "dirty_background_percent" and given and isinstance(limit, str) and 0 < int(limit) <= given:
+            # domain_dirty_limits, mm/page-writeback.c, 6.1.
+            origin = f"half of dirty_ratio, as the kernel takes it: {path} is {given}, not below {limit}"
+            given = int(limit) // 2
+        yield Line(key, given, origin)
 
 
 def _model(disk: BlockDevice) -> str:
