@@ -47,7 +47,14 @@ ELSEWHERE = {
     "presentation/site/assets.py": "files that come with iolab",
 }
 """Where files are changed that lie in no such directory, or by descriptor."""
-OF_RUNS = ("files/store", "files/collection", "studies/tuner", "studies/run", "presentation/site")
+OF_RUNS = (
+    "files/store",
+    "files/collection",
+    "studies/tuner",
+    "studies/run",
+    "studies/cost/suite.py",
+    "presentation/site",
+)
 """Packages that read such directories: through `read_bounded(..., within=...)` and `beneath` alone."""
 
 

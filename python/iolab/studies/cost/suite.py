@@ -182,9 +182,9 @@ def _open(out: Path, versions: Versions, effort: Effort) -> None:
         write_atomically(out / QUESTION, text.encode())
         return
     remedy = "choose another --out"
-    if not (out / QUESTION).is_file():
+    if not beneath.is_file(out / QUESTION, out):
         raise InputError("exists already, and holds no counts of this command", where=str(out), remedy=remedy)
-    if read_bounded(out / QUESTION, _FACTS_MAX_BYTES, "a question").decode(errors="replace") != text:
+    if read_bounded(out / QUESTION, _FACTS_MAX_BYTES, "a question", within=out).decode(errors="replace") != text:
         raise InputError("holds the counts of other kernels, or of another effort", where=str(out), remedy=remedy)
 
 
