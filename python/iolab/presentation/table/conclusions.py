@@ -20,6 +20,8 @@ RARE = 0.01
 """What happens less often than this per operation, under both settings, is no conclusion, however large the ratio."""
 NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""
+SETTINGS_IN_FULL = 2
+"""Up to so many settings, the sentence about one round has several metrics of each."""
 UNDECIDED_NAMED_MAX = 4
 """Settings that the line of the undecided names; more are counted."""
 ALONE_MAX = 3
@@ -175,14 +177,15 @@ def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
         if "stddev" not in one.metric and (ratio := of_one_round(one.judgement)):
             of_settings.setdefault((one.setting, one.against), []).append((ratio, one))
     clauses: list[str] = []
+    most = NAMED_MAX if len(of_settings) <= SETTINGS_IN_FULL else 1
     for (setting, against), ones in list(of_settings.items())[:UNDECIDED_NAMED_MAX]:
-        largest = sorted(ones, key=lambda one: (one[1].leads, abs(math.log(one[0]))), reverse=True)[:NAMED_MAX]
+        largest = sorted(ones, key=lambda one: (one[1].leads, abs(math.log(one[0]))), reverse=True)[:most]
         named = [
             f"{label(one.metric)}{f' on {one.place}' if several and one.place else ''} ({change(ratio)})"
             for ratio, one in ones
             if any(one is other for _, other in largest)
         ]
-        more = [f"{len(ones) - NAMED_MAX} more"] if len(ones) > NAMED_MAX else []
+        more = [f"{len(ones) - NAMED_MAX} more"] if len(ones) > NAMED_MAX == most else []
         from_which = f" from {against}" if not clauses else ""
         clauses.append(f"{setting} differs{from_which} in {_listed([*named, *more])}")
     rest = len(of_settings) - len(clauses)
