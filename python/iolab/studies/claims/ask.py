@@ -26,6 +26,7 @@ from iolab.domain.claim.finding import (
 )
 from iolab.domain.comparison import Comparison
 from iolab.domain.cost.measure import MEASURES, Change, paired_change
+from iolab.domain.cost.path_cost import SAME_WITHIN
 from iolab.domain.executor import Display, Executor
 from iolab.domain.metric import ALL
 from iolab.domain.phase_record import InstructionsObservation
@@ -128,7 +129,9 @@ class Asker:
             done = runs.run(experiment, run_of, **options, rounds=self._rounds).path  # type: ignore[arg-type]
         statement = _statement(ask, workload)
         run = read(done)
-        found = judged([statement], run, RunValues(run))[0]
+        # A count repeats to less than a thousandth; an experiment's own margin is for times.
+        margin = SAME_WITHIN if ask.by == "count" else None
+        found = judged([statement], run, RunValues(run), margin)[0]
         what = f"{ask.metric} of {workload}, {ask.baseline} and {ask.setting}, {Path(ask.experiment).stem}"
         return _of_judged(name, ask, expected, what, found)
 
