@@ -67,7 +67,7 @@ def test_older_versions_name_the_operation_in_the_line(tmp_path: Path) -> None:
 def test_a_line_with_two_results_is_left_out_aloud(tmp_path: Path) -> None:
     line = "  SEQ    1MiB (Q=  1, T= 1):   300.000 MB/s [    286.1 IOPS]   250.000 MB/s [    238.4 IOPS]\n"
     run = posted(tmp_path, EIGHT.replace("\n[Write]", f"{line}\n[Write]"))
-    assert any("more than one result: left out" in problem for problem in run.problems)
+    assert any("each needs a text of its own: left out" in problem for problem in run.problems)
 
 
 @pytest.mark.parametrize(
@@ -145,3 +145,21 @@ def test_a_column_of_operations_is_no_setting(tmp_path: Path) -> None:
     file = tmp_path / "ior.csv"
     file.write_text("access,rate,tasks\nwrite,565.5,48\nread,1800.25,48\n")
     assert value(open_run(file), "ior", "csv[access=read]", "rate") == 1800.25
+
+
+def test_names_beyond_16_bits_are_names(tmp_path: Path) -> None:
+    file = tmp_path / "red.md"
+    file.write_text(
+        "| Status | p50 |\n|---|---|\n| \U0001f534 broken | 276 ms |\n| \U0001f7e2 ok | 0.5 ms |\n", encoding="utf-8"
+    )
+    run = open_run(file)
+    assert value(run, "\U0001f534 broken", "table", "latency_ns_p50") == 276e6
+    assert list(run.experiment.settings) == ["\U0001f534 broken", "\U0001f7e2 ok"]
+
+
+def test_intervals_of_sysbench_stand_for_results_that_are_cut_off(tmp_path: Path) -> None:
+    text = "Running the test with following options:\nDoing random read test\nThreads started!\n"
+    lines = "[ 10s ] reads: 500.00 MiB/s writes: 0.00 MiB/s\n[ 20s ] reads: 600.00 MiB/s writes: 0.00 MiB/s\n"
+    run = posted(tmp_path, text + lines)
+    assert value(run, "posted", "sysbench fileio rndrd", "read.rate_bytes_per_s") == 550 * MIB
+    assert any("ends before its results" in problem for problem in run.problems)

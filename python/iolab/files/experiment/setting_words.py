@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
 
 from iolab.base.errors import InputError
+from iolab.base.toml import written
 
 
 def setting_tables(given: Sequence[str]) -> list[str]:
@@ -39,5 +39,5 @@ def _control(pair: str, text: str) -> tuple[str, str]:
     try:
         tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:
-        value = json.dumps(value)
+        value = written(value)
     return name, value

@@ -47,7 +47,8 @@ class _Reader:
         rest, words = _REST.match(test["rest"]), test["words"]
         op = next((OPS[word] for word in words.lower().split() if word in OPS), self.op)
         if rest is None or op is None:
-            what = "has more than one result" if rest is None else "stands under none of [Read], [Write] and [Mix]"
+            two, outside = "has two results, as of two drives", "stands under none of [Read], [Write] and [Mix]"
+            what = f"{two}; each needs a text of its own" if rest is None else outside
             self.results.problem(f"the test {what}: left out", line)
             return
         workload = _name(test["pattern"], words, test["depths"] or "")

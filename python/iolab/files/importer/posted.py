@@ -36,8 +36,9 @@ LOG_PREFIXES = tuple(
 
 
 def plain(text: str) -> str:
-    """The line without quoting prefix (`> `, `>> `), no-break spaces and NULs, and not in bold if it has a figure."""
-    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ")
+    """The line without quoting prefix (`> `, `>> `), no-break spaces and NULs, with plain colons; not in bold if it
+    has a figure."""
+    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
     quote = _QUOTE.match(plain)
     unquoted = plain[quote.end() :] if quote else plain
     bold = _BOLD.match(unquoted)

@@ -178,7 +178,10 @@ class _Reader:
                 self.series.setdefault((op, metric), Series()).add(value)
 
     def _finish(self) -> None:
-        """The row of the report that ends here."""
+        """The row of the report that ends here; of one that is cut off before its end, the means of its intervals."""
+        if not self.values and self.series:
+            self.values = {place: series.mean for place, series in self.series.items() if series.mean}
+            self.results.problem("the report ends before its results: its intervals' means stand for them", self.first)
         if self.values:
             workload = self._workload()
             setting = self._setting(workload)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.base.schema import first_problem
+from iolab.base.toml import written
 from iolab.domain import native_model
 from iolab.domain.machine import kind_of
 from iolab.domain.workload import KINDS
@@ -53,7 +53,7 @@ def place_of(on: str, *, destroy: bool) -> ReplayTarget:
     path = Path(on)
     if not path.exists():
         raise InputError("no such place", where=f"--on {on}", remedy="name a block device, a directory, or model:NAME")
-    shown = json.dumps(str(path.absolute()))
+    shown = written(str(path.absolute()))
     if path.is_dir():
         return ReplayTarget(None, ('kind = "directory"', f"path = {shown}"), None)
     if path.is_block_device():
@@ -83,13 +83,13 @@ def experiment(
         room = place.room_bytes // ALIGN_BYTES * ALIGN_BYTES
         if reach > room:
             given["file_size"] = format_bytes(room)
-    lines = [f"title = {json.dumps(f'Replay of {trace.name}')}", f"rounds = {rounds}"]
+    lines = [f"title = {written(f'Replay of {trace.name}')}", f"rounds = {rounds}"]
     if place.machine is not None:
-        lines.append(f"machine = {json.dumps(place.machine)}")
+        lines.append(f"machine = {written(place.machine)}")
     if place.target:
         lines += ["", "[target]", *place.target]
     lines += ["", "[workloads.trace]", 'kind = "trace"']
-    lines += [f"{name} = {json.dumps(value)}" for name, value in given.items()]
+    lines += [f"{name} = {written(value)}" for name, value in given.items()]
     lines += setting_tables(settings)
     return "\n".join([*lines, ""])
 
