@@ -76,7 +76,13 @@ on 5.13-rc1, linux 5.12 before, at 2.10GHz
 $ fio --rw=randwrite --bs=4k --ioengine=libaio x
 > no fio here, and v2 of the patch
 """
-FS_MARK = """Subject: creates
+FS_MARK = """2012-07-03 01:02:03
+
+by Some Body
+
+[permalink]
+Subject: creates of files
+
 FSUse%        Count         Size    Files/sec     App Overhead
      0      1600000            0     108013.4         14297
      0      3200000            0     105230.1         14300
@@ -220,6 +226,7 @@ def test_a_mail_with_a_table_has_it_in_the_skeleton(tmp_path: Path) -> None:
     (figures,) = tomllib.loads(made.text)["tables"].values()
     column = next(at for at, name in enumerate(figures["columns"]) if "files_per_s" in name)
     assert "1 table" in made.found
+    assert tomllib.loads(made.text)["source"] == 'Some Body, "creates of files", 2012-07-03'
     assert all(row[column] == pytest.approx(106621.75, rel=0.02) for row in figures["rows"].values())
 
 
