@@ -237,7 +237,7 @@ def without_discards(directory: Path) -> Iterator[Path]:
 
 
 @pytest.mark.skipif(NO_TRACEFS, reason="needs root and a mounted tracefs")
-@pytest.mark.parametrize("engine", ["io_uring", "libaio"])
+@pytest.mark.parametrize("engine", ["io_uring", pytest.param("libaio", marks=pytest.mark.long)])
 def test_discards_of_a_trace_reach_the_device(loop_device: Path, tmp_path: Path, engine: str) -> None:
     """One that takes none refuses them, and no write comes instead. Neither has FUA: a flush follows the last write."""
     lines = ["0,100,W,0,4096,1", "1000,90,D,1048576,2097152,1", "3000,90,WF,0,4096,1"]

@@ -76,6 +76,7 @@ def opened(browser: Any, file: Path, errors: list[Any], width: int = 1280) -> An
     return page
 
 
+@pytest.mark.long
 def test_zooming_draws_finer_intervals_and_then_single_requests(browser: Any, tmp_path: Path) -> None:
     random = Random(1)
     table = tmp_path / "trace.csv"

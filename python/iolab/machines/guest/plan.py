@@ -26,7 +26,7 @@ from iolab.domain.trial import (
 from iolab.domain.trial.control_group import WEIGHT_DEFAULT
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
-from iolab.machines.guest import commands, layers, programs, sorts
+from iolab.machines.guest import commands, layers, limits, programs, sorts
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.steps import CGROUPS, Plan
 from iolab.machines.host import metadata
@@ -92,7 +92,12 @@ def make(trial: Trial, modules: Modules) -> Plan:
     for number, disk in enumerate(disks):
         if filesystem is not None:
             _make_filesystem(plan, target, number, disk)
+    is_limited = "io_max" in trial.controls
+    if is_limited:
+        limits.add(plan, cast(Any, trial.controls["io_max"]), disks)
     for phase in _placed(trial.phases, target, disks):
+        if is_limited:
+            limits.put_load(plan, inside=phase.measured)
         if isinstance(phase, TimedCommandPhase):
             commands.add(plan, phase, f"{_root(0)}/command", disks[0])
             if not phase.measured:

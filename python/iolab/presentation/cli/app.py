@@ -10,6 +10,7 @@ from iolab.base.version import VERSION
 from iolab.presentation.cli.attribute import attribute
 from iolab.presentation.cli.bisect import bisect
 from iolab.presentation.cli.characterise import characterise
+from iolab.presentation.cli.claim import claim, claims
 from iolab.presentation.cli.compare import compare
 from iolab.presentation.cli.complete import Install, Show
 from iolab.presentation.cli.cost import cost
@@ -93,6 +94,8 @@ COMMANDS = (
     (characterise, "characterise", "Write a workload with the characteristics of a trace."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Print published figures beside a simulated machine's, with the error of each."),
+    (claims, "claims", "List published claims, with what asking them here came to."),
+    (claim, "claim", "Show a published claim, start one from a mail, or ask it here."),
     (list_names, "list", "List machines, workloads, controls, probes and metrics, with help."),
     (restore, "restore", "Undo what a killed iolab left changed."),
 )
