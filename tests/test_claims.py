@@ -265,6 +265,82 @@ def test_a_skeleton_is_written_and_shown_when_it_is_complete(iolab: CommandLine)
     assert "fio.write_iops: less by 21.8 %" in iolab("claim", "show", "mine.toml").stdout
 
 
+EXPERIMENT = """
+machine = "model:nvme"
+rounds = 2
+[workloads.reads]
+duration = "20ms"
+file_size = "32MiB"
+[settings.one]
+[settings.eight]
+workload = { queue_depth = 8 }
+"""
+OF_MODEL = """
+title = "Eight at a time"
+case_study = "none"
+source = "a mail of 2001"
+experiment = "experiment.toml"
+[effects.more]
+text = "Eight reads at a time are faster."
+of = "IOPS"
+direction = "more"
+[effects.fewer]
+text = "They are slower."
+of = "IOPS"
+direction = "less"
+[claims.faster]
+text = "Eight reads at a time are faster."
+who = "a mail"
+workload = "reads"
+metric = "iops"
+baseline = "one"
+setting = "eight"
+verdict = ["faster"]
+[claims.slower]
+text = "They are slower."
+who = "its answer"
+workload = "reads"
+metric = "iops"
+baseline = "one"
+setting = "eight"
+verdict = ["slower"]
+[asks.faster]
+effect = "more"
+by = "model"
+why = "The model has a queue."
+statement = "faster"
+[asks.slower]
+effect = "fewer"
+by = "model"
+why = "The model has a queue."
+statement = "slower"
+[not_asked]
+others = "no need"
+"""
+
+
+def test_a_claim_is_asked_and_its_answers_are_stored(iolab: CommandLine) -> None:
+    iolab.write("experiment.toml", EXPERIMENT)
+    iolab.write("mine.toml", OF_MODEL)
+    (asked,) = iolab("claim", "ask", "mine.toml", "--by", "model", "--out", "runs", "--json").json()
+    assert asked["state"] == "mixed"
+    answers = {one["ask"]: one for one in asked["answers"]}
+    assert answers["faster"]["answer"] == "agrees" and answers["slower"]["answer"] == "disagrees"
+    assert answers["faster"]["share"] > 1 and answers["faster"]["low"] > 0.5
+    (shown,) = iolab("claim", "show", "mine.toml", "--json").json()
+    assert shown == asked
+    assert "✗ disagrees, by model (slower)" in iolab("claims", "mine.toml").stdout
+
+
+def test_an_ask_has_an_experiment_of_its_place(iolab: CommandLine) -> None:
+    iolab.write("experiment.toml", EXPERIMENT)
+    old = CLAIM[CLAIM.index("path =") : CLAIM.index("[not_asked]")]
+    new = 'experiment = "experiment.toml"\nmetric = "iops"\nbaseline = "one"\nsetting = "eight"\n'
+    iolab.write("mine.toml", CLAIM.replace(old, new))
+    refused_ = iolab("claim", "ask", "mine.toml", "--by", "count", "--out", "runs", status=2)
+    refused_.assert_one_clear_line(2, "asks.count.by: count given, and the experiment is not of a guest machine")
+
+
 # The library
 
 
