@@ -34,6 +34,8 @@ SEED = 1
 ALIGN_BYTES = 4096
 WRITES: dict[str, Any] = {"read_percent": 0, "block_size": 131_072, "queue_depth": 32}
 """A named pattern's options; those of the pattern itself have their defaults."""
+ANY_END = {"amount": "1GiB", "operations": None, "duration": None}
+"""A job has to have an end; each slice gets its own."""
 PATTERNS = ("sequential", "random", "zipf", "pareto", "normal", "permutation")
 Options: TypeAlias = "io.IoOptions | trace.TraceOptions"
 _O = TypeVar("_O", io.IoOptions, trace.TraceOptions)
@@ -172,13 +174,13 @@ def workload(name: str, given: Mapping[str, Any]) -> Options:
         InputError: there is no such pattern or file, or an option is wrong.
     """
     if name in PATTERNS:
-        return _checked(io.IoOptions, {"pattern": name, **WRITES, **given}, name)
+        return _checked(io.IoOptions, {"pattern": name, **WRITES, **ANY_END, **given}, name)
     if not is_file(path := Path(name)):
         raise InputError(
             unknown("pattern", name, PATTERNS), where=name, remedy="name a pattern, an experiment's file or a trace"
         )
     if path.suffix == ".toml":
-        return _checked(io.IoOptions, {**_of_experiment(path), **given}, name)
+        return _checked(io.IoOptions, {**_of_experiment(path), **ANY_END, **given}, name)
     if given:
         raise InputError("a trace has its own", where=f"--{next(iter(given)).replace('_', '-')}", remedy="leave it out")
     return _checked(trace.TraceOptions, {"file": str(path.absolute())}, name)
