@@ -171,6 +171,18 @@ impl PlugRules {
     };
 }
 
+/// When what a task holds back goes to its queues although the task submits on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskPlugRules {
+    /// Before a request beyond this many (`BLK_MAX_REQUEST_COUNT`).
+    pub requests: usize,
+    /// Before a request that follows one of this size (`BLK_PLUG_FLUSH_SIZE`).
+    pub last_sectors: u32,
+    /// A call that submits more operations than this holds all of them back until its end (`AIO_PLUG_THRESHOLD`,
+    /// `IO_PLUG_THRESHOLD`).
+    pub submissions_above: usize,
+}
+
 impl Kernel {
     /// What its request queues allow by default: sizes, merges, pool and plug (docs/model/sources/plugging.md).
     pub fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
@@ -218,10 +230,20 @@ impl Kernel {
         self.version >= [2, 6, 39]
     }
 
-    /// With how many requests what a task holds back is full: `BLK_MAX_REQUEST_COUNT`, 16 until it became 32 in 5.16.
-    pub fn task_plug_requests(&self) -> Option<usize> {
-        let most = if self.version < [5, 16, 0] { 16 } else { 32 };
-        self.tasks_plug().then_some(most)
+    /// What a task holds back; None: nothing. The borders 4.10, 5.0 and 5.16 are inferred.
+    pub fn task_plug_rules(&self) -> Option<TaskPlugRules> {
+        let since = |version| self.version >= version;
+        self.tasks_plug().then(|| TaskPlugRules {
+            requests: if since([5, 16, 0]) { 32 } else { 16 },
+            last_sectors: if since([4, 10, 0]) { 256 } else { u32::MAX },
+            submissions_above: if since([5, 0, 0]) { 2 } else { 0 },
+        })
+    }
+
+    /// Whether mq-deadline sets its limit of asynchronous requests by the former `nr_requests` when it is told a new one
+    /// (`blk_mq_update_nr_requests` of 6.1): until commit 7d337eef4a in 6.17.
+    pub fn limits_by_former_requests(&self) -> bool {
+        self.version < [6, 17, 0]
     }
 
     /// Whether queues of blk-mq throttle writeback (`CONFIG_BLK_WBT_MQ`, on by default from 4.10 on). BFQ turns it off for
