@@ -267,8 +267,8 @@ mod tests {
         assert_eq!(plug("2.5.59"), PlugRules::EXPLICIT);
         assert_eq!(plug("2.5.51-mm1"), PlugRules::SELF);
         assert_eq!(plug("2.5.60"), PlugRules::SELF);
-        assert!(kernel("2.6.38").task_plug_requests().is_none());
-        assert!(kernel("2.6.39").task_plug_requests().is_some());
+        assert!(kernel("2.6.38").task_plug_rules().is_none());
+        assert!(kernel("2.6.39").task_plug_rules().is_some());
     }
 
     #[test]
@@ -282,11 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn a_task_holds_back_more_from_5_16_on() {
-        let full_at = |name| kernel(name).task_plug_requests().unwrap();
-        assert_eq!(
-            (full_at("3.4"), full_at("5.15"), full_at("5.16")),
-            (16, 16, 32)
-        );
+    fn a_task_holds_back_more_from_5_16_on_and_whole_calls_if_they_are_long() {
+        let rules = |name| kernel(name).task_plug_rules().unwrap();
+        let full_at = ["3.4", "5.15", "5.16"].map(|name| rules(name).requests);
+        assert_eq!(full_at, [16, 16, 32]);
+        let above = ["3.4", "4.20", "5.0"].map(|name| rules(name).submissions_above);
+        assert_eq!(above, [0, 0, 2]);
+    }
+
+    #[test]
+    fn mq_deadline_limits_by_the_former_number_until_6_17() {
+        assert!(kernel("6.1.192").limits_by_former_requests());
+        assert!(!kernel("6.18").limits_by_former_requests());
     }
 }
