@@ -21,6 +21,7 @@ from iolab.domain.workload.trace import TraceOptions
 from iolab.files import machine_file
 from iolab.files.experiment.setting_words import setting_tables
 from iolab.machines.system.block import device_at
+from iolab.studies.trace.headroom import Headroom, headroom
 
 ALIGN_BYTES = 4096
 
@@ -102,6 +103,19 @@ def left_out(trace: Path, options: dict[str, Any]) -> int:
     """
     given = {name: value for name, value in options.items() if value is not None}
     return _checked({"file": str(trace.absolute()), **given}).schedule["left_out"]
+
+
+def expected(trace: Path, on: str, place: ReplayTarget, options: dict[str, Any]) -> Headroom | None:
+    """Whether the block device keeps up with the trace, from reads of a third of a second; None for other places.
+
+    Raises:
+        InputError: as `experiment`.
+    """
+    if place.machine is not None or place.room_bytes is None or not Path(on).is_block_device():
+        return None
+    given = {name: value for name, value in options.items() if value is not None}
+    checked = _checked({"file": str(trace.absolute()), **given})
+    return headroom(Path(on), checked, min(checked.bytes_per_file(1), place.room_bytes))
 
 
 def _checked(given: dict[str, Any]) -> TraceOptions:
