@@ -84,7 +84,7 @@ def make(trial: Trial, modules: Modules) -> Plan:
             _make_null_blk(plan, drive, target, null_blk_parameters(trial))
     for drive in drives:
         plan.add("await", path=f"/dev/{drive}", seconds=_AWAIT_S)
-    if machine.drive == "null_blk":
+    if machine.drive != "scsi_debug":
         for drive in drives:
             plan.add("tags", disk=drive)
     _apply(plan, trial, drives)

@@ -26,6 +26,9 @@ void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, int o
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *, vcpu_mem_cb, int flags, int rw, void *udata);
 void qemu_plugin_register_vcpu_mem_inline(struct qemu_plugin_insn *, int rw, int op, void *ptr, uint64_t imm);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t);
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t, uint64_t vaddr);
+bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *);
+const char *qemu_plugin_hwaddr_device_name(const struct qemu_plugin_hwaddr *);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
@@ -88,5 +91,10 @@ extern uint64_t memory_reads, memory_writes, cache_misses;
 bool cache_make(uint64_t bytes);
 void memory_begin(void);
 void memory_watch(struct qemu_plugin_insn *);
+
+/* completion.c: when a drive of QEMU completes. False: this QEMU completes at any time. */
+extern bool completion_on;
+bool completion_make(void);
+void completion_watch(struct qemu_plugin_insn *);
 
 #endif
