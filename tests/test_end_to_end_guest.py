@@ -169,3 +169,6 @@ def test_reads_of_an_emulated_nvme_drive_cost_the_same_in_each_boot(iolab: Comma
     assert first == pytest.approx(second, rel=0.002)
     for phase in phases:
         assert 10_000 < phase["elapsed_ns"] / 2000 < 100_000
+        # The idle task and the worker that dispatches are not the reader.
+        contexts = phase["probes"]["instructions"]["contexts"]
+        assert 0.15 * sum(contexts.values()) < contexts["kernel thread"] < contexts["task"]

@@ -57,8 +57,8 @@ struct task { uint64_t stack, instructions, entering; struct system_call *call; 
 /* A virtual CPU: what it ran, what of it was accounted to somebody, and for whom it works. Instructions are in halves, so
  * that a repetition of a string instruction that reads and writes takes itself back with each access. */
 enum { HALVES = 2 };
-struct cpu { uint64_t total, accounted; struct task *task; char nested[NESTED_MAX]; int depth; uint64_t called_from;
-             struct task unknown; };
+struct cpu { uint64_t total, accounted; struct task *task; char nested[NESTED_MAX]; int depth; bool switching;
+             uint64_t called_from; struct task unknown; };
 extern struct cpu cpus[CPUS_MAX];
 
 /* contexts.c: for whom the kernel works. */
