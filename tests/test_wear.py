@@ -69,6 +69,15 @@ def test_collectors_differ_where_some_units_are_written_more_often(iolab: Comman
     assert found["greedy"] < found["windowed"]
 
 
+def test_the_cliff_is_where_the_cache_of_one_bit_a_cell_is_full(iolab: CommandLine) -> None:
+    keys = {"blocks_per_plane": 8, "bits_per_cell": 4, "page_program_ns": 200_000, "idle_ns": 10**9}
+    cache = [f"--set=slc.{key}={value}" for key, value in keys.items()]
+    slow = "--set=timing.page_program_ns=6000000"
+    found = worn(iolab, "sequential", "--amount", "60MiB", slow, *cache)
+    # Of 4 dies with 2 planes, 8 blocks with 8 pages of 16 KiB each; the write buffer is as large again.
+    assert 8 * 2**20 <= found["cliff_bytes"] <= 26 * 2**20
+
+
 def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: CommandLine) -> None:
     text = '[workloads.w]\nread_percent = 50\nblock_size = "16KiB"\nfile_size = "1MiB"\nqueue_depth = 8\n'
     path = iolab.write("half.toml", text)

@@ -541,6 +541,10 @@ class Coalesce(TypedDict):
     time_ns: int
 
 
+Collector = Literal["greedy", "cost_benefit", "windowed"]
+"""What decides which block is collected (docs/model/flash.md)."""
+
+
 Distance = Literal["core", "socket", "node", "machine"]
 """The smallest part of the machine that has both of two different CPUs in it."""
 
@@ -1000,10 +1004,6 @@ class ArrayDeviceSpec(TypedDict):
     queue_depth: int
 
 
-Collector = Literal["greedy", "cost_benefit", "windowed"]
-"""What decides which block is collected (docs/model/flash.md)."""
-
-
 SteadyPattern = Literal["sequential", "random"]
 """How a device was written before the start."""
 
@@ -1050,6 +1050,15 @@ class Interface(TypedDict):
     half_duplex: bool
 
 
+class SlcCache(TypedDict):
+    """A pseudo-SLC cache: what is written there first is programmed faster, and holds less."""
+
+    bits_per_cell: int
+    blocks_per_plane: int
+    idle_ns: int
+    page_program_ns: int
+
+
 class Suspend(TypedDict):
     """How long it takes to interrupt a die's work for a read."""
 
@@ -1075,6 +1084,7 @@ class FlashDeviceSpec(TypedDict):
     interface: Interface
     kind: Literal["flash"]
     queue_depth: int
+    slc: NotRequired[SlcCache | None]
     timing: Timing2
 
 

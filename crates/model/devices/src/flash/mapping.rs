@@ -37,8 +37,11 @@ struct DieSpace {
     closed: VecDeque<u32>,
     /// Blocks closed since the start.
     closings: u32,
-    /// Block and next page that the host's data go to, and those that collecting moves.
-    open: [Option<(u32, u32)>; 2],
+    /// Of the pseudo-SLC cache: free blocks, and full ones in their order.
+    slc_free: VecDeque<u32>,
+    slc_full: VecDeque<u32>,
+    /// Block and next page that the host's data go to, those that collecting moves, and the cache's.
+    open: [Option<(u32, u32)>; 3],
     wanted: u64,
 }
 
@@ -56,6 +59,8 @@ struct Block {
 pub(super) enum Kind {
     Host,
     Moved,
+    /// The host's, in the pseudo-SLC cache.
+    Slc,
 }
 
 /// Units whose places are kept together: so many that the allocator takes fresh memory for them, of which only what is
@@ -163,10 +168,11 @@ impl Mapping {
         let sizes = self.sizes;
         let space = &mut self.dies[die as usize];
         let (block, page) = space.open[kind as usize].take().unwrap_or_else(|| {
-            let block = space
-                .free
-                .pop_front()
-                .expect("collecting keeps blocks free");
+            let free = match kind {
+                Kind::Slc => &mut space.slc_free,
+                Kind::Host | Kind::Moved => &mut space.free,
+            };
+            let block = free.pop_front().expect("collecting keeps blocks free");
             (block, 0)
         });
         let held = &mut space.blocks[block as usize];
@@ -176,8 +182,14 @@ impl Mapping {
         for (at, unit) in (page * sizes.program_units..).zip(units) {
             all[at as usize] = unit;
         }
-        if page + 1 < sizes.pages {
+        let pages = match kind {
+            Kind::Slc => sizes.slc_pages,
+            Kind::Host | Kind::Moved => sizes.pages,
+        };
+        if page + 1 < pages {
             space.open[kind as usize] = Some((block, page + 1));
+        } else if kind == Kind::Slc {
+            space.slc_full.push_back(block);
         } else {
             space.close(block);
         }
@@ -238,7 +250,27 @@ impl Mapping {
         } else {
             held.units = Some(vec![NOWHERE; self.sizes.block_units as usize].into());
         }
-        space.free.push_back(block);
+        match block < self.sizes.main_blocks {
+            true => space.free.push_back(block),
+            false => space.slc_free.push_back(block),
+        }
+    }
+
+    /// Whether the pseudo-SLC cache of the die takes a page.
+    pub(super) fn slc_has_page(&self, die: u32) -> bool {
+        let space = &self.dies[die as usize];
+        space.open[Kind::Slc as usize].is_some() || !space.slc_free.is_empty()
+    }
+
+    /// Whether a full block of the cache can be moved: its data take a new block at most.
+    pub(super) fn can_fold(&self, die: u32) -> bool {
+        !self.dies[die as usize].slc_full.is_empty()
+            && self.free_blocks(die) > self.sizes.collect_blocks
+    }
+
+    /// The block of the cache that was filled first.
+    pub(super) fn take_full_slc(&mut self, die: u32) -> Option<u32> {
+        self.dies[die as usize].slc_full.pop_front()
     }
 
     /// A block that is being collected is no victim for the next.
@@ -306,12 +338,14 @@ impl DieSpace {
         DieSpace {
             wanted: blocks.iter().map(|held| u64::from(held.wanted)).sum(),
             blocks,
-            free: (0..sizes.blocks)
+            slc_free: (sizes.main_blocks..sizes.blocks).collect(),
+            slc_full: VecDeque::new(),
+            free: (0..sizes.main_blocks)
                 .filter(|&block| !is_closed[block as usize])
                 .collect(),
             closings: closed.len() as u32,
             closed: closed.into(),
-            open: [None; 2],
+            open: [None; 3],
         }
     }
 

@@ -24,6 +24,26 @@ pub struct FlashSpec {
     pub firmware: Firmware,
     /// The link to the host.
     pub interface: Interface,
+    /// Blocks that are programmed with one bit a cell, for writes of the host; absent: none.
+    pub slc: Option<SlcCache>,
+}
+
+/// A pseudo-SLC cache: what is written there first is programmed faster, and holds less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlcCache {
+    /// Blocks of each plane that it consists of; the host sees nothing of them.
+    #[schemars(range(min = 1, max = 1 << 20))]
+    pub blocks_per_plane: u32,
+    /// Of the other blocks: one of the cache holds this much less.
+    #[schemars(range(min = 2, max = 8))]
+    pub bits_per_cell: u32,
+    /// From the register to the cells, of all planes of a die at once.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub page_program_ns: u64,
+    /// The device moves the cache's data to other blocks when nothing was written for this long.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub idle_ns: u64,
 }
 
 /// How the flash is divided.
@@ -182,6 +202,9 @@ pub(super) struct Sizes {
     pub(super) collector: Collector,
     /// Of how many blocks of a die a windowed collector chooses.
     pub(super) window_blocks: u32,
+    /// Blocks of a die that are no cache; those of the cache are behind them, and use so many pages of theirs.
+    pub(super) main_blocks: u32,
+    pub(super) slc_pages: u32,
 }
 
 impl FlashSpec {
@@ -235,6 +258,10 @@ impl FlashSpec {
             );
             return Err(SpecError::of("geometry", what));
         }
+        if let Some(slc) = self.slc {
+            slc.check(&self.geometry)
+                .map_err(|error| error.within("slc"))?;
+        }
         let sizes = self.sizes();
         if sizes.units == 0 {
             return Err(SpecError::of(
@@ -260,16 +287,15 @@ impl FlashSpec {
         let page_units = geometry.page_bytes / self.firmware.unit_bytes;
         let program_units = page_units * geometry.planes_per_die;
         let kept = 1000 - u128::from(geometry.over_provision_per_mille);
-        let share = |per_mille: u32| {
-            (u64::from(geometry.blocks_per_plane) * u64::from(per_mille) / 1000) as u32
-        };
+        let slc_blocks = self.slc.map_or(0, |slc| slc.blocks_per_plane);
+        let main_blocks = geometry.blocks_per_plane - slc_blocks;
+        let share = |per_mille: u32| (u64::from(main_blocks) * u64::from(per_mille) / 1000) as u32;
         let collect_only_blocks = share(self.firmware.collect_only_per_mille).max(2);
         let collect_blocks = share(self.firmware.collect_per_mille).max(collect_only_blocks + 1);
         let block_units = program_units * geometry.pages_per_block;
         // Two open blocks, one that is being collected, and so many that what is not wanted in all the others together
         // makes a page in at least one of them.
-        let spare =
-            collect_blocks + 3 + geometry.blocks_per_plane.div_ceil(geometry.pages_per_block);
+        let spare = collect_blocks + 3 + main_blocks.div_ceil(geometry.pages_per_block);
         Sizes {
             dies: geometry.channels * geometry.dies_per_channel,
             blocks: geometry.blocks_per_plane,
@@ -277,12 +303,18 @@ impl FlashSpec {
             page_units,
             program_units,
             block_units,
-            units: (u128::from(self.units_of_flash()) * kept / 1000) as u32,
+            units: (u128::from(self.units_of_flash()) * kept * u128::from(main_blocks)
+                / u128::from(geometry.blocks_per_plane)
+                / 1000) as u32,
             collect_blocks,
             collect_only_blocks,
             collector: self.firmware.collector.unwrap_or_default(),
             window_blocks: share(self.firmware.collect_window_per_mille.unwrap_or_default()).max(1),
-            die_units_max: geometry.blocks_per_plane.saturating_sub(spare) * block_units,
+            die_units_max: main_blocks.saturating_sub(spare) * block_units,
+            main_blocks,
+            slc_pages: self
+                .slc
+                .map_or(0, |slc| geometry.pages_per_block / slc.bits_per_cell),
         }
     }
 
@@ -341,6 +373,28 @@ impl Geometry {
             1,
             999,
         )
+    }
+}
+
+impl SlcCache {
+    fn check(&self, geometry: &Geometry) -> Result<(), SpecError> {
+        let most = u64::from(geometry.blocks_per_plane.saturating_sub(1));
+        within(
+            "blocks_per_plane",
+            u64::from(self.blocks_per_plane),
+            1,
+            most.min(1 << 20),
+        )?;
+        within("bits_per_cell", u64::from(self.bits_per_cell), 2, 8)?;
+        if geometry.pages_per_block < self.bits_per_cell {
+            let what = format!(
+                "expected at most geometry.pages_per_block, {}",
+                geometry.pages_per_block
+            );
+            return Err(SpecError::of("bits_per_cell", what));
+        }
+        within("page_program_ns", self.page_program_ns, 0, WORK_NS_MAX)?;
+        within("idle_ns", self.idle_ns, 0, WORK_NS_MAX)
     }
 }
 

@@ -52,7 +52,7 @@ impl Start {
 
     /// As uniform random writes leave it.
     fn random(sizes: &Sizes) -> Start {
-        let closed = sizes.blocks - free_after_random_writes(sizes);
+        let closed = sizes.main_blocks - free_after_random_writes(sizes);
         let mut draws = stream(SEED, 0);
         let mut before = Vec::new();
         let mut closing = Vec::new();
@@ -130,7 +130,8 @@ impl Start {
         match self {
             Start::New => Vec::new(),
             Start::InSequence { overwritten } => {
-                let (full, empty): (Vec<u32>, Vec<u32>) = (0..sizes.blocks).partition(has_some);
+                let (full, empty): (Vec<u32>, Vec<u32>) =
+                    (0..sizes.main_blocks).partition(has_some);
                 let invalid = match overwritten {
                     true => empty
                         .len()
@@ -164,7 +165,7 @@ impl Start {
 /// more than that. Its two open blocks are half used: they count as one that is free.
 fn free_after_random_writes(sizes: &Sizes) -> u32 {
     let in_turn = sizes.collect_blocks + 1;
-    let law = sizes.steady_law(f64::from(sizes.blocks - in_turn), sizes.die_units());
+    let law = sizes.steady_law(f64::from(sizes.main_blocks - in_turn), sizes.die_units());
     let amplification = law.amplification();
     let steps_of_a_page = amplification - 1.0 + amplification / f64::from(sizes.pages);
     match steps_of_a_page < 1.0 {

@@ -18,6 +18,8 @@ fn sizes() -> Sizes {
         die_units_max: 160,
         collector: Collector::Greedy,
         window_blocks: 1,
+        main_blocks: 10,
+        slc_pages: 0,
     }
 }
 
@@ -27,6 +29,7 @@ fn die(blocks: u32, pages: u32, program_units: u32, fill: f64, collector: Collec
     Sizes {
         dies: 1,
         blocks,
+        main_blocks: blocks,
         pages,
         page_units: program_units,
         program_units,
@@ -73,6 +76,7 @@ fn a_filled_device_has_each_unit_where_its_block_says() {
     for (overwritten, free) in [(false, 13), (true, 4)] {
         let sizes = Sizes {
             blocks: 20,
+            main_blocks: 20,
             ..sizes()
         };
         let mapping = Mapping::new(sizes, Start::InSequence { overwritten });
@@ -86,6 +90,7 @@ fn a_filled_device_has_each_unit_where_its_block_says() {
 fn a_device_in_its_steady_state_has_each_unit_where_its_block_says() {
     let sizes = Sizes {
         blocks: 12,
+        main_blocks: 12,
         ..sizes()
     };
     let start = Start::of(&sizes, true, Some(SteadyPattern::Random));
