@@ -76,7 +76,13 @@ on 5.13-rc1, linux 5.12 before, at 2.10GHz
 $ fio --rw=randwrite --bs=4k --ioengine=libaio x
 > no fio here, and v2 of the patch
 """
-FS_MARK = """Subject: creates
+FS_MARK = """2012-07-03 01:02:03
+
+by Some Body
+
+[permalink]
+Subject: creates of files
+
 FSUse%        Count         Size    Files/sec     App Overhead
      0      1600000            0     108013.4         14297
      0      3200000            0     105230.1         14300
@@ -220,6 +226,7 @@ def test_a_mail_with_a_table_has_it_in_the_skeleton(tmp_path: Path) -> None:
     (figures,) = tomllib.loads(made.text)["tables"].values()
     column = next(at for at, name in enumerate(figures["columns"]) if "files_per_s" in name)
     assert "1 table" in made.found
+    assert tomllib.loads(made.text)["source"] == 'Some Body, "creates of files", 2012-07-03'
     assert all(row[column] == pytest.approx(106621.75, rel=0.02) for row in figures["rows"].values())
 
 
@@ -263,6 +270,82 @@ def test_a_skeleton_is_written_and_shown_when_it_is_complete(iolab: CommandLine)
     text = (iolab.cwd / "mine.toml").read_text()
     iolab.write("mine.toml", text.replace('"?"', '"completed"'))
     assert "fio.write_iops: less by 21.8 %" in iolab("claim", "show", "mine.toml").stdout
+
+
+EXPERIMENT = """
+machine = "model:nvme"
+rounds = 2
+[workloads.reads]
+duration = "20ms"
+file_size = "32MiB"
+[settings.one]
+[settings.eight]
+workload = { queue_depth = 8 }
+"""
+OF_MODEL = """
+title = "Eight at a time"
+case_study = "none"
+source = "a mail of 2001"
+experiment = "experiment.toml"
+[effects.more]
+text = "Eight reads at a time are faster."
+of = "IOPS"
+direction = "more"
+[effects.fewer]
+text = "They are slower."
+of = "IOPS"
+direction = "less"
+[claims.faster]
+text = "Eight reads at a time are faster."
+who = "a mail"
+workload = "reads"
+metric = "iops"
+baseline = "one"
+setting = "eight"
+verdict = ["faster"]
+[claims.slower]
+text = "They are slower."
+who = "its answer"
+workload = "reads"
+metric = "iops"
+baseline = "one"
+setting = "eight"
+verdict = ["slower"]
+[asks.faster]
+effect = "more"
+by = "model"
+why = "The model has a queue."
+statement = "faster"
+[asks.slower]
+effect = "fewer"
+by = "model"
+why = "The model has a queue."
+statement = "slower"
+[not_asked]
+others = "no need"
+"""
+
+
+def test_a_claim_is_asked_and_its_answers_are_stored(iolab: CommandLine) -> None:
+    iolab.write("experiment.toml", EXPERIMENT)
+    iolab.write("mine.toml", OF_MODEL)
+    (asked,) = iolab("claim", "ask", "mine.toml", "--by", "model", "--out", "runs", "--json").json()
+    assert asked["state"] == "mixed"
+    answers = {one["ask"]: one for one in asked["answers"]}
+    assert answers["faster"]["answer"] == "agrees" and answers["slower"]["answer"] == "disagrees"
+    assert answers["faster"]["share"] > 1 and answers["faster"]["low"] > 0.5
+    (shown,) = iolab("claim", "show", "mine.toml", "--json").json()
+    assert shown == asked
+    assert "✗ disagrees, by model (slower)" in iolab("claims", "mine.toml").stdout
+
+
+def test_an_ask_has_an_experiment_of_its_place(iolab: CommandLine) -> None:
+    iolab.write("experiment.toml", EXPERIMENT)
+    old = CLAIM[CLAIM.index("path =") : CLAIM.index("[not_asked]")]
+    new = 'experiment = "experiment.toml"\nmetric = "iops"\nbaseline = "one"\nsetting = "eight"\n'
+    iolab.write("mine.toml", CLAIM.replace(old, new))
+    refused_ = iolab("claim", "ask", "mine.toml", "--by", "count", "--out", "runs", status=2)
+    refused_.assert_one_clear_line(2, "asks.count.by: count given, and the experiment is not of a guest machine")
 
 
 # The library

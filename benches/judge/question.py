@@ -10,6 +10,8 @@ DIRTYABLE_BYTES = 219_255 * 4096
 20, read under Debian's 6.1.0-56; 220,760 pages under its 6.12.117."""
 UPSTREAM = {"6.1.0-56-cloud": "6.1.192", "6.12.117+deb12-cloud": "6.12.117"}
 """The stable release that a Debian kernel is built from: `uname -v` in the guest."""
+NULL_BLK_KIB = 127
+"""Largest request of null_blk, which states no limit: BLK_SAFE_MAX_SECTORS, 255 (include/linux/blkdev.h of 6.1)."""
 TARGET_SPARE_MIB = 64
 XFS_MIB = 512
 """mkfs.xfs takes no less than 300 MiB; a log of 64 MiB, its smallest, fits into a group of 128 MiB."""
@@ -63,7 +65,7 @@ def machine_file(asked: Configuration) -> str:
     if asked.buffered or asked.filesystem != "none":
         kept = asked.files_mib << 20 if asked.keeps_data else 0
         lines += ["[memory]", f"bytes = {DIRTYABLE_BYTES - kept}"]
-    lines += ["[[drives]]", 'scheduler = { name = "none" }']
+    lines += ["[[drives]]", 'scheduler = { name = "none" }', f"queue = {{ max_sectors_kb = {NULL_BLK_KIB} }}"]
     if asked.filesystem != "none":
         lines.append(f'filesystem = {{ kind = "{asked.filesystem}"{_OWN.get(asked.filesystem, "")} }}')
     lines += [

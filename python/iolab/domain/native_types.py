@@ -1000,6 +1000,14 @@ class ArrayDeviceSpec(TypedDict):
     queue_depth: int
 
 
+Collector = Literal["greedy", "cost_benefit", "windowed"]
+"""What decides which block is collected (docs/model/flash.md)."""
+
+
+SteadyPattern = Literal["sequential", "random"]
+"""How a device was written before the start."""
+
+
 class Firmware(TypedDict):
     """What the controller does, and how."""
 
@@ -1007,6 +1015,8 @@ class Firmware(TypedDict):
     buffer_ns_max: int
     collect_only_per_mille: int
     collect_per_mille: int
+    collect_window_per_mille: NotRequired[int | None]
+    collector: NotRequired[Collector | None]
     command_ns: int
     cores: int
     filled: bool
@@ -1014,6 +1024,7 @@ class Firmware(TypedDict):
     power_loss_protection: NotRequired[bool | None]
     read_first: bool
     reports_write_cache: NotRequired[bool | None]
+    steady: NotRequired[SteadyPattern | None]
     unit_bytes: int
     write_ns: NotRequired[int | None]
 

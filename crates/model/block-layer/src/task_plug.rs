@@ -1,8 +1,9 @@
 //! A task's own plug, from 2.6.39 on: what it submits is held back until there is enough of it, or the task sleeps.
 //!
-//! Source: `block/blk-core.c` of 3.4 (docs/model/sources/plugging.md#plugging).
+//! Source: `block/blk-core.c` of 3.4, `block/blk-mq.c` of 6.1 (docs/model/sources/plugging.md#plugging).
 
 use crate::Bio;
+use kernels::queue::TaskPlugRules;
 
 /// Bios that a task holds back, each for one of the world's queues. Those that continue one another count as the one
 /// request that they will be.
@@ -10,34 +11,50 @@ use crate::Bio;
 /// Simpler than the kernel's: requests are taken from the pool when the plug is flushed, not when a bio comes into it.
 #[derive(Clone, Debug)]
 pub struct TaskPlug {
-    most: usize,
+    rules: TaskPlugRules,
     held: Vec<(usize, Bio)>,
     requests: usize,
+    /// The request that was begun last.
+    last_sectors: u32,
 }
 
 impl TaskPlug {
-    /// The plug is full with this many requests.
-    pub fn new(most: usize) -> TaskPlug {
+    /// A plug that holds nothing.
+    pub fn new(rules: TaskPlugRules) -> TaskPlug {
         TaskPlug {
-            most,
+            rules,
             held: Vec::new(),
             requests: 0,
+            last_sectors: 0,
         }
     }
 
-    /// `attempt_plug_merge` and `BLK_MAX_REQUEST_COUNT` in `blk_queue_bio`. True: it is full, and has to be flushed now.
-    pub fn hold(&mut self, queue: usize, bio: Bio) -> bool {
+    /// Whether a task that submits this many operations in one call plugs for all of them.
+    pub fn is_for(&self, operations: usize) -> bool {
+        operations > self.rules.submissions_above
+    }
+
+    /// The bio back: it begins a request for which the plug has to be flushed first (`attempt_plug_merge` and
+    /// `BLK_MAX_REQUEST_COUNT` in `blk_queue_bio`, `BLK_PLUG_FLUSH_SIZE` in `blk_add_rq_to_plug`).
+    pub fn hold(&mut self, queue: usize, bio: Bio) -> Option<Bio> {
         let touches = |(other_queue, other): &(usize, Bio)| {
             *other_queue == queue
                 && other.direction == bio.direction
                 && other.sync == bio.sync
                 && (other.end() == bio.start || bio.end() == other.start)
         };
-        if !self.held.iter().rev().any(touches) {
+        if self.held.iter().rev().any(touches) {
+            self.last_sectors += bio.sectors;
+        } else if self.requests >= self.rules.requests
+            || self.last_sectors >= self.rules.last_sectors
+        {
+            return Some(bio);
+        } else {
             self.requests += 1;
+            self.last_sectors = bio.sectors;
         }
         self.held.push((queue, bio));
-        self.requests >= self.most
+        None
     }
 
     /// Whether the task holds nothing back.
@@ -49,6 +66,7 @@ impl TaskPlug {
     /// called when the task sleeps.
     pub fn flush(&mut self) -> impl Iterator<Item = (usize, Bio)> + '_ {
         self.requests = 0;
+        self.last_sectors = 0;
         self.held.sort_by_key(|&(queue, _)| queue);
         self.held.drain(..)
     }
@@ -60,27 +78,39 @@ mod tests {
     use crate::Direction;
     use crate::invariants::bench::bio;
 
-    #[test]
-    fn it_is_flushed_with_the_16th_request() {
-        let mut plug = TaskPlug::new(16);
-        let full: Vec<bool> = (0..16)
-            .map(|n| plug.hold(0, bio(0, Direction::Read, n * 100)))
-            .collect();
-        assert_eq!(full.iter().position(|&full| full), Some(15));
-        assert_eq!(plug.flush().count(), 16);
-        assert!(plug.is_empty());
-        assert!(!plug.hold(0, bio(0, Direction::Read, 0)));
+    const RULES: TaskPlugRules = TaskPlugRules {
+        requests: 16,
+        last_sectors: 256,
+        submissions_above: 2,
+    };
+
+    fn holds(plug: &mut TaskPlug, start: u64) -> bool {
+        plug.hold(0, bio(0, Direction::Read, start)).is_none()
     }
 
     #[test]
-    fn bios_that_continue_one_another_count_once() {
-        let mut plug = TaskPlug::new(16);
-        assert!(!(0..100).any(|n| plug.hold(0, bio(0, Direction::Read, n * 8))));
+    fn it_is_flushed_before_the_17th_request() {
+        let mut plug = TaskPlug::new(RULES);
+        assert!((0..16).all(|n| holds(&mut plug, n * 100)));
+        assert!(!holds(&mut plug, 1600));
+        assert_eq!(plug.flush().count(), 16);
+        assert!(plug.is_empty());
+        assert!(holds(&mut plug, 1600));
+    }
+
+    #[test]
+    fn bios_that_continue_one_another_are_one_request_until_another_follows_a_large_one() {
+        let mut plug = TaskPlug::new(RULES);
+        assert!((0..31).all(|n| holds(&mut plug, n * 8)));
+        assert!(holds(&mut plug, 1000), "the last has 124 KiB");
+        assert_eq!(plug.flush().count(), 32);
+        assert!((0..32).all(|n| holds(&mut plug, n * 8)));
+        assert!(!holds(&mut plug, 1000), "the last has 128 KiB");
     }
 
     #[test]
     fn each_queue_gets_its_own_in_order() {
-        let mut plug = TaskPlug::new(16);
+        let mut plug = TaskPlug::new(RULES);
         for (queue, start) in [(1, 500), (0, 900), (1, 100)] {
             plug.hold(queue, bio(0, Direction::Read, start));
         }

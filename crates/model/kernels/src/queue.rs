@@ -171,6 +171,18 @@ impl PlugRules {
     };
 }
 
+/// When what a task holds back goes to its queues although the task submits on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskPlugRules {
+    /// Before a request beyond this many (`BLK_MAX_REQUEST_COUNT`).
+    pub requests: usize,
+    /// Before a request that follows one of this size (`BLK_PLUG_FLUSH_SIZE`).
+    pub last_sectors: u32,
+    /// A call that submits more operations than this holds all of them back until its end (`AIO_PLUG_THRESHOLD`,
+    /// `IO_PLUG_THRESHOLD`).
+    pub submissions_above: usize,
+}
+
 impl Kernel {
     /// What its request queues allow by default: sizes, merges, pool and plug (docs/model/sources/plugging.md).
     pub fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
@@ -218,10 +230,20 @@ impl Kernel {
         self.version >= [2, 6, 39]
     }
 
-    /// With how many requests what a task holds back is full: `BLK_MAX_REQUEST_COUNT`, 16 until it became 32 in 5.16.
-    pub fn task_plug_requests(&self) -> Option<usize> {
-        let most = if self.version < [5, 16, 0] { 16 } else { 32 };
-        self.tasks_plug().then_some(most)
+    /// What a task holds back; None: nothing. The borders 4.10, 5.0 and 5.16 are inferred.
+    pub fn task_plug_rules(&self) -> Option<TaskPlugRules> {
+        let since = |version| self.version >= version;
+        self.tasks_plug().then(|| TaskPlugRules {
+            requests: if since([5, 16, 0]) { 32 } else { 16 },
+            last_sectors: if since([4, 10, 0]) { 256 } else { u32::MAX },
+            submissions_above: if since([5, 0, 0]) { 2 } else { 0 },
+        })
+    }
+
+    /// Whether mq-deadline sets its limit of asynchronous requests by the former `nr_requests` when it is told a new one
+    /// (`blk_mq_update_nr_requests` of 6.1): until commit 7d337eef4a in 6.17.
+    pub fn limits_by_former_requests(&self) -> bool {
+        self.version < [6, 17, 0]
     }
 
     /// Whether queues of blk-mq throttle writeback (`CONFIG_BLK_WBT_MQ`, on by default from 4.10 on). BFQ turns it off for
@@ -245,8 +267,8 @@ mod tests {
         assert_eq!(plug("2.5.59"), PlugRules::EXPLICIT);
         assert_eq!(plug("2.5.51-mm1"), PlugRules::SELF);
         assert_eq!(plug("2.5.60"), PlugRules::SELF);
-        assert!(kernel("2.6.38").task_plug_requests().is_none());
-        assert!(kernel("2.6.39").task_plug_requests().is_some());
+        assert!(kernel("2.6.38").task_plug_rules().is_none());
+        assert!(kernel("2.6.39").task_plug_rules().is_some());
     }
 
     #[test]
@@ -260,11 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn a_task_holds_back_more_from_5_16_on() {
-        let full_at = |name| kernel(name).task_plug_requests().unwrap();
-        assert_eq!(
-            (full_at("3.4"), full_at("5.15"), full_at("5.16")),
-            (16, 16, 32)
-        );
+    fn a_task_holds_back_more_from_5_16_on_and_whole_calls_if_they_are_long() {
+        let rules = |name| kernel(name).task_plug_rules().unwrap();
+        let full_at = ["3.4", "5.15", "5.16"].map(|name| rules(name).requests);
+        assert_eq!(full_at, [16, 16, 32]);
+        let above = ["3.4", "4.20", "5.0"].map(|name| rules(name).submissions_above);
+        assert_eq!(above, [0, 0, 2]);
+    }
+
+    #[test]
+    fn mq_deadline_limits_by_the_former_number_until_6_17() {
+        assert!(kernel("6.1.192").limits_by_former_requests());
+        assert!(!kernel("6.18").limits_by_former_requests());
     }
 }

@@ -176,6 +176,8 @@ def _frame(trials: Sequence[ImportedTrial]) -> polars.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+LOADS = ("queue_depth_mean", "device_busy_percent", "cpu_iowait_percent", "cpu_idle_percent")
+"""Shown unasked, though neither more nor less of them is better: whoever reads iostat's report looks for them."""
 METRICS_SHOWN_MAX = 40
 """The most that a table of an imported run shows unasked."""
 
@@ -197,8 +199,8 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
 
 
 def compared_keys(results: Results) -> list[str]:
-    """The keys that a table shows unasked: those with a better direction, in the order of the source. If all operations
-    were reads, `read.iops` is `iops` again, and is left out."""
+    """The keys that a table shows unasked: those with a better direction, in the order of the source, then how busy the
+    device and the CPUs were. If all operations were reads, `read.iops` is `iops` again, and is left out."""
     values: dict[str, dict[int, float]] = {}
     for trial in results.trials:
         for row in trial.rows:
@@ -206,7 +208,8 @@ def compared_keys(results: Results) -> list[str]:
                 values.setdefault(row.key, {})[trial.trial] = row.value
     keys = [key for key, by_trial in values.items() if values.get(_of_all_operations(key)) != by_trial]
     with_direction = [key for key in keys if describe(key).better is not None]
-    return (with_direction or keys)[:METRICS_SHOWN_MAX]
+    loads = [key for key in keys if key.rpartition("/")[2] in LOADS]
+    return ([*with_direction, *loads] if with_direction else keys)[:METRICS_SHOWN_MAX]
 
 
 def _of_all_operations(key: str) -> str:

@@ -39,6 +39,7 @@ from iolab.presentation.cli.sweep import sweep
 from iolab.presentation.cli.tag import tag
 from iolab.presentation.cli.trace import trace
 from iolab.presentation.cli.tune import tune
+from iolab.presentation.cli.wear import wear
 
 
 def _print_version(wanted: bool) -> None:
@@ -87,6 +88,7 @@ COMMANDS = (
     (site, "site", "Write the same pages as files for any web server."),
     (guest, "guest", "Boot a kernel in an emulated machine, and run a command there."),
     (machine, "machine", "Write this machine as the file of a simulated one."),
+    (wear, "wear", "Show what writes do to a simulated flash drive."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (record, "record", "Record the block events of a device."),
     (trace, "trace", "Show what a trace of block I/O holds, or write it in another form."),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from iolab.studies.reproduction.options import EffectOptions
 
 WIDTH = 100
+_SAID = {"agrees": "agree", "disagrees": "disagree", "mixed": "are mixed", "undecided": "are undecided"}
 _MARKS = {"agrees": "✓", "disagrees": "✗", "undecided": "?", "not measured": "-"}
 
 
@@ -42,16 +43,16 @@ def counted(claims: Sequence[Claim]) -> str:
     with_effects = [one for one in claims if one.published.effects.claimed]
     states = [one.state for one in with_effects]
     asked = len(states) - states.count("stated")
-    words = [_count(word, with_effects) for word in ("agrees", "disagrees", "mixed", "undecided") if word in states]
+    words = [_count(word, said, with_effects) for word, said in _SAID.items() if word in states]
     others = len(claims) - len(with_effects)
     said = f"{len(with_effects)} claims stated, {asked} asked{': ' if words else ''}{', '.join(words)}"
     return f"{said}; {others} further tables of figures, which models are asked."
 
 
-def _count(state: str, claims: Sequence[Claim]) -> str:
+def _count(state: str, said: str, claims: Sequence[Claim]) -> str:
     of_state = [one for one in claims if one.state == state]
     confounded = sum(is_confounded(one.findings.findings) for one in of_state)
-    return f"{len(of_state)} {state}" + (f" ({confounded} of them confounded)" if confounded else "")
+    return f"{len(of_state)} {said}" + (f" ({confounded} of them confounded)" if confounded else "")
 
 
 def summary(claim: Claim) -> dict[str, str]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from iolab.base.errors import InputError, InterruptedRun, IolabError, unknown
 from iolab.base.version import VERSION
@@ -28,20 +28,22 @@ from iolab.domain.comparison import Comparison
 from iolab.domain.cost.measure import MEASURES, Change, paired_change
 from iolab.domain.cost.path_cost import SAME_WITHIN
 from iolab.domain.executor import Display, Executor
+from iolab.domain.machine import Host, Model
 from iolab.domain.metric import ALL
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.symbols import source_name
 from iolab.files.experiment import load as load_experiment
 from iolab.files.store import RunData, read
 from iolab.studies import run as runs
-from iolab.studies.claims.library import Claim
+from iolab.studies.claims.library import Claim, statement_of
 from iolab.studies.cost import kernels, suite
 from iolab.studies.cost.kernels import BASE
 from iolab.studies.cost.paths import chosen
-from iolab.studies.reproduction import compare_kept, reproduce
+from iolab.studies.reproduction import compare_kept, objects, reproduce
 from iolab.studies.reproduction.options import AskOptions
+from iolab.studies.reproduction.part import StatementPart
 from iolab.studies.reproduction.run_values import RunValues
-from iolab.studies.reproduction.statements import JudgedStatement, Statement, judged
+from iolab.studies.reproduction.statements import Statement, judged
 
 ROUNDS = 3
 _DIGITS = 8
@@ -114,6 +116,11 @@ class Asker:
         assert ask.experiment is not None and ask.metric is not None and ask.setting is not None
         file = (claim.file.parent / ask.experiment).resolve()
         experiment = load_experiment(file)
+        machine = type(experiment.machine)
+        if (machine is Host) != (ask.by == "host") or machine is Model:
+            expected_machine = "this machine" if ask.by == "host" else "a guest machine"
+            where = f"{claim.file}: asks.{name}.by"
+            raise InputError(f"{ask.by} given, and the experiment is not of {expected_machine}", where=where)
         workload = ask.workload or next(iter(experiment.workloads))
         known = (("workload", workload, experiment.workloads), ("setting", ask.setting, experiment.settings))
         for what, given, among in (*known, ("baseline", ask.baseline or "", experiment.settings)):
@@ -133,19 +140,42 @@ class Asker:
         margin = SAME_WITHIN if ask.by == "count" else None
         found = judged([statement], run, RunValues(run), margin)[0]
         what = f"{ask.metric} of {workload}, {ask.baseline} and {ask.setting}, {Path(ask.experiment).stem}"
-        return _of_judged(name, ask, expected, what, found)
+        if found.comparison is None or found.absent:
+            return _finding(name, ask, expected, "not measured", what, reason=found.absent)
+        return _compared(name, ask, expected, answer_of_comparison(found.comparison, expected), what, found.comparison)
 
     def _of_model(self, claim: Claim, name: str, ask: AskOptions, expected: Direction) -> Finding:
-        place = self._out / _UNSAFE.sub("_", claim.published.name) / "model"
-        if place.exists():
-            found = compare_kept(claim.published, place)
-        else:
-            found = reproduce(
-                claim.published, place, executor=self._executor, progress=self._progress, rounds=self._rounds
-            )
-        one = next(one for one in found.statements if one.statement.name == ask.statement)
-        what = f"{one.statement.metric} of {one.statement.workload}, {one.statement.baseline} and "
-        return _of_judged(name, ask, expected, f"{what}{one.statement.setting}", one, met=one.met)
+        """As the last `make reproduce` stored it, which is what a run of this iolab comes to; a file of the user's own
+        is run."""
+        found = statement_of(claim.published.name, ask.statement or "") if claim.comes_with_iolab else None
+        if found is None:
+            place = self._out / _UNSAFE.sub("_", claim.published.name) / "model"
+            if place.exists():
+                made = compare_kept(claim.published, place)
+            else:
+                options = {"executor": self._executor, "progress": self._progress}
+                made = reproduce(claim.published, place, **options, rounds=self._rounds)  # type: ignore[arg-type]
+            found = statement_of(claim.published.name, ask.statement or "", objects(made))
+        assert found is not None, "the file's reader refuses a statement that it has not"
+        return _of_statement(name, ask, expected, found)
+
+
+def _of_statement(name: str, ask: AskOptions, expected: Direction, one: StatementPart) -> Finding:
+    """The answer of a claim of the model: by the file's own verdicts, which may be several, or its limit."""
+    found = cast(Any, one["found"])
+    answer: Answer = "agrees" if one["met"] else "undecided" if found.get("verdict") == "undecided" else "disagrees"
+    is_limit = one["baseline"] is None
+    sides = one["setting"] if is_limit else f"{one['baseline']} and {one['setting']}"
+    what = f"{one['metric']} of {one['workload']}, {sides}"
+    if one["absent"] is not None:
+        return _finding(name, ask, expected, "not measured", what, reason=one["absent"])
+    # What a parameter was fitted to, or chosen with, is no evidence.
+    served = "a parameter of the model was fitted or chosen with this claim in sight" if one["served"] else None
+    ends = [None if is_limit else found[key] - 1 for key in ("ratio", "ci_low", "ci_high")]
+    values = (found["values"][0], None) if is_limit else (found["baseline"], found["candidate"])
+    rounds = len(found["values"]) if is_limit else found["n"]
+    finding = _finding(name, ask, expected, answer, what, values=values, shares=ends, rounds=rounds)
+    return finding.model_copy(update={"confounded": served or finding.confounded})
 
 
 def _of_function(
@@ -198,21 +228,6 @@ def _statement(ask: AskOptions, workload: str) -> Statement:
         above=None,
         below=None,
     )
-
-
-def _of_judged(
-    name: str, ask: AskOptions, expected: Direction, what: str, found: JudgedStatement, *, met: bool | None = None
-) -> Finding:
-    """`met`: whether the file's own verdicts confirm it, which may be several; None: by the direction alone."""
-    comparison = found.comparison
-    if comparison is None or found.absent:
-        answer: Answer = "not measured" if found.absent or met is None else "agrees" if met else "disagrees"
-        values = (found.values[0], None) if found.values else (None, None)
-        return _finding(name, ask, expected, answer, what, values=values, reason=found.absent)
-    answer = answer_of_comparison(comparison, expected)
-    if met is not None and answer != "not measured":
-        answer = "agrees" if met else "undecided" if answer == "undecided" else "disagrees"
-    return _compared(name, ask, expected, answer, what, comparison)
 
 
 def _compared(

@@ -7,6 +7,7 @@ folder `claims`. Answers to the former and the latter are in `results/claims`, t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from iolab.base import data, output_file
 from iolab.base.bounded_file import MIB, read_bounded
 from iolab.base.errors import InputError, unknown
 from iolab.domain.claim.finding import Findings, State, state_of
+from iolab.studies.reproduction.part import Part, StatementPart
 from iolab.studies.reproduction.publication import Publication, load_file
 from iolab.studies.reproduction.scorecard import stored
 
@@ -33,9 +35,14 @@ class Claim:
     file: Path
 
     @property
+    def comes_with_iolab(self) -> bool:
+        """Whether it is of the library."""
+        return self.file.parent in (data.PUBLISHED, data.CLAIMS)
+
+    @property
     def answers_file(self) -> Path:
         """Where its answers are stored."""
-        if self.file.parent in (data.PUBLISHED, data.CLAIMS):
+        if self.comes_with_iolab:
             return ANSWERS / f"{self.published.name}.json"
         return self.file.with_suffix(".answers.json")
 
@@ -103,3 +110,11 @@ def figures_of(name: str) -> tuple[int, int, int] | None:
     cells = sum(len(part["cells"]) for part in parts if part["kind"] == "table")
     met = [one["met"] for part in parts if part["kind"] == "statements" for one in part["statements"]]
     return cells, sum(met), len(met)
+
+
+def statement_of(name: str, statement: str, parts: Iterable[Part] | None = None) -> StatementPart | None:
+    """What a model came to in a claim of the file, [claims.STATEMENT]. `parts`: of a reproduction; None: as stored."""
+    for part in stored() if parts is None else parts:
+        if part["kind"] == "statements" and part["name"].partition("/")[0] == name:
+            return next((one for one in part["statements"] if one["name"] == statement), None)
+    return None

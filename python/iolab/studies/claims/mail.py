@@ -26,7 +26,9 @@ from iolab.studies.reproduction.publication import OPEN
 
 MAIL_MAX_BYTES = 16 * MIB
 COLUMNS_MAX, ROWS_MAX, EFFECTS_MAX, LINES_MAX = 12, 40, 8, 12
-_HEADER = re.compile(r"^(?P<key>Subject|From|Date|Message-ID):\s*+(?P<text>.+?)\s*+$", re.IGNORECASE | re.MULTILINE)
+_HEADER = re.compile(r"^(?P<key>Subject|From|Date|Message-ID):(?P<text>[^\n]{1,400})$", re.IGNORECASE | re.MULTILINE)
+_BY = re.compile(r"^by (?P<sender>[^\n]{1,100})$", re.MULTILINE)
+"""As archives of lkml write the sender above the subject."""
 _NEW = r"[3-9]\.\d{1,2}(?:\.\d{1,3})?+"
 _KERNEL = re.compile(
     r"(?<![\w.])(?:v|[Ll]inux[- ]|[Kk]ernel[- ])?+(?P<version>2\.[2-6]\.\d{1,2}(?:[-.][\w.+-]*\w\+?)?|"
@@ -124,7 +126,9 @@ def _parted(content: bytes) -> tuple[dict[str, str], str]:
             body = part.get_content() if part is not None else ""
     else:
         for found in _HEADER.finditer(body[:4000]):
-            headers.setdefault(found["key"].lower(), one_line(found["text"]))
+            headers.setdefault(found["key"].lower(), one_line(found["text"]).strip())
+        if "from" not in headers and (sender := _BY.search(body[:400])):
+            headers["from"] = one_line(sender["sender"]).strip()
     try:
         headers["day"] = parsedate_to_datetime(headers["date"]).date().isoformat()
     except (KeyError, ValueError, TypeError):

@@ -6,10 +6,16 @@
 
 mod buffer;
 mod coalesce;
+mod collector;
 mod die;
 mod mapping;
+mod permutation;
 mod programmed;
+#[cfg(test)]
+mod rehearsal;
 mod spec;
+mod start;
+mod steady_law;
 
 use std::collections::VecDeque;
 
@@ -20,6 +26,7 @@ use block_layer::{Direction, SECTOR_BYTES, Sector};
 use buffer::Buffer;
 pub use coalesce::Coalesce;
 use coalesce::{HeldCompletions, Interrupt};
+pub use collector::Collector;
 use die::{Die, Read};
 use events::SpecError;
 use events::event_queue::EventQueue;
@@ -28,7 +35,8 @@ use events::time::Time;
 use mapping::{Mapping, PageLocation};
 pub use programmed::ProgrammedUnits;
 use spec::Sizes;
-pub use spec::{Firmware, FlashSpec, Geometry, Interface, Suspend, Timing};
+pub use spec::{Firmware, FlashSpec, Geometry, Interface, SteadyPattern, Suspend, Timing};
+use start::Start;
 
 /// An SSD: interface, firmware, write buffer, mapping, channels and dies.
 #[derive(Clone, Debug)]
@@ -114,7 +122,10 @@ impl Flash {
             written_at: 0,
             flush_planned: false,
             host_flush: None,
-            mapping: Mapping::new(sizes, spec.firmware.filled),
+            mapping: Mapping::new(
+                sizes,
+                Start::of(&sizes, spec.firmware.filled, spec.firmware.steady),
+            ),
             dies: vec![Die::default(); sizes.dies as usize],
             dies_taken: 0,
             channels: vec![
@@ -412,6 +423,7 @@ impl Device for Flash {
     }
 
     fn check(&self, now: Time) -> Result<(), Violation> {
+        self.mapping.check()?;
         self.inside.check("flash", now)
     }
 }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 
 use crate::flash::coalesce::Coalesce;
+use crate::flash::collector::Collector;
+use crate::flash::steady_law::SteadyLaw;
 use crate::limits::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
 use events::SpecError;
 use events::spec_error::{RATE, within};
@@ -119,11 +121,29 @@ pub struct Firmware {
     /// Share of the blocks of a die, in 1/1000: with at most this many free it collects before it programs.
     #[schemars(range(max = 999))]
     pub collect_only_per_mille: u32,
+    /// Which block is collected. Absent: greedy.
+    pub collector: Option<Collector>,
+    /// For a windowed collector: the part of a die's blocks of which it chooses, those that were written first.
+    #[schemars(range(min = 1, max = 1000))]
+    pub collect_window_per_mille: Option<u32>,
     /// Reads go before what a die has to program or collect; otherwise in order of arrival.
     pub read_first: bool,
     /// All of it has been written in sequence before the start; otherwise it is new, and reads of what was never
     /// written do not touch the flash.
     pub filled: bool,
+    /// A filled device has been written over and over in this pattern before the start, until its write amplification
+    /// was steady. Absent: all of it has been written once, in sequence.
+    pub steady: Option<SteadyPattern>,
+}
+
+/// How a device was written before the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SteadyPattern {
+    /// From its start to its end.
+    Sequential,
+    /// Each unit as often as any other, at random.
+    Random,
 }
 
 /// The link to the host.
@@ -159,6 +179,9 @@ pub(super) struct Sizes {
     pub(super) collect_only_blocks: u32,
     /// With more than this many units wanted, a die might have no block that is worth collecting.
     pub(super) die_units_max: u32,
+    pub(super) collector: Collector,
+    /// Of how many blocks of a die a windowed collector chooses.
+    pub(super) window_blocks: u32,
 }
 
 impl FlashSpec {
@@ -257,6 +280,8 @@ impl FlashSpec {
             units: (u128::from(self.units_of_flash()) * kept / 1000) as u32,
             collect_blocks,
             collect_only_blocks,
+            collector: self.firmware.collector.unwrap_or_default(),
+            window_blocks: share(self.firmware.collect_window_per_mille.unwrap_or_default()).max(1),
             die_units_max: geometry.blocks_per_plane.saturating_sub(spare) * block_units,
         }
     }
@@ -279,6 +304,23 @@ impl FlashSpec {
 }
 
 const UNITS_MAX: u64 = 1 << 31;
+
+impl Sizes {
+    /// What of the host's units a die holds, on average.
+    pub(super) fn die_units(&self) -> f64 {
+        f64::from(self.units) / f64::from(self.dies)
+    }
+
+    /// What uniform random writes come to in so many blocks of a die, which hold so many valid units.
+    pub(super) fn steady_law(&self, blocks: f64, valid: f64) -> SteadyLaw {
+        // The last page that is moved from a block is half empty, on average.
+        let units = f64::from(self.block_units) - f64::from(self.program_units - 1) / 2.0;
+        match self.collector {
+            Collector::Greedy => SteadyLaw::greedy(blocks, units, valid),
+            Collector::CostBenefit | Collector::Windowed => SteadyLaw::by_age(blocks, units, valid),
+        }
+    }
+}
 
 impl Geometry {
     fn check(&self) -> Result<(), SpecError> {
@@ -359,6 +401,24 @@ impl Firmware {
             0,
             999,
         )?;
+        within(
+            "collect_window_per_mille",
+            u64::from(self.collect_window_per_mille.unwrap_or(1)),
+            1,
+            1000,
+        )?;
+        let is_windowed = self.collector == Some(Collector::Windowed);
+        if is_windowed != self.collect_window_per_mille.is_some() {
+            let what = match is_windowed {
+                true => "must be given with collector = \"windowed\"",
+                false => "only a windowed collector has it",
+            };
+            return Err(SpecError::of("collect_window_per_mille", what));
+        }
+        if self.steady.is_some() && !self.filled {
+            let what = "only a filled device is in a steady state: set filled = true";
+            return Err(SpecError::of("steady", what));
+        }
         let most = u64::from(self.collect_per_mille);
         within(
             "collect_only_per_mille",

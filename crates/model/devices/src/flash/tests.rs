@@ -37,8 +37,11 @@ fn spec() -> FlashSpec {
             buffer_ns_max: 10_000_000,
             collect_per_mille: 50,
             collect_only_per_mille: 5,
+            collector: None,
+            collect_window_per_mille: None,
             read_first: true,
             filled: true,
+            steady: None,
         },
         interface: Interface {
             bytes_per_s: 1_000_000_000,

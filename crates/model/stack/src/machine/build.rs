@@ -40,7 +40,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
         .map(|(seed, mount)| DirectIo::new(mount, seed))
         .collect();
     let cpus = machine.cpus.build(&machine.kernel, &machine.drives)?;
-    let plug = machine.kernel.task_plug_requests().map(TaskPlug::new);
+    let plug = machine.kernel.task_plug_rules().map(TaskPlug::new);
     let mut world = World::new(cpus, drives?, cache, plug)
         .with_mounts(mounts?)
         .with_sync_writes(machine.kernel.sync_writes())

@@ -167,7 +167,7 @@ impl DriveSpec {
                     .hardware(map, device.as_ref(), &scheduler, kernel)
                     .map_err(|error| error.within("queue"))?;
                 let tags = self.queue.tags(&hardware, &scheduler);
-                if self.queue.nr_requests.is_some() {
+                if self.queue.nr_requests.is_some() && kernel.limits_by_former_requests() {
                     scheduler.told_nr_requests_after(default_tags(&hardware));
                 }
                 rules.pool = PoolRules::tags(tags, kernel.tag_waking());

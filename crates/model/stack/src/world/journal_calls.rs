@@ -6,6 +6,7 @@ use super::vfs::{JournalWrite, LoadJournal, NextStep, SyncDemand};
 use crate::key_reader::KeyReader;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::time::Time;
+use memory::cache::FileId;
 
 /// Who waits for a drive's flush on behalf of its journal.
 const FLUSHES: TaskId = KERNEL_TASKS + (1 << 27);
@@ -28,12 +29,21 @@ impl World {
         if !self.vfs.has_journal(drive) {
             return false;
         }
-        let journal = self.vfs.journal_mut(drive);
-        journal.wait(task, changes.metadata_blocks);
+        if !self.vfs.journal_mut(drive).wait(task, changes) {
+            return false;
+        }
         self.touched
             .insert(KeyReader::MetadataJournal(drive as u16));
         self.begin_commit(now, drive);
         true
+    }
+
+    /// Whether the task, which writes to the file, waits before the file's times can change.
+    pub(super) fn is_kept_out(&mut self, now: Time, task: TaskId, file: FileId) -> bool {
+        let drive = self.vfs.file(file).drive;
+        self.vfs.has_journal(drive)
+            && self.vfs.syncs().would_change(now, file)
+            && self.vfs.journal_mut(drive).keeps_out(task)
     }
 
     fn begin_commit(&mut self, now: Time, drive: usize) {
@@ -75,7 +85,11 @@ impl World {
 
     fn next_step(&mut self, now: Time, drive: usize) {
         loop {
-            match self.vfs.journal_mut(drive).next_step() {
+            let step = self.vfs.journal_mut(drive).next_step();
+            for task in self.vfs.journal_mut(drive).take_let_in() {
+                self.unblock(now, task);
+            }
+            match step {
                 NextStep::Write(write) => return self.write_journal(now, drive, write),
                 NextStep::Flush => {
                     let waits = self.io[drive].flush_for(now, FLUSHES);

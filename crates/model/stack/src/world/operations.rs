@@ -22,6 +22,10 @@ impl World {
             self.start_discard(now, number, job, op, file);
         } else if let Some(mount) = self.vfs.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
+        } else if has_data_to_write(op.kind) && self.is_kept_out(now, number, file) {
+            let task = &mut self.tasks[number];
+            task.block();
+            task.resumes_with(Action::Start(job, op));
         } else if has_data_to_write(op.kind) && self.make_room(number, path, file, &op).is_err()
             || op.kind.is_sync() && self.vfs.syncs_mut().take_full(file)
         {
@@ -114,12 +118,15 @@ impl World {
                     polled,
                     ..self.bio(now, number, direction, sync, extent, id.number())
                 };
-                self.submit(now, drive, bio);
+                self.submit_operation(now, drive, bio);
             }
-            self.flush_task_plug(now);
-            // io_submit(2) and who waits for direct I/O kick the queue (`blk_run_address_space` in `fs/aio.c` of 2.6.35).
-            self.io[drive].unplug(now);
-            self.run_drive(now, drive);
+            if !self.io.plugs_submission(number) {
+                self.flush_task_plug(now);
+                // io_submit(2) and who waits for direct I/O kick the queue (`blk_run_address_space` in `fs/aio.c` of
+                // 2.6.35).
+                self.io[drive].unplug(now);
+                self.run_drive(now, drive);
+            }
         }
         self.kept.found = found;
     }
@@ -195,10 +202,11 @@ impl World {
         if self.vfs.syncs().looks_at_caches() {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
+        let running = self.vfs.running_transaction(drive);
         let changes = self
             .vfs
             .syncs_mut()
-            .take_changes(file, op.kind != OpKind::Fsync);
+            .take_changes(file, op.kind != OpKind::Fsync, running);
         let commits = changes.is_some_and(|changes| {
             self.forces_log(now, drive, number, file, changes.times)
                 || self.commits_for(now, drive, number, changes)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::World;
 use super::io_path::{PlugOutcome, RetryOutcome};
 use super::task::State;
-use block_layer::{Bio, TaskId};
+use block_layer::{Bio, TaskId, TaskPlug};
 use events::time::Time;
 
 impl World {
@@ -13,8 +13,54 @@ impl World {
     pub(super) fn submit(&mut self, now: Time, drive: usize, bio: Bio) {
         match self.io.hold(drive, bio) {
             PlugOutcome::No(bio) => self.queue_bio(now, drive, bio),
-            PlugOutcome::Full => self.flush_task_plug(now),
+            PlugOutcome::Full(bio) => {
+                self.flush_task_plug(now);
+                self.submit(now, drive, bio);
+            }
             PlugOutcome::Yes => {}
+        }
+    }
+
+    /// The same into the plug of a call that submits several operations; without such a plug into that of this operation.
+    pub(super) fn submit_operation(&mut self, now: Time, drive: usize, bio: Bio) {
+        let task = bio.task;
+        match self.io.hold_for_submission(drive, bio) {
+            PlugOutcome::No(bio) => self.submit(now, drive, bio),
+            PlugOutcome::Full(bio) => {
+                self.flush_submission(now, task);
+                self.submit_operation(now, drive, bio);
+            }
+            PlugOutcome::Yes => {}
+        }
+    }
+
+    /// What the task's call holds back goes to the drives. The call goes on.
+    fn flush_submission(&mut self, now: Time, task: TaskId) {
+        if let Some(mut plug) = self.io.end_submission(task) {
+            self.flush_plug(now, &mut plug);
+            self.io.continue_submission(task, plug);
+        }
+    }
+
+    /// The same at the call's end, or when it sleeps.
+    pub(super) fn look_at_submission(&mut self, now: Time, task: TaskId, has_ended: bool) {
+        if has_ended && let Some(mut plug) = self.io.end_submission(task) {
+            self.flush_plug(now, &mut plug);
+        } else if self.tasks[task].is_blocked() || self.io.waits(task) {
+            self.flush_submission(now, task);
+        }
+    }
+
+    fn flush_plug(&mut self, now: Time, plug: &mut TaskPlug) {
+        let mut drives = BTreeSet::new();
+        for (drive, mut bio) in plug.flush() {
+            drives.insert(drive);
+            bio.submitted_at = now;
+            self.queue_bio(now, drive, bio);
+        }
+        for drive in drives {
+            self.io[drive].unplug(now);
+            self.run_drive(now, drive);
         }
     }
 

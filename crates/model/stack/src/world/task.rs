@@ -52,6 +52,10 @@ pub(super) struct Task {
     offered: VecDeque<(usize, Op)>,
     /// This many of the completed ones it reaps before it submits again.
     to_reap: usize,
+    /// It reaps, and has not looked yet what has completed by then.
+    begins_reaping: bool,
+    /// This many of the offered ones are in the call that submits them.
+    to_submit: usize,
     /// Operations that it has not seen complete.
     outstanding: u32,
     jitter: Stream,
@@ -305,6 +309,8 @@ impl Task {
             completed: VecDeque::new(),
             offered: VecDeque::new(),
             to_reap: 0,
+            begins_reaping: false,
+            to_submit: 0,
             outstanding: 0,
             jitter: stream(phase.seed, number),
             used: Usage::default(),
@@ -486,9 +492,13 @@ impl Task {
         self.completed.push_back(id);
     }
 
-    /// It has looked at one that has completed.
+    /// It has looked at one that has completed. A call returns all that completed until its return: an interrupt ends all
+    /// bios of a request before the task that it wakes runs.
     pub(super) fn reaped(&mut self) {
         self.outstanding -= 1;
+        if std::mem::take(&mut self.begins_reaping) {
+            self.to_reap = self.completed.len();
+        }
     }
 
     /// Operations that it has not seen complete.
@@ -577,13 +587,34 @@ impl Task {
         if self.to_reap == 0
             && let Some((job, op)) = self.offered.pop_front()
         {
+            self.to_submit = self.to_submit.saturating_sub(1);
             return Some(Action::Start(job, op));
         }
         if self.to_reap == 0 {
             self.to_reap = self.completed.len();
+            self.begins_reaping = self.to_reap > 0;
         }
         self.to_reap = self.to_reap.saturating_sub(1);
         self.completed.pop_front().map(Action::Reap)
+    }
+
+    /// Whether it has anything to reap or to submit.
+    pub(super) fn has_actions(&self) -> bool {
+        !self.offered.is_empty() || !self.completed.is_empty()
+    }
+
+    /// With how many operations it begins a call that submits all that its jobs have offered; None: it begins none.
+    pub(super) fn begins_submission(&mut self) -> Option<usize> {
+        if self.to_submit > 0 || self.to_reap > 0 || self.offered.is_empty() {
+            return None;
+        }
+        self.to_submit = self.offered.len();
+        self.path.is_async().then_some(self.to_submit)
+    }
+
+    /// No call that submits operations is under way.
+    pub(super) fn has_submitted(&self) -> bool {
+        self.to_submit == 0
     }
 
     /// It polls, and something of it is in flight.

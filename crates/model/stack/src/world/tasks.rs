@@ -130,10 +130,12 @@ impl World {
     }
 
     fn next_action(&mut self, since_start: Time, number: TaskId) -> Option<Action> {
-        if let Some(action) = self.tasks[number].take_action() {
-            return Some(action);
+        if !self.tasks[number].has_actions() {
+            self.offers(since_start, number);
         }
-        self.offers(since_start, number);
+        if let Some(operations) = self.tasks[number].begins_submission() {
+            self.io.begin_submission(number, operations);
+        }
         self.tasks[number].take_action()
     }
 
@@ -228,6 +230,8 @@ impl World {
         } else {
             self.take_effect(now, number);
         }
+        let has_ended = self.tasks[number].has_submitted();
+        self.look_at_submission(now, number, has_ended);
         self.count_use(number);
         let used_by_all = self.tasks.used_by_all();
         let task = &mut self.tasks[number];

@@ -11,7 +11,7 @@ use devices::disk::{Disk, test_disk};
 use devices::{Command, Completion, Device};
 use events::time::SECOND;
 use filesystems::allocator::{FilesystemSpec, Kind};
-use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules};
+use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules, TaskPlugRules};
 use memory::cache::{self, CacheSpec};
 use workload::measure::JobMeasurement;
 use workload::spec::JobSpec;
@@ -487,16 +487,54 @@ fn the_first_job_that_is_done_ends_the_measured_part_and_files_are_whole_all_the
 
 #[test]
 fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
+    let rules = TaskPlugRules {
+        requests: 16,
+        last_sectors: u32::MAX,
+        submissions_above: 0,
+    };
     for plugs in [false, true] {
         let mut world = with_files(Kind::Ext4, BLOCKS, &[8 << 20]);
         if plugs {
-            world.io.give_back_plug(TaskPlug::new(16));
+            world.io.give_back_plug(TaskPlug::new(rules));
         }
         let groups = [group(Path::Buffered, vec![sequential(0, 8 << 20, 0.0)])];
         assert_eq!(
             jobs(&run_phase(&mut world, &phase(&groups, 1)))[0].bytes,
             8 << 20
         );
+    }
+}
+
+#[test]
+fn what_one_call_submits_is_merged_from_three_operations_on() {
+    let rules = TaskPlugRules {
+        requests: 32,
+        last_sectors: 256,
+        submissions_above: 2,
+    };
+    let requests = |depth: u32, plug: Option<TaskPlug>| {
+        let mut world = world(Box::new(Noop::default()));
+        let drive = drive_of(rules_without_plug(), 2048);
+        world.io = IoPath::new(vec![drive], plug, world.cpus.count(), false);
+        let reads = JobSpec {
+            queue_depth: depth,
+            ..sequential(0, 1 << 20, 1.0)
+        };
+        let groups = [group(Path::DirectAsync, vec![reads])];
+        let results = run_phase(&mut world, &phase(&groups, 1));
+        assert_eq!(jobs(&results)[0].ops, 256);
+        world.io[0].queue().counts().issued
+    };
+    let plug = || Some(TaskPlug::new(rules));
+    assert_eq!(requests(32, plug()), 8);
+    assert!(requests(32, None) > 8);
+    assert_eq!(requests(2, plug()), requests(2, None));
+}
+
+fn rules_without_plug() -> QueueRules {
+    QueueRules {
+        plug: PlugRules::NONE,
+        ..rules()
     }
 }
 

@@ -1,8 +1,7 @@
 //! Who waits for a simple CPU, and in which order: in line, or by the CPU time that each has had.
 //!
 //! Source: `kernel/sched/fair.c` of 6.1 (`place_entity`, `update_min_vruntime`, `wakeup_preempt_entity`): the first is who
-//! has had the least; who slept comes back at most half a latency behind the others. EEVDF (6.6) orders by eligibility and
-//! deadlines; that it is the same for tasks of one weight that sleep often is a simplification.
+//! has had the least; who slept comes back at most half a latency behind the others.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ mod backlog;
 mod drive;
 mod poll_delay;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Index, IndexMut};
 
 use super::clock::{Clock, Event};
@@ -30,6 +30,8 @@ pub(super) struct IoPath {
     drives: Vec<DrivenComponent<Drive>>,
     /// What the running call submits is held back until its end: kernels from 2.6.39 on.
     plug: Option<TaskPlug>,
+    /// By task: the plugs of calls that submit several operations.
+    submissions: BTreeMap<TaskId, TaskPlug>,
     backlog: Backlog,
     /// Workers that wait for the requests of a ring, at most.
     ring_workers: u16,
@@ -40,8 +42,8 @@ pub(super) struct IoPath {
 pub(super) enum PlugOutcome {
     /// It is in the plug.
     Yes,
-    /// It is, and the plug has to be flushed.
-    Full,
+    /// It is not: the plug has to be flushed first.
+    Full(Bio),
     /// There is no plug.
     No(Bio),
 }
@@ -73,6 +75,7 @@ impl IoPath {
                 })
                 .collect(),
             plug,
+            submissions: BTreeMap::new(),
             backlog: Backlog::default(),
             ring_workers: WORKERS_PER_CPU * cpus,
             sync_writes: SyncWrites::ALL,
@@ -122,10 +125,44 @@ impl IoPath {
         match &mut self.plug {
             None => PlugOutcome::No(bio),
             Some(plug) => match plug.hold(drive, bio) {
-                true => PlugOutcome::Full,
-                false => PlugOutcome::Yes,
+                Some(bio) => PlugOutcome::Full(bio),
+                None => PlugOutcome::Yes,
             },
         }
+    }
+
+    /// The task's call submits this many operations: if the kernel plugs for so many, what it submits until
+    /// `end_submission` is held back.
+    pub(super) fn begin_submission(&mut self, task: TaskId, operations: usize) {
+        if let Some(plug) = self.plug.as_ref().filter(|plug| plug.is_for(operations)) {
+            self.submissions.insert(task, plug.clone());
+        }
+    }
+
+    /// As `hold`, into the plug of the task's submission.
+    pub(super) fn hold_for_submission(&mut self, drive: usize, bio: Bio) -> PlugOutcome {
+        match self.submissions.get_mut(&bio.task) {
+            None => PlugOutcome::No(bio),
+            Some(plug) => match plug.hold(drive, bio) {
+                Some(bio) => PlugOutcome::Full(bio),
+                None => PlugOutcome::Yes,
+            },
+        }
+    }
+
+    /// The task's submission has ended: its plug, with what it holds.
+    pub(super) fn end_submission(&mut self, task: TaskId) -> Option<TaskPlug> {
+        self.submissions.remove(&task)
+    }
+
+    /// The task's submission goes on, with nothing held.
+    pub(super) fn continue_submission(&mut self, task: TaskId, plug: TaskPlug) {
+        self.submissions.insert(task, plug);
+    }
+
+    /// Whether the call that the task is in holds bios back.
+    pub(super) fn plugs_submission(&self, task: TaskId) -> bool {
+        self.submissions.contains_key(&task)
     }
 
     /// The plug with what it holds; `give_back` when that is in the queues.

@@ -2,12 +2,15 @@
 //! `fs/ext4/fsync.c` of 6.1).
 //!
 //! Descriptor and changed blocks go to the journal in a row, then with barriers a flush, the record of the commit, and a flush
-//! again. Who syncs while one commits shares the next. Commits that no task waits for write no blocks here.
+//! again. A commit takes all that has changed: who syncs what it takes waits for it, and who syncs what changed since shares
+//! the next. A block that is being written to the log is not changed meanwhile. Commits that no task waits for write no blocks
+//! here.
 
 use block_layer::{SECTOR_BYTES, TaskId};
 use filesystems::allocator::BLOCK_BYTES;
 
 use super::file::FileExtent;
+use super::syncs::SyncDemand;
 
 /// A journal, and who waits for it.
 ///
@@ -24,6 +27,10 @@ pub struct LoadJournal {
     left: u32,
     committing: Vec<TaskId>,
     waiting: Vec<TaskId>,
+    /// Who changes a block that is being written to the log.
+    kept_out: Vec<TaskId>,
+    /// The number of the transaction that changes go to.
+    running: u64,
     /// What the next commit changes.
     metadata_blocks: u32,
 }
@@ -69,6 +76,8 @@ impl LoadJournal {
             left: 0,
             committing: Vec::new(),
             waiting: Vec::new(),
+            kept_out: Vec::new(),
+            running: 1,
             metadata_blocks: 0,
         }
     }
@@ -89,10 +98,41 @@ impl LoadJournal {
         self.barrier
     }
 
-    /// The task waits for the next commit, which writes this many blocks more.
-    pub(in crate::world) fn wait(&mut self, task: TaskId, metadata_blocks: u32) {
-        self.waiting.push(task);
-        self.metadata_blocks += metadata_blocks;
+    /// The number of the transaction that changes go to.
+    pub(in crate::world) fn running(&self) -> u64 {
+        self.running
+    }
+
+    /// The task waits until what it demands is committed (`jbd2_complete_transaction`). False: it is.
+    pub(in crate::world) fn wait(&mut self, task: TaskId, demand: SyncDemand) -> bool {
+        if demand.transaction == self.running {
+            self.waiting.push(task);
+            self.metadata_blocks += demand.metadata_blocks;
+            return true;
+        }
+        let commits = self.step.is_some() && demand.transaction + 1 == self.running;
+        if commits {
+            self.committing.push(task);
+        }
+        commits
+    }
+
+    /// The task changes an inode's times. True: it waits, because the inode's block is being written to the log
+    /// (`BH_Shadow` in `do_get_write_access`). That the inodes of a load share a block is a simplification: 16 do.
+    pub(in crate::world) fn keeps_out(&mut self, task: TaskId) -> bool {
+        let keeps = self.step == Some(CommitStep::Log);
+        if keeps {
+            self.kept_out.push(task);
+        }
+        keeps
+    }
+
+    /// Who was kept out and no longer is.
+    pub(in crate::world) fn take_let_in(&mut self) -> Vec<TaskId> {
+        match self.step {
+            Some(CommitStep::Log) => Vec::new(),
+            _ => std::mem::take(&mut self.kept_out),
+        }
     }
 
     /// The first write of a commit, if a task waits for one and none is in flight.
@@ -102,6 +142,7 @@ impl LoadJournal {
         }
         self.committing = std::mem::take(&mut self.waiting);
         self.step = Some(CommitStep::Log);
+        self.running += 1;
         let count = 1 + std::mem::take(&mut self.metadata_blocks);
         Some(self.write(count))
     }
@@ -143,5 +184,55 @@ fn extent((block, blocks): (u64, u32)) -> FileExtent {
         start: block * SECTORS_PER_BLOCK,
         sectors: blocks * SECTORS_PER_BLOCK as u32,
         at: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demand(transaction: u64) -> SyncDemand {
+        SyncDemand {
+            metadata_blocks: 1,
+            times: true,
+            transaction,
+        }
+    }
+
+    /// Ends the commit that is in flight: who has waited for it.
+    fn end(journal: &mut LoadJournal) -> Vec<TaskId> {
+        loop {
+            if let NextStep::Over(tasks) = journal.next_step() {
+                return tasks;
+            }
+        }
+    }
+
+    #[test]
+    fn a_sync_waits_for_the_commit_that_has_its_change() {
+        let mut journal = LoadJournal::new(10_000, 100, true);
+        let first = journal.running();
+        assert!(journal.wait(1, demand(first)));
+        assert!(journal.begin_commit().is_some());
+        assert!(journal.wait(2, demand(first)), "it is being committed");
+        assert!(journal.wait(3, demand(journal.running())));
+        assert_eq!(end(&mut journal), [1, 2]);
+        assert!(!journal.wait(4, demand(first)), "it is committed");
+        assert!(journal.begin_commit().is_some());
+        assert_eq!(end(&mut journal), [3]);
+        assert!(journal.begin_commit().is_none());
+    }
+
+    #[test]
+    fn a_block_on_its_way_to_the_log_is_not_changed() {
+        let mut journal = LoadJournal::new(10_000, 100, false);
+        assert!(!journal.keeps_out(1));
+        journal.wait(2, demand(journal.running()));
+        journal.begin_commit();
+        assert!(journal.keeps_out(1));
+        assert!(journal.take_let_in().is_empty());
+        assert!(matches!(journal.next_step(), NextStep::Write(_)));
+        assert_eq!(journal.take_let_in(), [1]);
+        assert!(!journal.keeps_out(1));
     }
 }

@@ -169,7 +169,13 @@ impl Vfs {
         {
             at += run;
         }
-        self.syncs.written(now, file, at < end);
+        let running = self.running_transaction(self.file(file).drive);
+        self.syncs.written(now, file, at < end, running);
+    }
+
+    /// Of the drive's journal; 0: it has none.
+    pub(super) fn running_transaction(&self, drive: usize) -> u64 {
+        self.journals.get(&drive).map_or(0, LoadJournal::running)
     }
 
     /// Blocks of the drive get their places when they are written back.

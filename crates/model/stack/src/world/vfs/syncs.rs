@@ -30,6 +30,8 @@ struct Changes {
     written_in: u64,
     /// The times of its last write and change.
     times: bool,
+    /// The journal's transaction in which those changed.
+    transaction: u64,
     /// Its size, or where its blocks are.
     blocks: bool,
 }
@@ -41,6 +43,8 @@ pub(in crate::world) struct SyncDemand {
     pub(in crate::world) metadata_blocks: u32,
     /// The file's times.
     pub(in crate::world) times: bool,
+    /// The journal's transaction that has the last of it.
+    pub(in crate::world) transaction: u64,
 }
 
 impl Syncs {
@@ -85,25 +89,49 @@ impl Syncs {
         std::mem::take(&mut self.housekeeper_woken)
     }
 
-    /// The file is written to. Its times change with the tick only (`file_update_time`, `current_time`).
-    pub(in crate::world) fn written(&mut self, now: Time, file: FileId, gets_blocks: bool) {
-        let tick = 1 + now / self.tick_ns.max(1);
+    /// Whether a write now changes the file's times: they change with the tick only (`file_update_time`, `current_time`).
+    pub(in crate::world) fn would_change(&self, now: Time, file: FileId) -> bool {
+        let written_in = self.changes.get(&file).map(|changes| changes.written_in);
+        written_in != Some(self.tick(now))
+    }
+
+    /// The file is written to, while that transaction of its journal runs.
+    pub(in crate::world) fn written(
+        &mut self,
+        now: Time,
+        file: FileId,
+        gets_blocks: bool,
+        running: u64,
+    ) {
+        let tick = self.tick(now);
         let changes = self.changes.entry(file).or_default();
-        changes.times |= changes.written_in != tick;
+        if changes.written_in != tick {
+            (changes.times, changes.transaction) = (true, running);
+        }
         changes.written_in = tick;
         changes.blocks |= gets_blocks;
     }
 
-    /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone.
+    fn tick(&self, now: Time) -> u64 {
+        1 + now / self.tick_ns.max(1)
+    }
+
+    /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone. Blocks are got when data are written
+    /// back, which the sync has just done: in the transaction that runs.
     pub(in crate::world) fn take_changes(
         &mut self,
         file: FileId,
         data_only: bool,
+        running: u64,
     ) -> Option<SyncDemand> {
         let changes = self.changes.get_mut(&file)?;
         let found = SyncDemand {
             metadata_blocks: if changes.blocks { 3 } else { 1 },
             times: changes.times,
+            transaction: match changes.blocks {
+                true => running,
+                false => changes.transaction,
+            },
         };
         let commits = changes.blocks || changes.times && !data_only;
         if commits {
