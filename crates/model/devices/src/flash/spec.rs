@@ -378,13 +378,15 @@ impl Geometry {
 
 impl SlcCache {
     fn check(&self, geometry: &Geometry) -> Result<(), SpecError> {
-        let most = u64::from(geometry.blocks_per_plane.saturating_sub(1));
-        within(
-            "blocks_per_plane",
-            u64::from(self.blocks_per_plane),
-            1,
-            most.min(1 << 20),
-        )?;
+        let blocks = self.blocks_per_plane;
+        within("blocks_per_plane", u64::from(blocks), 1, 1 << 20)?;
+        if blocks >= geometry.blocks_per_plane {
+            let what = format!(
+                "expected less than geometry.blocks_per_plane, {}",
+                geometry.blocks_per_plane
+            );
+            return Err(SpecError::of("blocks_per_plane", what));
+        }
         within("bits_per_cell", u64::from(self.bits_per_cell), 2, 8)?;
         if geometry.pages_per_block < self.bits_per_cell {
             let what = format!(

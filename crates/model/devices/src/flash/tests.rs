@@ -410,6 +410,15 @@ fn what_is_impossible_names_its_key() {
         spec.firmware.flush_ns = Some(1);
     };
     assert_eq!(key(never_flushed), "firmware.flush_ns");
+    let all_cache = |spec: &mut FlashSpec| {
+        spec.slc = Some(SlcCache {
+            blocks_per_plane: spec.geometry.blocks_per_plane,
+            bits_per_cell: 3,
+            page_program_ns: 1,
+            idle_ns: 1,
+        });
+    };
+    assert_eq!(key(all_cache), "slc.blocks_per_plane");
     let too_large = |spec: &mut FlashSpec| {
         (
             spec.geometry.blocks_per_plane,
