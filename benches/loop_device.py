@@ -17,9 +17,9 @@ UNMOUNT_PATIENCE_S = 10.0
 
 
 @contextlib.contextmanager
-def mounted(filesystem: str, *, size_mib: int, file_mib: int) -> Iterator[Path]:
-    """Yields a file of random bytes on it."""
-    with empty(filesystem, size_mib=size_mib) as root:
+def mounted(filesystem: str, *, size_mib: int, file_mib: int, mount: str = "relatime") -> Iterator[Path]:
+    """Yields a file of random bytes on it. `mount`: options of mount(8)."""
+    with empty(filesystem, size_mib=size_mib, mount=mount) as root:
         target = root / "data"
         with target.open("wb") as file:
             for _ in range(file_mib):
@@ -29,12 +29,12 @@ def mounted(filesystem: str, *, size_mib: int, file_mib: int) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def empty(filesystem: str, *, size_mib: int, options: Sequence[str] = ()) -> Iterator[Path]:
+def empty(filesystem: str, *, size_mib: int, options: Sequence[str] = (), mount: str = "relatime") -> Iterator[Path]:
     """Yields its root. All of it lies in one place, so that what a killed bench left is found."""
     clean()
     HOME.mkdir()
     try:
-        yield _make(filesystem, size_mib, options)
+        yield _make(filesystem, size_mib, options, mount)
     finally:
         clean()
 
@@ -53,13 +53,13 @@ def bare(*, size_mib: int) -> Iterator[Path]:
         clean()
 
 
-def _make(filesystem: str, size_mib: int, options: Sequence[str]) -> Path:
+def _make(filesystem: str, size_mib: int, options: Sequence[str], mount: str) -> Path:
     mount_point = HOME / "mnt"
     with BACKING.open("wb") as file:
         file.truncate(size_mib * MIB)
     mount_point.mkdir()
     system(f"mkfs.{filesystem}", "-q", *options, str(BACKING))
-    system("mount", "-o", "loop", str(BACKING), str(mount_point))
+    system("mount", "-o", f"loop,{mount}", str(BACKING), str(mount_point))
     return mount_point
 
 

@@ -24,17 +24,19 @@ figures are in [benchmarks.json](benchmarks.json).
 
 *ours* is iolab, *peer* the other tool. The two alternate, so that a drift of the machine affects
 both alike. The figures are medians over the rounds. *ratio* is the median of the ratios within each
-round, *range* the range of those ratios.
+round, *range* the range of those ratios. Below each table stands why a target is missed, with the
+date on which the cause was found.
 """
 
 
-def render(results: Sequence[Result], benches: Sequence[str]) -> str:
-    parts = [PREFACE, machine()]
+def render(results: Sequence[Result], benches: Sequence[str], known_machine: str | None = None) -> str:
+    """`known_machine`: the line of the page before, if nothing was measured since."""
+    parts = [PREFACE, known_machine or machine()]
     for name in benches:
         own = [one for one in results if one.bench == name]
         if own:
             about = prose(inspect.getdoc(importlib.import_module(name)) or "")
-            parts.append(f"## {name}\n\n{about}\n\n{table(own)}\n{commands(own)}")
+            parts.append(f"## {name}\n\n{about}\n\n{table(own)}\n{misses(own)}{commands(own)}")
     return "\n".join(parts)
 
 
@@ -75,6 +77,19 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def misses(results: Sequence[Result]) -> str:
+    """A paragraph for each cause, with the rows that miss their targets by it."""
+    rows_of: dict[tuple[str, str], list[str]] = {}
+    for one in results:
+        if one.met is False:
+            rows_of.setdefault((one.cause or "no cause is known", one.date), []).append(f"*{one.name}*")
+    texts = [
+        f"Missed{f', cause found on {date}' if date else ''}: {'; '.join(rows)}. {cause}"
+        for (cause, date), rows in rows_of.items()
+    ]
+    return "".join(f"{prose(text)}\n\n" for text in texts)
+
+
 def commands(results: Sequence[Result]) -> str:
     distinct = list(dict.fromkeys(line for one in results for line in one.commands))
     if not distinct:
@@ -96,6 +111,12 @@ def machine() -> str:
     }
     text = "Machine of the last run: " + "; ".join(f"{name} {value}" for name, value in facts.items()) + "."
     return textwrap.fill(text, COLUMNS, break_on_hyphens=False) + "\n"
+
+
+def machine_in(page: str) -> str | None:
+    """The line about the machine in a page that is there."""
+    found = re.search(r"^Machine of the last run: .*?\n(?=\n)", page, re.MULTILINE | re.DOTALL)
+    return found[0] if found else None
 
 
 def version(*command: str) -> str:

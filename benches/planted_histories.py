@@ -102,9 +102,9 @@ def nops(instructions: int) -> str:
 
 
 def loop(instructions: int) -> str:
-    """Three to a turn."""
+    """Three to a turn. The turn may be changed for all that the compiler knows, so it writes no turns out."""
     turns = f"for (turn = 0; turn < {instructions // 3}; turn++)"
-    return f'\t{{ unsigned int turn; {turns} asm volatile("" : : "r" (turn)); }}\n'
+    return f'\t{{ unsigned int turn; {turns} asm volatile("" : "+r" (turn)); }}\n'
 
 
 def of_each_eighth(instructions: int) -> str:

@@ -1,11 +1,15 @@
-"""What a bench yields, and docs/reference/benchmarks.json, where the results of all benches are kept."""
+"""What a bench yields, and docs/reference/benchmarks.json, where the results of all benches are kept.
+
+A result that misses its target states its cause and the cause's date, from causes.toml.
+"""
 
 from __future__ import annotations
 
 import json
 import statistics
+import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 
@@ -28,6 +32,10 @@ class Result:
     commands: list[str] = field(default_factory=list)
     bench: str = ""
     measured_on: str = ""
+    cause: str = ""
+    """Why the target is missed, in a sentence; empty unless it is."""
+    date: str = ""
+    """When the cause was found, as year-month-day."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +134,50 @@ def unmeasured(why: NotMeasured) -> Result:
     return Result("not measured", "", 0.0, None, str(why), None, None, None, "", met=None)
 
 
+@dataclass(frozen=True)
+class Cause:
+    """Why results of a bench miss their targets."""
+
+    bench: str
+    rows: list[str]
+    """Names of results."""
+    date: str
+    cause: str
+
+
+CAUSES = Path(__file__).with_name("causes.toml")
+
+
+def causes(path: Path = CAUSES) -> list[Cause]:
+    return [Cause(**entry) for entry in tomllib.loads(path.read_text())["causes"]]
+
+
+def explained(results: Sequence[Result], known: Sequence[Cause]) -> list[Result]:
+    """The results, each that misses its target with its cause, and no other with one."""
+    by_row = {(one.bench, row): one for one in known for row in one.rows}
+    found = []
+    for one in results:
+        cause = by_row.get((one.bench, one.name)) if one.met is False else None
+        found.append(replace(one, cause=cause.cause, date=cause.date) if cause else replace(one, cause="", date=""))
+    return found
+
+
+def unexplained(results: Sequence[Result]) -> list[Result]:
+    """Those that miss their target and state no cause."""
+    return [one for one in results if one.met is False and not (one.cause and one.date)]
+
+
 def load(path: Path) -> list[Result]:
     return [Result(**entry) for entry in json.loads(path.read_text())] if path.exists() else []
 
 
 def save(path: Path, results: Sequence[Result]) -> None:
-    path.write_text(json.dumps([asdict(result) for result in results], indent=2) + "\n")
+    path.write_text(json.dumps([_entry(result) for result in results], indent=2) + "\n")
+
+
+def _entry(result: Result) -> dict[str, object]:
+    """Without the cause of a target that is not missed."""
+    return {key: value for key, value in asdict(result).items() if value or key not in ("cause", "date")}
 
 
 def merge(known: Sequence[Result], bench: str, fresh: Sequence[Result]) -> list[Result]:

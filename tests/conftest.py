@@ -30,7 +30,7 @@ collect_ignore = [] if "IOLAB_TESTS_OF_HOST" in os.environ else ["host"]
 
 # A busy machine is no failure.
 settings.register_profile("others", deadline=None)
-settings.register_profile("the same", settings.get_profile("others"), derandomize=True)
+settings.register_profile("the same", settings.get_profile("others"), derandomize=True, max_examples=40)
 settings.load_profile("others")
 
 # What no device is made of lies in memory: storing a run durably waits for a disk more than it computes.
@@ -47,7 +47,7 @@ os.environ.pop("COLUMNS", None)
 def pytest_configure(config: pytest.Config) -> None:
     # A shell starts what runs in its background with SIGINT ignored, and what tests start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # As in the Makefile: with the long tests, property tests draw other cases each time.
+    # As in the Makefile: with the long tests, property tests draw other cases each time, and more of them.
     if "not long" in config.option.markexpr:
         settings.load_profile("the same")
 

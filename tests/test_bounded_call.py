@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,7 +61,7 @@ def test_without_a_sign_of_life_it_is_given_up(short_patience: None) -> None:
     assert 0.5 < time.monotonic() - began < 30
     assert "iolab restore" in str(given_up.value)
     assert len(said) == 1
-    assert said[0].startswith("wait for ever: no answer for 0 s")
+    assert re.match(r"wait for ever: no answer for \d+ s", said[0]), "a busy machine looks late"
 
 
 def test_whoever_moves_is_waited_for(short_patience: None) -> None:

@@ -80,6 +80,7 @@ def test_experiments_here_and_those_that_come_with_iolab_are_completed(iolab: Co
     assert completed(iolab, "iolab run mode") == ["mode.toml", "model"]
 
 
+@pytest.mark.long
 def test_settings_of_the_run_on_the_line_are_completed(iolab: CommandLine) -> None:
     iolab("run", "model", "--rounds", "1", "--out", "out")
     assert completed(iolab, "iolab compare out --baseline bf") == ["bfq", "bfq_no_idling"]

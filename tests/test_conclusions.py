@@ -30,7 +30,7 @@ def test_a_setting_alone_has_a_sentence_with_its_levels_and_its_rounds(tmp_path:
     path = tmp_path / "drive.csv"
     path.write_text("run,elapsed_s,iops\n1,0.5,100\n2,0.5,80\n3,0.5,130\n")
     shown = render(open_run(path), "plain").splitlines()
-    assert shown[2] == "● elapsed 0.5000 s (0.5000 to 0.5000) and IOPS 102.5 (80.0 to 130.0)."
+    assert shown[2] == "● IOPS 102.5 (80.0 to 130.0) and elapsed 0.5000 s (0.5000 to 0.5000)."
     path.write_text("test,iops\nread,100\nwrite,80\nread,100\nwrite,80\n")
     shown = render(open_run(path), "markdown").splitlines()
     assert shown[4:6] == ["- read: IOPS 100.0 (100.0 to 100.0).", "- write: IOPS 80.00 (80.00 to 80.00)."]

@@ -144,8 +144,8 @@ def test_what_was_not_counted_in_every_round_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("how", "word"),
     [
-        (Circumstances("nvme"), "Quote functions"),
-        (Circumstances("virtio-blk"), "Quote functions"),
+        (Circumstances("nvme"), "10 us after"),
+        (Circumstances("virtio-blk"), "10 us after"),
         (Circumstances("null_blk", threads=32), "take turns"),
         (Circumstances("null_blk", polls=True), "first polled"),
     ],

@@ -61,15 +61,15 @@ file_size = "{size}"
 engine = "psync"
 fsync_every = 64
 """
-EACH = pytest.mark.parametrize(
-    ("workload", "filesystem", "devices"),
-    [
-        pytest.param(IOZONE, "ext4", 2, id="iozone"),
-        pytest.param(STREAMS, "none", 2, id="aio-stream"),
-        pytest.param(TIOBENCH, "xfs", 1, id="tiobench"),
-        pytest.param(MIX, "ext4", 2, id="mix"),
-    ],
-)
+ARGUMENTS = ("workload", "filesystem", "devices")
+CASES = {
+    "iozone": (IOZONE, "ext4", 2),
+    "aio-stream": (STREAMS, "none", 2),
+    "tiobench": (TIOBENCH, "xfs", 1),
+    "mix": (MIX, "ext4", 2),
+}
+KILLED_SOON = {"mix"}
+"""Those whose kill is not left to the long tests."""
 
 
 def experiment(workload: str, filesystem: str, devices: int, *, size: str, duration: str, threads: int) -> str:
@@ -81,7 +81,7 @@ def experiment(workload: str, filesystem: str, devices: int, *, size: str, durat
 
 
 @pytest.mark.root
-@EACH
+@pytest.mark.parametrize(ARGUMENTS, CASES.values(), ids=CASES)
 def test_it_runs_and_shows_its_tables(iolab: CommandLine, workload: str, filesystem: str, devices: int) -> None:
     iolab.write(
         "experiment.toml", experiment(workload, filesystem, devices, size="4MiB", duration="200ms", threads=256)
@@ -109,7 +109,13 @@ def test_it_runs_and_shows_its_tables(iolab: CommandLine, workload: str, filesys
 
 
 @pytest.mark.root
-@EACH
+@pytest.mark.parametrize(
+    ARGUMENTS,
+    [
+        pytest.param(*case, id=name, marks=[] if name in KILLED_SOON else [pytest.mark.long])
+        for name, case in CASES.items()
+    ],
+)
 def test_a_killed_run_leaves_nothing_and_resumes(
     iolab: CommandLine, workload: str, filesystem: str, devices: int
 ) -> None:

@@ -265,6 +265,7 @@ def test_sorters_swap_to_the_scratch_device(iolab: CommandLine) -> None:
     iolab("show", path)
 
 
+@pytest.mark.long
 def test_a_device_has_no_swap_area_left_and_takes_one_trial_after_the_other(
     iolab: CommandLine, loop_device: Path
 ) -> None:
@@ -336,7 +337,9 @@ def start(iolab: CommandLine, text: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("kind", LONG)
-@pytest.mark.parametrize("whole_group", [False, True], ids=["parent", "group"])
+@pytest.mark.parametrize(
+    "whole_group", [pytest.param(False, id="parent", marks=pytest.mark.long), pytest.param(True, id="group")]
+)
 def test_a_killed_run_is_taken_back_and_resumes(iolab: CommandLine, kind: str, whole_group: bool) -> None:
     with start(iolab, LONG[kind]) as process:
         if whole_group:

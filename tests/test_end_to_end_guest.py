@@ -156,3 +156,19 @@ def test_a_random_number_of_a_guest_costs_what_it_costs_on_a_machine_that_is_up(
     by_symbol = zip(found["symbols"], found["instructions"], strict=True)
     hashing = sum(amount for symbol, amount in by_symbol if symbol.startswith("blake2s"))
     assert hashing < 0.01 * found["total"]
+
+
+def test_reads_of_an_emulated_nvme_drive_cost_the_same_in_each_boot(iolab: CommandLine, kernel_name: str) -> None:
+    """Its completions come at a time of the machine's own: without, each of them took a tick or more."""
+    text = experiment(kernel_name).replace("rounds = 1", "rounds = 2").replace("[guest]\n", '[guest]\ndrive = "nvme"\n')
+    iolab.write("nvme.toml", text)
+    iolab("run", "nvme.toml", "--out", "run", time_limit_s=600)
+    run = read(iolab.cwd / "run")
+    phases = [run.record(trial).phases[0] for trial in run.trials["trial"].to_list()]
+    first, second = (phase["probes"]["instructions"]["total"] for phase in phases)
+    assert first == pytest.approx(second, rel=0.002)
+    for phase in phases:
+        assert 10_000 < phase["elapsed_ns"] / 2000 < 100_000
+        # The idle task and the worker that dispatches are not the reader.
+        contexts = phase["probes"]["instructions"]["contexts"]
+        assert 0.15 * sum(contexts.values()) < contexts["kernel thread"] < contexts["task"]

@@ -44,6 +44,7 @@ def kill_in_the_second_trial(iolab: CommandLine) -> None:
     process.communicate()
 
 
+@pytest.mark.long
 def test_trials_of_a_run_go_on_with_what_they_wrote(iolab: CommandLine, tmp_path: Path, stack: ExitStack) -> None:
     """Also after a kill, though what is on the device is no longer nothing; the journal says which device it is."""
     node = device(tmp_path, stack)

@@ -50,7 +50,7 @@ def check_complete(run: Path) -> None:
     [
         pytest.param(1, False, id="first, parent"),
         pytest.param(3, True, id="middle, group"),
-        pytest.param(TRIALS, False, id="last, parent"),
+        pytest.param(TRIALS, False, id="last, parent", marks=pytest.mark.long),
         pytest.param(1, True, id="first, group", marks=pytest.mark.long),
         pytest.param(3, False, id="middle, parent", marks=pytest.mark.long),
         pytest.param(TRIALS, True, id="last, group", marks=pytest.mark.long),

@@ -211,6 +211,7 @@ def test_of_two_thresholds_the_one_that_was_in_force_is_put_back_also_when_it_wa
         assert thresholds() == before
 
 
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.machine
 def test_two_runs_with_different_state_directories_do_not_change_the_machine_at_once(

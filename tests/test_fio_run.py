@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from iolab.files import store
+from iolab.files.importer.run_import import open_run
 from iolab.machines.host.fio_record import bucket
 from iolab.machines.system import command
 from support.command_line import CommandLine, wait_until
@@ -237,6 +238,18 @@ def test_options_without_effect_are_told(iolab: CommandLine) -> None:
     iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nthread\nwrite_bw_log=x\nioengine=null\ndirectory=.\n")
     done = iolab("run", "job.fio", "--out", "out")
     assert done.stderr.startswith("job.fio: without effect on iolab's engine: thread, write_bw_log\n")
+
+
+def test_settings_in_words_are_compared_by_a_job_file(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=randread\nsize=1m\ndirect=1\nioengine=libaio\n")
+    settings = ["--setting", "scheduler=none", "--setting", "scheduler=bfq;nr_requests=32"]
+    iolab("run", "job.fio", "--machine", "model:ex920-2025", *settings, "--rounds", "2", "--out", "out")
+    run = open_run(iolab.cwd / "out")
+    assert sorted(set(run.metrics["setting"])) == ["bfq-32", "none"]
+    wrong = iolab("run", "job.fio", "--setting", "bfq", status=2)
+    wrong.assert_one_clear_line(2, "--setting bfq", "expected CONTROL=VALUE")
+    iolab.write("x.toml", BOTH)
+    iolab("run", "x.toml", "--setting", "scheduler=bfq", status=2).assert_one_clear_line(2, "only for a fio job file")
 
 
 def test_what_is_no_job_file_takes_no_engine(iolab: CommandLine) -> None:

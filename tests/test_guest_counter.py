@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from iolab.base.errors import IolabError
-from iolab.machines.guest import counter_output, programs
+from iolab.machines.guest import counter_output, programs, qemu
 from iolab.machines.system import command
 
 BOOTED = """
@@ -30,7 +30,7 @@ _start:
 def count(program: str, directory: Path, *options: str) -> counter_output.Window:
     """What was counted of the program, the mark of its end included."""
     try:
-        qemu, counter = programs.qemu(), programs.counter()
+        emulator, counter = programs.qemu(), programs.counter()
     except IolabError as error:
         pytest.skip(str(error))
     if command.find("as") is None or command.find("ld") is None:
@@ -41,8 +41,8 @@ def count(program: str, directory: Path, *options: str) -> counter_output.Window
     subprocess.run(["as", "--32", "-o", directory / "a.o", source], check=True)
     subprocess.run(["ld", "-melf_i386", "-N", "-Ttext=0x100000", "-o", kernel, directory / "a.o"], check=True)
     plugin = ",".join([f"{counter},out={counts},functions={directory / 'functions'},cpus=1", *options])
-    machine = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", "tcg", "-m", "32M"]
-    machine += ["-icount", "shift=0,sleep=off"]
+    machine = [emulator, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", "tcg"]
+    machine += ["-m", "32M", "-icount", "shift=0,sleep=off"]
     ending = ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
     subprocess.run([*machine, "-kernel", kernel, *ending, "-plugin", plugin], timeout=60, check=False)
     (window,) = counter_output.windows(counts.read_bytes(), 1)
@@ -151,3 +151,20 @@ done:
     window = count(program, tmp_path)
     assert (window.locked * window.blocks["executed"].astype(int)).sum() == 9 * is_locked
     assert total(window) == 9 * 3 + 1 + 3
+
+
+def test_a_qemu_that_does_not_let_drives_complete_at_a_fixed_time_is_told(tmp_path: Path) -> None:
+    said = qemu.COMPLETES_AT_ANY_TIME.decode()
+    source = Path(qemu.__file__).with_name("counter") / "counter.c"
+    assert f'"{said}: ' in source.read_text()
+    (tmp_path / qemu.ERRORS).write_text(f"qemu: a warning\n{said}: this QEMU lacks a function\n")
+    assert qemu.completes_at_any_time(tmp_path)
+    (tmp_path / qemu.ERRORS).write_text("qemu: a warning\n")
+    assert not qemu.completes_at_any_time(tmp_path)
+
+
+def test_a_program_without_a_drive_counts_the_same_if_drives_complete_at_a_fixed_time(tmp_path: Path) -> None:
+    program = "    mov $100, %ecx\nagain: mov %ecx, 0x200000\n    loop again\n"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    assert total(count(program, tmp_path / "a")) == total(count(program, tmp_path / "b", "completion=own"))

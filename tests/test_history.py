@@ -220,6 +220,7 @@ def test_files_of_fio_by_the_time_they_were_measured(tmp_path: Path, capsys: pyt
     ]
 
 
+@pytest.mark.long
 def test_runs_with_their_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for night in range(20):
         kernel = "6.1.0-47" if night < 12 else "6.1.0-48"

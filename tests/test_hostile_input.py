@@ -201,11 +201,11 @@ def of_job_file(text: str) -> None:
     ("make", "use", "count"),
     [
         (settings, of_experiment, 1000),
-        (matrix, of_experiment, 1000),
+        pytest.param(matrix, of_experiment, 1000, marks=pytest.mark.long),
         (jobs, of_job_file, 500),
         (namesakes, of_job_file, 500),
-        (stages, of_job_file, 500),
-        (globals_, of_job_file, 500),
+        pytest.param(stages, of_job_file, 500, marks=pytest.mark.long),
+        pytest.param(globals_, of_job_file, 500, marks=pytest.mark.long),
         (unknown, of_job_file, 250),
     ],
 )

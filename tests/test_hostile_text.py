@@ -159,6 +159,7 @@ def test_a_report_holds_no_control_character(hostile: CommandLine) -> None:
     assert "\\u001b[8m" in page, "names are in the plots"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(BROWSER is None, reason="no browser to open the report with")
 def test_a_browser_runs_and_draws_nothing_of_what_names_say(hostile: CommandLine, tmp_path: Path) -> None:
     hostile("report", "run", "-o", "report.html")

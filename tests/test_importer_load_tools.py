@@ -283,3 +283,16 @@ def test_xml_with_entities_is_refused(tmp_path: Path) -> None:
     path.write_text("<Results><TimeSpan></TimeSpan><!DOCTYPE a [<!ENTITY b 'c'>]></Results>")
     with pytest.raises(InputError, match="document type"):
         open_run(path)
+
+
+def test_rados_bench(tmp_path: Path) -> None:
+    path = tmp_path / "rados.txt"
+    path.write_text(
+        "Total time run:         10.5\nBandwidth (MB/sec):     24.5\nMax bandwidth (MB/sec): 40\n"
+        "Average IOPS:           6272\n"
+        "Average Latency(s):     0.0025\nMax latency(s):         1.25\n"
+    )
+    run = open_run(path)
+    assert value(run, "rados", "rados", "rate_bytes_per_s") == 24.5 * MIB
+    assert value(run, "rados", "rados", "iops") == 6272
+    assert value(run, "rados", "rados", "latency_ns_max") == 1.25e9

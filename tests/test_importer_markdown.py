@@ -90,3 +90,29 @@ def test_what_is_no_quantity_of_a_known_unit(cell: str) -> None:
 def test_any_cell_is_read_or_not(cell: str) -> None:
     found = quantity(cell)
     assert found is None or abs(found.value) < float("inf")
+
+
+def test_two_figures_in_a_cell_are_both_read_and_a_range_is_named(tmp_path: Path) -> None:
+    table = """| Workload | Read | Write |
+|---|---|---|
+| seq | 2,000 MB/s | 1,000 MB/s |
+| random | 400 MB/s (100K IOPS) | ~500 MB/s |
+| mixed | 1.2-2.2 GB/s | 700 MB/s |
+"""
+    path = tmp_path / "two.md"
+    path.write_text(table)
+    run = open_run(path)
+    assert value(run, "two", "seq", "read.rate_bytes_per_s") == 2e9
+    assert value(run, "two", "random", "read.iops") == 100_000
+    assert value(run, "two", "random", "write.rate_bytes_per_s") == 500e6
+    assert run.problems == [f"{path}:2: 1 cells are no single figure, such as '1.2-2.2 GB/s': left out"]
+
+
+def test_a_headers_unit_is_that_of_its_cells(tmp_path: Path) -> None:
+    path = tmp_path / "units.md"
+    path.write_text(
+        "|      | Read(MB/s) | Write [MiB/s] |\n|---|---|---|\n| Seq | 590.5 | 100 |\n| 4K | 28.25 | 10 |\n"
+    )
+    run = open_run(path)
+    assert value(run, "units", "Seq", "read.rate_bytes_per_s") == 590.5e6
+    assert value(run, "units", "4K", "write.rate_bytes_per_s") == 10 * 2**20

@@ -57,6 +57,8 @@ def encoded(text: str) -> str:
         before_each_line("Sep  5 03:47:26 node-3 fio[1234]: "),
         before_each_line("bench-1  | "),
         before_each_line("[2024-09-05 03:47:26,123] INFO: "),
+        before_each_line("# "),
+        before_each_line("// "),
     ],
 )
 def test_what_is_posted_is_read_as_it_was_printed(tmp_path: Path, posted: Callable[[str], str]) -> None:
@@ -156,3 +158,27 @@ def test_a_heading_that_any_run_could_have_names_no_setting(tmp_path: Path, text
     path = tmp_path / "notes.md"
     path.write_text(text)
     assert open_run(path).trials["setting"].to_list() == settings
+
+
+def test_figures_in_bold_are_read(tmp_path: Path) -> None:
+    lines = [
+        "transaction type: <builtin: select only>",
+        "number of clients: 4",
+        "latency average = 2.5 ms",
+        "tps = 1600.0",
+    ]
+    path = tmp_path / "bold.txt"
+    path.write_text("\n\n".join(f"**{line}**" for line in lines))
+    assert value(open_run(path), "bold", "pgbench[select only,clients=4]", "transactions_per_s") == 1600
+
+
+def test_summaries_of_details_name_runs_and_fences_do_not(tmp_path: Path) -> None:
+    job = "r: (groupid=0, jobs=1): err= 0: pid={0}: Mon\n  read: IOPS={0}, BW=4000KiB/s (4096kB/s)(4000KiB/1000msec)\n"
+    posted = "".join(
+        f"<details>\n<summary>{name} (raid, <b>fast</b>)</summary>\n\n```plaintext\n{job.format(iops)}```\n</details>\n"
+        for name, iops in (("zfs", 1000), ("btrfs", 4000))
+    )
+    path = tmp_path / "details.md"
+    path.write_text(posted)
+    assert value(open_run(path), "zfs (raid, fast)", "r", "iops") == 1000
+    assert value(open_run(path), "btrfs (raid, fast)", "r", "iops") == 4000

@@ -84,6 +84,7 @@ def keys_of(runs: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_an_entry_of_wrong_type_is_named_by_its_key(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = keys_of(runs)
     for number, key in enumerate(whole):

@@ -23,6 +23,7 @@ IN_NO_MACHINE: dict[str, Any] = {
     "offline": [{"cpu": 0, "from_ns": 0, "until_ns": 1}],
     "writeback": {"cycles": {"map": 1}},
     "metadata": {"call_ns": 1},
+    "slc": {"blocks_per_plane": 1, "bits_per_cell": 3, "page_program_ns": 1, "idle_ns": 1},
 }
 """Tables that no file in machines/ has."""
 LESS = {

@@ -114,7 +114,10 @@ def test_every_step_is_timed_on_every_device(state_dir: Path, leftovers: None) -
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("setting", "expected"), [("", "ext2"), ("filesystem = 'xfs'", "xfs")])
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [("", "ext2"), pytest.param("filesystem = 'xfs'", "xfs", marks=pytest.mark.long)],
+)
 def test_the_filesystem_is_the_targets_or_the_settings(
     setting: str, expected: str, state_dir: Path, leftovers: None
 ) -> None:

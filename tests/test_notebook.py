@@ -22,6 +22,7 @@ def texts(notebook: Any) -> str:
     return "\n".join(str(output.get("text") or output.get("data", {}).get("text/plain", "")) for output in outputs)
 
 
+@pytest.mark.long
 def test_the_notebook_works_as_it_is_stored(state_dir: Path) -> None:
     stored = nbformat.read(NOTEBOOK, as_version=4)
     before = [shown(cell) for cell in stored.cells]

@@ -112,6 +112,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkey
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.long
 def test_report_writes_where_it_is_told(iolab: CommandLine) -> None:
     stored_run(iolab.cwd / "run")
     for place in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):

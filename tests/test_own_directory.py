@@ -181,6 +181,7 @@ def trials_in(shared: Path, state: Path, trap: Path) -> list[str]:
     return ends
 
 
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.parametrize("user", [USER, 0], ids=["a user", "root"])
 def test_no_link_that_takes_the_place_of_iolab_s_directory_is_followed(

@@ -220,6 +220,7 @@ def test_a_run_with_parts_needs_one_and_a_directory(machine: Machine, capsys: py
     assert "is not the experiment that the run was started with" in refused(capsys, "new", 2)
 
 
+@pytest.mark.long
 def test_until_decided_looks_after_each_pair_of_boots_and_then_asks_for_no_more(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -136,3 +137,14 @@ def test_a_history_that_was_searched_is_not_searched_again(tmp_path: Path, monke
     first = bench.judged(tmp_path, "base", 5, 0, tmp_path)
     assert bench.judged(tmp_path, "base", 5, 0, tmp_path) == first
     assert len(searched) == 1
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="takes gcc")
+@pytest.mark.parametrize("turns", [5, 40])
+def test_a_compiler_does_not_write_a_planted_loop_out(tmp_path: Path, turns: int) -> None:
+    """Five turns were five instructions, which was no more than the margin."""
+    source, assembly = tmp_path / "a.c", tmp_path / "a.s"
+    source.write_text(f"void f(void)\n{{\n{histories.loop(3 * turns)}}}\n")
+    subprocess.run(["gcc", "-O2", "-S", "-o", assembly, source], check=True)
+    jumps = [line for line in assembly.read_text().splitlines() if line.strip().startswith("j")]
+    assert len(jumps) == 1

@@ -26,7 +26,7 @@ from iolab.machines.system import tracefs
 from iolab.presentation.cli.invoke import invoke
 from iolab.studies.trace import export
 from iolab.studies.trace.export import frames
-from iolab.studies.trace.replay import experiment, place_of
+from iolab.studies.trace.replay import expected, experiment, place_of
 
 RECORDED = Path(__file__).parent / "traces" / "trace-cmd-7.dat"
 NO_TRACEFS = tracefs.root() is None or os.geteuid() != 0
@@ -237,7 +237,7 @@ def without_discards(directory: Path) -> Iterator[Path]:
 
 
 @pytest.mark.skipif(NO_TRACEFS, reason="needs root and a mounted tracefs")
-@pytest.mark.parametrize("engine", ["io_uring", "libaio"])
+@pytest.mark.parametrize("engine", ["io_uring", pytest.param("libaio", marks=pytest.mark.long)])
 def test_discards_of_a_trace_reach_the_device(loop_device: Path, tmp_path: Path, engine: str) -> None:
     """One that takes none refuses them, and no write comes instead. Neither has FUA: a flush follows the last write."""
     lines = ["0,100,W,0,4096,1", "1000,90,D,1048576,2097152,1", "3000,90,WF,0,4096,1"]
@@ -290,6 +290,27 @@ def test_the_trace_of_a_replay_has_the_same_requests_in_the_same_order(loop_devi
     (job,) = read(tmp_path / "run").record(trial).phases[0]["groups"][0]["jobs"]
     assert job["replay"]["arrivals"] == len(lines) + 1
     assert job["sync"]["count"] == 1
+
+
+@pytest.mark.parametrize(("apart_ns", "is_full"), [(1_000_000, False), (200, True)])
+def test_whether_a_device_keeps_up_is_said_before_the_replay(
+    apart_ns: int, is_full: bool, loop_device: Path, tmp_path: Path
+) -> None:
+    """A thousand reads a second, and five million."""
+    lines = [f"{apart_ns * number},R,{(number * 7919 % 16000) * 4096},4096" for number in range(3000)]
+    path = table(tmp_path / "trace.csv", lines)
+    given = {"columns": "time:ns,operation,offset:B,size:B"}
+    found = expected(path, str(loop_device), place_of(str(loop_device), destroy=True), given)
+    assert found is not None
+    assert found.offered_per_s == pytest.approx(1e9 / apart_ns, rel=0.01)
+    assert found.is_full == is_full, found
+    assert ("because the queue is full" in str(found)) == is_full
+
+
+def test_nothing_is_read_before_a_replay_that_has_no_times_of_its_own(loop_device: Path, tmp_path: Path) -> None:
+    place = place_of(str(loop_device), destroy=True)
+    assert expected(RECORDED, str(loop_device), place, {"time_scale": 0.0, "timing": "dependent"}) is None
+    assert expected(RECORDED, str(tmp_path), place_of(str(tmp_path), destroy=False), {}) is None
 
 
 @pytest.mark.usefixtures("state_dir")

@@ -605,6 +605,7 @@ def test_stored_results_are_those_of_this_model(name: str, tmp_path: Path, state
 # The command
 
 
+@pytest.mark.long
 def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:
     iolab.write("experiment.toml", EXPERIMENT)
     path = str(iolab.write("figures.toml", FIGURES))

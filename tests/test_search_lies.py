@@ -67,6 +67,7 @@ def chosen(entries: list[Any]) -> list[int]:
     return list(kinds.values())
 
 
+@pytest.mark.long
 def test_each_key_of_each_kind_of_line(hunt: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entries: list[Any] = checked_lines.read((hunt / "search.jsonl").read_bytes()).entries
     for place in chosen(entries):

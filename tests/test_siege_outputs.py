@@ -78,6 +78,7 @@ def test_an_export_leaves_the_trace_that_it_reads(form: str, iolab: CommandLine)
     assert not list(iolab.cwd.glob(".*.tmp"))
 
 
+@pytest.mark.long
 def test_no_page_is_written_over_what_it_shows(iolab: CommandLine) -> None:
     stored_run(iolab.cwd / "run")
     stored_run(iolab.cwd / "again")

@@ -277,6 +277,7 @@ def test_directories_that_are_called_like_temporary_ones_stay(collection: Collec
     assert all((tmp_path / name / "kept").exists() for name in names)
 
 
+@pytest.mark.long
 def test_sites_that_are_written_at_once_leave_a_whole_one(collection: Collection, tmp_path: Path) -> None:
     files.write(collection, tmp_path / "out")
     put = durable.os.rename

@@ -131,6 +131,7 @@ def test_a_damaged_run_is_shown_or_refused_in_one_line(
         assert status == 0 or file.rpartition("/")[2] in said.err or "is not a run" in said.err
 
 
+@pytest.mark.long
 def test_a_damaged_file_without_its_journal_entry_is_read_or_named(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -309,7 +309,9 @@ def test_the_tables_tell_stages_and_who_was_in_front(capsys: pytest.CaptureFixtu
 def test_the_first_line_says_where_the_time_went_and_who_was_in_front(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["trace", str(TRACES / "trace-cmd-7.dat")]) == 0
     first = capsys.readouterr().out.splitlines()[0]
-    assert re.match("● \\d+ % of the time is in the device; the slowest 10 waited behind ", first)
+    assert re.match(
+        "● \\d+ % of the time is in the device, [\\d.,]+ µs a request; the slowest 10 waited behind ", first
+    )
 
 
 def test_a_page_holds_the_maps(tmp_path: Path) -> None:

@@ -467,6 +467,7 @@ def test_a_full_state_filesystem_stops_no_undoing(tmp_path: Path, state_dir: Pat
     assert (knob.read_text(), other.exists()) == ("first", False)
 
 
+@pytest.mark.long
 @pytest.mark.root
 def test_nothing_is_changed_when_the_journal_has_no_room(tmp_path: Path, state_dir: Path) -> None:
     with tmpfs(state_dir, size_kib=64):

@@ -1,6 +1,6 @@
 """Deterministic texts: rewritten by `make golden`, compared by `make check`.
 
-Four sorts. A page of docs/ (or README.md) may hold tables made from the registries, between two comments:
+Five sorts. A page of docs/ (or README.md) may hold tables made from the registries, between two comments:
 
     <!-- table: workloads -->
     <!-- end of table -->
@@ -8,8 +8,8 @@ Four sorts. A page of docs/ (or README.md) may hold tables made from the registr
 which `iolab.presentation.reference` renders; and a file in tests/golden/ is wholly made: `plans/` holds what each
 experiment that comes with iolab comes to, so that a change to what is run, or in which order, shows as a difference;
 `simulated/` holds the tables of some experiments on simulated machines, made shorter, so that a change to what the
-model says shows too. And python/iolab/domain/native_types.py is made from the schema of what crosses the border to Rust
-(native_types.py here).
+model says shows too. docs/claims/ has a page for each published claim. And python/iolab/domain/native_types.py is made
+from the schema of what crosses the border to Rust (native_types.py here).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from iolab.files.store import read
 from iolab.machines.model import ModelExecutor
 from iolab.presentation import reference
 from iolab.presentation.progress.plain import PlainDisplay
-from iolab.presentation.table import render
+from iolab.presentation.table import claim, render
+from iolab.studies.claims import library
 from iolab.studies.run import plan, run
 
 ROOT = Path(__file__).parents[1]
@@ -67,6 +68,7 @@ def rendered() -> dict[Path, str]:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return {
         NATIVE_TYPES: native_types.render(),
+        **{ROOT / "docs" / "claims" / f"{one.published.name}.md": claim.markdown(one) for one in library.stated()},
         **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},
         **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in data.experiments().values()},
         **{GOLDEN / "simulated" / f"{name}.txt": simulated(name, *shorter) for name, shorter in SIMULATED.items()},

@@ -41,7 +41,7 @@ narrate() {
 
 environment() {
     say "installing the Python packages of $1 into .venv"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" 2>&1 |
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$1" 2>&1 |
         narrate "installing the packages of $1" || fail "pip could not install $1: is a package index reachable?"
 }
 

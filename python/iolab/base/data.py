@@ -19,7 +19,9 @@ MACHINES = (_DATA / "machines").resolve()
 EXPERIMENTS = (_DATA / "experiments").resolve()
 """A folder each: examples, case studies, what the tuner and the demonstration of schedulers run."""
 PUBLISHED = (_DATA / "published").resolve()
-"""A file per source of published figures; its folder `experiments` asks them again, `results` holds the answers."""
+"""A file per source of published figures; its folder `experiments` asks them again, `results` holds the answers, and
+`claims` has the mails and commits that no model is asked."""
+CLAIMS = PUBLISHED / "claims"
 EXAMPLES = (
     "directory",
     "model",

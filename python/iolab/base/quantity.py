@@ -27,6 +27,7 @@ _STEPS: dict[str, list[tuple[float, str]]] = {
     _COUNT: [(1, "")],
     "percent": [(1, "%")],
     "share": [(1, "")],
+    "ratio": [(1, "")],
 }
 
 _BINARY = [(2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")]

@@ -150,3 +150,10 @@ def _syntax_error(message: str, text: str, name: str) -> InputError:
         last = text.rstrip("\n").split("\n")
         line, column = str(len(last)), str(len(last[-1]) + 1)
     return InputError(f"not valid TOML: {what[:1].lower()}{what[1:]}", where=f"{name}:{line}:{column}")
+
+
+def written(value: object) -> str:
+    """A text, number, truth value or list of them in TOML.
+
+    Escapes are JSON's, but for those of characters beyond 16 bits, which stand as they are, and DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -541,6 +541,10 @@ class Coalesce(TypedDict):
     time_ns: int
 
 
+Collector = Literal["greedy", "cost_benefit", "windowed"]
+"""What decides which block is collected (docs/model/flash.md)."""
+
+
 Distance = Literal["core", "socket", "node", "machine"]
 """The smallest part of the machine that has both of two different CPUs in it."""
 
@@ -1000,6 +1004,10 @@ class ArrayDeviceSpec(TypedDict):
     queue_depth: int
 
 
+SteadyPattern = Literal["sequential", "random"]
+"""How a device was written before the start."""
+
+
 class Firmware(TypedDict):
     """What the controller does, and how."""
 
@@ -1007,6 +1015,8 @@ class Firmware(TypedDict):
     buffer_ns_max: int
     collect_only_per_mille: int
     collect_per_mille: int
+    collect_window_per_mille: NotRequired[int | None]
+    collector: NotRequired[Collector | None]
     command_ns: int
     cores: int
     filled: bool
@@ -1014,6 +1024,7 @@ class Firmware(TypedDict):
     power_loss_protection: NotRequired[bool | None]
     read_first: bool
     reports_write_cache: NotRequired[bool | None]
+    steady: NotRequired[SteadyPattern | None]
     unit_bytes: int
     write_ns: NotRequired[int | None]
 
@@ -1037,6 +1048,15 @@ class Interface(TypedDict):
     coalesce: NotRequired[Coalesce | None]
     command_ns: NotRequired[int | None]
     half_duplex: bool
+
+
+class SlcCache(TypedDict):
+    """A pseudo-SLC cache: what is written there first is programmed faster, and holds less."""
+
+    bits_per_cell: int
+    blocks_per_plane: int
+    idle_ns: int
+    page_program_ns: int
 
 
 class Suspend(TypedDict):
@@ -1064,6 +1084,7 @@ class FlashDeviceSpec(TypedDict):
     interface: Interface
     kind: Literal["flash"]
     queue_depth: int
+    slc: NotRequired[SlcCache | None]
     timing: Timing2
 
 

@@ -27,6 +27,8 @@ from iolab.files.experiment.options import TARGETS, CompareOptions, ExperimentOp
 from iolab.files.experiment.tune import TuneOptions
 from iolab.files.importer.formats import FORMATS
 from iolab.files.machine_file.keys import Key, keys, read_when
+from iolab.presentation.table import claim
+from iolab.studies.claims import library
 from iolab.studies.reproduction import options
 from iolab.studies.reproduction.part import Part
 from iolab.studies.reproduction.scorecard import (
@@ -243,6 +245,23 @@ def _published_table(model: str) -> Callable[[], str]:
     return render_published
 
 
+def _claims() -> str:
+    rows = [
+        (
+            f"[{one.published.name}](claims/{one.published.name}.md)",
+            one.date,
+            claim.summary(one)["asked_by"],
+            claim.summary(one)["state"],
+        )
+        for one in library.stated()
+    ]
+    return markdown_table(("claim", "date", "asked by", "state"), rows)
+
+
+def _claim_counts() -> str:
+    return _filled(claim.counted([library.load(name) for name in library.names()]))
+
+
 def _scorecard(written: Callable[[list[Part]], str]) -> Callable[[], str]:
     def render_scorecard() -> str:
         return written(stored())
@@ -352,6 +371,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "published-chosen": _published_table("ChosenOptions"),
     "published-follows": _published_table("FollowsOptions"),
     "published-null": _published_table("NullOptions"),
+    "claims": _claims,
+    "claim-counts": _claim_counts,
+    "published-effects": _published_table("EffectOptions"),
+    "published-asks": _published_table("AskOptions"),
     **{f"machine-keys-{name}": _machine_keys(belongs) for name, belongs in MACHINE_KEYS.items()},
     "scorecard": _scorecard(markdown),
     "scorecard-statements": _scorecard(statements_markdown),

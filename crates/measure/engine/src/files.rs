@@ -128,6 +128,9 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
             spec.path
         )));
     }
+    if kind.is_block_device() {
+        leave_access_time(&file);
+    }
     check_flags(&file, &spec.path, group)?;
     let device = if kind.is_block_device() {
         metadata.rdev()
@@ -190,6 +193,20 @@ fn refuse_to_create_among_devices(path: &Path) -> Result<(), StartError> {
             ))
         }
         _ => Ok(()),
+    }
+}
+
+/// Reads of a device do not ask whether its access time is due (157 instructions of a 4 KiB read under 6.12), as with fio.
+/// Files keep theirs, since `noatime` and `relatime` are settings that may be compared. Who does not own the device is
+/// refused (fcntl(2), `O_NOATIME`), and reads as before.
+fn leave_access_time(file: &File) {
+    let descriptor = file.as_raw_fd();
+    // SAFETY: both calls take a descriptor that is open, and numbers.
+    unsafe {
+        let flags = libc::fcntl(descriptor, libc::F_GETFL);
+        if flags >= 0 {
+            libc::fcntl(descriptor, libc::F_SETFL, flags | libc::O_NOATIME);
+        }
     }
 }
 

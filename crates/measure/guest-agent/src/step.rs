@@ -32,8 +32,13 @@ pub enum Step {
         value: String,
         optional: bool,
     },
-    /// Write what a kernel's file shows to another one.
-    Copy { source: String, path: String },
+    /// Write what a kernel's file shows, and words behind it, to another one. `optional`: as of `Write`.
+    Copy {
+        source: String,
+        words: String,
+        path: String,
+        optional: bool,
+    },
     /// Start the search for a free tag where it always starts (tags.rs).
     Tags { disk: String },
     /// Run a program to its end.
@@ -117,10 +122,19 @@ impl Agent {
                 value,
                 optional,
             } => return write(path, value, *optional),
-            Step::Copy { source, path } => {
+            Step::Copy {
+                source,
+                words,
+                path,
+                optional,
+            } => {
                 let shown =
                     fs::read_to_string(source).map_err(|error| Failure::os(source, &error))?;
-                write(path, shown.trim(), false)?;
+                return write(
+                    path,
+                    format!("{} {words}", shown.trim()).trim_end(),
+                    *optional,
+                );
             }
             Step::Tags { disk } => {
                 tags::start_in_first_word(disk).map_err(|error| Failure::os(disk, &error))?;

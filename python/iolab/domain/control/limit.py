@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from typing_extensions import override
+
 from iolab.base.errors import InputError, nearest
 from iolab.base.quantity import parse_rate
-from iolab.domain.control.control import Control
+from iolab.domain.control.control import Control, GuestFiles
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
@@ -52,6 +54,11 @@ class IoMax(Limit):
                 raise InputError(f"{self.name}: unknown key {str(key)!r}", remedy=hint)
             found[key] = _operations(self, key, given) if key.endswith("iops") else _rate(self, key, given)
         return found
+
+    @override
+    def on_guest(self, value: Any) -> GuestFiles:
+        """Nothing: the group is made, and the load put into it, by machines/guest/limits.py."""
+        return []
 
 
 class CpuQuota(Limit):

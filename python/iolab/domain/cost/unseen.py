@@ -54,8 +54,8 @@ def _lines(
 ) -> Iterator[str]:
     if how.drive in HOST_DRIVES:
         yield (
-            "this machine's own processor completes the requests, at any time: timers that run meanwhile are in the "
-            "totals. Quote functions"
+            "the emulator completes the requests 10 us after the first, by the machine's own clock: how many an "
+            "interrupt serves, and whether its task sleeps, depends on this delay"
         )
     if how.threads > 1:
         yield "the threads take turns on one virtual CPU: nothing that they share is ever contended"

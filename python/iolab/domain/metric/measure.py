@@ -48,7 +48,7 @@ METRICS = (
     ),
     Metric(
         "write_amplification",
-        "share",
+        "ratio",
         "cost",
         "On a simulated machine: what its flash programmed over what the host's writes needed, of the whole phase. "
         "What lies in a drive's buffer at its end is not counted.",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from iolab.base.errors import InputError
+from iolab.base.toml import written
 from iolab.domain.workload.fio_file import job_file
 from iolab.domain.workload.fio_file.command_line import job_text
 from iolab.domain.workload.fio_file.ini import JobFileProblems, filled, only
@@ -103,7 +104,7 @@ def _devices(
 
 
 def _table(kind: str, **values: object) -> str:
-    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    lines = [f"{key} = {written(value)}" for key, value in values.items()]
     return "\n".join(["[target]", f'kind = "{kind}"', *lines]) + "\n"
 
 

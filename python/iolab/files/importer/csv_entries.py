@@ -26,6 +26,12 @@ _COMMA = re.compile(r"[-+]?\d++,\d++(?:[eE][-+]?\d++)?").fullmatch
 _POINT = re.compile(r"[-+]?\d++\.\d++(?:[eE][-+]?\d++)?").fullmatch
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}").fullmatch
 
+_OPERATION = re.compile(
+    r"(?:seq(?:uential)?|rand(?:om)?|rnd)?[ _-]?(?:reads?|writes?|rw|mix(?:ed)?|trims?|discards?"
+    r"|(?:re|over)-?(?:read|write)s?|f?(?:data)?sync|(?:read|write)_?random|remove|stat|create|delete)",
+    re.IGNORECASE,
+)
+
 
 def number(entry: str, decimal: str) -> float | None:
     """NaN if it is missing, None if it is neither that nor a number."""
@@ -70,6 +76,12 @@ def kind_of(name: str, entries: Sequence[str]) -> Kind:
     if different < 2:
         return "constant"
     return "names" if comes_again else "distinct"
+
+
+def are_operations(entries: Sequence[str]) -> bool:
+    """Whether a column has nothing but names of operations: it distinguishes what was measured, and is no setting."""
+    present = _present(entries)
+    return bool(present) and all(_OPERATION.fullmatch(entry.strip()) for entry in present)
 
 
 def decimal(source: Source, separator: str, columns: Mapping[str, Sequence[str]]) -> str:

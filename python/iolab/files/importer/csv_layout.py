@@ -93,7 +93,12 @@ def layout_of(source: Source) -> Layout:
     others = [name for name in text if name not in special and not name.startswith(UNNAMED)]
     kinds = {name: csv_entries.kind_of(name, values[name]) for name in others}
     if layout.setting is None:
-        layout.setting = next((name for name in others if kinds[name] not in ("dates", "numbers with units")), None)
+        operations = {name for name in others if csv_entries.are_operations(values[name])}
+        kinds |= dict.fromkeys(operations, "names")
+        layout.setting = next(
+            (name for name in others if kinds[name] not in ("dates", "numbers with units") and name not in operations),
+            None,
+        )
     special = {layout.setting, layout.workload, layout.round}
     ignored = {lower[name] for name in IGNORED if layout.round and name in lower}
     parameters = {name for name in numeric if csv_entries.is_parameter(name) and csv_entries.are_whole(values[name])}

@@ -122,15 +122,15 @@ class _Reader:
         workload = groups.get("workload") or self.section
         workload = " ".join((self.workload, *workload.split()))
         first = self._row(one, self.table, setting, workload, phase)
+        if one.quotient is not None:
+            metric, above, below = one.quotient
+            numbers = number(groups[above] or ""), number(groups[below] or "")
+            first.add(metric, numbers[0] / numbers[1] if numbers[0] is not None and numbers[1] else None)
         for group, figure in one.figures.items():
             row = first if figure.phase is None else self._row(one, self.table, setting, workload, figure.phase)
             scale = UNITS[unit] if (unit := groups.get(f"{group}_unit")) is not None else figure.scale
             value = _value(groups[group], scale) if groups.get(group) else None
             row.add(figure.metric, value, op=figure.op, absent=one.absent)
-        if one.quotient is not None:
-            metric, above, below = one.quotient
-            numbers = number(groups[above] or ""), number(groups[below] or "")
-            first.add(metric, numbers[0] / numbers[1] if numbers[0] is not None and numbers[1] else None)
         if one.closes:
             for other in self.table.rows:
                 other.workload = workload
@@ -144,6 +144,10 @@ class _Reader:
             self.line != self.line_of.get((workload, phase))
             and any((row.key(figure.metric, figure.op), "all") in row.reported for figure in metrics)
         ):
+            if row is not None and self.results.titled:
+                # The report begins again, perhaps under another title.
+                table, self.rows = self.results.table(self.line), {}
+                self.table = table
             row = self.rows[workload, phase] = table.row(setting, workload, phase)
         self.line_of[workload, phase] = self.line
         return row
@@ -162,9 +166,10 @@ def figures_format(
     words: tuple[str, ...],
     rules: Sequence[Rule],
     otherwise: tuple[str, Sequence[Rule]] | None = None,
+    titled: bool = False,
 ) -> Format:
     """A format of such lines. `recognised_by`: a line that only this tool prints. `otherwise`: what a file without such
-    a line is recognised by, and the rules that hold for it instead."""
+    a line is recognised by, and the rules that hold for it instead. `titled`: as in `Format`."""
     pattern = re.compile(r"\s*+(?:" + recognised_by + ")", re.ASCII)
     second = None if otherwise is None else re.compile(r"\s*+(?:" + otherwise[0] + ")", re.ASCII)
 
@@ -175,7 +180,7 @@ def figures_format(
         chosen = rules if otherwise is None or source.has_line(pattern) else otherwise[1]
         _Reader(source, results, name, chosen).read()
 
-    return Format(name, help, recognises, parse, words)
+    return Format(name, help, recognises, parse, words, titled=titled)
 
 
 def _value(text: str, scale: float) -> float | None:

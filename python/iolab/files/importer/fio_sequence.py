@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from iolab.base.strict_json import JsonObject
 from iolab.files.importer.results import Results
+from iolab.files.importer.titles import OF_ANY_RUN, TITLE_MAX, without_markup
 
 HEADING_MAX = 60
 WHOLE = 1.1
@@ -21,12 +22,6 @@ _OF_FIO = re.compile(
 _DECORATION = "#=*-_~:[]() \t"
 
 
-OF_ANY_RUN = re.compile(
-    r"(?:the )?(?:full |fio )?(?:results?|outputs?|logs?|commands?|summary|details?)", re.IGNORECASE
-)
-"""A heading that distinguishes no run from the next; that of the section does."""
-
-
 class Heading:
     """The line that stands above a run in the prose: one that ends in a colon, else the last short one."""
 
@@ -37,19 +32,21 @@ class Heading:
 
     def read(self, text: str) -> None:
         """Any line that is not a run's own."""
-        short = text.strip()
+        plain, is_tagged = without_markup(text)
+        short = plain.strip()
         if (
             not short
             or short.endswith(",")
-            or len(short) > HEADING_MAX
+            or len(short) > (TITLE_MAX if is_tagged else HEADING_MAX)
             or _OF_FIO.match(text)
             or not short.strip(_DECORATION)
         ):
             return
-        is_title = short.endswith(":") or short[0] in "#=*"
+        is_title = is_tagged or short.endswith(":") or short[0] in "#=*"
         if not is_title and self._is_title:
             return
         line = " ".join(short.removeprefix("//").strip(_DECORATION).split())
+        line += ")" * (line.count("(") - line.count(")"))
         if short.startswith("#") and not OF_ANY_RUN.fullmatch(line):
             self._section = line
         self._line = self._section if self._section and OF_ANY_RUN.fullmatch(line) else line

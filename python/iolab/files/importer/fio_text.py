@@ -21,6 +21,7 @@ from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.text import number
+from iolab.files.importer.titles import DETAILS
 
 NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
 DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
@@ -192,7 +193,7 @@ class _Reader:
         """What a job ended with, of those without figures."""
 
     def read(self, line: Line) -> None:
-        prefix = _HOST.match(line.text)
+        prefix = None if DETAILS.match(line.text) else _HOST.match(line.text)
         host = prefix["host"] if prefix else None
         text = line.text[prefix.end() :] if prefix else line.text
         if found := _JOB.match(text):

@@ -9,6 +9,7 @@ from pathlib import Path
 from iolab.base.errors import InputError, unknown
 from iolab.files.importer.affinity import FORMAT as AFFINITY
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
+from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
@@ -23,6 +24,7 @@ from iolab.files.importer.iostat import FORMAT as IOSTAT
 from iolab.files.importer.iostest import FORMAT as IOSTEST
 from iolab.files.importer.iozone import FORMAT as IOZONE
 from iolab.files.importer.kernels import FORMAT as KERNELS
+from iolab.files.importer.lkp import FORMAT as LKP
 from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS
 from iolab.files.importer.markdown import FORMAT as MARKDOWN
 from iolab.files.importer.mmtests import FORMAT as MMTESTS
@@ -72,11 +74,17 @@ FORMATS: dict[str, Format] = {
         SAR,
         *LOAD_TOOLS,
         DISKSPD,
+        CRYSTALDISKMARK,
+        LKP,
         MARKDOWN,
         CSV_FILE,
     )
 }
 NEAREST_MAX = 3
+NAME_MIN = 5
+"""Shorter names of formats are words of their own: time, sar, dd."""
+NEAR = 0.5
+"""The share of a format's typical words from which on a text is near to it."""
 BEGINNING_BYTES = 4096
 UNREAD_LINES = 2000
 """Lines in which formats that are not read are looked for, each by each pattern."""
@@ -110,7 +118,7 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     if meant := [one for one in FORMATS.values() if one.resembles(source)]:
         return meant
     raise InputError(
-        f"unrecognised format; nearest: {', '.join(_nearest(text))}",
+        f"unrecognised format{f'; nearest: {near}' if (near := ', '.join(_nearest(text))) else ''}",
         where=source.name,
         remedy="put its figures into a CSV file, a row per run; or name its format with --from FORMAT",
     )
@@ -138,8 +146,9 @@ def sources_of(paths: Sequence[Path], label: str | None = None) -> list[Source]:
 
 
 def _nearest(text: str) -> list[str]:
-    """The formats whose typical words the text has most of; csv when it has none of any."""
+    """The formats that the text has at least half of the typical words of, or that it names, those with most first."""
     lower = text.lower()
     shares = {one.name: sum(word.lower() in lower for word in one.words) / len(one.words) for one in FORMATS.values()}
-    near = sorted((name for name, share in shares.items() if share), key=lambda name: -shares[name])
-    return near[:NEAREST_MAX] or [CSV_FILE.name]
+    named = {name for name in shares if len(name) >= NAME_MIN and name.lower() in lower}
+    near = sorted((name for name in shares if shares[name] >= NEAR or name in named), key=lambda name: -shares[name])
+    return near[:NEAREST_MAX]

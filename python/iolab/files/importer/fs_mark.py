@@ -42,7 +42,8 @@ SUMMARIES = ("min", "mean", "max")
 class _Reader(TableReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
-        self.threads = 1
+        self.threads: int | None = None
+        """As the heading states; None if it was left out."""
         self.calls: list[str] = []
         self.files_before = 0.0
 
@@ -79,6 +80,10 @@ class _Reader(TableReader):
         return True
 
     def _workload(self, size: float | None, made: float) -> str:
+        if self.threads is None:
+            workload = f"fs_mark[size={round(size or 0)}]"
+            self.results.workloads.setdefault(workload, {"kind": "fs_mark", "file_size": round(size or 0)})
+            return workload
         workload = f"fs_mark[size={round(size or 0)},threads={self.threads}]"
         options = {"threads": self.threads, "file_size": round(size or 0), "files": max(1, int(made / self.threads))}
         self.results.workloads.setdefault(workload, {"kind": "fs_mark", **options})
@@ -98,4 +103,5 @@ FORMAT = Format(
     recognises=lambda source: source.has_line(_HEADER),
     parse=parser(_Reader),
     words=("FSUse%", "Files/sec", "App Overhead", "fs_mark", "Count"),
+    titled=True,
 )

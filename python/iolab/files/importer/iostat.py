@@ -14,7 +14,7 @@ import re
 from iolab.files.importer.format import Format, TableReader
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.sysstat import Means, add_means, cpu_metric, sample
+from iolab.files.importer.sysstat import Means, add_means, cpu_metric, decimal_point, sample
 from iolab.files.importer.text import numbers
 
 SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
@@ -165,7 +165,8 @@ def _columns(header: re.Match[str]) -> list[str]:
 
 
 def in_kib(word: str) -> str:
-    """`1.7M`, as --human writes it, as a number of kB; other words as they are."""
+    """`1.7M`, as --human writes it, as a number of kB; other words as they are, with a decimal point."""
+    word = decimal_point(word)
     found = _WITH_UNIT.fullmatch(word)
     return f"{float(found['digits']) * _KIB_OF_UNIT[found['unit']]:.6f}" if found else word
 

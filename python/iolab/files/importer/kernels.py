@@ -19,7 +19,9 @@ RATES_MIN = 2
 """So many lines of MB/sec make a list."""
 _SPLIT = re.compile(r"\s*+Kernel\s++(?=%)(?:%\s?\w++\s*+)++$")
 _CYCLES = re.compile(r"\s*+Kernel\s++CPU_CYCLES\s++BACK END BUBBLES\s++\S")
-_RATE = re.compile(r"\s*+(?P<name>[^:\s][^:]*+):\s*+(?P<rate>\d[\d.,]*+) MB/s(?:ec)?\s*+$")
+_RATE = re.compile(
+    r"\s*+(?!(?:Sequential|Random) [^:]*\bT= ?\d)(?P<name>[^:\s][^:]*+):\s*+(?P<rate>\d[\d.,]*+) MB/s(?:ec)?\s*+$"
+)
 _STATES = {"user": "user", "usr": "user", "nice": "nice", "sys": "system", "iowait": "iowait", "idle": "idle"}
 
 Column = tuple[str, float]

@@ -41,6 +41,7 @@ BONNIE = figures_format(
     "bonnie++'s line of comma-separated values (-q prints it alone), else its table",
     recognised_by=r"1\.9[678],\d\.\d\d\w?,[^,]*+,",
     words=("bonnie", "Sequential Output", "Sequential Create", "--Random-"),
+    titled=True,
     rules=[rule(_csv_of_bonnie(), begins=True, absent=TOO_SHORT, **_BONNIE_BLOCKS, **_BONNIE_FILES)],
     otherwise=(
         r"Version\s++[\d.]++\w?\s++-{2,20}Sequential (?:Output|Create)-",
@@ -66,6 +67,7 @@ DBENCH = figures_format(
     "dbench's and tbench's reports: throughput, latency of each operation",
     recognised_by=r"Throughput [\d.]++ MB/sec.{0,40}\bprocs\b",
     words=("Throughput", "clients", "procs", "max_latency", "AvgLat", "NTCreateX"),
+    titled=True,
     rules=[
         rule(
             rf"(?P<phase>[A-Z][A-Za-z]{{2,20}}X?)\s++{_figure('count')}\s++{_figure('mean')}\s++{_figure('max')}\s*+$",
@@ -86,14 +88,17 @@ DBENCH = figures_format(
 PG_TEST_FSYNC = figures_format(
     "pg_test_fsync",
     "PostgreSQL's pg_test_fsync: syncs by method",
-    recognised_by=r"Compare file sync methods using one \d++kB write",
+    recognised_by=r"Compare file sync methods using one \d++kB write"
+    r"|(?:open_datasync|fdatasync|fsync|open_sync)\s++[\d.,]++ ops/sec\s",
     words=("Compare file sync methods", "usecs/op", "open_datasync", "fdatasync", "ops/sec"),
+    titled=True,
     rules=[
         rule(r"Compare file sync methods using (?P<workload>(?:one|two) \d++kB writes?):"),
         rule(r"(?:Compare|Test|Non-sync)"),
         rule(
             rf"(?P<phase>[\w*, ]{{3,60}}?(?:\w+ writes?)?|\w++, \w++, \w++)\s{{2,}}+{_figure('rate')} ops/sec\s++"
             rf"{_figure('time')} usecs/op",
+            decimal_comma=True,
             rate=of("iops"),
             time=of("latency_ns_mean", US),
         ),
@@ -135,6 +140,7 @@ DD = figures_format(
     "dd's last lines, GNU's in any language, busybox's or BSD's: each is a round of the command above it",
     recognised_by=rf"{_DD_COPIED}(?:ecs|econds)?(?:,| \()",
     words=("records in", "records out", "bytes", "copied"),
+    titled=True,
     rules=[
         rule(r"(?:[^#$]{0,80}[#$] ?)?(?:(?:sudo|time) ){0,2}dd (?P<workload>\w+=\S.{0,120}?)\s*+$"),
         rule(
@@ -153,6 +159,7 @@ HDPARM = figures_format(
     "hdparm -t and -T: rates of reads of the device and of the cache; each is a round",
     recognised_by=r"Timing (?:cached|buffered disk|O_DIRECT (?:cached|disk)) reads:",
     words=("Timing", "reads:", "MB in", "MB/sec", "seconds"),
+    titled=True,
     rules=[
         rule(r"(?P<workload>/dev/[^\s:]++):\s*+$", begins=True),
         rule(
@@ -271,6 +278,7 @@ DB_BENCH = figures_format(
     "db_bench of RocksDB and LevelDB: a phase for each benchmark",
     recognised_by=r"\w[\w\[\]. -]{1,60}\s*+:\s++[\d.]++ micros/op\b",
     words=("micros/op", "ops/sec", "fillseq", "readrandom", "RocksDB", "LevelDB"),
+    titled=True,
     rules=[
         rule(
             rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{_figure('time')} micros/op(?: {_figure('rate')} ops/sec)?"
@@ -297,6 +305,7 @@ IOPING = figures_format(
     "ioping's statistics, with -q or without: requests, rates and latencies",
     recognised_by=r"--- .{1,200}? ioping statistics ---",
     words=("ioping statistics", "requests completed in", "min/avg/max/mdev"),
+    titled=True,
     rules=[
         rule(r"--- .{1,200}? ioping statistics ---", begins=True),
         rule(
@@ -325,6 +334,7 @@ HAMMERDB = figures_format(
     "HammerDB's results: new orders and transactions per minute",
     recognised_by=r".{0,60}?TEST RESULT : System achieved",
     words=("TEST RESULT", "System achieved", "NOPM", "TPM", "Vuser"),
+    titled=True,
     rules=[
         rule(
             rf".{{0,60}}?TEST RESULT : System achieved {figures}",
@@ -339,4 +349,36 @@ HAMMERDB = figures_format(
     ],
 )
 
-FORMATS = (BONNIE, DBENCH, PG_TEST_FSYNC, STRESS_NG, DD, HDPARM, MDTEST, IOR, ELBENCHO, DB_BENCH, IOPING, HAMMERDB)
+RADOS = figures_format(
+    "rados",
+    "rados bench of Ceph: rate, IOPS and latencies of writes or reads",
+    recognised_by=r"Bandwidth \(MB/sec\):\s++[\d.]++",
+    words=("rados", "Total time run", "Bandwidth (MB/sec)", "Average IOPS", "Average Latency"),
+    titled=True,
+    rules=[
+        rule(rf"Total time run:\s++{_figure('s')}", begins=True, s=of("elapsed_s")),
+        # ceph/src/common/obj_bencher.cc divides by 2^20.
+        rule(rf"Bandwidth \(MB/sec\):\s++{_figure('rate')}", rate=of("rate_bytes_per_s", MIB)),
+        rule(rf"Average IOPS:\s++{_figure('rate')}", rate=of("iops")),
+        *(
+            rule(rf"{name} [Ll]atency(?:\(s\))?:\s++{_figure('s')}", s=of(f"latency_ns_{metric}", 1e9))
+            for name, metric in (("Average", "mean"), ("Stddev", "stddev"), ("Max", "max"), ("Min", "min"))
+        ),
+    ],
+)
+
+FORMATS = (
+    RADOS,
+    BONNIE,
+    DBENCH,
+    PG_TEST_FSYNC,
+    STRESS_NG,
+    DD,
+    HDPARM,
+    MDTEST,
+    IOR,
+    ELBENCHO,
+    DB_BENCH,
+    IOPING,
+    HAMMERDB,
+)

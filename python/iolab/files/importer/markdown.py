@@ -12,10 +12,10 @@ from itertools import pairwise
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, quantity
+from iolab.files.importer.quantity_cell import LATENCY, quantities, with_unit, without_unit
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import ABSENT
+from iolab.files.importer.text import ABSENT, QUOTED_MAX
 
 OF_NO_NAME = "table"
 _RULE = re.compile(r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$")
@@ -26,6 +26,9 @@ _OF_METRIC = re.compile(
     r"iops|bandwidth|\bbw\b|throughput|rate|[kmg]i?b/s|read|write|time|cpu|%|\bp\d\d|stdev|\b(?:[nmu]s|sec)\b",
     re.IGNORECASE,
 )
+
+_OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
+"""What only the name of a test has: how it accesses, and how much."""
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -41,20 +44,22 @@ def _parse(source: Source, results: Results) -> None:
             rows.append(cells)
         else:
             if table is not None:
-                _add(table, header, rows, source)
+                _add(table, header, rows, source, results)
                 if len(cells) > 1:
                     results.problem(f"{len(cells)} cells, and the header has {len(header)}: left out", line.number)
             table = None
         before = cells
     if table is not None:
-        _add(table, header, rows, source)
+        _add(table, header, rows, source, results)
 
 
-def _add(table: Table, header: list[str], rows: list[list[str]], source: Source) -> None:
+def _add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
     if _columns_are_settings(header, rows):
         _add_columns(table, header, rows, source)
     else:
-        _add_rows(table, header, rows, source)
+        left_out = _add_rows(table, header, rows, source)
+        if left_out:
+            results.problem(f"{len(left_out)} cells are no single figure, such as {left_out[0]}: left out", table.line)
 
 
 def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
@@ -62,7 +67,7 @@ def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:
     names = header[1:]
     if len(names) < 2 or any(_OF_METRIC.search(name) or LATENCY.search(name) for name in names):
         return False
-    kinds = [{found.metric for cell in row[1:] if (found := quantity(cell))} for row in rows]
+    kinds = [{found.metric for cell in row[1:] for found in quantities(cell)} for row in rows]
     has_unit = any(kind - {None} for kind in kinds)
     are_numbered = any(map(_NUMBERED.fullmatch, names))
     return all(len(kind) < 2 for kind in kinds) and (has_unit or are_numbered) and all(_is_text(row[0]) for row in rows)
@@ -74,31 +79,41 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
         if are_rounds and not _NUMBERED.fullmatch(name):
             continue
         for row in rows:
-            if found := quantity(row[place]):
+            for found in quantities(row[place]):
                 made = table.row(source.stem_without_round if are_rounds else name, row[0])
                 made.add(found.metric_called(row[0]) or metric_of(row[0])[2], found.value)
 
 
-def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> None:
+def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
+    """Returns the cells that are text in a column of figures, or hold no single figure."""
+    left_out: list[str] = []
     lower = [name.lower() for name in header]
     setting, workload, round = (
         next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
     )
     if setting is None:
-        text = [place for place in range(len(header)) if any(_is_text(row[place]) for row in rows)]
+        text = [place for place in range(len(header)) if _names_rows([row[place] for row in rows], is_first=not place)]
         setting = next((place for place in text if place != workload), None)
+        if setting == 0 and workload is None and all(_OF_TEST.search(row[0]) for row in rows):
+            setting, workload = None, 0
     for row in rows:
         name = source.stem_without_round if setting is None else row[setting]
         made = table.row(name or source.stem_without_round, OF_NO_NAME if workload is None else row[workload])
         for place, cell in enumerate(row):
-            if place in (setting, workload, round) or not header[place] or _is_text(cell):
+            if place in (setting, workload, round) or not header[place]:
                 continue
-            _, op, metric = metric_of(header[place])
-            found = quantity(cell)
-            if found is not None and found.metric is not None:
-                op = next((way for way in ("read", "write") if way in header[place].lower()), op)
-                metric = found.metric_called(header[place]) or f"{metric}_ns"
-            made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
+            if _is_text(cell):
+                left_out += [repr(cell[:QUOTED_MAX])] if any(map(str.isdigit, cell)) else []
+                continue
+            known = quantities(with_unit(cell, header[place]))
+            for found in known or (None,):
+                name = without_unit(header[place])
+                _, op, metric = metric_of(name)
+                if found is not None and found.metric is not None:
+                    op = next((way for way in ("read", "write") if way in name.lower()), op)
+                    metric = found.metric_called(name) or f"{metric}_ns"
+                made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
+    return left_out
 
 
 def _cells(text: str) -> list[str]:
@@ -108,7 +123,14 @@ def _cells(text: str) -> list[str]:
 
 
 def _is_text(cell: str) -> bool:
-    return bool(cell) and cell.lower() not in ABSENT and quantity(cell) is None
+    return bool(cell) and cell.lower() not in ABSENT and not quantities(cell)
+
+
+def _names_rows(cells: list[str], *, is_first: bool) -> bool:
+    """Whether a column may name what its rows are: a number among names is one, a remark among figures is none."""
+    written = [cell for cell in cells if cell and cell.lower() not in ABSENT]
+    names = sum(map(_is_text, written))
+    return names > 0 if is_first else 2 * names > len(written)
 
 
 def _recognises(source: Source) -> bool:

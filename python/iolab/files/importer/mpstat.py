@@ -10,12 +10,14 @@ import re
 from iolab.files.importer.format import Format, TableReader
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.sysstat import Means, add_means, clock_s, cpu_metric, sample
+from iolab.files.importer.sysstat import AVERAGE, Means, add_means, clock_s, cpu_metric, decimal_point, sample
 from iolab.files.importer.text import numbers
 
 WORKLOAD = "mpstat"
-_HEADER = re.compile(r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|Average:)\s++CPU\s++(?P<columns>%?\S.*)")
-_ROW = re.compile(r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|Average:)\s++(?P<cpu>all|-?\d{1,9}+)\s++(?P<cells>\S.*)")
+_HEADER = re.compile(r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|" + AVERAGE + r")\s++CPU\s++(?P<columns>%?\S.*)")
+_ROW = re.compile(
+    r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|" + AVERAGE + r")\s++(?P<cpu>all|-?\d{1,9}+)\s++(?P<cells>\S.*)"
+)
 
 
 def _has_states(line: str) -> bool:
@@ -40,10 +42,14 @@ class _Reader(TableReader):
 
     def row(self, line: Line, table: Table) -> bool:
         found = _ROW.match(line.text)
-        cells = numbers(self.source, line, found["cells"].split(), self.columns) if found else None
+        cells = (
+            numbers(self.source, line, [decimal_point(word) for word in found["cells"].split()], self.columns)
+            if found
+            else None
+        )
         if not found or cells is None:
             return False
-        is_average = found["time"] == "Average:"
+        is_average = not found["time"][0].isdigit()
         job = "all" if found["cpu"] == "all" else f"cpu.{found['cpu']}"
         for column, value in zip(self.columns, cells, strict=True):
             metric = cpu_metric(column)

@@ -123,8 +123,9 @@ class _Summaries:
         if self.begun is None or not self.pending:
             return
         row = self.results.table(self.begun).row(self.source.stem_without_round, self._workload())
-        for metric, value in self.pending.items():
-            row.add(metric, value)
+        leading = [metric for metric in ("transactions_per_s", "latency_ns_mean") if metric in self.pending]
+        for metric in dict.fromkeys([*leading, *self.pending]):
+            row.add(metric, self.pending[metric])
         self._add_series(row)
         self.begun, self.pending = None, {}
         self._forget_progress()
@@ -288,6 +289,7 @@ FORMAT = Format(
     recognises=lambda source: any(source.has_line(pattern) for pattern in (_TYPE, _PROGRESS)),
     parse=_parse,
     words=("pgbench", "transaction type", "scaling factor", "latency average", "tps ="),
+    titled=True,
 )
 LOG_FORMAT = Format(
     name="pgbench-log",

@@ -11,6 +11,7 @@ LOG_LINES_LOOKED_AT = 2000
 ENCODED_LINES_MIN = 3
 
 _QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
+_BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
 _QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
 _ENCODING = re.compile(r"Content-Transfer-Encoding:\s*+(?P<name>[\w-]{1,40}+)\s*+$", re.IGNORECASE)
 _ENCODED = re.compile(r"=3D(?=.)")
@@ -28,15 +29,20 @@ LOG_PREFIXES = tuple(
         # Test harnesses: a level, with or without the time before it.
         rf"(?:\[?(?:\d{{4}}[-/]\d\d[-/]\d\d[T ])?+{_TIME}\]? +)?+\[?(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR)\b\]?"
         r" ?[|:]? ?(?:\[\w{1,20}+\] ?)?+",
+        # Remarks of scripts and programs.
+        r"(?:#|//|;|\*(?!\*)|--) ?",
     )
 )
 
 
 def plain(text: str) -> str:
-    """The line without quoting prefix (`> `, `>> `), no-break spaces and NULs."""
-    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ")
+    """The line without quoting prefix (`> `, `>> `), no-break spaces and NULs, with plain colons; not in bold if it
+    has a figure."""
+    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
     quote = _QUOTE.match(plain)
-    return plain[quote.end() :] if quote else plain
+    unquoted = plain[quote.end() :] if quote else plain
+    bold = _BOLD.match(unquoted)
+    return bold["figure"] if bold else unquoted
 
 
 def is_quoted(text: str) -> bool:

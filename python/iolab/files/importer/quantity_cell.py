@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from iolab.files.importer.text import number
 
 _CELL = re.compile(r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+(?P<unit>[a-zA-Zµμ%]{0,5}+(?:/s(?:ec)?|ps)?)\Z")
+_TWO = re.compile(
+    r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
+    r"|(?P<before>[^()/]{1,40}(?:/s)?) / (?P<after>[^()]{1,40})\Z"
+)
+_ABOUT = re.compile(r"(?:[~≈]|about |approx\.? |ca\.? )\s*+", re.IGNORECASE)
+_OF_HEADER = re.compile(r"\s*[(\[](?P<unit>[^()\[\]\d]{1,12})[)\]]\s*$")
 _APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
@@ -35,9 +41,20 @@ class Quantity:
         return f"latency_ns_p{share['digits'].replace('.', '')}" if share else "latency_ns_mean"
 
 
+def quantities(cell: str) -> list[Quantity]:
+    """What a cell holds: one quantity, or two of different kinds, as in `475 MB/s (116K IOPS)`; none if it holds
+    something else."""
+    if whole := quantity(cell):
+        return [whole]
+    found = _TWO.match(cell.strip())
+    both = [quantity(part) for part in found.groups() if part] if found else []
+    known = [one for one in both if one is not None and one.metric is not None]
+    return known if len({one.metric for one in known}) == 2 else []
+
+
 def quantity(cell: str) -> Quantity | None:
     """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
-    found = _CELL.match(_APART.sub("", cell.strip()))
+    found = _CELL.match(_APART.sub("", _ABOUT.sub("", cell.strip(), count=1)))
     value = number(found["number"]) if found else None
     if found is None or value is None:
         return None
@@ -54,3 +71,19 @@ def quantity(cell: str) -> Quantity | None:
             # Mbps and Mb/s may be bits.
             return Quantity(value * _BYTES[prefix], "rate_bytes_per_s") if "B" in unit else None
     return None
+
+
+def with_unit(cell: str, header: str) -> str:
+    """A cell with the unit that its column's header has in parentheses, if the cell is a bare number."""
+    unit = _OF_HEADER.search(header)
+    bare = quantity(cell)
+    if unit is None or bare is None or bare.metric is not None:
+        return cell
+    return f"{cell} {unit['unit']}" if quantity(f"1 {unit['unit']}") else cell
+
+
+def without_unit(header: str) -> str:
+    """The header less a unit in parentheses that cells can have."""
+    unit = _OF_HEADER.search(header)
+    known = unit and (found := quantity(f"1 {unit['unit']}")) and found.metric
+    return header[: unit.start()] if unit and known else header

@@ -8,7 +8,8 @@ to have the same name, and takes the table's caption into its name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL, Key
 from iolab.files.importer.text import QUOTED_MAX
+from iolab.files.importer.titles import Titles
 from iolab.files.store.rows import TableRow
 
 MAIN = "main"
@@ -118,6 +120,8 @@ class Table:
     caption: str | None
     repeats: Literal["rounds", "variants"]
     room: FigureBudget
+    titled: bool = False
+    """Whether a title in the text above it may name its setting."""
     rows: list[Row] = field(default_factory=list)
 
     def row(self, setting: str, workload: str, phase: str = MAIN) -> Row:
@@ -148,6 +152,15 @@ class ImportedTrial:
     faulty: bool = False
 
 
+@dataclass(frozen=True)
+class Unnamed:
+    """What is known of settings that a text does not name."""
+
+    setting: str
+    """What they are called."""
+    titles: Callable[[], Titles]
+
+
 class Results:
     """Collects the tables of one or more files; `finish` makes trials of them."""
 
@@ -160,7 +173,10 @@ class Results:
         """What the source states about a setting, as text."""
         self.machine: TomlTable = {}
         self.source = ""
+        self.titled = False
+        """Whether the format that is being read prints no line that looks like a title."""
         self._stem = ""
+        self._unnamed: Unnamed | None = None
         self._source_number = -1
         self._tables: list[Table] = []
         self._by_place: dict[tuple[str, str, int], ImportedTrial] = {}
@@ -173,10 +189,11 @@ class Results:
         self._settings: set[str] = set()
         self._workloads: set[str] = set()
 
-    def begin_source(self, name: str, stem: str) -> None:
-        """What follows comes from the file `name`; `stem` names the setting if the file does not."""
+    def begin_source(self, name: str, stem: str, unnamed: Unnamed | None = None) -> None:
+        """What follows comes from the file `name`; `stem` names the setting if the file does not. `unnamed`: what a
+        setting is called of which the text only has a title, and the text's titles."""
         self._close()
-        self.source, self._stem = name, stem
+        self.source, self._stem, self._unnamed = name, stem, unnamed
         self._source_number += 1
         self._contents = {}
 
@@ -184,7 +201,7 @@ class Results:
         self, line: int, *, caption: str | None = None, repeats: Literal["rounds", "variants"] = "rounds"
     ) -> Table:
         """A new table that starts at `line`."""
-        table = Table(line, caption, repeats, self._room)
+        table = Table(line, caption, repeats, self._room, self.titled and repeats == "rounds")
         self._tables.append(table)
         return table
 
@@ -216,13 +233,33 @@ class Results:
         return self.trials
 
     def _close(self) -> None:
-        for table in sorted((table for table in self._tables if table.rows), key=lambda table: table.line):
+        tables = sorted((table for table in self._tables if table.rows), key=lambda table: table.line)
+        if self._unnamed is not None:
+            self._name_by_titles(tables, self._unnamed)
+        for table in tables:
             if not self._is_repetition(table):
                 if table.repeats == "variants":
                     self._name_variants(table)
                 for row in table.rows:
                     self._take(row)
         self._tables = []
+
+    def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
+        """Tables of the same measurement under different titles are of different settings."""
+        titled = [table for table in tables if table.titled]
+        count = Counter(place for table in titled for place in {row.place for row in table.rows})
+        again = {place for place, tables_of in count.items() if tables_of > 1 and place[0] == unnamed.setting}
+        if not again:
+            return
+        titles = unnamed.titles()
+        above = {table.line: titles.above(table.line) for table in titled}
+        differ = any(
+            len({above[table.line] for table in titled if any(row.place == place for row in table.rows)}) > 1
+            for place in again
+        )
+        for row, title in ((row, above[table.line]) for table in titled for row in table.rows):
+            if differ and title and row.setting == unnamed.setting:
+                row.setting = title
 
     def _is_repetition(self, table: Table) -> bool:
         """Quoted or posted again: measured twice, not all of several rows would come out the same."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing_extensions import override
 
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
+from iolab.base.toml import written
 from iolab.base.version import VERSION
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.metric import OPS, describe
@@ -176,6 +176,8 @@ def _frame(trials: Sequence[ImportedTrial]) -> polars.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+LOADS = ("queue_depth_mean", "device_busy_percent", "cpu_iowait_percent", "cpu_idle_percent")
+"""Shown unasked, though neither more nor less of them is better: whoever reads iostat's report looks for them."""
 METRICS_SHOWN_MAX = 40
 """The most that a table of an imported run shows unasked."""
 
@@ -183,22 +185,22 @@ METRICS_SHOWN_MAX = 40
 def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, str]]) -> str:
     """experiment.toml of the results; `sources` are files with their formats."""
     lines = ["# Made by `iolab import`. The numbers come from these files; iolab did not measure them.", ""]
-    lines += [f"title = {_quoted(title)}", f"machine = {_quoted(IMPORTED)}", ""]
+    lines += [f"title = {written(title)}", f"machine = {written(IMPORTED)}", ""]
     for path, format_name in sources:
-        lines += ["[[sources]]", f"path = {_quoted(path)}", f"format = {_quoted(format_name)}", ""]
+        lines += ["[[sources]]", f"path = {written(path)}", f"format = {written(format_name)}", ""]
     for workload in _names(results, "workload"):
         lines += _table("workloads", workload, results.workloads.get(workload, {}))
     for setting in _names(results, "setting"):
         lines += _table("settings", setting, results.settings.get(setting, {}))
     baseline = results.trials[0].setting if results.trials else ""
-    lines += ["[compare]", f"baseline = {_quoted(baseline)}"]
-    lines += ["metrics = [", *(f"    {_quoted(key)}," for key in compared_keys(results)), "]", ""]
+    lines += ["[compare]", f"baseline = {written(baseline)}"]
+    lines += ["metrics = [", *(f"    {written(key)}," for key in compared_keys(results)), "]", ""]
     return "\n".join(lines)
 
 
 def compared_keys(results: Results) -> list[str]:
-    """The keys that a table shows unasked: those with a better direction, in the order of the source. If all operations
-    were reads, `read.iops` is `iops` again, and is left out."""
+    """The keys that a table shows unasked: those with a better direction, in the order of the source, then how busy the
+    device and the CPUs were. If all operations were reads, `read.iops` is `iops` again, and is left out."""
     values: dict[str, dict[int, float]] = {}
     for trial in results.trials:
         for row in trial.rows:
@@ -206,7 +208,8 @@ def compared_keys(results: Results) -> list[str]:
                 values.setdefault(row.key, {})[trial.trial] = row.value
     keys = [key for key, by_trial in values.items() if values.get(_of_all_operations(key)) != by_trial]
     with_direction = [key for key in keys if describe(key).better is not None]
-    return (with_direction or keys)[:METRICS_SHOWN_MAX]
+    loads = [key for key in keys if key.rpartition("/")[2] in LOADS]
+    return ([*with_direction, *loads] if with_direction else keys)[:METRICS_SHOWN_MAX]
 
 
 def _of_all_operations(key: str) -> str:
@@ -221,12 +224,7 @@ def _names(results: Results, what: str) -> list[str]:
 
 
 def _table(section: str, name: str, values: JsonObject) -> Iterator[str]:
-    yield f"[{section}.{_quoted(name)}]"
+    yield f"[{section}.{written(name)}]"
     for key, value in values.items():
-        yield f"{_quoted(key)} = {_quoted(value) if isinstance(value, str) else json.dumps(value)}"
+        yield f"{written(key)} = {written(value)}"
     yield ""
-
-
-def _quoted(text: str) -> str:
-    """A basic string of TOML. Escapes are JSON's, and DEL, which TOML wants escaped too."""
-    return json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")

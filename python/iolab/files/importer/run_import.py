@@ -10,8 +10,10 @@ from iolab.base.errors import InputError
 from iolab.files.importer.formats import formats_of, sources_of
 from iolab.files.importer.groups import Group, Groups
 from iolab.files.importer.mmtests_log import is_log_directory, sources_in
-from iolab.files.importer.results import Results
+from iolab.files.importer.results import Results, Unnamed
 from iolab.files.importer.run import in_memory, write
+from iolab.files.importer.source import Source
+from iolab.files.importer.titles import Titles
 from iolab.files.store import read
 from iolab.files.store.directory import RunDirectory, check_free
 
@@ -84,11 +86,16 @@ def _add(
         used += _read_directory(path, results)
     for source in sources_of([path for path in paths if not path.is_dir()], setting):
         formats = formats_of(source, format_name)
-        results.begin_source(source.name, source.stem)
+        results.begin_source(source.name, source.stem, None if source.label else _unnamed(source))
         for one in formats:
+            results.titled = one.titled
             one.parse(source, results)
         used.append((source.name, " ".join(one.name for one in formats)))
     return used
+
+
+def _unnamed(source: Source) -> Unnamed:
+    return Unnamed(source.stem_without_round, lambda: Titles(source.lines(lambda what, line: None)))
 
 
 def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:

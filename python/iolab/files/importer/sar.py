@@ -9,11 +9,11 @@ from iolab.files.importer.format import Format, TableReader
 from iolab.files.importer.iostat import COLUMNS, in_kib
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.sysstat import Means, add_means, sample
+from iolab.files.importer.sysstat import AVERAGE, Means, add_means, sample
 from iolab.files.importer.text import numbers
 
 WORKLOAD = "sar"
-_TIME = r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|Average:)\s++"
+_TIME = r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|" + AVERAGE + r")\s++"
 _HEADER = re.compile(_TIME + r"(?:DEV\s++(?P<columns>tps\s.*)|(?P<before>tps\s.*)\s++DEV\s*+$)")
 _ROW = re.compile(_TIME + r"(?P<cells>\S.*)")
 _SADF = re.compile(r"\s*+#\s*+hostname;interval;timestamp;DEV;(?P<columns>tps;.*)")
@@ -49,7 +49,7 @@ class _Reader(TableReader):
         if cells is None:
             return False
         values = dict(zip(self.columns, cells, strict=True))
-        is_average = found is not None and found["time"] == "Average:"
+        is_average = found is not None and not found["time"][0].isdigit()
         means = (self.averages if is_average else self.samples).setdefault(name, {})
         for column, value in values.items():
             if value is not None and (known := COLUMNS.get(column)):

@@ -20,6 +20,9 @@ TOO_SMALL = "below the two decimals that sysbench prints"
 _BEGIN = re.compile(r"Running the test with following options:")
 _BANNER = re.compile(r"sysbench [\d.]{1,20}+\S*:?\s.*multi-threaded system evaluation benchmark")
 """Versions before 1.0 print it above the other; people leave out what is between it and the results."""
+_PART_HEADING = re.compile(r"(?:File operations|Throughput):$")
+"""Where a report is posted from on whose beginning is left out."""
+_MIB = re.compile(r"\s++(?:read|written), MiB/s:\s++\d")
 _COMMAND = re.compile(r"(?:[$#>] )?(?:\S*/)?sysbench\s.*--")
 _OPTION = re.compile(r"--(?P<name>[\w-]{1,40}+)=(?P<value>\S{1,80}+)")
 _THREADS = re.compile(r"Number of threads:\s++(?P<count>\d{1,9}+)\s*+$")
@@ -102,13 +105,18 @@ class _Reader:
                 if self.values:
                     self._finish()
                 self.first = self.first or line.number
-            elif self.first:
+            elif self.first or _PART_HEADING.match(text):
+                if self.values and text == "File operations:":
+                    self._finish()
+                self.first = self.first or line.number
                 self._line(line)
         self._finish()
 
     def _line(self, line: Line) -> None:
         text = line.text.rstrip()
-        if text.strip() in _TESTS:
+        if text.startswith("FATAL: "):
+            self.results.problem(f"sysbench failed: {text[7:]}", line.number)
+        elif text.strip() in _TESTS:
             self.test = _TESTS[text.strip()]
         elif found := _THREADS.match(text.strip()):
             self.threads = found["count"]
@@ -170,7 +178,10 @@ class _Reader:
                 self.series.setdefault((op, metric), Series()).add(value)
 
     def _finish(self) -> None:
-        """The row of the report that ends here."""
+        """The row of the report that ends here; of one that is cut off before its end, the means of its intervals."""
+        if not self.values and self.series:
+            self.values = {place: series.mean for place, series in self.series.items() if series.mean}
+            self.results.problem("the report ends before its results: its intervals' means stand for them", self.first)
         if self.values:
             workload = self._workload()
             setting = self._setting(workload)
@@ -221,6 +232,8 @@ def _scaled(text: str, scale: float) -> float | None:
 def _recognises(source: Source) -> bool:
     """Its headings, so that a program with a similar report is not taken for it."""
     if source.has_line(_BANNER) and source.has_line(_OLD_TRANSFERRED):
+        return True
+    if source.has_line(_MIB):
         return True
     return source.has_line(_BEGIN) and any(
         line.startswith(("General statistics:", "Throughput:", "Threads started!")) for line in source.text_lines

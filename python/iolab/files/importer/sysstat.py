@@ -24,6 +24,9 @@ CPU_STATES = {
 }
 """Columns of all versions, without the percent sign -> the state's name in `cpu_STATE_percent`."""
 
+_DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}[BkMGTP%]?")
+AVERAGE = r"[^\W\d]\S*+(?:\s++:)?"
+"""`Average:` in any language, before the averages that a report ends with."""
 _CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)$")
 
 Means = dict[tuple[str, str, str], Series]
@@ -34,6 +37,12 @@ def cpu_metric(column: str) -> str | None:
     """The metric of a CPU state's column: `%usr` -> `cpu_user_percent`; None for any other column."""
     state = CPU_STATES.get(column.removeprefix("%").lower())
     return f"cpu_{state}_percent" if column.startswith("%") and state else None
+
+
+def decimal_point(word: str) -> str:
+    """`12,50`, as sysstat writes it in many languages, as `12.50`. It separates no thousands, and prints at most two
+    decimals."""
+    return word.replace(",", ".") if _DECIMAL_COMMA.fullmatch(word) else word
 
 
 def clock_s(word: str) -> int | None:

@@ -144,4 +144,5 @@ FORMAT = Format(
     recognises=_recognises,
     parse=_parse,
     words=("Command being timed", "Elapsed (wall clock)", "Maximum resident", "real", "user", "sys"),
+    titled=True,
 )

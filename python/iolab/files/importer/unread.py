@@ -37,7 +37,11 @@ UNREAD = tuple(
         ("ioping's raw statistics", r"^\d+(?: \d+){9}$", "leave out -B and -p"),
         ("vmstat's report", r"^disk-?\s+-+reads-+", "run iostat -x or sar -d beside it"),
         ("pidstat's report", r"\bUID\s+(?:TGID\s+TID|PID)\s", INTO_CSV),
-        ("dstat's report", r"^(?:\"Dstat \d|-+(?:total-)?(?:cpu-usage|usage)-* )", "run iostat -x or sar -d beside it"),
+        (
+            "dstat's report",
+            r"^(?:\"(?:Dstat|pcp-dstat) \d|[-\w ]{0,80}-(?:dsk/|cpu-usage-))",
+            "run iostat -x or sar -d beside it",
+        ),
         ("a report of sar without devices", r"\b(?:rtps|pgpgin/s|kbmemfree|runq-sz|proc/s)\s", "run sar -d or sar -u"),
         ("mpstat's report of interrupts or nodes", r"\s(?:intr/s|NODE\s+%usr)", "leave out -I and -n"),
         ("perf stat's CSV", r"^[\d.]+,[^,]*,[\w:/.-]+,\d+,\d+\.\d+,", COUNTS),
@@ -52,6 +56,25 @@ UNREAD = tuple(
         ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
         ("YCSB's report", r"^\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
         ("a result file of Phoronix", r"<PhoronixTestSuite>", "phoronix-test-suite result-file-to-csv NAME"),
+        (
+            "biotop's report",
+            r"^\s*PID\s+COMM\s+D\s+MAJ\s+MIN\s+DISK",
+            "record the I/Os themselves: iolab record, or biosnoop",
+        ),
+        ("iolatpcts' report", r"^(?:\S+\s+)?p50=[\d.]+\w*s p75=", INTO_CSV),
+        ("Criterion's report", r"^\s*\S.*\s(?:time|thrpt):\s+\[[\d.]+ \S+ [\d.]+ ", INTO_CSV),
+        (
+            "IOR's summary",
+            r"^\s*Operation\s+Max\(MiB\)\s+Min\(MiB\)",
+            "give the lines above it too: each iteration is one",
+        ),
+        (
+            "Google Benchmark's report",
+            r"^Benchmark\s+Time\s+CPU\s+Iterations",
+            "have it write CSV: --benchmark_format=csv",
+        ),
+        ("single lines of fio's output", r"\bIOPS=[\d.]+k?, BW=", "give all of its output, or a row per run as CSV"),
+        ("tiotest's own table", r"^Tiotest results for \d+ concurrent", "run tiobench.pl, whose tables are read"),
         ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
     )
 )

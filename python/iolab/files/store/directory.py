@@ -248,4 +248,8 @@ def _not_a_run(path: Path, missing: str) -> InputError:
         return InputError(
             "is a search among commits, which has no run", where=str(path), remedy=f"its answer: iolab show {path}"
         )
-    return InputError(f"is not a run: it has no {missing}", where=str(path), remedy="name a directory that iolab made")
+    return InputError(
+        f"is not a run: it has no {missing}",
+        where=str(path),
+        remedy=f"name a directory that iolab made, or of files of another tool: iolab compare {path}",
+    )

@@ -198,6 +198,7 @@ class CommandAnswer(AgentMessage):
 Answer = WriteAnswer | AbsentFileAnswer | ExitAnswer | LoadAnswer | MetadataAnswer | SortAnswer | CommandAnswer | None
 _ANSWERS: dict[str, Any] = {
     "write": WriteAnswer | AbsentFileAnswer,
+    "copy": WriteAnswer | AbsentFileAnswer,
     "console": ExitAnswer,
     "load": LoadAnswer,
     "metadata": MetadataAnswer,

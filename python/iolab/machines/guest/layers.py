@@ -74,7 +74,8 @@ class _StepMaker(Maker):
         self._write("/sys/module/md_mod/parameters", {"new_array": name})
         self._write(directory, dict(made.before))
         for number, member in enumerate(members):
-            self.plan.add("copy", source=f"/sys/block/{member.name}/dev", path=f"{directory}/new_dev")
+            of_member = f"/sys/block/{member.name}/dev"
+            self.plan.add("copy", source=of_member, words="", path=f"{directory}/new_dev", optional=False)
             self._write(f"{directory}/dev-{member.name}", {**dict(made.of_member), "slot": str(number)})
         self._write(directory, dict(made.start))
         return _named(name)

@@ -26,7 +26,7 @@ from iolab.domain.trial import (
 from iolab.domain.trial.control_group import WEIGHT_DEFAULT
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
-from iolab.machines.guest import commands, layers, programs, sorts
+from iolab.machines.guest import commands, layers, limits, programs, sorts
 from iolab.machines.guest.modules import Modules
 from iolab.machines.guest.steps import CGROUPS, Plan
 from iolab.machines.host import metadata
@@ -84,7 +84,7 @@ def make(trial: Trial, modules: Modules) -> Plan:
             _make_null_blk(plan, drive, target, null_blk_parameters(trial))
     for drive in drives:
         plan.add("await", path=f"/dev/{drive}", seconds=_AWAIT_S)
-    if machine.drive == "null_blk":
+    if machine.drive != "scsi_debug":
         for drive in drives:
             plan.add("tags", disk=drive)
     _apply(plan, trial, drives)
@@ -92,7 +92,12 @@ def make(trial: Trial, modules: Modules) -> Plan:
     for number, disk in enumerate(disks):
         if filesystem is not None:
             _make_filesystem(plan, target, number, disk)
+    is_limited = "io_max" in trial.controls
+    if is_limited:
+        limits.add(plan, cast(Any, trial.controls["io_max"]), disks)
     for phase in _placed(trial.phases, target, disks):
+        if is_limited:
+            limits.put_load(plan, inside=phase.measured)
         if isinstance(phase, TimedCommandPhase):
             commands.add(plan, phase, f"{_root(0)}/command", disks[0])
             if not phase.measured:

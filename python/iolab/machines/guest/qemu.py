@@ -20,6 +20,9 @@ from iolab.machines.guest.reader import AgentReport, InvalidMessage, Reader
 from iolab.machines.system import command
 
 POLL_S = 0.1
+ERRORS = "qemu"
+"""The file of what QEMU and its plugin complain about."""
+COMPLETES_AT_ANY_TIME = b"counter: drives complete at any time"
 CONSOLE_LINES = 6
 CONSOLE_BYTES = 16384
 OWN_MEMORY_BYTES = 4 << 30
@@ -35,6 +38,8 @@ CONSOLE = (
 """panic=-1: a kernel that panics ends the machine. The last two halve the time to boot a distribution's kernel."""
 COMMAND_LINE = f"{CONSOLE} nokaslr"
 """nokaslr: functions lie where they lay the last time."""
+EMULATED = {"virtio-blk": "virtio-blk-pci", "nvme": "nvme"}
+"""QEMU's devices, of the drives that it emulates; the others are the kernel's own."""
 BOARD_SLOTS, BRIDGE_SLOTS = 24, 31
 """Drives on the board itself, which uses some of its 32 slots; more of them lie behind bridges, of so many each."""
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
@@ -141,7 +146,7 @@ def run(
         GuestEnded: it panicked, hung, ended early, or sent what no agent sends.
         MachineError: QEMU does not start.
     """
-    console, errors = directory / "console", directory / "qemu"
+    console, errors = directory / "console", directory / ERRORS
     with errors.open("wb") as complaints:
         process = subprocess.Popen(
             board.arguments(console),
@@ -182,6 +187,11 @@ def run(
         )
         raise GuestEnded(_why(what, console), where=board.name)
     return report
+
+
+def completes_at_any_time(directory: Path) -> bool:
+    """Whether the counter could not make drives complete at a time of the machine's own (counter/completion.c)."""
+    return COMPLETES_AT_ANY_TIME in last_bytes(directory / ERRORS)
 
 
 def _confine(die_with_parent: Callable[[], None], memory_bytes: int) -> None:

@@ -10,6 +10,7 @@ from iolab.base.version import VERSION
 from iolab.presentation.cli.attribute import attribute
 from iolab.presentation.cli.bisect import bisect
 from iolab.presentation.cli.characterise import characterise
+from iolab.presentation.cli.claim import claim, claims
 from iolab.presentation.cli.compare import compare
 from iolab.presentation.cli.complete import Install, Show
 from iolab.presentation.cli.cost import cost
@@ -38,6 +39,7 @@ from iolab.presentation.cli.sweep import sweep
 from iolab.presentation.cli.tag import tag
 from iolab.presentation.cli.trace import trace
 from iolab.presentation.cli.tune import tune
+from iolab.presentation.cli.wear import wear
 
 
 def _print_version(wanted: bool) -> None:
@@ -86,6 +88,7 @@ COMMANDS = (
     (site, "site", "Write the same pages as files for any web server."),
     (guest, "guest", "Boot a kernel in an emulated machine, and run a command there."),
     (machine, "machine", "Write this machine as the file of a simulated one."),
+    (wear, "wear", "Show what writes do to a simulated flash drive."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (record, "record", "Record the block events of a device."),
     (trace, "trace", "Show what a trace of block I/O holds, or write it in another form."),
@@ -93,6 +96,8 @@ COMMANDS = (
     (characterise, "characterise", "Write a workload with the characteristics of a trace."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Print published figures beside a simulated machine's, with the error of each."),
+    (claims, "claims", "List published claims, with what asking them here came to."),
+    (claim, "claim", "Show a published claim, start one from a mail, or ask it here."),
     (list_names, "list", "List machines, workloads, controls, probes and metrics, with help."),
     (restore, "restore", "Undo what a killed iolab left changed."),
 )

@@ -163,6 +163,14 @@ def figures(_: str) -> list[str]:
 
 
 @_answering
+def claims(_: str) -> list[str]:
+    """For `iolab claim`."""
+    from iolab.studies.claims.library import names
+
+    return names()
+
+
+@_answering
 def lists(_: str) -> list[str]:
     """For `iolab list`."""
     return ["machines", "devices", "kernels", "experiments", "paths", "workloads", "controls", "probes", "metrics"]

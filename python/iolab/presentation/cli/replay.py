@@ -138,6 +138,8 @@ def replay(
             f"left out: {count} of the trace's I/Os, which are commands of drivers or longer than any I/O",
             file=sys.stderr,
         )
+    if (found := adapter.expected(trace, on, place, options)) is not None:
+        print(found, file=sys.stderr)
     with MachineExecutor(seconds(patience)) as executor:
         done = start(
             loads(text, "iolab replay"),

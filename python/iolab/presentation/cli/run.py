@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from iolab.files.experiment import Experiment
 
 ENGINES = ("iolab", "fio")
+ROUNDS_TO_COMPARE = 5
+"""Of a fio job file under settings, unless --rounds says otherwise."""
 
 
 def run(
@@ -98,6 +100,17 @@ def run(
             show_default=False,
         ),
     ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--setting",
+            metavar="CONTROL=VALUE",
+            help="Of a fio job file: a setting to compare, such as scheduler=bfq; several controls with ; between "
+            "them. May be given several times; the first is the baseline.  [default: everything as it is]",
+            show_default=False,
+            autocompletion=complete.controls,
+        ),
+    ] = None,
     probe: Annotated[
         list[str] | None,
         typer.Option(
@@ -162,7 +175,7 @@ def run(
         raise InputError("is for --command", where="--prepare")
     if resume is not None:
         given = {"--out": out, "--seed": seed, "--machine": machine, "--engine": engine, "--probe": probe}
-        _refuse_with_resume({**given, "--section": section})
+        _refuse_with_resume({**given, "--section": section, "--setting": setting})
     elif retry_failed or trust_run:
         option = "--retry-failed" if retry_failed else "--trust-run"
         raise InputError(f"{option} is for --resume", where="iolab run")
@@ -192,11 +205,11 @@ def run(
             )
         else:
             if command:
-                _refuse_with_command({"--engine": engine, "--section": section})
+                _refuse_with_command({"--engine": engine, "--section": section, "--setting": setting})
                 loaded = _of_commands(command, prepare, machine, probes)
             else:
                 assert experiment is not None
-                loaded = load(experiment, machine, engine, probes, sections=section or ())
+                loaded = load(experiment, machine, engine, probes, sections=section or (), settings=setting or ())
                 _report_missing_target(loaded, experiment)
             if len(loaded.settings) == 1:
                 refuse_without_comparison(conditions)
@@ -245,6 +258,7 @@ def load(
     *,
     tuned: bool = False,
     sections: Sequence[str] = (),
+    settings: Sequence[str] = (),
 ) -> Experiment:
     """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError names what
     is wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
@@ -255,13 +269,14 @@ def load(
     from iolab.files.experiment import loads
     from iolab.files.experiment.from_fio import is_job_file, text_of
     from iolab.files.experiment.parse import find, read_text
+    from iolab.files.experiment.setting_words import setting_tables
     from iolab.machines.system.block import device_bytes
 
     path = find(path)
     text = read_text(path)
     if not is_job_file(path, text):
-        if engine is not None or sections:
-            where = "--section" if engine is None else "--engine"
+        if engine is not None or sections or settings:
+            where = "--engine" if engine is not None else "--section" if sections else "--setting"
             raise InputError(
                 "only for a fio job file", where=where, remedy="an experiment's workloads and settings have their own"
             )
@@ -281,6 +296,10 @@ def load(
     )
     if without_effect:
         print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
+    if settings:
+        text = "\n".join(
+            [text.replace("rounds = 1\n", f"rounds = {ROUNDS_TO_COMPARE}\n", 1), *setting_tables(settings), ""]
+        )
     return loads(text, str(path), probes=probes, machine=machine)
 
 

@@ -83,6 +83,10 @@ def _table(sweep: Sweep, summary: Summary, shown: Sequence[tuple[str, dict[str, 
     return drawn
 
 
+NEARLY = 0.9
+"""The part of the highest rate whose first value is named if no knee is shown."""
+
+
 def sentence(sweep: Sweep, summary: Summary) -> str | None:
     """The point at which the throughput stops rising, and the latency beyond it; None without a throughput."""
     by_metric = rows_of(sweep, summary)
@@ -131,7 +135,11 @@ def _of_line(sweep: Sweep, line: Line, by_metric: dict[str, dict[str, Row]], thr
     best = max(range(len(heights)), key=heights.__getitem__)
     knee = knee_of(line, by_metric[throughput])
     if knee is None:
-        return f"{prefix}{name} is highest at {points[best].text}, {scale.with_unit(heights[best])}, without a knee"
+        near = next(place for place, height in enumerate(heights) if height >= NEARLY * heights[best])
+        early = f"{100 * heights[near] / heights[best]:.0f} % of it at {points[near].text}, " if near != best else ""
+        return (
+            f"{prefix}{name} is highest at {points[best].text}, {scale.with_unit(heights[best])}, {early}without a knee"
+        )
     at = points.index(line.points[knee])
     share = f"{100 * heights[at] / heights[best]:.0f} % of the highest"
     text = f"{prefix}more than {points[at].text} does not pay: {name} {scale.with_unit(heights[at])}, {share}"

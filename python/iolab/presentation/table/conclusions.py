@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.base.quantity import scale_for
+from iolab.base.quantity import change, scale_for
 from iolab.domain.definition import VERDICTS
-from iolab.presentation.table.words import change_of, label, span_of_rounds, tally, unit_of
+from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
@@ -20,6 +20,8 @@ RARE = 0.01
 """What happens less often than this per operation, under both settings, is no conclusion, however large the ratio."""
 NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""
+SETTINGS_IN_FULL = 2
+"""Up to so many settings, the sentence about one round has several metrics of each."""
 UNDECIDED_NAMED_MAX = 4
 """Settings that the line of the undecided names; more are counted."""
 ALONE_MAX = 3
@@ -73,17 +75,25 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
 
 
 def alone(summary: Summary) -> list[str]:
-    """A sentence per workload of a run with one setting: its first metrics, and from where to where its rounds
-    reach."""
+    """A sentence per workload of a run with one setting: its first metrics, those that are zero last, as is how long
+    it ran if a rate is known, and from where to where its rounds reach."""
     if len(summary.settings) != 1:
         return []
-    found: dict[str, list[str]] = {}
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    has_rate = {row.place: False for row in summary.rows}
+    for row in summary.rows:
+        has_rate[row.place] |= row.metric.endswith(("iops", "_per_s"))
     for row in summary.rows:
         cell = row.cells.get(summary.settings[0])
         if cell is not None and cell.typical is not None:
-            found.setdefault(row.place, []).append(_level(row, cell))
+            used, idle = found.setdefault(row.place, ([], []))
+            is_length = row.metric.endswith("elapsed_s") and has_rate[row.place]
+            (used if cell.typical and not is_length else idle).append(_level(row, cell))
     several = len(found) > 1
-    sentences = [f"{f'{place}: ' if several else ''}{_listed(levels[:ALONE_MAX])}." for place, levels in found.items()]
+    sentences = [
+        f"{f'{place}: ' if several else ''}{_listed([*used, *idle][:ALONE_MAX])}."
+        for place, (used, idle) in found.items()
+    ]
     more = len(sentences) - WORKLOADS_MAX
     rest = f"And {more} more {'workload' if more == 1 else 'workloads'}; see the tables."
     return [*sentences[:WORKLOADS_MAX], *([rest] if more > 0 else [])]
@@ -146,7 +156,7 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
     """`Undecided, 3 of 9: mq-deadline in rate (21 more) and latency p99; kyber in rate.`"""
     count = f"Undecided, {len(found)} of {of}" if len(found) < of else f"Undecided, all {of}" if of > 1 else "Undecided"
     if all(one.judgement.n == 1 for one in found):
-        return f"{count}: one round has no interval."
+        return f"{count}: one round has no interval{_in_one_round(found, several=several)}."
     by_setting: dict[str, list[Comparison]] = {}
     for one in found:
         if one.judgement.n:
@@ -158,6 +168,29 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
     more = len(by_setting) - len(shown)
     rest = f"; and {more} more {'setting' if more == 1 else 'settings'}" if more else ""
     return f"{count}: {'; '.join(places)}{rest}."
+
+
+def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
+    """`; in it b differs from a in rate (-71.8 %) and IOPS (-71.8 %)`: what the round shows, undecided as it is."""
+    of_settings: dict[tuple[str, str], list[tuple[float, Comparison]]] = {}
+    for one in found:
+        if "stddev" not in one.metric and (ratio := of_one_round(one.judgement)):
+            of_settings.setdefault((one.setting, one.against), []).append((ratio, one))
+    clauses: list[str] = []
+    most = NAMED_MAX if len(of_settings) <= SETTINGS_IN_FULL else 1
+    for (setting, against), ones in list(of_settings.items())[:UNDECIDED_NAMED_MAX]:
+        largest = sorted(ones, key=lambda one: (one[1].leads, abs(math.log(one[0]))), reverse=True)[:most]
+        named = [
+            f"{label(one.metric)}{f' on {one.place}' if several and one.place else ''} ({change(ratio)})"
+            for ratio, one in ones
+            if any(one is other for _, other in largest)
+        ]
+        more = [f"{len(ones) - NAMED_MAX} more"] if len(ones) > NAMED_MAX == most else []
+        from_which = f" from {against}" if not clauses else ""
+        clauses.append(f"{setting} differs{from_which} in {_listed([*named, *more])}")
+    rest = len(of_settings) - len(clauses)
+    clauses += [f"and {rest} more {'setting' if rest == 1 else 'settings'}"] if rest else []
+    return f"; in it, {'; '.join(clauses)}" if clauses else ""
 
 
 def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.presentation.table.trace import STAGES, task
+from iolab.presentation.table.trace import STAGES, microseconds, task
 
 if TYPE_CHECKING:
     from iolab.domain import native_types as native
@@ -60,7 +60,7 @@ def in_front(figures: native.TraceFigures) -> list[TaskInFront]:
 
 
 def conclusion(figures: native.TraceFigures) -> str:
-    """`95 % of the time is in the device; the slowest 10 requests waited behind writer-12.`"""
+    """`95 % of the time is in the device, 900 µs a request; the slowest 10 requests waited behind writer-12.`"""
     return "; ".join(_parts(figures)) + "."
 
 
@@ -69,15 +69,17 @@ def _parts(figures: native.TraceFigures) -> Iterator[str]:
     if most is None:
         yield f"{figures['all']['count']:,} requests, of which the trace holds no stages"
     elif len(shares(figures)) == 1:
-        yield f"the trace holds the {most.stage}'s part of the time alone"
+        yield f"a request is {microseconds(most.mean_ns)} µs in the {most.stage}, the only part that the trace holds"
     else:
-        yield f"{most.share * 100:.0f} % of the time is in the {most.stage}"
+        mean = microseconds(most.mean_ns)
+        yield f"{most.share * 100:.0f} % of the time is in the {most.stage}, {mean} µs a request"
     slowest = len(figures["slowest"])
     if slowest:
         rows = in_front(figures)
         total = sum(one.requests for one in rows)
         if not rows:
-            yield f"nothing completed while the slowest {slowest} were in flight"
+            which = f"the slowest {slowest} were" if slowest > 1 else "the slowest was"
+            yield f"nothing completed while {which} in flight"
         elif rows[0].requests > MOST * total:
             yield f"the slowest {slowest} waited behind {rows[0].task}"
         else:

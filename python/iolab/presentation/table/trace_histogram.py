@@ -25,20 +25,25 @@ def shown(histograms: Sequence[Histogram]) -> Iterator[RenderableType]:
     for one in histograms:
         intervals = f" in {one.intervals} intervals" if one.intervals > 1 else ""
         yield one_line(f"{one.name + ': ' if one.name else ''}{one.count} I/Os{intervals}")
-        yield "; ".join(
-            f"p{percent:g} from {microseconds(found[0])} to {microseconds(found[1])} µs"
-            for percent in _PERCENTILES
-            if is_known(percent, one.count) and (found := one.within(percent))
+        yield (
+            "; ".join(
+                f"p{percent:g} from {microseconds(found[0])} to {microseconds(found[1])} µs"
+                for percent in _PERCENTILES
+                if is_known(percent, one.count) and (found := one.within(percent))
+            )
+            or "too few I/Os for a percentile"
         )
         table = Table(title="Latency (µs)", title_justify="left")
         for head in ("from", "below", "I/Os", "share", "took less"):
             table.add_column(head, justify="right", no_wrap=True)
         table.add_column("")
-        seen, most = 0, max(count for *_, count in one.buckets)
+        seen, most = 0, max((count for *_, count in one.buckets), default=0)
         for low, high, count in one.buckets:
             seen += count
             bar = "█" * round(_BAR * count / most)
             shares = (f"{count / one.count:.1%}", f"{seen / one.count:.1%}")
             table.add_row(microseconds(low), microseconds(high), str(count), *shares, bar)
         yield table
+        if one.impossible:
+            yield f"! {one.impossible} I/Os of more than 116 days are left out: the tool's own clock ran backwards"
     yield "! a histogram has no requests: sizes, rates and stages are not known"

@@ -135,11 +135,17 @@ def _as_multiple(judgement: Judgement) -> bool:
     return (judgement.ci_high or judgement.ratio or 0) >= MULTIPLE_FROM
 
 
-def _change_in_one_round(judgement: Judgement) -> str | None:
+def of_one_round(judgement: Judgement) -> float | None:
+    """The ratio in the one round that there is; None if it has no ratio, or if there are more."""
     if judgement.n != 1 or not judgement.baseline or judgement.candidate is None:
         return None
     ratio = judgement.candidate / judgement.baseline
-    return f"{change(ratio)} [one round]" if ratio > 0 else None
+    return ratio if ratio > 0 else None
+
+
+def _change_in_one_round(judgement: Judgement) -> str | None:
+    ratio = of_one_round(judgement)
+    return None if ratio is None else f"{change(ratio)} [one round]"
 
 
 def verdict_with_rounds(judgement: Judgement) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from iolab.base.toml import TomlTable
+from iolab.base.toml import TomlTable, written
 
 DURATION_S = 3.0
 WARM_UP = "500ms"
@@ -58,7 +57,7 @@ def experiment_text(title: str, target: TomlTable, *, writes: bool, region_bytes
         region_bytes: what reads of what is there go over. seconds: of each cell.
     """
     cells = (*READS, *WRITES) if writes else READS
-    lines = [f"title = {json.dumps(title)}", "rounds = 1", "seed = 1", "[target]", *_pairs(target)]
+    lines = [f"title = {written(title)}", "rounds = 1", "seed = 1", "[target]", *_pairs(target)]
     for cell in cells:
         region = {"file_size": WRITE_REGION} if writes else {"file_size": f"{region_bytes}B", "layout": False}
         phase = {"engine": "libaio", "duration": f"{round(seconds * 1000)}ms", "warm_up": WARM_UP}
@@ -67,4 +66,4 @@ def experiment_text(title: str, target: TomlTable, *, writes: bool, region_bytes
 
 
 def _pairs(table: TomlTable) -> list[str]:
-    return [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+    return [f"{key} = {written(value)}" for key, value in table.items()]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator
 
-from iolab.base.toml import TomlTable
+from iolab.base.toml import TomlTable, written
 from iolab.domain.calibration.fit import FittedKey
 from iolab.domain.calibration.result import Calibration
 
@@ -65,4 +64,4 @@ def _value(value: object) -> str:
         return f"{{ {', '.join(f'{key} = {_value(one)}' for key, one in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(value)
+    return written(value)

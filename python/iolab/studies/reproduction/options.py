@@ -75,6 +75,61 @@ class FileOptions(Options):
     tables: TomlTable = option({}, "Published tables, [tables.NAME].", default_is="none")
     claims: TomlTable = option({}, "Claims without figures, [claims.NAME].", default_is="none")
     distributions: TomlTable = option({}, "Published distributions, [distributions.NAME].", default_is="none")
+    date: str | None = option(
+        None, "The day, month or year of the mail or commit.", default_is="none", expected='such as "2022-11-02"'
+    )
+    commit: str | None = option(
+        None, "The commit that it is about, in hexadecimal.", default_is="none", expected='such as "39d42fa96ba1"'
+    )
+    effects: TomlTable = option({}, "What is claimed, [effects.NAME].", default_is="nothing beside tables and claims")
+    asks: TomlTable = option({}, "Where an effect can be asked here, and how, [asks.NAME].", default_is="nowhere")
+    not_asked: dict[str, str] = option(
+        {},
+        "By place (count, paced, model, host; others), why an effect is not asked there.",
+        default_is="none; each place needs an ask or a reason",
+    )
+
+
+Direction = Literal["more", "less", "same"]
+
+
+class EffectOptions(Options):
+    """What a mail or a commit claims, [effects.NAME]."""
+
+    text: str = option(..., "The claim, in your own words.")
+    of: str = option(..., "The amount that changes.", expected='a text such as "IOPS of random reads"')
+    direction: Direction = option(..., "How it changes.")
+    size: float | None = option(None, "By how much, without a sign.", default_is="not claimed", ge=0)
+    unit: str | None = option(
+        None, 'The unit of size, before and after, such as "%".', default_is="must be given with them"
+    )
+    before: float | None = option(None, "The amount without the change.", default_is="not claimed")
+    after: float | None = option(None, "The amount with it.", default_is="not claimed")
+
+
+class AskOptions(Options):
+    """An experiment that asks an effect here, [asks.NAME]."""
+
+    effect: str = option(..., "The effect that it asks.")
+    by: Literal["count", "paced", "model", "host"] = option(
+        ...,
+        "count: counts of a guest machine; paced: a guest's drive of known latency; model: a simulated machine; host: "
+        "this machine.",
+    )
+    why: str = option(..., "How the measure stands for the effect.")
+    expect: Direction | None = option(None, "How the measure changes if the claim holds.", default_is="the effect's")
+    confounded: str | None = option(None, "What else differs between the two sides.", default_is="nothing known")
+    statement: str | None = option(None, "By the model: the claim of this file, [claims.NAME], that asks it.")
+    path: str | None = option(None, "By count: the path of iolab cost (iolab list paths), under two kernels.")
+    base: str | None = option(None, "With path: the kernel without the change.")
+    tip: str | None = option(None, "With path: the kernel with it.")
+    measure: str | None = option(None, "With path: an amount of iolab cost.", default_is="kernel with path")
+    function: str | None = option(None, "With path: the kernel's function whose calls are counted, not a measure.")
+    experiment: str | None = option(None, "Else: an experiment, relative to this file.")
+    workload: str | None = option(None, "With experiment: the workload.", default_is="its first")
+    metric: str | None = option(None, "With experiment: the metric's key, [phase/][op.]metric.")
+    baseline: str | None = option(None, "With experiment: the setting without the change.")
+    setting: str | None = option(None, "With experiment: the setting with it.")
 
 
 SERVES = 'a table such as { rate = ["1/*"], claims = ["alike"] }'

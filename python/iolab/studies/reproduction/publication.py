@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,15 @@ from iolab.base.problem import Problems
 from iolab.base.toml import Document, parse
 from iolab.studies.reproduction.cell_role import CLAIMS, By, check, patterns, with_sources
 from iolab.studies.reproduction.distributions import Distribution, read_distributions
+from iolab.studies.reproduction.effects import Effects, read_effects
 from iolab.studies.reproduction.options import ChosenOptions, FileOptions, FittedOptions, by_name
 from iolab.studies.reproduction.statements import Statement, read_statements
 from iolab.studies.reproduction.tables import Table, read_tables
 
 RENAMED: Renamed = {("seed",): "case_study", ("said",): "claims"}
-PARTS = ("tables", "claims", "distributions")
+OPEN = "?"
+"""Stands in a skeleton for what a person has to complete."""
+PARTS = ("tables", "claims", "distributions", "effects")
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,9 @@ class Publication:
     tables: list[Table]
     statements: list[Statement]
     distributions: list[Distribution]
+    date: str | None
+    commit: str | None
+    effects: Effects
     document: Document
     """The file, for what is found wrong later."""
 
@@ -49,7 +56,7 @@ class Publication:
 
 
 def names() -> list[str]:
-    """The files that come with iolab. InputError if iolab was installed without them."""
+    """The files that a model is asked. InputError if iolab was installed without them."""
     return data.names(data.PUBLISHED)
 
 
@@ -60,11 +67,25 @@ def load(name: str) -> Publication:
         if name not in names():
             raise InputError(f"{name}: {unknown('published figures', name, names())}", where="iolab reproduce")
         path = data.PUBLISHED / f"{name}.toml"
+    return load_file(path)
+
+
+def load_file(path: Path) -> Publication:
+    """The same of a file. InputError has a line per problem."""
     try:
         text = read_bounded(path, EXPERIMENT_BYTES_MAX, "published figures").decode()
     except UnicodeDecodeError:
         raise InputError("cannot read the published figures: not UTF-8 text", where=str(path)) from None
     return loads(text, path)
+
+
+def _open_places(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The keys that a skeleton leaves open."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _open_places(inner, (*path, key))
+    elif value == OPEN:
+        yield path
 
 
 def loads(text: str, path: Path) -> Publication:
@@ -74,6 +95,8 @@ def loads(text: str, path: Path) -> Publication:
     top = problems.validated(FileOptions, document.values, (), "a file of published figures")
     if not any(document.values.get(part) for part in PARTS):
         problems.add((), f"nothing to compare; expected {' or '.join(f'[{part}.NAME]' for part in PARTS)}")
+    for place in _open_places(document.values):
+        problems.add(place, f'"{OPEN}" stands for what is to be completed, as the source has it')
     if top is None:
         problems.raise_any()
         raise AssertionError("what is not valid has a problem")
@@ -93,9 +116,14 @@ def loads(text: str, path: Path) -> Publication:
         tables=with_sources(tables, problems),
         statements=list(read_statements(top.claims, problems)),
         distributions=list(read_distributions(path.stem, top.distributions, problems)),
+        date=top.date,
+        commit=top.commit,
+        effects=read_effects(top, list(top.claims), problems),
         document=document,
     )
-    if published.experiment is None and (top.tables or top.claims):
+    figures_are_asked = bool(top.tables) and not top.effects
+    figures_are_asked |= any(cell.place is not None for table in tables for cell in table.cells)
+    if published.experiment is None and (figures_are_asked or top.claims):
         problems.add(("experiment",), "missing; tables and statements are asked of an experiment")
     if CLAIMS in top.tables:
         problems.add(("tables", CLAIMS), "statements have this name; expected another one for the table")

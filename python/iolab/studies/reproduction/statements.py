@@ -114,15 +114,17 @@ def read_statements(tables: TomlTable, problems: Problems) -> Iterator[Statement
         )
 
 
-def judged(statements: Sequence[Statement], run: RunData, measured: RunValues) -> list[JudgedStatement]:
-    """Each statement with the verdict on the run's rounds, by the run's margin of *same* and with the share of false
-    discoveries among all statements controlled."""
+def judged(
+    statements: Sequence[Statement], run: RunData, measured: RunValues, same_within: float | None = None
+) -> list[JudgedStatement]:
+    """Each statement with the verdict on the run's rounds, with the share of false discoveries among all statements
+    controlled. `same_within`: the margin of *same*; None: the run's."""
     if not statements:
         return []
     compared = [one for one in statements if one.baseline is not None]
     comparisons = compare_pairs(
         [_pair(one, one.baseline or "", measured) for one in compared],
-        same_within=run.experiment.compare.same_within,
+        same_within=run.experiment.compare.same_within if same_within is None else same_within,
         max_rounds=run.rounds_until_decided,
         rounds_per_boot=run.experiment.rounds_per_boot,
     )

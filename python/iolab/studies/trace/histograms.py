@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 _UNITS = {"nsecs": 1, "ns": 1, "usecs": 1_000, "us": 1_000, "msecs": 1_000_000, "ms": 1_000_000}
-_POWERS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_POWERS = {"": 1, "k": 2**10, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _HEADING = re.compile(r"\s*(nsecs|usecs|msecs)\s*:\s*count\s+distribution")
 _HEADING_OF_IOLATENCY = re.compile(r"\s*>=\((ms|us)\)\s*\.\.\s*<\((?:ms|us)\)\s*:\s*I/O")
-_HEADING_OF_BPFTRACE = re.compile(r"@(?P<unit>nsecs|ns|usecs|us|msecs|ms)(?:\[(?P<of>.*)\])?:\s*$")
-_NAME = re.compile(r"\s*(disk|flags)\s*=\s*(.+?)\s*$")
+_HEADING_OF_BPFTRACE = re.compile(r"@(?:(?P<map>\w+?)_)?(?P<unit>nsecs|ns|usecs|us|msecs|ms)(?:\[(?P<of>.*)\])?:\s*$")
+_NAME = re.compile(r"\s*((?!avg\b)[a-z]\w{0,30})\s*=\s*(\S.*?)\s*$")
+"""`disk = 'sda'`, `flags = Read`, `operation = write`: what the next histogram counts."""
 _RANGE = re.compile(r"\s*(\d+)\s*(?:->\s*(\d+)\s*)?:\s*(\d+)\s*\|")
-_RANGE_OF_BPFTRACE = re.compile(r"\[(\d+)([KMGT]?)(?:, (\d+)([KMGT]?))?[)\]]\s+(\d+)\s*\|")
+_RANGE_OF_BPFTRACE = re.compile(r"\[(\d+)([kKMGT]?)(?:, (\d+)([kKMGT]?))?[)\]]\s+(\d+)\s*\|")
 _QUOTE = "'"
+IMPOSSIBLE_NS = 10**16
+"""116 days."""
 _BYTES_MAX = 64 * 2**20
 _BYTES_LOOKED_AT = 2**16
 
@@ -34,6 +37,8 @@ class Histogram:
     """Histograms of that name in the text, one after the other; they are counted together."""
     counts: dict[tuple[int, int], int] = field(default_factory=dict)
     """By the latency from which on, and below which, in nanoseconds."""
+    impossible: int = 0
+    """I/Os in buckets that no I/O reaches: the tool subtracted a later time from an earlier one."""
 
     @property
     def count(self) -> int:
@@ -58,7 +63,8 @@ class Histogram:
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        return {"name": self.name, "intervals": self.intervals, "count": self.count, "histogram_ns": self.buckets}
+        found = {"name": self.name, "intervals": self.intervals, "count": self.count, "histogram_ns": self.buckets}
+        return found | ({"impossible": self.impossible} if self.impossible else {})
 
 
 def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
@@ -92,8 +98,11 @@ def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
         elif current is not None and (bucket := _bucket(line, closed=closed)):
             low, high, count = bucket
             place = (low * unit_ns, high * unit_ns)
+            if place[0] > IMPOSSIBLE_NS:
+                current.impossible += count
+                continue
             current.counts[place] = current.counts.get(place, 0) + count
-    yield from (one for one in found.values() if one.count)
+    yield from (one for one in found.values() if one.count or one.impossible)
 
 
 def _unit(line: str) -> tuple[int, str, bool] | None:
@@ -104,7 +113,8 @@ def _unit(line: str) -> tuple[int, str, bool] | None:
     if heading := _HEADING_OF_IOLATENCY.match(line):
         return _UNITS[heading[1]], "", False
     if heading := _HEADING_OF_BPFTRACE.match(line):
-        return _UNITS[heading["unit"]], heading["of"] or "", False
+        key = f"[{heading['of']}]" if heading["map"] and heading["of"] else heading["of"] or ""
+        return _UNITS[heading["unit"]], f"{heading['map'] or ''}{key}", False
     return None
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,16 @@ from pydantic import ValidationError
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.base.schema import first_problem
+from iolab.base.toml import written
 from iolab.domain import native_model
 from iolab.domain.machine import kind_of
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.trace import TraceOptions
 from iolab.files import machine_file
+from iolab.files.experiment.setting_words import setting_tables
 from iolab.machines.system.block import device_at
+from iolab.studies.trace.headroom import Headroom, headroom
 
 ALIGN_BYTES = 4096
 
@@ -54,7 +54,7 @@ def place_of(on: str, *, destroy: bool) -> ReplayTarget:
     path = Path(on)
     if not path.exists():
         raise InputError("no such place", where=f"--on {on}", remedy="name a block device, a directory, or model:NAME")
-    shown = json.dumps(str(path.absolute()))
+    shown = written(str(path.absolute()))
     if path.is_dir():
         return ReplayTarget(None, ('kind = "directory"', f"path = {shown}"), None)
     if path.is_block_device():
@@ -84,15 +84,14 @@ def experiment(
         room = place.room_bytes // ALIGN_BYTES * ALIGN_BYTES
         if reach > room:
             given["file_size"] = format_bytes(room)
-    lines = [f"title = {json.dumps(f'Replay of {trace.name}')}", f"rounds = {rounds}"]
+    lines = [f"title = {written(f'Replay of {trace.name}')}", f"rounds = {rounds}"]
     if place.machine is not None:
-        lines.append(f"machine = {json.dumps(place.machine)}")
+        lines.append(f"machine = {written(place.machine)}")
     if place.target:
         lines += ["", "[target]", *place.target]
     lines += ["", "[workloads.trace]", 'kind = "trace"']
-    lines += [f"{name} = {json.dumps(value)}" for name, value in given.items()]
-    for name, controls in _settings(settings):
-        lines += ["", f"[settings.{name}]", *controls]
+    lines += [f"{name} = {written(value)}" for name, value in given.items()]
+    lines += setting_tables(settings)
     return "\n".join([*lines, ""])
 
 
@@ -106,6 +105,19 @@ def left_out(trace: Path, options: dict[str, Any]) -> int:
     return _checked({"file": str(trace.absolute()), **given}).schedule["left_out"]
 
 
+def expected(trace: Path, on: str, place: ReplayTarget, options: dict[str, Any]) -> Headroom | None:
+    """Whether the block device keeps up with the trace, from reads of a third of a second; None for other places.
+
+    Raises:
+        InputError: as `experiment`.
+    """
+    if place.machine is not None or place.room_bytes is None or not Path(on).is_block_device():
+        return None
+    given = {name: value for name, value in options.items() if value is not None}
+    checked = _checked({"file": str(trace.absolute()), **given})
+    return headroom(Path(on), checked, min(checked.bytes_per_file(1), place.room_bytes))
+
+
 def _checked(given: dict[str, Any]) -> TraceOptions:
     try:
         options = TraceOptions.model_validate(given)
@@ -114,30 +126,3 @@ def _checked(given: dict[str, Any]) -> TraceOptions:
     for conflict in KINDS["trace"].conflicts(options):
         raise InputError(conflict.what, where=".".join(conflict.key))
     return options
-
-
-def _settings(given: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    if not given:
-        yield "as-it-is", []
-    taken: set[str] = set()
-    for text in given:
-        controls = [_control(pair.strip(), text) for pair in text.split(";")]
-        name = re.sub(r"[^\w]+", "-", "-".join(value for _, value in controls)).strip("-") or "setting"
-        if name in taken:
-            raise InputError("twice the same setting", where=f"--setting {text}")
-        taken.add(name)
-        yield name, [f"{control} = {value}" for control, value in controls]
-
-
-def _control(pair: str, text: str) -> tuple[str, str]:
-    """A control's name and its value in TOML: a word is a text."""
-    name, is_pair, value = (part.strip() for part in pair.partition("="))
-    if not is_pair or not re.fullmatch(r"[\w-]+", name) or not value:
-        raise InputError(
-            "expected CONTROL=VALUE", where=f"--setting {text}", remedy="for instance --setting scheduler=bfq"
-        )
-    try:
-        tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
-        value = json.dumps(value)
-    return name, value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
+from iolab.base.toml import written
 from iolab.base.trace_files import trace_of
 from iolab.files.experiment import loads
 from iolab.files.store import read
@@ -77,13 +77,13 @@ def _experiment(trace: Trace, synthetic: str, machine: str) -> str:
     file = str(trace.paths[0].absolute()).removesuffix(".blktrace.0")
     lines = [
         'title = "A trace and what stands for it"',
-        f"machine = {json.dumps(machine)}",
+        f"machine = {written(machine)}",
         "rounds = 1",
         "[probes.block]",
         'trace = "blktrace"',
         "[workloads.itself]",
         'kind = "trace"',
-        f"file = {json.dumps(file)}",
+        f"file = {written(file)}",
         'side = "queued"',
         'mapping = "regions"',
         f'take = "{DURATION_MAX_S:g}s"',

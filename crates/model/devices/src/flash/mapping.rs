@@ -1,16 +1,18 @@
 //! Where each of the host's units is, and which units of each block are still wanted.
 //!
-//! What was never written since the start costs no memory: a filled device's units lie in sequence, page by page round
-//! the dies.
+//! What was never written since the start costs no memory: `Start` computes where it is.
 
 use std::collections::VecDeque;
 
+use crate::flash::collector::Candidate;
 use crate::flash::spec::Sizes;
+use crate::flash::start::{NOWHERE, Start};
+use events::station::Violation;
 
 #[derive(Clone, Debug)]
 pub(super) struct Mapping {
     sizes: Sizes,
-    filled: bool,
+    start: Start,
     /// By unit in pieces of `PIECE`, empty until one of its units is written; each place with all bits turned, so that
     /// 0, which fresh memory is, can mean: as at the start.
     places: Vec<Vec<u32>>,
@@ -31,15 +33,23 @@ pub(super) enum PageLocation {
 struct DieSpace {
     blocks: Vec<Block>,
     free: VecDeque<u32>,
-    /// Block and next page that the host's data go to, and those that collecting moves.
-    open: [Option<(u32, u32)>; 2],
+    /// Blocks that can be collected, the one that was closed first before the others.
+    closed: VecDeque<u32>,
+    /// Blocks closed since the start.
+    closings: u32,
+    /// Of the pseudo-SLC cache: free blocks, and full ones in their order.
+    slc_free: VecDeque<u32>,
+    slc_full: VecDeque<u32>,
+    /// Block and next page that the host's data go to, those that collecting moves, and the cache's.
+    open: [Option<(u32, u32)>; 3],
     wanted: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Block {
     wanted: u32,
-    closed: bool,
+    /// The die's count of closed blocks then.
+    closed_at: u32,
     /// Which of the host's units each unit was programmed with; None: as at the start.
     units: Option<Box<[u32]>>,
 }
@@ -49,6 +59,8 @@ struct Block {
 pub(super) enum Kind {
     Host,
     Moved,
+    /// The host's, in the pseudo-SLC cache.
+    Slc,
 }
 
 /// Units whose places are kept together: so many that the allocator takes fresh memory for them, of which only what is
@@ -57,52 +69,26 @@ const PIECE: usize = 1 << 16;
 
 const AS_AT_START: u32 = 0;
 
-const NOWHERE: u32 = u32::MAX;
 /// Discarded: nowhere either, but not as it was at the start.
 const FORGOTTEN: u32 = NOWHERE - 1;
 const IN_BUFFER: u32 = 1 << 31;
 
 impl Mapping {
-    pub(super) fn new(sizes: Sizes, filled: bool) -> Mapping {
-        let mut mapping = Mapping {
+    pub(super) fn new(sizes: Sizes, start: Start) -> Mapping {
+        let dies = (0..sizes.dies).map(|die| DieSpace::new(&sizes, &start, die));
+        Mapping {
             sizes,
-            filled,
             places: vec![Vec::new(); (sizes.units as usize).div_ceil(PIECE)],
-            dies: Vec::with_capacity(sizes.dies as usize),
-        };
-        for die in 0..sizes.dies {
-            let mut space = DieSpace {
-                blocks: Vec::with_capacity(sizes.blocks as usize),
-                free: VecDeque::new(),
-                open: [None; 2],
-                wanted: 0,
-            };
-            for block in 0..sizes.blocks {
-                let wanted = if filled {
-                    mapping.filled_units(die, block)
-                } else {
-                    0
-                };
-                if wanted == 0 {
-                    space.free.push_back(block);
-                }
-                space.wanted += u64::from(wanted);
-                space.blocks.push(Block {
-                    wanted,
-                    closed: wanted > 0,
-                    units: None,
-                });
-            }
-            mapping.dies.push(space);
+            dies: dies.collect(),
+            start,
         }
-        mapping
     }
 
     #[inline]
     pub(super) fn place(&self, unit: u32) -> PageLocation {
         let piece = &self.places[unit as usize / PIECE];
         let place = match piece.get(unit as usize % PIECE) {
-            None | Some(&AS_AT_START) => self.place_at_start(unit),
+            None | Some(&AS_AT_START) => self.start.place(&self.sizes, unit),
             Some(turned) => !turned,
         };
         match place {
@@ -182,10 +168,11 @@ impl Mapping {
         let sizes = self.sizes;
         let space = &mut self.dies[die as usize];
         let (block, page) = space.open[kind as usize].take().unwrap_or_else(|| {
-            let block = space
-                .free
-                .pop_front()
-                .expect("collecting keeps blocks free");
+            let free = match kind {
+                Kind::Slc => &mut space.slc_free,
+                Kind::Host | Kind::Moved => &mut space.free,
+            };
+            let block = free.pop_front().expect("collecting keeps blocks free");
             (block, 0)
         });
         let held = &mut space.blocks[block as usize];
@@ -195,23 +182,38 @@ impl Mapping {
         for (at, unit) in (page * sizes.program_units..).zip(units) {
             all[at as usize] = unit;
         }
-        if page + 1 < sizes.pages {
+        let pages = match kind {
+            Kind::Slc => sizes.slc_pages,
+            Kind::Host | Kind::Moved => sizes.pages,
+        };
+        if page + 1 < pages {
             space.open[kind as usize] = Some((block, page + 1));
+        } else if kind == Kind::Slc {
+            space.slc_full.push_back(block);
         } else {
-            held.closed = true;
+            space.close(block);
         }
         (die * sizes.blocks + block) * sizes.block_units + page * sizes.program_units
     }
 
-    /// The block that costs least to collect, if that gains anything.
+    /// The block that the collector chooses, if that gains anything.
     pub(super) fn victim(&self, die: u32) -> Option<u32> {
-        let blocks = &self.dies[die as usize].blocks;
-        (0..self.sizes.blocks)
-            .filter(|&block| blocks[block as usize].closed)
-            .min_by_key(|&block| blocks[block as usize].wanted)
-            .filter(|&block| {
-                blocks[block as usize].wanted + self.sizes.program_units <= self.sizes.block_units
-            })
+        let space = &self.dies[die as usize];
+        let closed = space.closed.iter().map(|&block| {
+            let held = &space.blocks[block as usize];
+            Candidate {
+                block,
+                valid: held.wanted,
+                age: space.closings.wrapping_sub(held.closed_at),
+            }
+        });
+        let sizes = &self.sizes;
+        let window = sizes.window_blocks as usize;
+        let gains =
+            |candidate: &Candidate| candidate.valid + sizes.program_units <= sizes.block_units;
+        sizes
+            .collector
+            .choose(window, sizes.block_units, closed, gains)
     }
 
     /// Wanted units of a block from `offset` on, with their places, at most a page of all planes; and where to
@@ -229,7 +231,7 @@ impl Mapping {
         while at < self.sizes.block_units && found.len() < self.sizes.program_units as usize {
             let unit = match &held.units {
                 Some(units) => units[at as usize],
-                None => self.unit_at_start(die, block, at),
+                None => self.start.unit(&self.sizes, die, block, at),
             };
             if unit != NOWHERE && self.place(unit) == PageLocation::Flash(first + at) {
                 found.push((unit, first + at));
@@ -243,18 +245,40 @@ impl Mapping {
         let space = &mut self.dies[die as usize];
         let held = &mut space.blocks[block as usize];
         debug_assert_eq!(held.wanted, 0);
-        held.closed = false;
         if let Some(units) = &mut held.units {
             units.fill(NOWHERE);
         } else {
             held.units = Some(vec![NOWHERE; self.sizes.block_units as usize].into());
         }
-        space.free.push_back(block);
+        match block < self.sizes.main_blocks {
+            true => space.free.push_back(block),
+            false => space.slc_free.push_back(block),
+        }
+    }
+
+    /// Whether the pseudo-SLC cache of the die takes a page.
+    pub(super) fn slc_has_page(&self, die: u32) -> bool {
+        let space = &self.dies[die as usize];
+        space.open[Kind::Slc as usize].is_some() || !space.slc_free.is_empty()
+    }
+
+    /// Whether a full block of the cache can be moved: its data take a new block at most.
+    pub(super) fn can_fold(&self, die: u32) -> bool {
+        !self.dies[die as usize].slc_full.is_empty()
+            && self.free_blocks(die) > self.sizes.collect_blocks
+    }
+
+    /// The block of the cache that was filled first.
+    pub(super) fn take_full_slc(&mut self, die: u32) -> Option<u32> {
+        self.dies[die as usize].slc_full.pop_front()
     }
 
     /// A block that is being collected is no victim for the next.
     pub(super) fn collecting(&mut self, die: u32, block: u32) {
-        self.dies[die as usize].blocks[block as usize].closed = false;
+        let closed = &mut self.dies[die as usize].closed;
+        if let Some(at) = closed.iter().position(|&other| other == block) {
+            closed.remove(at);
+        }
     }
 
     fn set(&mut self, unit: u32, place: u32) {
@@ -270,87 +294,67 @@ impl Mapping {
         (block / self.sizes.blocks, block % self.sizes.blocks)
     }
 
-    fn place_at_start(&self, unit: u32) -> u32 {
-        if !self.filled {
-            return NOWHERE;
+    /// No block has more valid units than it holds, each die's sum is right, and no die is without a free block.
+    pub(super) fn check(&self) -> Result<(), Violation> {
+        let most = self.sizes.block_units;
+        for (number, space) in self.dies.iter().enumerate() {
+            let sum: u64 = space.blocks.iter().map(|held| u64::from(held.wanted)).sum();
+            let is_free_and_valid = |&block: &u32| space.blocks[block as usize].wanted > 0;
+            let what = if space.blocks.iter().any(|held| held.wanted > most) {
+                "a block has more valid units than it holds"
+            } else if sum != space.wanted {
+                "the valid units of the blocks are not those of the die"
+            } else if space.free.iter().any(is_free_and_valid) {
+                "a free block has valid units"
+            } else if space.free.is_empty() {
+                "no block is free"
+            } else {
+                continue;
+            };
+            return Err(Violation {
+                station: format!("flash, die {number}"),
+                what: what.to_owned(),
+            });
         }
-        let page = unit / self.sizes.program_units;
-        let (die, of_die) = (page % self.sizes.dies, page / self.sizes.dies);
-        let first = die * self.sizes.blocks * self.sizes.block_units;
-        first + of_die * self.sizes.program_units + unit % self.sizes.program_units
+        Ok(())
     }
+}
 
-    fn unit_at_start(&self, die: u32, block: u32, offset: u32) -> u32 {
-        let of_die = u64::from(block) * u64::from(self.sizes.pages)
-            + u64::from(offset / self.sizes.program_units);
-        let page = of_die * u64::from(self.sizes.dies) + u64::from(die);
-        let unit = page * u64::from(self.sizes.program_units)
-            + u64::from(offset % self.sizes.program_units);
-        if self.filled && unit < u64::from(self.sizes.units) {
-            unit as u32
-        } else {
-            NOWHERE
-        }
-    }
-
-    /// How many of the host's units a block holds at the start.
-    fn filled_units(&self, die: u32, block: u32) -> u32 {
-        if self.unit_at_start(die, block, self.sizes.block_units - 1) != NOWHERE {
-            return self.sizes.block_units;
-        }
-        // Units of a block rise with the offset: the first that is beyond the end ends them all.
-        (0..self.sizes.pages)
-            .map(|page| {
-                let first = page * self.sizes.program_units;
-                (first..first + self.sizes.program_units)
-                    .take_while(|&offset| self.unit_at_start(die, block, offset) != NOWHERE)
-                    .count() as u32
+impl DieSpace {
+    fn new(sizes: &Sizes, start: &Start, die: u32) -> DieSpace {
+        let closed = start.closed(sizes, die);
+        let mut blocks: Vec<Block> = (0..sizes.blocks)
+            .map(|block| Block {
+                wanted: start.valid(sizes, die, block),
+                closed_at: 0,
+                units: None,
             })
-            .take_while(|&units| units > 0)
-            .sum()
+            .collect();
+        let mut is_closed = vec![false; blocks.len()];
+        for (closed_at, &block) in (1..).zip(&closed) {
+            blocks[block as usize].closed_at = closed_at;
+            is_closed[block as usize] = true;
+        }
+        DieSpace {
+            wanted: blocks.iter().map(|held| u64::from(held.wanted)).sum(),
+            blocks,
+            slc_free: (sizes.main_blocks..sizes.blocks).collect(),
+            slc_full: VecDeque::new(),
+            free: (0..sizes.main_blocks)
+                .filter(|&block| !is_closed[block as usize])
+                .collect(),
+            closings: closed.len() as u32,
+            closed: closed.into(),
+            open: [None; 3],
+        }
+    }
+
+    fn close(&mut self, block: u32) {
+        self.closings = self.closings.wrapping_add(1);
+        self.blocks[block as usize].closed_at = self.closings;
+        self.closed.push_back(block);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_filled_device_has_each_unit_where_its_block_says() {
-        let sizes = Sizes {
-            dies: 3,
-            blocks: 10,
-            pages: 4,
-            page_units: 2,
-            program_units: 4,
-            block_units: 16,
-            units: 301,
-            collect_blocks: 3,
-            collect_only_blocks: 2,
-            die_units_max: 160,
-        };
-        let mapping = Mapping::new(sizes, true);
-        let mut found = 0;
-        for die in 0..3 {
-            for block in 0..10 {
-                let (mut all, mut offset) = (0, 0);
-                while offset < 16 {
-                    let mut units = Vec::new();
-                    offset = mapping.wanted(die, block, offset, &mut units);
-                    all += units.len() as u32;
-                    assert!(
-                        units
-                            .iter()
-                            .all(|&(unit, place)| mapping.place(unit) == PageLocation::Flash(place))
-                    );
-                }
-                assert_eq!(
-                    all,
-                    mapping.dies[die as usize].blocks[block as usize].wanted
-                );
-                found += all;
-            }
-        }
-        assert_eq!(found, 301);
-    }
-}
+mod tests;

@@ -6,10 +6,16 @@
 
 mod buffer;
 mod coalesce;
+mod collector;
 mod die;
 mod mapping;
+mod permutation;
 mod programmed;
+#[cfg(test)]
+mod rehearsal;
 mod spec;
+mod start;
+mod steady_law;
 
 use std::collections::VecDeque;
 
@@ -20,6 +26,7 @@ use block_layer::{Direction, SECTOR_BYTES, Sector};
 use buffer::Buffer;
 pub use coalesce::Coalesce;
 use coalesce::{HeldCompletions, Interrupt};
+pub use collector::Collector;
 use die::{Die, Read};
 use events::SpecError;
 use events::event_queue::EventQueue;
@@ -28,7 +35,10 @@ use events::time::Time;
 use mapping::{Mapping, PageLocation};
 pub use programmed::ProgrammedUnits;
 use spec::Sizes;
-pub use spec::{Firmware, FlashSpec, Geometry, Interface, Suspend, Timing};
+pub use spec::{
+    Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing,
+};
+use start::Start;
 
 /// An SSD: interface, firmware, write buffer, mapping, channels and dies.
 #[derive(Clone, Debug)]
@@ -47,6 +57,8 @@ pub struct Flash {
     for_room: VecDeque<CommandId>,
     written_at: Time,
     flush_planned: bool,
+    /// When to look whether nothing was written for long enough to empty the pseudo-SLC cache.
+    idle_planned: bool,
     host_flush: Option<HostFlush>,
     mapping: Mapping,
     dies: Vec<Die>,
@@ -87,6 +99,8 @@ enum Event {
     },
     Complete(CommandId),
     Flush,
+    /// The device may have been idle for long enough.
+    Idle,
     /// All that was in the buffer when the host asked for it is programmed, or what the host discards is forgotten.
     Ended(u32),
     /// What has completed has waited long enough for more.
@@ -113,8 +127,12 @@ impl Flash {
             for_room: VecDeque::new(),
             written_at: 0,
             flush_planned: false,
+            idle_planned: false,
             host_flush: None,
-            mapping: Mapping::new(sizes, spec.firmware.filled),
+            mapping: Mapping::new(
+                sizes,
+                Start::of(&sizes, spec.firmware.filled, spec.firmware.steady),
+            ),
             dies: vec![Die::default(); sizes.dies as usize],
             dies_taken: 0,
             channels: vec![
@@ -203,6 +221,7 @@ impl Flash {
             }
         }
         self.written_at = now;
+        self.plan_idle(now);
         if waits {
             self.buffer.flush();
         } else {
@@ -348,6 +367,7 @@ impl Device for Flash {
                 Event::Done { die, work } => self.done(at, die, work),
                 Event::Complete(id) => self.end(at, InnerCompletion::Command(id), completed),
                 Event::Flush => self.program_rest(at),
+                Event::Idle => self.look_whether_idle(at),
                 Event::Ended(tag) => self.end(at, InnerCompletion::WithoutData(tag), completed),
                 Event::Interrupt(number) => {
                     if self.held.awaits(number) {
@@ -412,6 +432,7 @@ impl Device for Flash {
     }
 
     fn check(&self, now: Time) -> Result<(), Violation> {
+        self.mapping.check()?;
         self.inside.check("flash", now)
     }
 }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 
 use crate::flash::coalesce::Coalesce;
+use crate::flash::collector::Collector;
+use crate::flash::steady_law::SteadyLaw;
 use crate::limits::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
 use events::SpecError;
 use events::spec_error::{RATE, within};
@@ -22,6 +24,26 @@ pub struct FlashSpec {
     pub firmware: Firmware,
     /// The link to the host.
     pub interface: Interface,
+    /// Blocks that are programmed with one bit a cell, for writes of the host; absent: none.
+    pub slc: Option<SlcCache>,
+}
+
+/// A pseudo-SLC cache: what is written there first is programmed faster, and holds less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlcCache {
+    /// Blocks of each plane that it consists of; the host sees nothing of them.
+    #[schemars(range(min = 1, max = 1 << 20))]
+    pub blocks_per_plane: u32,
+    /// Of the other blocks: one of the cache holds this much less.
+    #[schemars(range(min = 2, max = 8))]
+    pub bits_per_cell: u32,
+    /// From the register to the cells, of all planes of a die at once.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub page_program_ns: u64,
+    /// The device moves the cache's data to other blocks when nothing was written for this long.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub idle_ns: u64,
 }
 
 /// How the flash is divided.
@@ -119,11 +141,29 @@ pub struct Firmware {
     /// Share of the blocks of a die, in 1/1000: with at most this many free it collects before it programs.
     #[schemars(range(max = 999))]
     pub collect_only_per_mille: u32,
+    /// Which block is collected. Absent: greedy.
+    pub collector: Option<Collector>,
+    /// For a windowed collector: the part of a die's blocks of which it chooses, those that were written first.
+    #[schemars(range(min = 1, max = 1000))]
+    pub collect_window_per_mille: Option<u32>,
     /// Reads go before what a die has to program or collect; otherwise in order of arrival.
     pub read_first: bool,
     /// All of it has been written in sequence before the start; otherwise it is new, and reads of what was never
     /// written do not touch the flash.
     pub filled: bool,
+    /// A filled device has been written over and over in this pattern before the start, until its write amplification
+    /// was steady. Absent: all of it has been written once, in sequence.
+    pub steady: Option<SteadyPattern>,
+}
+
+/// How a device was written before the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SteadyPattern {
+    /// From its start to its end.
+    Sequential,
+    /// Each unit as often as any other, at random.
+    Random,
 }
 
 /// The link to the host.
@@ -159,6 +199,12 @@ pub(super) struct Sizes {
     pub(super) collect_only_blocks: u32,
     /// With more than this many units wanted, a die might have no block that is worth collecting.
     pub(super) die_units_max: u32,
+    pub(super) collector: Collector,
+    /// Of how many blocks of a die a windowed collector chooses.
+    pub(super) window_blocks: u32,
+    /// Blocks of a die that are no cache; those of the cache are behind them, and use so many pages of theirs.
+    pub(super) main_blocks: u32,
+    pub(super) slc_pages: u32,
 }
 
 impl FlashSpec {
@@ -212,6 +258,10 @@ impl FlashSpec {
             );
             return Err(SpecError::of("geometry", what));
         }
+        if let Some(slc) = self.slc {
+            slc.check(&self.geometry)
+                .map_err(|error| error.within("slc"))?;
+        }
         let sizes = self.sizes();
         if sizes.units == 0 {
             return Err(SpecError::of(
@@ -237,16 +287,15 @@ impl FlashSpec {
         let page_units = geometry.page_bytes / self.firmware.unit_bytes;
         let program_units = page_units * geometry.planes_per_die;
         let kept = 1000 - u128::from(geometry.over_provision_per_mille);
-        let share = |per_mille: u32| {
-            (u64::from(geometry.blocks_per_plane) * u64::from(per_mille) / 1000) as u32
-        };
+        let slc_blocks = self.slc.map_or(0, |slc| slc.blocks_per_plane);
+        let main_blocks = geometry.blocks_per_plane - slc_blocks;
+        let share = |per_mille: u32| (u64::from(main_blocks) * u64::from(per_mille) / 1000) as u32;
         let collect_only_blocks = share(self.firmware.collect_only_per_mille).max(2);
         let collect_blocks = share(self.firmware.collect_per_mille).max(collect_only_blocks + 1);
         let block_units = program_units * geometry.pages_per_block;
         // Two open blocks, one that is being collected, and so many that what is not wanted in all the others together
         // makes a page in at least one of them.
-        let spare =
-            collect_blocks + 3 + geometry.blocks_per_plane.div_ceil(geometry.pages_per_block);
+        let spare = collect_blocks + 3 + main_blocks.div_ceil(geometry.pages_per_block);
         Sizes {
             dies: geometry.channels * geometry.dies_per_channel,
             blocks: geometry.blocks_per_plane,
@@ -254,10 +303,18 @@ impl FlashSpec {
             page_units,
             program_units,
             block_units,
-            units: (u128::from(self.units_of_flash()) * kept / 1000) as u32,
+            units: (u128::from(self.units_of_flash()) * kept * u128::from(main_blocks)
+                / u128::from(geometry.blocks_per_plane)
+                / 1000) as u32,
             collect_blocks,
             collect_only_blocks,
-            die_units_max: geometry.blocks_per_plane.saturating_sub(spare) * block_units,
+            collector: self.firmware.collector.unwrap_or_default(),
+            window_blocks: share(self.firmware.collect_window_per_mille.unwrap_or_default()).max(1),
+            die_units_max: main_blocks.saturating_sub(spare) * block_units,
+            main_blocks,
+            slc_pages: self
+                .slc
+                .map_or(0, |slc| geometry.pages_per_block / slc.bits_per_cell),
         }
     }
 
@@ -280,6 +337,23 @@ impl FlashSpec {
 
 const UNITS_MAX: u64 = 1 << 31;
 
+impl Sizes {
+    /// What of the host's units a die holds, on average.
+    pub(super) fn die_units(&self) -> f64 {
+        f64::from(self.units) / f64::from(self.dies)
+    }
+
+    /// What uniform random writes come to in so many blocks of a die, which hold so many valid units.
+    pub(super) fn steady_law(&self, blocks: f64, valid: f64) -> SteadyLaw {
+        // The last page that is moved from a block is half empty, on average.
+        let units = f64::from(self.block_units) - f64::from(self.program_units - 1) / 2.0;
+        match self.collector {
+            Collector::Greedy => SteadyLaw::greedy(blocks, units, valid),
+            Collector::CostBenefit | Collector::Windowed => SteadyLaw::by_age(blocks, units, valid),
+        }
+    }
+}
+
 impl Geometry {
     fn check(&self) -> Result<(), SpecError> {
         for (key, value, most) in [
@@ -299,6 +373,28 @@ impl Geometry {
             1,
             999,
         )
+    }
+}
+
+impl SlcCache {
+    fn check(&self, geometry: &Geometry) -> Result<(), SpecError> {
+        let most = u64::from(geometry.blocks_per_plane.saturating_sub(1));
+        within(
+            "blocks_per_plane",
+            u64::from(self.blocks_per_plane),
+            1,
+            most.min(1 << 20),
+        )?;
+        within("bits_per_cell", u64::from(self.bits_per_cell), 2, 8)?;
+        if geometry.pages_per_block < self.bits_per_cell {
+            let what = format!(
+                "expected at most geometry.pages_per_block, {}",
+                geometry.pages_per_block
+            );
+            return Err(SpecError::of("bits_per_cell", what));
+        }
+        within("page_program_ns", self.page_program_ns, 0, WORK_NS_MAX)?;
+        within("idle_ns", self.idle_ns, 0, WORK_NS_MAX)
     }
 }
 
@@ -359,6 +455,24 @@ impl Firmware {
             0,
             999,
         )?;
+        within(
+            "collect_window_per_mille",
+            u64::from(self.collect_window_per_mille.unwrap_or(1)),
+            1,
+            1000,
+        )?;
+        let is_windowed = self.collector == Some(Collector::Windowed);
+        if is_windowed != self.collect_window_per_mille.is_some() {
+            let what = match is_windowed {
+                true => "must be given with collector = \"windowed\"",
+                false => "only a windowed collector has it",
+            };
+            return Err(SpecError::of("collect_window_per_mille", what));
+        }
+        if self.steady.is_some() && !self.filled {
+            let what = "only a filled device is in a steady state: set filled = true";
+            return Err(SpecError::of("steady", what));
+        }
         let most = u64::from(self.collect_per_mille);
         within(
             "collect_only_per_mille",

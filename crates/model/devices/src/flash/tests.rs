@@ -37,8 +37,11 @@ fn spec() -> FlashSpec {
             buffer_ns_max: 10_000_000,
             collect_per_mille: 50,
             collect_only_per_mille: 5,
+            collector: None,
+            collect_window_per_mille: None,
             read_first: true,
             filled: true,
+            steady: None,
         },
         interface: Interface {
             bytes_per_s: 1_000_000_000,
@@ -46,7 +49,21 @@ fn spec() -> FlashSpec {
             half_duplex: false,
             coalesce: None,
         },
+        slc: None,
     }
+}
+
+/// With a cache of 12 blocks a plane, a quarter as large as others.
+fn with_slc(idle_ns: u64) -> Flash {
+    with(|spec| {
+        spec.geometry.over_provision_per_mille = 300;
+        spec.slc = Some(SlcCache {
+            blocks_per_plane: 12,
+            bits_per_cell: 4,
+            page_program_ns: 150_000,
+            idle_ns,
+        });
+    })
 }
 
 fn with(change: impl FnOnce(&mut FlashSpec)) -> Flash {
@@ -402,6 +419,45 @@ fn what_is_impossible_names_its_key() {
     assert_eq!(key(too_large), "geometry");
 }
 
+/// Rates of the first and of the last quarter of 48 MiB in sequence, and when they are written.
+fn rates(flash: &mut Flash, from: Time) -> (f64, f64, Time) {
+    let quarter = 384;
+    let mut now = from;
+    let rates = [0, quarter, 2 * quarter, 3 * quarter].map(|first: usize| {
+        let writes = sequential(Direction::Write, first as Sector * 64, quarter, 64);
+        let run = run_from(flash, now, &[&writes], 8);
+        now += run.took;
+        run.rate_bytes_per_s()
+    });
+    (rates[0], rates[3], now)
+}
+
+#[test]
+fn a_cache_of_one_bit_a_cell_is_faster_until_it_is_full_and_again_after_a_pause() {
+    // It holds 12 blocks of 8 pages of 16 KiB in each of 8 dies: 12 MiB.
+    let mut flash = with_slc(20 * MILLISECOND);
+    let (fast, slow, _) = rates(&mut flash, 0);
+    assert!(fast > 2.0 * slow, "{fast} {slow}");
+    let idle_at = run_until_idle(&mut flash);
+    let programmed = flash.programmed();
+    assert!(
+        programmed.moved_units > 0,
+        "it is emptied when nothing is written"
+    );
+    assert!(programmed.erased_blocks >= 90, "{programmed:?}");
+    let (again, _, end) = rates(&mut flash, idle_at);
+    assert!((again / fast - 1.0).abs() < 0.1, "{again} {fast}");
+    flash.check(end).unwrap();
+}
+
+#[test]
+fn a_cache_that_never_gets_a_pause_stays_full() {
+    let mut flash = with_slc(10_000 * MILLISECOND);
+    let (fast, slow, end) = rates(&mut flash, 0);
+    let (again, ..) = rates(&mut flash, end);
+    assert!(again < 1.2 * slow, "{again} {slow} {fast}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
@@ -409,7 +465,7 @@ proptest! {
         kinds in prop::collection::vec((any::<u8>(), 0u64..3000, 1u32..300), 1..400),
         depth in 1usize..40,
         (read_first, filled, suspend, half_duplex) in any::<(bool, bool, bool, bool)>(),
-        coalesce: bool,
+        (coalesce, cache) in any::<(bool, bool)>(),
     ) {
         // So small that it collects.
         let flash = || with(|spec| {
@@ -423,6 +479,12 @@ proptest! {
             spec.interface.coalesce = coalesce.then_some(Coalesce {
                 completions: 4,
                 time_ns: 100 * MICROSECOND,
+            });
+            spec.slc = cache.then_some(SlcCache {
+                blocks_per_plane: 4,
+                bits_per_cell: 3,
+                page_program_ns: 200_000,
+                idle_ns: 1_000_000,
             });
             if suspend {
                 spec.timing.suspend = Some(Suspend { program_ns: 100_000, erase_ns: 700_000 });

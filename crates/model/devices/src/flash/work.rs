@@ -11,6 +11,8 @@ enum DieStep {
     Resume,
     Program,
     Collect,
+    /// Collect a block of the pseudo-SLC cache.
+    Fold,
     Nothing,
 }
 
@@ -20,7 +22,7 @@ impl Flash {
         if self.dies[die as usize].work.is_some() {
             return;
         }
-        match self.next_of(die) {
+        match self.next_of(now, die) {
             DieStep::Read => {
                 let die_state = &mut self.dies[die as usize];
                 if let Some(read) = die_state.reads.pop_front() {
@@ -34,6 +36,7 @@ impl Flash {
             }
             DieStep::Program => self.program(now, die),
             DieStep::Collect => self.collect(now, die),
+            DieStep::Fold => self.fold(now, die),
             DieStep::Nothing => {}
         }
     }
@@ -90,7 +93,7 @@ impl Flash {
         self.drain(now);
     }
 
-    fn next_of(&self, die: u32) -> DieStep {
+    fn next_of(&self, now: Time, die: u32) -> DieStep {
         let state = &self.dies[die as usize];
         let read_since = state.reads.front().map(|read| read.since);
         let program_since = state.program.as_ref().map(|(since, _)| *since);
@@ -107,12 +110,14 @@ impl Flash {
         let collects = state.victim.is_some()
             || self.mapping.free_blocks(die) <= self.sizes.collect_blocks
                 && self.mapping.victim(die).is_some();
-        let programs = program_since.is_some() && has_page;
+        let takes = has_page || self.mapping.slc_has_page(die);
+        let programs = program_since.is_some() && takes;
         match (programs, collects) {
             (true, true) if state.collected_last => DieStep::Program,
             (_, true) => DieStep::Collect,
             (true, false) => DieStep::Program,
             (false, false) if read_since.is_some() => DieStep::Read,
+            (false, false) if self.is_idle(now) && self.mapping.can_fold(die) => DieStep::Fold,
             (false, false) => DieStep::Nothing,
         }
     }
@@ -124,11 +129,16 @@ impl Flash {
         self.dies_taken -= 1;
         let buffer = &self.buffer;
         let units = slots.iter().map(|&slot| buffer.unit(slot));
-        let at = self.mapping.take_page(die, Kind::Host, units);
+        let timing = self.spec.timing;
+        let (kind, program_ns) = match self.spec.slc {
+            Some(slc) if self.mapping.slc_has_page(die) => (Kind::Slc, slc.page_program_ns),
+            _ => (Kind::Host, timing.page_program_ns),
+        };
+        let at = self.mapping.take_page(die, kind, units);
         let sectors = slots.len() as u64 * self.unit_sectors;
         let there_at = self.channel(die).carry(now, sectors);
         self.dies[die as usize].collected_last = false;
-        let ends_at = there_at + self.spec.timing.page_program_ns;
+        let ends_at = there_at + program_ns;
         self.work(die, Work::Program { slots, at }, ends_at);
     }
 
@@ -200,6 +210,38 @@ impl Flash {
             Work::Move { units, at },
             there_at + timing.page_program_ns,
         );
+    }
+
+    /// The cache's oldest block is emptied as one that is collected.
+    fn fold(&mut self, now: Time, die: u32) {
+        if let Some(block) = self.mapping.take_full_slc(die) {
+            self.dies[die as usize].victim = Some((block, 0));
+            self.collect(now, die);
+        }
+    }
+
+    /// Whether the pseudo-SLC cache may be emptied.
+    fn is_idle(&self, now: Time) -> bool {
+        self.spec
+            .slc
+            .is_some_and(|slc| now >= self.written_at + slc.idle_ns)
+    }
+
+    pub(super) fn plan_idle(&mut self, now: Time) {
+        if let (Some(slc), false) = (self.spec.slc, self.idle_planned) {
+            self.idle_planned = true;
+            self.events.put(now + slc.idle_ns, Event::Idle);
+        }
+    }
+
+    pub(super) fn look_whether_idle(&mut self, now: Time) {
+        self.idle_planned = false;
+        if !self.is_idle(now) {
+            return self.plan_idle(self.written_at);
+        }
+        for die in 0..self.sizes.dies {
+            self.start(now, die);
+        }
     }
 
     fn work(&mut self, die: u32, work: Work, ends_at: Time) {

@@ -14,10 +14,10 @@
  * they took: `executed * instructions - repetitions` is what a block adds to a sum. With several virtual CPUs each
  * repetition is an instruction: QEMU then leaves the one out by which the last is known.
  *
- * Arguments: out=FILE, functions=FILE, cpus=N, and on demand memory=on, cache=BYTES, chains=on. FILE has a line
- * `START END KIND` (hexadecimal) per function at which the counter looks: i an interrupt's handler, s the soft
- * interrupts', w the switch between tasks, c a system call's entry, y the function that does one, e another way into the
- * kernel, f any other one, of which only chains need to know.
+ * Arguments: out=FILE, functions=FILE, cpus=N, and on demand memory=on, cache=BYTES, chains=on, and completion=own:
+ * drives of QEMU complete at a time of the machine's own. FILE has a line `START END KIND` (hexadecimal) per function at
+ * which the counter looks: i an interrupt's handler, s the soft interrupts', w the switch between tasks, c a system call's
+ * entry, y the function that does one, e another way into the kernel, f any other one, of which only chains need to know.
  */
 #include "counter.h"
 #include <stdio.h>
@@ -160,6 +160,8 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
                                              -(uint64_t)(HALVES / b->string.accesses));
     }
     for (size_t i = 0; i < n; i++) memory_watch(qemu_plugin_tb_get_insn(tb, i));
+    for (size_t i = 0; completion_on && start >> 63 && i < n; i++)
+        completion_watch(qemu_plugin_tb_get_insn(tb, i));
     if (start >> 63) return;
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
@@ -199,6 +201,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         else if (!strcmp(argv[i], "chains=on")) chains_on = true;
         else if (!strcmp(argv[i], "memory=on")) memory_on = true;
         else if (!strncmp(argv[i], "cache=", 6) && !cache_make(strtoull(argv[i] + 6, NULL, 10))) return -1;
+        else if (!strcmp(argv[i], "completion=own") && !completion_make())
+            fputs("counter: drives complete at any time: this QEMU lacks a function\n", stderr);
         else if (!strncmp(argv[i], "functions=", 10) && !read_functions(argv[i] + 10)) return -1;
     }
     if (!out) return -1;

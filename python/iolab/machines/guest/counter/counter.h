@@ -26,6 +26,9 @@ void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, int o
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *, vcpu_mem_cb, int flags, int rw, void *udata);
 void qemu_plugin_register_vcpu_mem_inline(struct qemu_plugin_insn *, int rw, int op, void *ptr, uint64_t imm);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t);
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t, uint64_t vaddr);
+bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *);
+const char *qemu_plugin_hwaddr_device_name(const struct qemu_plugin_hwaddr *);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
@@ -54,8 +57,8 @@ struct task { uint64_t stack, instructions, entering; struct system_call *call; 
 /* A virtual CPU: what it ran, what of it was accounted to somebody, and for whom it works. Instructions are in halves, so
  * that a repetition of a string instruction that reads and writes takes itself back with each access. */
 enum { HALVES = 2 };
-struct cpu { uint64_t total, accounted; struct task *task; char nested[NESTED_MAX]; int depth; uint64_t called_from;
-             struct task unknown; };
+struct cpu { uint64_t total, accounted; struct task *task; char nested[NESTED_MAX]; int depth; bool switching;
+             uint64_t called_from; struct task unknown; };
 extern struct cpu cpus[CPUS_MAX];
 
 /* contexts.c: for whom the kernel works. */
@@ -88,5 +91,10 @@ extern uint64_t memory_reads, memory_writes, cache_misses;
 bool cache_make(uint64_t bytes);
 void memory_begin(void);
 void memory_watch(struct qemu_plugin_insn *);
+
+/* completion.c: when a drive of QEMU completes. False: this QEMU completes at any time. */
+extern bool completion_on;
+bool completion_make(void);
+void completion_watch(struct qemu_plugin_insn *);
 
 #endif

@@ -1,0 +1,149 @@
+"""What searches need that are told what iolab has to find out: the figures that causes.toml cites.
+
+benches/oracles.py bisect     runs until one commit of 1,024 is named, for a search that is given the noise and that
+                              there is one change, but not the levels
+benches/oracles.py tune       shortfall from the best, for searches of `tune_simulation` that are given which keys
+                              interact and how much values vary, from trials drawn evenly and without drift
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import tune_simulation
+from iolab.domain.tune.space import Point
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+COMMITS, CONFIDENCE, RUNS_MAX = 1024, 0.95, 1000
+SEARCHES = 60
+LANDSCAPES = 100
+LEVEL_SD = 0.05
+"""How much a value of a key is expected to change the logarithm, of those that matter by up to 15 %."""
+PAIR_SD, PAIR_LENGTH = 0.15, 0.4
+"""The same for a pair, and the distance over which it varies, as a share of the range."""
+
+
+def runs_until_named(effect: float, seed: int) -> int:
+    """Measures where the level is least certain (the information of a Gaussian channel) until one commit has 95 %.
+
+    The levels have a flat prior, and their difference one whose size is the true effect.
+    """
+    random = np.random.default_rng([seed, 7])
+    truth = int(random.integers(1, COMMITS + 1))
+    sums, counts = np.zeros(COMMITS + 1), np.zeros(COMMITS + 1)
+
+    def measure(version: int) -> None:
+        sums[version] += effect * (version >= truth) + random.normal()
+        counts[version] += 1
+
+    measure(0)
+    measure(COMMITS)
+    for runs in range(2, RUNS_MAX):
+        total, number = np.cumsum(sums)[:-1], np.cumsum(counts)[:-1]
+        after, later = sums.sum() - total, counts.sum() - number
+        before_mean, after_mean, variance = total / number, after / later, 1 / number + 1 / later
+        evidence = (total**2 / number + after**2 / later - np.log(number * later)) / 2
+        spread = effect**2 + variance
+        evidence -= ((after_mean - before_mean) ** 2 / spread + np.log(spread)) / 2
+        chances = np.exp(evidence - evidence.max())
+        chances /= chances.sum()
+        if runs > 4 and chances.max() >= CONFIDENCE:
+            return runs
+        measure(int(_variances(chances, before_mean, 1 / number, after_mean, 1 / later).argmax()))
+    return RUNS_MAX
+
+
+def _variances(chances: Array, before: Array, before_variance: Array, after: Array, after_variance: Array) -> Array:
+    """The variance of each version's level, shape (versions,), over where the change may be, shape (versions - 1,)."""
+
+    def expected(of_before: Array, of_after: Array) -> Array:
+        changed = np.concatenate([[0], np.cumsum(chances * of_after)])
+        unchanged = np.concatenate([[0], np.cumsum(chances * of_before)])
+        return np.asarray(changed + unchanged[-1] - unchanged)
+
+    squares = expected(before**2 + before_variance, after**2 + after_variance)
+    return np.asarray(squares - expected(before, after) ** 2)
+
+
+def shortfall_without_pairs(trials: int, seed: int) -> float:
+    """In percent, with twelve keys of up to 15 % each: told that no keys interact."""
+    parameters = tune_simulation.SPACE.parameters
+    random = np.random.default_rng([seed, 99])
+    landscape = tune_simulation.all_keys(random)
+    columns = [(one.key, value) for one in parameters for value in range(len(one.values))]
+    points = [_drawn(random) for _ in range(trials)]
+    rows = np.array([[float(point.get(key) == value) for key, value in columns] for point in points])
+    values = np.array([landscape.level(point) + tune_simulation.NOISE * random.normal() for point in points])
+    covariance = LEVEL_SD**2 * rows @ rows.T + tune_simulation.NOISE**2 * np.eye(trials) + 1
+    weights = LEVEL_SD**2 * rows.T @ np.linalg.solve(covariance, values - values.mean())
+    effects = dict(zip(columns, weights.tolist(), strict=True))
+    found: list[tuple[float, Point]] = []
+    for scheduler in range(tune_simulation.SIZES["scheduler"]):
+        point = {"scheduler": scheduler}
+        for one in parameters[1:]:
+            if one.in_force(point):
+                point[one.key] = int(np.argmax([effects[one.key, value] for value in range(len(one.values))]))
+        found.append((sum(effects[key, value] for key, value in point.items()), point))
+    return _shortfall(landscape, max(found, key=lambda one: one[0])[1])
+
+
+def shortfall_given_pairs(trials: int, seed: int) -> float:
+    """In percent, with four keys in two pairs: told which, and over what distance they vary."""
+    random = np.random.default_rng([seed, 98])
+    landscape = tune_simulation.in_pairs(random)
+    keys = [key for pair in landscape.pairs for key in pair]
+    sizes = [tune_simulation.SIZES[key] for key in keys]
+    places = np.array([[random.integers(size) for size in sizes] for _ in range(trials)])
+    levels = [landscape.level(dict(zip(keys, place, strict=True))) for place in places.tolist()]
+    values = np.array(levels) + tune_simulation.NOISE * random.normal(size=trials)
+
+    def alike(a: Array, b: Array, pair: slice) -> Array:
+        apart = (a[:, None, pair] - b[None, :, pair]) / (np.array(sizes[pair]) - 1) / PAIR_LENGTH
+        return np.asarray(PAIR_SD**2 * np.exp(-0.5 * (apart**2).sum(axis=2)))
+
+    pairs = (slice(0, 2), slice(2, 4))
+    covariance = sum(alike(places, places, pair) for pair in pairs) + tune_simulation.NOISE**2 * np.eye(trials) + 1
+    weights = np.linalg.solve(covariance, values - values.mean())
+    best: dict[str, int] = {}
+    for pair in pairs:
+        grid = np.zeros((sizes[pair.start] * sizes[pair.start + 1], 4))
+        grid[:, pair] = np.array([(a, b) for a in range(sizes[pair.start]) for b in range(sizes[pair.start + 1])])
+        chosen = grid[int((alike(grid, places, pair) @ weights).argmax())]
+        best |= {key: int(value) for key, value in zip(keys[pair], chosen[pair], strict=True)}
+    return _shortfall(landscape, best)
+
+
+def _drawn(random: np.random.Generator) -> dict[str, int]:
+    point: dict[str, int] = {}
+    for one in tune_simulation.SPACE.parameters:
+        if one.in_force(point):
+            point[one.key] = int(random.integers(len(one.values)))
+    return point
+
+
+def _shortfall(landscape: tune_simulation.Landscape, point: Point) -> float:
+    return 100 * float(1 - np.exp(landscape.level(point) - landscape.best()))
+
+
+def main() -> None:
+    if sys.argv[1:] == ["bisect"]:
+        for effect in (1.0, 2.0, 5.0):
+            runs = [runs_until_named(effect, seed) for seed in range(SEARCHES)]
+            print(f"{effect:g} SD: {np.median(runs):.0f} runs in the median of {SEARCHES} searches")
+    elif sys.argv[1:] == ["tune"]:
+        for name, search, trials in (
+            ("all twelve, up to 15 % each", shortfall_without_pairs, (120, 150)),
+            ("four keys, in pairs", shortfall_given_pairs, (30, 68)),
+        ):
+            for count in trials:
+                short = np.median([search(count, seed) for seed in range(LANDSCAPES)])
+                print(f"{name}: {short:.1f} % short in the median after {count} trials")
+    else:
+        sys.exit((__doc__ or "").strip())
+
+
+if __name__ == "__main__":
+    main()

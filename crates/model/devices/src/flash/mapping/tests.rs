@@ -1,0 +1,181 @@
+use super::*;
+use crate::flash::collector::Collector;
+use crate::flash::rehearsal::Rehearsal;
+use crate::flash::spec::SteadyPattern;
+use proptest::prelude::*;
+
+fn sizes() -> Sizes {
+    Sizes {
+        dies: 3,
+        blocks: 10,
+        pages: 4,
+        page_units: 2,
+        program_units: 4,
+        block_units: 16,
+        units: 301,
+        collect_blocks: 3,
+        collect_only_blocks: 2,
+        die_units_max: 160,
+        collector: Collector::Greedy,
+        window_blocks: 1,
+        main_blocks: 10,
+        slc_pages: 0,
+    }
+}
+
+/// A die whose `units` fill it to this share, with as few free blocks as it needs.
+fn die(blocks: u32, pages: u32, program_units: u32, fill: f64, collector: Collector) -> Sizes {
+    let block_units = pages * program_units;
+    Sizes {
+        dies: 1,
+        blocks,
+        main_blocks: blocks,
+        pages,
+        page_units: program_units,
+        program_units,
+        block_units,
+        units: (f64::from(blocks * block_units) * fill) as u32,
+        collector,
+        window_blocks: blocks / 8,
+        ..sizes()
+    }
+}
+
+/// Each unit that is somewhere is at the one place whose block says so.
+fn check_all(mapping: &Mapping) -> u64 {
+    let sizes = mapping.sizes;
+    mapping.check().unwrap();
+    let mut found = vec![0; sizes.units as usize];
+    for die in 0..sizes.dies {
+        for block in 0..sizes.blocks {
+            let (mut valid, mut offset) = (0, 0);
+            while offset < sizes.block_units {
+                let mut units = Vec::new();
+                offset = mapping.wanted(die, block, offset, &mut units);
+                valid += units.len() as u32;
+                for (unit, place) in units {
+                    found[unit as usize] += 1;
+                    assert_eq!(mapping.place(unit), PageLocation::Flash(place));
+                }
+            }
+            assert_eq!(
+                valid,
+                mapping.dies[die as usize].blocks[block as usize].wanted
+            );
+        }
+    }
+    for (unit, &times) in (0..).zip(&found) {
+        let is_somewhere = matches!(mapping.place(unit), PageLocation::Flash(_));
+        assert_eq!(times, u64::from(is_somewhere), "unit {unit}");
+    }
+    found.iter().sum()
+}
+
+#[test]
+fn a_filled_device_has_each_unit_where_its_block_says() {
+    for (overwritten, free) in [(false, 13), (true, 4)] {
+        let sizes = Sizes {
+            blocks: 20,
+            main_blocks: 20,
+            ..sizes()
+        };
+        let mapping = Mapping::new(sizes, Start::InSequence { overwritten });
+        assert_eq!(check_all(&mapping), 301);
+        assert_eq!(mapping.free_blocks(0), free);
+    }
+    assert_eq!(check_all(&Mapping::new(sizes(), Start::New)), 0);
+}
+
+#[test]
+fn a_device_in_its_steady_state_has_each_unit_where_its_block_says() {
+    let sizes = Sizes {
+        blocks: 12,
+        main_blocks: 12,
+        ..sizes()
+    };
+    let start = Start::of(&sizes, true, Some(SteadyPattern::Random));
+    let mapping = Mapping::new(sizes, start);
+    assert_eq!(check_all(&mapping), 301);
+    assert_eq!(mapping.free_blocks(2), 3);
+}
+
+/// What a greedy collector has to move, by the blocks that it has besides its free ones: two open blocks and the one that
+/// it empties count as half of each.
+fn closed_form(sizes: &Sizes, free: f64) -> f64 {
+    let blocks = f64::from(sizes.blocks) - free - 1.5;
+    sizes.steady_law(blocks, sizes.die_units()).amplification()
+}
+
+#[test]
+fn greedy_collection_of_random_writes_costs_what_the_closed_form_says() {
+    for fill in [0.6, 0.7, 0.8, 0.88, 0.93] {
+        let sizes = die(500, 64, 1, fill, Collector::Greedy);
+        let mut die = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
+        let once = u64::from(sizes.units);
+        die.write_at_random(4 * once, 1);
+        (die.amplification(), die.free_blocks());
+        die.write_at_random(2 * once, 2);
+        let (found, expected) = (die.amplification(), closed_form(&sizes, die.free_blocks()));
+        assert!(
+            (found / expected - 1.0).abs() < 0.01,
+            "{fill}: {found} {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_steady_start_is_as_good_as_a_long_run() {
+    for (collector, within) in [
+        (Collector::Greedy, 0.02),
+        (Collector::CostBenefit, 0.02),
+        (Collector::Windowed, 0.02),
+    ] {
+        for fill in [0.75, 0.9] {
+            let sizes = die(800, 256, 1, fill, collector);
+            let once = u64::from(sizes.units);
+            let mut written = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
+            written.write_at_random(2 * once, 1);
+            written.amplification();
+            written.write_at_random(once, 2);
+            let spec = Start::of(&sizes, true, Some(SteadyPattern::Random));
+            let mut drawn = Rehearsal::new(sizes, spec);
+            // A fiftieth of the bytes that the other was written with.
+            drawn.write_at_random(3 * once / 50, 3);
+            let (long, short) = (written.amplification(), drawn.amplification());
+            assert!(
+                (short / long - 1.0).abs() < within,
+                "{collector:?}, {fill}: {short} after a fiftieth of {long}"
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn nothing_is_lost_or_held_twice_whatever_is_written_and_discarded(
+        collector in prop::sample::select(vec![
+            Collector::Greedy, Collector::CostBenefit, Collector::Windowed,
+        ]),
+        start in 0u32..4,
+        steps in prop::collection::vec((0u32..10, 0u32..2000), 1..1500),
+    ) {
+        let sizes = die(24, 8, 4, 0.6, collector);
+        let mut die = Rehearsal::new(sizes, match start {
+            0 => Start::New,
+            1 => Start::InSequence { overwritten: false },
+            2 => Start::InSequence { overwritten: true },
+            _ => Start::of(&sizes, true, Some(SteadyPattern::Random)),
+        });
+        for (kind, number) in steps {
+            match kind {
+                0 => die.mapping.forget(number % sizes.units),
+                1..5 => die.write(number % 40),
+                _ => die.write(number % sizes.units),
+            }
+            die.mapping.check().unwrap();
+            prop_assert!(die.mapping.free_blocks(0) >= 1);
+        }
+        check_all(&die.mapping);
+    }
+}

@@ -1,0 +1,110 @@
+//! A die without time: it programs and collects in turn, as `work` does, so that a long run costs little.
+
+use base::rng::stream;
+
+use crate::flash::mapping::{Kind, Mapping};
+use crate::flash::programmed::ProgrammedUnits;
+use crate::flash::spec::Sizes;
+use crate::flash::start::Start;
+
+pub(super) struct Rehearsal {
+    pub(super) sizes: Sizes,
+    pub(super) mapping: Mapping,
+    /// What waits until it is a page.
+    waiting: Vec<u32>,
+    victim: Option<(u32, u32)>,
+    pub(super) programmed: ProgrammedUnits,
+    /// Free blocks at each program, summed.
+    free_sum: u64,
+    programs: u64,
+}
+
+const DIE: u32 = 0;
+
+impl Rehearsal {
+    pub(super) fn new(sizes: Sizes, start: Start) -> Rehearsal {
+        Rehearsal {
+            sizes,
+            mapping: Mapping::new(sizes, start),
+            waiting: Vec::new(),
+            victim: None,
+            programmed: ProgrammedUnits::default(),
+            free_sum: 0,
+            programs: 0,
+        }
+    }
+
+    pub(super) fn write(&mut self, unit: u32) {
+        self.waiting.push(unit);
+        if self.waiting.len() < self.sizes.program_units as usize {
+            return;
+        }
+        while !self.mapping.has_page(DIE) {
+            self.collect();
+        }
+        let units = std::mem::take(&mut self.waiting);
+        let at = self
+            .mapping
+            .take_page(DIE, Kind::Host, units.iter().copied());
+        for (&unit, at) in units.iter().zip(at..) {
+            let from = self.mapping.place(unit);
+            self.mapping.programmed(unit, from, at);
+        }
+        self.programmed.host_units += units.len() as u64;
+        self.free_sum += u64::from(self.mapping.free_blocks(DIE));
+        self.programs += 1;
+        if self.victim.is_some() || self.mapping.free_blocks(DIE) <= self.sizes.collect_blocks {
+            self.collect();
+        }
+    }
+
+    pub(super) fn write_at_random(&mut self, count: u64, seed: u64) {
+        let mut draws = stream(seed, 0);
+        for _ in 0..count {
+            self.write(draws.below(u64::from(self.sizes.units)) as u32);
+        }
+    }
+
+    /// Since the start, or since this was asked last.
+    pub(super) fn amplification(&mut self) -> f64 {
+        let found = self
+            .programmed
+            .amplification()
+            .expect("something was written");
+        self.programmed = ProgrammedUnits::default();
+        found
+    }
+
+    /// The same of the mean number of free blocks.
+    pub(super) fn free_blocks(&mut self) -> f64 {
+        let mean = self.free_sum as f64 / self.programs as f64;
+        (self.free_sum, self.programs) = (0, 0);
+        mean
+    }
+
+    fn collect(&mut self) {
+        let (block, offset) = self.victim.unwrap_or_else(|| {
+            let block = self
+                .mapping
+                .victim(DIE)
+                .expect("there is something to gain");
+            self.mapping.collecting(DIE, block);
+            (block, 0)
+        });
+        let mut units = Vec::new();
+        let next = self.mapping.wanted(DIE, block, offset, &mut units);
+        self.victim = Some((block, next));
+        if units.is_empty() {
+            self.victim = None;
+            self.programmed.erased_blocks += 1;
+            return self.mapping.erased(DIE, block);
+        }
+        let moved = units.iter().map(|&(unit, _)| unit);
+        let at = self.mapping.take_page(DIE, Kind::Moved, moved);
+        for (&(unit, _), at) in units.iter().zip(at..) {
+            let from = self.mapping.place(unit);
+            self.mapping.programmed(unit, from, at);
+        }
+        self.programmed.moved_units += units.len() as u64;
+    }
+}

@@ -1,0 +1,284 @@
+//! Where the host's units are before any was written: nothing of it costs memory by the unit.
+
+use base::rng::{Stream, stream};
+
+use crate::flash::permutation::Permutation;
+use crate::flash::spec::{Sizes, SteadyPattern};
+use crate::flash::steady_law::SteadyLaw;
+
+/// The place of a unit that is at none, and the unit of a place that holds none.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// What a device holds at the start.
+#[derive(Clone, Debug)]
+pub(super) enum Start {
+    /// Nothing.
+    New,
+    /// All units in sequence, page by page round the dies. With `overwritten`, what is spare holds what was valid
+    /// before: so sequential writing leaves it.
+    InSequence { overwritten: bool },
+    /// What a long run of random writes leaves.
+    Scattered(Scattered),
+}
+
+/// Units at random, in blocks of which each has a number of valid ones.
+#[derive(Clone, Debug)]
+pub(super) struct Scattered {
+    /// In the order of the host's units.
+    regions: Vec<Region>,
+    /// By die, blocks in the order in which they were closed.
+    closed: Vec<Vec<u32>>,
+}
+
+/// Units that are written equally often.
+#[derive(Clone, Debug)]
+struct Region {
+    first_unit: u32,
+    order: Permutation,
+    /// By die and block: the region's units in blocks before it, and in all of the die at the end.
+    before: Vec<Vec<u32>>,
+}
+
+impl Start {
+    /// Of a new or a filled device.
+    pub(super) fn of(sizes: &Sizes, filled: bool, steady: Option<SteadyPattern>) -> Start {
+        match (filled, steady) {
+            (false, _) => Start::New,
+            (true, None) => Start::InSequence { overwritten: false },
+            (true, Some(SteadyPattern::Sequential)) => Start::InSequence { overwritten: true },
+            (true, Some(SteadyPattern::Random)) => Start::random(sizes),
+        }
+    }
+
+    /// As uniform random writes leave it.
+    fn random(sizes: &Sizes) -> Start {
+        let closed = sizes.main_blocks - free_after_random_writes(sizes);
+        let mut draws = stream(SEED, 0);
+        let mut before = Vec::new();
+        let mut closing = Vec::new();
+        for die in 0..sizes.dies {
+            let units = (sizes.units - die).div_ceil(sizes.dies);
+            let law = sizes.steady_law(f64::from(closed), f64::from(units));
+            let valid = valid_by_age(&mut draws, law, closed, units, sizes);
+            let mut blocks: Vec<u32> = (0..closed).collect();
+            shuffle(&mut draws, &mut blocks);
+            let mut by_block = vec![0; sizes.blocks as usize];
+            for (&block, valid) in blocks.iter().zip(valid) {
+                by_block[block as usize] = valid;
+            }
+            before.push(sums(&by_block));
+            blocks.reverse();
+            closing.push(blocks);
+        }
+        let order = Permutation::new(draws.next_u64(), sizes.units);
+        let region = Region {
+            first_unit: 0,
+            order,
+            before,
+        };
+        Start::Scattered(Scattered {
+            regions: vec![region],
+            closed: closing,
+        })
+    }
+
+    /// The place of a unit.
+    pub(super) fn place(&self, sizes: &Sizes, unit: u32) -> u32 {
+        match self {
+            Start::New => NOWHERE,
+            Start::InSequence { .. } => {
+                let page = unit / sizes.program_units;
+                let (die, of_die) = (page % sizes.dies, page / sizes.dies);
+                let first = die * sizes.blocks * sizes.block_units;
+                first + of_die * sizes.program_units + unit % sizes.program_units
+            }
+            Start::Scattered(scattered) => scattered.place(sizes, unit),
+        }
+    }
+
+    /// The unit that is valid at a place.
+    pub(super) fn unit(&self, sizes: &Sizes, die: u32, block: u32, offset: u32) -> u32 {
+        match self {
+            Start::New => NOWHERE,
+            Start::InSequence { .. } => {
+                let of_die = u64::from(block) * u64::from(sizes.pages)
+                    + u64::from(offset / sizes.program_units);
+                let page = of_die * u64::from(sizes.dies) + u64::from(die);
+                let unit =
+                    page * u64::from(sizes.program_units) + u64::from(offset % sizes.program_units);
+                match unit < u64::from(sizes.units) {
+                    true => unit as u32,
+                    false => NOWHERE,
+                }
+            }
+            Start::Scattered(scattered) => scattered.unit(sizes, die, block, offset),
+        }
+    }
+
+    /// How many units of a block are valid.
+    pub(super) fn valid(&self, sizes: &Sizes, die: u32, block: u32) -> u32 {
+        match self {
+            Start::New => 0,
+            Start::InSequence { .. } => self.valid_in_sequence(sizes, die, block),
+            Start::Scattered(scattered) => scattered.valid(die, block),
+        }
+    }
+
+    /// The blocks of a die that are not free, the one that was closed first before the others.
+    pub(super) fn closed(&self, sizes: &Sizes, die: u32) -> Vec<u32> {
+        let has_some = |block: &u32| self.valid(sizes, die, *block) > 0;
+        match self {
+            Start::New => Vec::new(),
+            Start::InSequence { overwritten } => {
+                let (full, empty): (Vec<u32>, Vec<u32>) =
+                    (0..sizes.main_blocks).partition(has_some);
+                let invalid = match overwritten {
+                    true => empty
+                        .len()
+                        .saturating_sub(sizes.collect_blocks as usize + 1),
+                    false => 0,
+                };
+                empty[..invalid].iter().copied().chain(full).collect()
+            }
+            Start::Scattered(scattered) => scattered.closed[die as usize].clone(),
+        }
+    }
+
+    fn valid_in_sequence(&self, sizes: &Sizes, die: u32, block: u32) -> u32 {
+        if self.unit(sizes, die, block, sizes.block_units - 1) != NOWHERE {
+            return sizes.block_units;
+        }
+        // Units of a block rise with the offset: the first that is beyond the end ends them all.
+        (0..sizes.pages)
+            .map(|page| {
+                let first = page * sizes.program_units;
+                (first..first + sizes.program_units)
+                    .take_while(|&offset| self.unit(sizes, die, block, offset) != NOWHERE)
+                    .count() as u32
+            })
+            .take_while(|&units| units > 0)
+            .sum()
+    }
+}
+
+/// Free blocks of each die. One that collects in turn with programs keeps more of them than one that has to collect
+/// more than that. Its two open blocks are half used: they count as one that is free.
+fn free_after_random_writes(sizes: &Sizes) -> u32 {
+    let in_turn = sizes.collect_blocks + 1;
+    let law = sizes.steady_law(f64::from(sizes.main_blocks - in_turn), sizes.die_units());
+    let amplification = law.amplification();
+    let steps_of_a_page = amplification - 1.0 + amplification / f64::from(sizes.pages);
+    match steps_of_a_page < 1.0 {
+        true => in_turn,
+        false => sizes.collect_only_blocks + 1,
+    }
+}
+
+/// The state that a device starts in is the same in every run.
+const SEED: u64 = 0x57EA_D751;
+
+impl Scattered {
+    fn place(&self, sizes: &Sizes, unit: u32) -> u32 {
+        let number = self
+            .regions
+            .partition_point(|region| region.first_unit <= unit)
+            - 1;
+        let region = &self.regions[number];
+        let at = region.order.at(unit - region.first_unit);
+        let (die, of_die) = (at % sizes.dies, at / sizes.dies);
+        let before = &region.before[die as usize];
+        let block = before.partition_point(|&units| units <= of_die) as u32 - 1;
+        let others = self.regions[..number]
+            .iter()
+            .map(|other| other.units(die, block));
+        let of_block = others.sum::<u32>() + of_die - before[block as usize];
+        let offset =
+            u64::from(of_block) * u64::from(sizes.block_units) / u64::from(self.valid(die, block));
+        (die * sizes.blocks + block) * sizes.block_units + offset as u32
+    }
+
+    /// Valid units are spread evenly over the block.
+    fn unit(&self, sizes: &Sizes, die: u32, block: u32, offset: u32) -> u32 {
+        let (valid, all) = (
+            u64::from(self.valid(die, block)),
+            u64::from(sizes.block_units),
+        );
+        let of_block = (u64::from(offset) * valid).div_ceil(all);
+        if of_block >= valid || of_block * all / valid != u64::from(offset) {
+            return NOWHERE;
+        }
+        let mut of_region = of_block as u32;
+        for region in &self.regions {
+            let units = region.units(die, block);
+            if of_region < units {
+                let of_die = region.before[die as usize][block as usize] + of_region;
+                return region.first_unit + region.order.number_at(of_die * sizes.dies + die);
+            }
+            of_region -= units;
+        }
+        NOWHERE
+    }
+
+    fn valid(&self, die: u32, block: u32) -> u32 {
+        self.regions
+            .iter()
+            .map(|region| region.units(die, block))
+            .sum()
+    }
+}
+
+impl Region {
+    fn units(&self, die: u32, block: u32) -> u32 {
+        let before = &self.before[die as usize];
+        before[block as usize + 1] - before[block as usize]
+    }
+}
+
+/// Valid units of each closed block of a die, the youngest first. Strata, not single draws: the blocks of a real die are
+/// as evenly aged.
+fn valid_by_age(
+    draws: &mut Stream,
+    law: SteadyLaw,
+    closed: u32,
+    units: u32,
+    sizes: &Sizes,
+) -> Vec<u32> {
+    assert!(
+        u64::from(closed) * u64::from(sizes.block_units) >= u64::from(units),
+        "FlashSpec::check leaves a die room"
+    );
+    let shift = draws.unit();
+    let mut valid: Vec<u32> = (0..closed)
+        .map(|number| law.valid((f64::from(number) + shift) / f64::from(closed)) as u32)
+        .collect();
+    // What rounding leaves over is spread over the blocks.
+    let mut sum: u64 = valid.iter().map(|&units| u64::from(units)).sum();
+    while sum != u64::from(units) {
+        for block in &mut valid {
+            if sum < u64::from(units) && *block < sizes.block_units {
+                *block += 1;
+                sum += 1;
+            } else if sum > u64::from(units) && *block > 0 {
+                *block -= 1;
+                sum -= 1;
+            }
+        }
+    }
+    valid
+}
+
+fn shuffle(draws: &mut Stream, blocks: &mut [u32]) {
+    for last in (1..blocks.len()).rev() {
+        blocks.swap(last, draws.below(last as u64 + 1) as usize);
+    }
+}
+
+fn sums(of: &[u32]) -> Vec<u32> {
+    let mut sum = 0;
+    std::iter::once(0)
+        .chain(of.iter().map(|units| {
+            sum += units;
+            sum
+        }))
+        .collect()
+}

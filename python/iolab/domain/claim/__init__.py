@@ -1,0 +1,1 @@
+"""Published claims about performance: what asking one came to."""

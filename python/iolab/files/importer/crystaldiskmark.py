@@ -1,0 +1,89 @@
+"""CrystalDiskMark's text (versions 3 to 8) and KDiskMark's: each test is a workload, with its read, write and mix.
+
+MB are 10^6 bytes, as the text states. The figure of a test is the best of its repetitions. Latency, from version 7 on,
+is the mean in microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+
+from iolab.files.importer.format import Format
+from iolab.files.importer.results import Results, Row, Table
+from iolab.files.importer.source import Source
+from iolab.files.importer.text import number
+
+MB, US = 1e6, 1e3
+OPS = {"read": "read", "write": "write", "mix": "all"}
+_SECTION = re.compile(r"\s*+\[(?P<op>Read|Write|Mix)[^\]]{0,20}+\]\s*+$")
+_BANNER = re.compile(r"\s*+(?:Crystal|K)DiskMark\b")
+_TEST = re.compile(
+    r"\s*+(?P<pattern>SEQ|RND|Seq(?:uential)?|Random)\s(?P<words>[\w ]{0,30}?)\s*+"
+    r"(?:\((?P<depths>(?:Q\s*+=\s*+\d++\s*+,?\s*+)?(?:T\s*+=\s*+\d++)?)\))?\s*+:\s++"
+    r"(?P<rate>\d[\d.,]*+) MB/s(?P<rest>.*)$"
+)
+_REST = re.compile(r"\s*+(?:\[\s*+(?P<iops>\d[\d.,]*+)\s*+IOPS\]\s*+)?+(?:<\s*+(?P<us>\d[\d.,]*+)\s*+[uµμ]s>\s*+)?+$")
+_SIZE = re.compile(r"(?P<n>\d++)\s*+(?P<unit>KB|MB|KiB|MiB)")
+
+
+class _Reader:
+    def __init__(self, source: Source, results: Results) -> None:
+        self.source = source
+        self.results = results
+        self.table: Table | None = None
+        self.rows: dict[str, Row] = {}
+        self.op: str | None = None
+
+    def read(self) -> None:
+        for line in self.source.lines(self.results.problem):
+            if section := _SECTION.match(line.text):
+                self.op = OPS[section["op"].lower()]
+            elif _BANNER.match(line.text):
+                self.table, self.op = None, None
+            elif test := _TEST.match(line.text):
+                self._test(line.number, test)
+
+    def _test(self, line: int, test: re.Match[str]) -> None:
+        rest, words = _REST.match(test["rest"]), test["words"]
+        op = next((OPS[word] for word in words.lower().split() if word in OPS), self.op)
+        if rest is None or op is None:
+            two, outside = "has two results, as of two drives", "stands under none of [Read], [Write] and [Mix]"
+            what = f"{two}; each needs a text of its own" if rest is None else outside
+            self.results.problem(f"the test {what}: left out", line)
+            return
+        workload = _name(test["pattern"], words, test["depths"] or "")
+        if self.table is None or (
+            (row := self.rows.get(workload)) and (row.key("rate_bytes_per_s", op), "all") in row.reported
+        ):
+            self.table, self.rows = self.results.table(line), {}
+        if workload not in self.rows:
+            self.rows[workload] = self.table.row(self.source.stem_without_round, workload)
+        for metric, text, scale in (
+            ("rate_bytes_per_s", test["rate"], MB),
+            ("iops", rest["iops"], 1.0),
+            ("latency_ns_mean", rest["us"], US),
+        ):
+            value = number(text) if text else None
+            self.rows[workload].add(metric, None if value is None else value * scale, op=op)
+
+
+def _name(pattern: str, words: str, depths: str) -> str:
+    """`random 4 KiB Q=32 T=16`, however the version writes it."""
+    kind = "random" if pattern.upper().startswith("R") else "sequential"
+    size = _SIZE.search(words)
+    parts = [kind, *((f"{size['n']} {size['unit']}",) if size else ())]
+    return " ".join([*parts, *re.sub(r"[\s,]", "", depths.replace("T", " T")).replace("T", " T").split()])
+
+
+def _recognises(source: Source) -> bool:
+    return source.has_line(_TEST)
+
+
+FORMAT = Format(
+    name="crystaldiskmark",
+    help="CrystalDiskMark's text, versions 3 to 8, and KDiskMark's: a workload for each test",
+    recognises=_recognises,
+    parse=lambda source, results: _Reader(source, results).read(),
+    words=("CrystalDiskMark", "KDiskMark", "Sequential", "Random", "MB/s", "IOPS]"),
+    titled=True,
+)

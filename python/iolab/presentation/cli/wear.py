@@ -1,0 +1,105 @@
+"""`iolab wear`: what writes do to a simulated flash drive."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from iolab.base.errors import InputError
+from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.output import print_json
+
+
+def wear(
+    drive: Annotated[
+        str,
+        typer.Argument(
+            metavar="DRIVE", help="A simulated drive: a name of `iolab list devices`, or its file.", show_default=False
+        ),
+    ],
+    workload: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKLOAD|TRACE",
+            help="What is written: sequential, random, zipf, pareto, normal or permutation; an experiment's file with "
+            "one workload of kind io; or a trace.",
+            show_default=False,
+        ),
+    ],
+    amount: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Bytes to transfer, about.  [default: as many as the drive has]", show_default=False
+        ),
+    ] = None,
+    block_size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Bytes of one operation.  [default: 128KiB, or the file's]", show_default=False
+        ),
+    ] = None,
+    queue_depth: Annotated[
+        int | None,
+        typer.Option(min=1, max=4096, help="Operations in flight.  [default: 32, or the file's]", show_default=False),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STATE",
+            help="What the drive holds at first: new, filled, steady-random or steady-sequential.  "
+            "[default: as its file states]",
+            show_default=False,
+        ),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a key of the drive, such as firmware.collector=windowed; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write to a simulated flash drive, and show write amplification, erases and the rate over the bytes written.
+
+    The drive is in a machine with four CPUs (model:nvme) and keeps its state from slice to slice. `--start
+    steady-random` begins where a long run of uniform random writes ends.
+    """
+    from iolab.base.quantity import parse_bytes
+    from iolab.presentation.table.wear import wear_tables
+    from iolab.presentation.terminal import show
+    from iolab.studies import wear as study
+
+    try:
+        amount_bytes = None if amount is None else parse_bytes(amount)
+    except ValueError as error:
+        raise InputError(str(error), where="--amount", remedy="a size such as 10GiB") from error
+    given = {"block_size": block_size, "queue_depth": queue_depth}
+    machine = study.drive(drive, [*_of_start(start), *(changes or [])])
+    asked = study.workload(workload, {name: value for name, value in given.items() if value is not None})
+    found = study.wear(machine, asked, amount_bytes)
+    if json:
+        print_json({"drive": drive, "workload": workload, **found.as_dict()})
+    else:
+        show(*wear_tables(found))
+
+
+_STARTS = {
+    "new": ("firmware.filled=false",),
+    "filled": ("firmware.filled=true",),
+    "steady-random": ("firmware.filled=true", "firmware.steady=random"),
+    "steady-sequential": ("firmware.filled=true", "firmware.steady=sequential"),
+}
+
+
+def _of_start(start: str | None) -> tuple[str, ...]:
+    if start is None:
+        return ()
+    if start not in _STARTS:
+        from iolab.base.errors import unknown
+
+        raise InputError(unknown("state", start, _STARTS), where="--start")
+    return _STARTS[start]

@@ -1,0 +1,68 @@
+"""What writes did to a drive: a summary, and a picture of the rate over the bytes written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from iolab.base.quantity import scale_for
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from iolab.studies.wear import Wear
+
+_BAR = 40
+_ROWS_MAX = 24
+
+
+def wear_tables(found: Wear) -> Iterator[RenderableType]:
+    """Lines of the whole, then a row for each slice or pair of slices with a bar of its rate."""
+    from rich.table import Table
+
+    sizes = scale_for("bytes", [found.host_bytes])
+    yield f"Written: {sizes.with_unit(found.host_bytes)} in {found.elapsed_ns / 1e9:.4g} s, {_drives(found)}"
+    late = f"{_factor(found.last_amplification)} in the last quarter"
+    yield f"Write amplification: {_factor(found.amplification)}, {late}"
+    yield f"Erases: {found.erases:,} blocks"
+    yield f"Cliff: {_cliff(found)}"
+    table = Table(title="Rate over the bytes written", title_justify="left")
+    for head in ("written", "rate", "amplification", "erases"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("")
+    step = -(-len(found.slices) // _ROWS_MAX)
+    parts = [found.slices[first : first + step] for first in range(0, len(found.slices), step)]
+    sums = [replace(found, slices=part) for part in parts]
+    rates = [_rate(part) for part in sums]
+    most, scale = max(rates, default=0.0), scale_for("bytes/s", rates)
+    written = 0
+    for part in sums:
+        written += part.host_bytes
+        bar = "█" * round(_BAR * _rate(part) / most) if most else ""
+        rate = scale.with_unit(_rate(part))
+        table.add_row(sizes.with_unit(written), rate, _factor(part.amplification), f"{part.erases:,}", bar)
+    yield table
+
+
+def _rate(part: Wear) -> float:
+    return part.host_bytes / part.elapsed_ns * 1e9 if part.elapsed_ns else 0.0
+
+
+def _drives(found: Wear) -> str:
+    size = scale_for("bytes", [found.drive_bytes]).with_unit(found.drive_bytes)
+    return f"{found.host_bytes / found.drive_bytes:.3g} times the drive's {size}"
+
+
+def _cliff(found: Wear) -> str:
+    if found.is_paced:
+        return "none, the trace sets the rate"
+    if found.cliff is None:
+        return "none, the rate stays above half of the first slice's"
+    written, elapsed_ns = found.cliff
+    size = scale_for("bytes", [written]).with_unit(written)
+    return f"after {size} and {elapsed_ns / 1e9:.4g} s the rate is below half of the first slice's"
+
+
+def _factor(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"

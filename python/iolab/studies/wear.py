@@ -1,0 +1,329 @@
+"""What writes do to simulated flash: write amplification, erases and rate, slice by slice of what is written."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, cast
+
+from pydantic import ValidationError
+
+from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
+from iolab.base.errors import InputError, MachineError, unknown
+from iolab.base.quantity import format_bytes
+from iolab.base.schema import first_problem
+from iolab.base.toml import Document, TomlTable, parse
+from iolab.domain import native_model
+from iolab.domain import native_types as native
+from iolab.domain.observation import Observation, observe
+from iolab.domain.simulated_machine import InvalidMachine
+from iolab.domain.trial import DrivesTarget, Phase, Trial
+from iolab.domain.workload import io, trace
+from iolab.files import machine_file
+from iolab.machines.model.simulation import execute
+
+AROUND = "model:nvme"
+"""The simulated machine whose drive is exchanged."""
+SLICES = 48
+CLIFF_SHARE = 0.5
+SEED = 1
+ALIGN_BYTES = 4096
+WRITES: dict[str, Any] = {"read_percent": 0, "block_size": 131_072, "queue_depth": 32}
+"""A named pattern's options; those of the pattern itself have their defaults."""
+ANY_END = {"amount": "1GiB", "operations": None, "duration": None}
+"""A job has to have an end; each slice gets its own."""
+PATTERNS = ("sequential", "random", "zipf", "pareto", "normal", "permutation")
+Options: TypeAlias = "io.IoOptions | trace.TraceOptions"
+_O = TypeVar("_O", io.IoOptions, trace.TraceOptions)
+
+
+@dataclass(frozen=True)
+class WearSlice:
+    """A part of what was written."""
+
+    host_bytes: int
+    """Written by the host in this slice."""
+    elapsed_ns: int
+    erases: int
+    amplification: float | None
+    """None if nothing was programmed: the slice fitted in the drive's buffer, or had no write."""
+
+    @property
+    def bytes_per_s(self) -> float:
+        """What the host wrote per second of simulated time."""
+        return self.host_bytes / self.elapsed_ns * 1e9 if self.elapsed_ns else 0.0
+
+
+@dataclass(frozen=True)
+class Wear:
+    """What a workload came to on a drive."""
+
+    drive_bytes: int
+    slices: Sequence[WearSlice]
+    is_paced: bool
+    """The I/Os of a trace are due at its times: a low rate is the load's."""
+
+    @property
+    def host_bytes(self) -> int:
+        """Written by the host."""
+        return sum(one.host_bytes for one in self.slices)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Simulated time."""
+        return sum(one.elapsed_ns for one in self.slices)
+
+    @property
+    def erases(self) -> int:
+        """Blocks erased, those of all planes of a die as one."""
+        return sum(one.erases for one in self.slices)
+
+    @property
+    def amplification(self) -> float | None:
+        """Of all that was written; None if nothing was programmed."""
+        return _mean_amplification(self.slices)
+
+    @property
+    def last_amplification(self) -> float | None:
+        """The same of the last quarter: the steady state, if there was enough to write."""
+        return _mean_amplification(self.slices[-max(1, len(self.slices) // 4) :])
+
+    @property
+    def cliff(self) -> tuple[int, int] | None:
+        """Bytes and nanoseconds before the first slice whose rate is below half of the first one's; None: there is
+        none, or the load sets the rate."""
+        if self.is_paced:
+            return None
+        written, elapsed_ns = 0, 0
+        for one in self.slices:
+            if one.elapsed_ns and one.bytes_per_s < CLIFF_SHARE * self.slices[0].bytes_per_s:
+                return written, elapsed_ns
+            written, elapsed_ns = written + one.host_bytes, elapsed_ns + one.elapsed_ns
+        return None
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON; bytes, nanoseconds, counts and ratios."""
+        return {
+            "drive_bytes": self.drive_bytes,
+            "host_bytes": self.host_bytes,
+            "elapsed_ns": self.elapsed_ns,
+            "write_amplification": self.amplification,
+            "write_amplification_last_quarter": self.last_amplification,
+            "erases": self.erases,
+            "cliff_bytes": None if self.cliff is None else self.cliff[0],
+            "cliff_ns": None if self.cliff is None else self.cliff[1],
+            "slices": [
+                {
+                    "host_bytes": one.host_bytes,
+                    "elapsed_ns": one.elapsed_ns,
+                    "bytes_per_s": one.bytes_per_s,
+                    "write_amplification": one.amplification,
+                    "erases": one.erases,
+                }
+                for one in self.slices
+            ],
+        }
+
+
+def _mean_amplification(slices: Sequence[WearSlice]) -> float | None:
+    known = [(one.host_bytes, one.amplification) for one in slices if one.amplification is not None]
+    total = sum(host_bytes for host_bytes, _ in known)
+    return sum(host_bytes * factor for host_bytes, factor in known) / total if total else None
+
+
+def drive(name: str, changes: Sequence[str]) -> native.MachineFile:
+    """A machine with this drive: a device that `iolab list devices` names, or a device's file.
+
+    Args:
+        changes: `KEY=VALUE` each, as `firmware.collector=windowed`.
+
+    Raises:
+        InputError: there is no such drive, it is no flash, or a key or a value is wrong.
+    """
+    document = _device(name)
+    device = deepcopy(document.values)
+    for change in changes:
+        _set(device, change)
+    if device.get("kind") != "flash":
+        raise InputError(
+            f"a device of kind {device.get('kind', 'none')!r}; only flash wears",
+            where=name,
+            remedy="name one of flash: iolab list devices",
+        )
+    machine = cast(native.MachineFile, deepcopy(dict(machine_file.read(AROUND, Path()).table)))
+    machine["drives"] = [cast(native.DriveSpec, {**machine["drives"][0], "device": device})]
+    try:
+        native_model.drive_sizes(machine)
+    except ValueError as error:
+        refusal = InvalidMachine.from_native(error)
+        raise InputError(f"{refusal.key.removeprefix('drives.0.device.')}: {refusal.what}", where=name) from None
+    return machine
+
+
+def workload(name: str, given: Mapping[str, Any]) -> Options:
+    """What is written: a pattern by its name, the workload of an experiment's file, or a trace.
+
+    Args:
+        given: options of a job that replace others, as `block_size`.
+
+    Raises:
+        InputError: there is no such pattern or file, or an option is wrong.
+    """
+    if name in PATTERNS:
+        return _checked(io.IoOptions, {"pattern": name, **WRITES, **ANY_END, **given}, name)
+    if not is_file(path := Path(name)):
+        raise InputError(
+            unknown("pattern", name, PATTERNS), where=name, remedy="name a pattern, an experiment's file or a trace"
+        )
+    if path.suffix == ".toml":
+        return _checked(io.IoOptions, {**_of_experiment(path), **ANY_END, **given}, name)
+    if given:
+        raise InputError("a trace has its own", where=f"--{next(iter(given)).replace('_', '-')}", remedy="leave it out")
+    return _checked(trace.TraceOptions, {"file": str(path.absolute())}, name)
+
+
+def wear(machine: native.MachineFile, options: Options, amount: int | None, slices: int = SLICES) -> Wear:
+    """Writes in `slices` parts, one after the other, on a drive that keeps its state.
+
+    Args:
+        amount: bytes that are transferred, about; None: as many as the drive holds, or the whole trace.
+
+    Raises:
+        InputError: the drive is too small, or has no mechanism for something in the workload.
+        MachineError: the simulation failed.
+    """
+    size = native_model.drive_sizes(machine)[0] // ALIGN_BYTES * ALIGN_BYTES
+    if isinstance(options, trace.TraceOptions):
+        phases = _of_trace(options, size, slices)
+    else:
+        phases = _of_job(options, size, size if amount is None else amount, slices)
+    trial = Trial(
+        trial=0,
+        round=0,
+        position=0,
+        workload="wear",
+        setting="wear",
+        seed=SEED,
+        machine=AROUND,
+        target=DrivesTarget(devices=1),
+        controls={},
+        model=machine,
+        phases=list(phases),
+    )
+    record = execute(trial, lambda progress: None, lambda: False)
+    if record.status != "ok":
+        raise MachineError(record.faults[0].what if record.faults else f"the trial {record.status}", where="iolab wear")
+    measured = [phase for phase in trial.phases if phase.measured]
+    found = map(observe, measured, record.phases)
+    return Wear(size, [_slice(one) for one in found], isinstance(options, trace.TraceOptions))
+
+
+def _slice(seen: Observation) -> WearSlice:
+    measures = seen.record.get("measures", {})
+    written = sum(job["write"]["bytes"] for job in seen.jobs.values() if "write" in job)
+    return WearSlice(
+        host_bytes=int(written),
+        elapsed_ns=int(seen.record["elapsed_ns"]),
+        erases=int(measures.get("flash_erases") or 0),
+        amplification=measures.get("write_amplification"),
+    )
+
+
+def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Iterator[Phase]:
+    """A sequential job goes on where the slice before ended; so slices divide the drive."""
+    part = max(amount // slices, *options.block_size, ALIGN_BYTES)
+    is_sequential = options.pattern == "sequential"
+    if is_sequential:
+        part = size // max(1, round(size / part))
+    aligned = math.lcm(options.align_bytes, ALIGN_BYTES)
+    part = max(part // aligned, 1) * aligned
+    for number in range(max(1, round(amount / part))):
+        start = number * part % (size // part * part) if is_sequential else options.range_start
+        changes = {
+            "file_size": size,
+            "range_start": start,
+            "amount": part,
+            "operations": None,
+            "duration": None,
+            "warm_up": 0,
+            "cut_transient": False,
+            "layout": False,
+        }
+        asked = options.model_copy(update=changes)
+        yield _named(io.KIND.phases(asked, SEED + number, 1)[-1], number)
+
+
+def _of_trace(options: trace.TraceOptions, size: int, slices: int) -> Iterator[Phase]:
+    whole_ns = max(1, int(options.schedule["elapsed_ns"]))
+    part_ns = -(-whole_ns // slices)
+    reach = min(options.bytes_per_file(1), size)
+    for number in range(slices):
+        times = {"skip": f"{number * part_ns}ns", "take": f"{part_ns}ns"}
+        given = {**times, "file_size": format_bytes(reach), "layout": False}
+        part = trace.TraceOptions.model_validate({"file": options.file, **given})
+        if any(trace.KIND.conflicts(part)):
+            continue  # nothing was asked for in that time
+        yield _named(trace.KIND.phases(part, SEED, 1)[-1], number)
+
+
+def _named(phase: Phase, number: int) -> Phase:
+    return phase.model_copy(update={"name": f"slice-{number + 1}"})
+
+
+def _device(name: str) -> Document:
+    known = machine_file.devices()
+    if name in known:
+        return parse(known[name], f"{name}.toml")
+    if not name.endswith(".toml"):
+        raise InputError(unknown("drive", name, known), where=name, remedy="iolab list devices; or name a file, X.toml")
+    try:
+        return parse(read_bounded(Path(name), EXPERIMENT_BYTES_MAX, "a device's file").decode(), name)
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 text at byte {error.start}", where=name) from None
+
+
+def _set(device: TomlTable, change: str) -> None:
+    key, is_pair, value = (part.strip() for part in change.partition("="))
+    if not is_pair or not key or not value:
+        what, remedy = "expected KEY=VALUE", "for instance --set firmware.collector=windowed"
+        raise InputError(what, where=f"--set {change}", remedy=remedy)
+    try:
+        read: Any = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        read = value
+    *tables, last = key.split(".")
+    at: Any = device
+    for table in tables:
+        at = at.setdefault(table, {})
+        if not isinstance(at, dict):
+            raise InputError(f"{table} is no table", where=f"--set {change}")
+    at[last] = read
+
+
+def _of_experiment(path: Path) -> TomlTable:
+    """The one workload of the file, which has to be of kind io."""
+    text = read_bounded(path, EXPERIMENT_BYTES_MAX, "an experiment's file").decode(errors="replace")
+    document = parse(text, str(path))
+    tables = document.values.get("workloads")
+    if not isinstance(tables, dict) or len(tables) != 1:
+        raise InputError("expected one workload", where=str(path), remedy="keep one table [workloads.NAME]")
+    (name, table), *_ = tables.items()
+    where = f"{path}:{document.line(('workloads', name))}"
+    if not isinstance(table, dict) or table.get("kind", "io") != "io":
+        raise InputError("expected a workload of kind io", where=where)
+    return {key: value for key, value in table.items() if key != "kind"}
+
+
+def _checked(kind: type[_O], given: Mapping[str, Any], where: str) -> _O:
+    try:
+        options = kind.model_validate(given)
+    except ValidationError as error:
+        raise InputError(first_problem(error), where=where) from None
+    is_trace = isinstance(options, trace.TraceOptions)
+    for conflict in trace.KIND.conflicts(options) if is_trace else io.KIND.conflicts(options):
+        raise InputError(conflict.what, where=where)
+    return options

@@ -1,0 +1,106 @@
+"""`iolab wear`: what writes do to a simulated flash drive, from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import CommandLine
+
+TRACES = Path(__file__).parent / "traces"
+SMALL = [
+    f"--set=geometry.{key}={value}"
+    for key, value in {
+        "blocks_per_plane": 64,
+        "pages_per_block": 32,
+        "channels": 2,
+        "dies_per_channel": 2,
+        "planes_per_die": 2,
+        "over_provision_per_mille": 250,
+    }.items()
+]
+"""A drive of 192 MiB."""
+DRIVE = ["nvme_small_2020", *SMALL]
+
+
+def worn(iolab: CommandLine, *arguments: str) -> Any:
+    return iolab("wear", *DRIVE, "--block-size", "16KiB", *arguments, "--json").json()
+
+
+def test_random_writes_come_to_a_cliff_and_sequential_ones_do_not(iolab: CommandLine) -> None:
+    random = worn(iolab, "random", "--amount", "400MiB")
+    assert 1.3 < random["write_amplification_last_quarter"] < 4
+    assert 0 < random["cliff_bytes"] < random["host_bytes"]
+    assert random["host_bytes"] == sum(one["host_bytes"] for one in random["slices"])
+    assert random["erases"] == sum(one["erases"] for one in random["slices"]) > 0
+    sequential = worn(iolab, "sequential", "--amount", "400MiB")
+    assert sequential["write_amplification"] < 1.05
+    assert sequential["host_bytes"] >= 380 * 2**20
+
+
+def test_the_picture_has_a_bar_for_each_row(iolab: CommandLine) -> None:
+    text = iolab("wear", *DRIVE, "random", "--amount", "64MiB").stdout
+    for expected in ("Write amplification: ", "Erases: ", "Cliff: ", "Rate over the bytes written"):
+        assert expected in text
+    assert 12 < sum("█" in line for line in text.splitlines()) <= 24
+
+
+def test_a_steady_start_shows_what_a_long_run_comes_to(iolab: CommandLine) -> None:
+    long = worn(iolab, "random", "--amount", "800MiB")
+    short = worn(iolab, "random", "--amount", "40MiB", "--start", "steady-random")
+    # Dies of 64 blocks, of which a half is more than 1 %, and writes of four units, which the law takes for one each.
+    assert short["write_amplification"] == pytest.approx(long["write_amplification_last_quarter"], rel=0.12)
+    sequential = worn(iolab, "sequential", "--amount", "40MiB", "--start", "steady-sequential")
+    assert sequential["write_amplification"] == pytest.approx(1, abs=0.02)
+    assert sequential["erases"] > 0
+
+
+def test_collectors_differ_where_some_units_are_written_more_often(iolab: CommandLine) -> None:
+    found = {
+        name: worn(iolab, "zipf", "--amount", "300MiB", *changes)["write_amplification"]
+        for name, changes in {
+            "greedy": (),
+            "cost_benefit": ("--set=firmware.collector=cost_benefit",),
+            "windowed": ("--set=firmware.collector=windowed", "--set=firmware.collect_window_per_mille=20"),
+        }.items()
+    }
+    assert len(set(found.values())) == 3
+    assert found["greedy"] < found["windowed"]
+
+
+def test_the_cliff_is_where_the_cache_of_one_bit_a_cell_is_full(iolab: CommandLine) -> None:
+    keys = {"blocks_per_plane": 8, "bits_per_cell": 4, "page_program_ns": 200_000, "idle_ns": 10**9}
+    cache = [f"--set=slc.{key}={value}" for key, value in keys.items()]
+    slow = "--set=timing.page_program_ns=6000000"
+    found = worn(iolab, "sequential", "--amount", "60MiB", slow, *cache)
+    # Of 4 dies with 2 planes, 8 blocks with 8 pages of 16 KiB each; the write buffer is as large again.
+    assert 8 * 2**20 <= found["cliff_bytes"] <= 26 * 2**20
+
+
+def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: CommandLine) -> None:
+    text = '[workloads.w]\nread_percent = 50\nblock_size = "16KiB"\nfile_size = "1MiB"\nqueue_depth = 8\n'
+    path = iolab.write("half.toml", text)
+    half = iolab("wear", *DRIVE, str(path), "--amount", "40MiB", "--json").json()
+    assert 15 * 2**20 < half["host_bytes"] < 25 * 2**20
+    traced = iolab("wear", *DRIVE, str(TRACES / "blkparse.txt"), "--json").json()
+    assert len({one["host_bytes"] for one in traced["slices"]}) > 1, "each slice is a part of the trace"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["no_such_drive", "random"], ["unknown drive"]),
+        (["sata_7200_2008", "random"], ["only flash wears"]),
+        ([*DRIVE, "rndom"], ["unknown pattern", "random"]),
+        ([*DRIVE, "random", "--start", "old"], ["unknown state", "--start"]),
+        ([*DRIVE, "random", "--amount", "much"], ["--amount"]),
+        ([*DRIVE, "random", "--set", "firmware.cores"], ["expected KEY=VALUE"]),
+        ([*DRIVE, "random", "--set", "firmware.cores=0"], ["firmware.cores", "expected 1 to 1024"]),
+        ([*DRIVE, "random", "--set", "firmware.collector=best"], ["firmware"]),
+        ([*DRIVE, "random", "--set", "firmware.collector=windowed"], ["collect_window_per_mille", "must be given"]),
+        ([*DRIVE, "random", "--start", "new", "--set", "firmware.steady=random"], ["firmware.steady", "filled"]),
+    ],
+)
+def test_a_mistake_is_one_clear_line(iolab: CommandLine, arguments: list[str], words: list[str]) -> None:
+    iolab("wear", *arguments, status=None).assert_one_clear_line(2, *words)
