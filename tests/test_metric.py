@@ -371,7 +371,7 @@ def test_every_row_has_a_key_that_parses_back() -> None:
         assert parse_key(key_of(row, one_phase=True)) == Key(None, row.op, row.metric)
 
 
-UNITS = {"bytes/s", "1/s", "bytes", "ns", "s", "count", "share", "ratio", "percent", "cycles", "Hz"}
+UNITS_OF_METRICS = {"bytes/s", "1/s", "bytes", "ns", "s", "count", "share", "ratio", "percent", "cycles", "Hz"}
 
 
 def test_the_registry_is_whole() -> None:
@@ -379,7 +379,7 @@ def test_the_registry_is_whole() -> None:
     for name, entry in METRICS.items():
         assert entry.name == name
         assert entry.help.endswith(".")
-        assert entry.unit in UNITS
+        assert entry.unit in UNITS_OF_METRICS
         units_in_names = {"_ns": "ns", "_s": "s", "_percent": "percent", "_per_s": "1/s", "_bytes_per_s": "bytes/s"}
         suffix = max((end for end in units_in_names if name.endswith(end)), key=len, default=None)
         assert suffix is None or entry.unit == units_in_names[suffix]
