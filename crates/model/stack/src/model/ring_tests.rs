@@ -41,8 +41,9 @@ fn what_finds_no_tag_waits_with_a_worker_while_the_task_goes_on() {
     // The task waits in its submission, and the operation too, which was offered before.
     let (without, alone) = beside_a_ring("5.0");
     assert!((40_000_000..52_000_000).contains(&without), "{without}");
-    // Eight workers wait for the ring, and one task for itself.
-    assert!(beside < alone, "{beside} and {alone}");
+    // Eight workers wait for the ring, and one task for itself. Workers are woken when several tags are free (sbitmap's
+    // wake batch), so that who asks before may find one.
+    assert!(beside <= alone, "{beside} and {alone}");
 }
 
 /// Sixteen random reads at once of a device that needs 5 us, by a CPU that needs 2 us for each call and 2 us for each
