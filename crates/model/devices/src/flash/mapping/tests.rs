@@ -113,7 +113,7 @@ fn greedy_collection_of_random_writes_costs_what_the_closed_form_says() {
         let mut die = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
         let once = u64::from(sizes.units);
         die.write_at_random(4 * once, 1);
-        (die.amplification(), die.free_blocks());
+        let _ = (die.amplification(), die.free_blocks());
         die.write_at_random(2 * once, 2);
         let (found, expected) = (die.amplification(), closed_form(&sizes, die.free_blocks()));
         assert!(
