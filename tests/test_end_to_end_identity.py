@@ -58,6 +58,8 @@ def test_trials_of_a_run_go_on_with_what_they_wrote(iolab: CommandLine, tmp_path
     assert admitted[0]["sequence"] == int((Path("/sys/block") / node.name / "diskseq").read_text())
 
 
+# Alone: another test would take the name while it is free.
+@pytest.mark.machine
 @pytest.mark.parametrize("destroy", [False, True])
 def test_another_device_under_the_name_is_not_resumed_on(
     iolab: CommandLine, tmp_path: Path, stack: ExitStack, destroy: bool
