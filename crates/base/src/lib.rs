@@ -3,6 +3,7 @@
 //! What measuring and simulating have in common. Pure: time and seeds are arguments.
 
 pub mod histogram;
+pub mod permutation;
 pub mod rng;
 pub mod spec_error;
 pub mod time;

@@ -30,7 +30,6 @@ mod files;
 mod mix;
 mod op;
 mod pacing;
-mod permutation;
 mod ranks;
 mod syncs;
 pub mod until_steady;

@@ -1,9 +1,9 @@
 //! Where the next operation goes within a file's range.
 
-use crate::permutation::Permutation;
 use crate::ranks::Ranks;
 use crate::spec::{JobSpec, Pattern};
 use crate::zones::Zones;
+use base::permutation::Permutation;
 use base::rng::Stream;
 
 /// One size of operation, and where it fits in the range.

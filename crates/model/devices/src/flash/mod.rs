@@ -9,7 +9,6 @@ mod coalesce;
 mod collector;
 mod die;
 mod mapping;
-mod permutation;
 mod programmed;
 #[cfg(test)]
 mod rehearsal;

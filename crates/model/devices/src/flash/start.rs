@@ -1,8 +1,8 @@
 //! Where the host's units are before any was written: nothing of it costs memory by the unit.
 
+use base::permutation::Permutation;
 use base::rng::{Stream, stream};
 
-use crate::flash::permutation::Permutation;
 use crate::flash::spec::{Sizes, SteadyPattern};
 use crate::flash::steady_law::SteadyLaw;
 
@@ -24,19 +24,13 @@ pub(super) enum Start {
 /// Units at random, in blocks of which each has a number of valid ones.
 #[derive(Clone, Debug)]
 pub(super) struct Scattered {
-    /// In the order of the host's units.
-    regions: Vec<Region>,
+    order: Permutation,
+    /// Of the order.
+    key: u64,
+    /// By die and block: the valid units in blocks before it, and in all of the die at the end.
+    before: Vec<Vec<u32>>,
     /// By die, blocks in the order in which they were closed.
     closed: Vec<Vec<u32>>,
-}
-
-/// Units that are written equally often.
-#[derive(Clone, Debug)]
-struct Region {
-    first_unit: u32,
-    order: Permutation,
-    /// By die and block: the region's units in blocks before it, and in all of the die at the end.
-    before: Vec<Vec<u32>>,
 }
 
 impl Start {
@@ -70,14 +64,10 @@ impl Start {
             blocks.reverse();
             closing.push(blocks);
         }
-        let order = Permutation::new(draws.next_u64(), sizes.units);
-        let region = Region {
-            first_unit: 0,
-            order,
-            before,
-        };
         Start::Scattered(Scattered {
-            regions: vec![region],
+            order: Permutation::new(u64::from(sizes.units)),
+            key: draws.next_u64(),
+            before,
             closed: closing,
         })
     }
@@ -179,19 +169,11 @@ const SEED: u64 = 0x57EA_D751;
 
 impl Scattered {
     fn place(&self, sizes: &Sizes, unit: u32) -> u32 {
-        let number = self
-            .regions
-            .partition_point(|region| region.first_unit <= unit)
-            - 1;
-        let region = &self.regions[number];
-        let at = region.order.at(unit - region.first_unit);
+        let at = self.order.at(self.key, u64::from(unit)) as u32;
         let (die, of_die) = (at % sizes.dies, at / sizes.dies);
-        let before = &region.before[die as usize];
+        let before = &self.before[die as usize];
         let block = before.partition_point(|&units| units <= of_die) as u32 - 1;
-        let others = self.regions[..number]
-            .iter()
-            .map(|other| other.units(die, block));
-        let of_block = others.sum::<u32>() + of_die - before[block as usize];
+        let of_block = of_die - before[block as usize];
         let offset =
             u64::from(of_block) * u64::from(sizes.block_units) / u64::from(self.valid(die, block));
         (die * sizes.blocks + block) * sizes.block_units + offset as u32
@@ -207,28 +189,12 @@ impl Scattered {
         if of_block >= valid || of_block * all / valid != u64::from(offset) {
             return NOWHERE;
         }
-        let mut of_region = of_block as u32;
-        for region in &self.regions {
-            let units = region.units(die, block);
-            if of_region < units {
-                let of_die = region.before[die as usize][block as usize] + of_region;
-                return region.first_unit + region.order.number_at(of_die * sizes.dies + die);
-            }
-            of_region -= units;
-        }
-        NOWHERE
+        let of_die = u64::from(self.before[die as usize][block as usize]) + of_block;
+        let place = of_die * u64::from(sizes.dies) + u64::from(die);
+        self.order.index_at(self.key, place) as u32
     }
 
     fn valid(&self, die: u32, block: u32) -> u32 {
-        self.regions
-            .iter()
-            .map(|region| region.units(die, block))
-            .sum()
-    }
-}
-
-impl Region {
-    fn units(&self, die: u32, block: u32) -> u32 {
         let before = &self.before[die as usize];
         before[block as usize + 1] - before[block as usize]
     }

@@ -1,6 +1,6 @@
-//! A random order of `0..len` in constant memory.
+//! A random order of `0..len` in constant memory, and back.
 
-use base::rng::GOLDEN_GAMMA;
+use crate::rng::GOLDEN_GAMMA;
 
 /// A keyed bijection of `0..len`: a Feistel network with cycle walking (Black and Rogaway, "Ciphers with arbitrary
 /// finite domains", 2002).
@@ -8,14 +8,14 @@ use base::rng::GOLDEN_GAMMA;
 /// The halves are a number below `rows` and one of `column_bits` bits; `rows << column_bits` exceeds `len` by less than
 /// one row, so that for large domains almost no value needs a second walk, and no step divides.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Permutation {
+pub struct Permutation {
     len: u64,
     rows: u64,
     column_bits: u32,
 }
 
 impl Permutation {
-    /// `len` must not be 0.
+    /// Of `0..len`; `len` must not be 0.
     pub fn new(len: u64) -> Permutation {
         let column_bits = (u64::BITS - len.leading_zeros()) / 2;
         let rows = ((len - 1) >> column_bits) + 1;
@@ -26,6 +26,8 @@ impl Permutation {
         }
     }
 
+    /// How many indices there are.
+    #[expect(clippy::len_without_is_empty, reason = "it never is")]
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -36,6 +38,15 @@ impl Permutation {
         let mut value = self.walk(key, index);
         while value >= self.len {
             value = self.walk(key, value);
+        }
+        value
+    }
+
+    /// Which index lands at `place` (below `len`) under `key`.
+    pub fn index_at(&self, key: u64, place: u64) -> u64 {
+        let mut value = self.walk_back(key, place);
+        while value >= self.len {
+            value = self.walk_back(key, value);
         }
         value
     }
@@ -52,6 +63,22 @@ impl Permutation {
             }
             column ^= round(round_key.wrapping_add(GOLDEN_GAMMA), row) & mask;
             round_key = round_key.wrapping_add(GOLDEN_GAMMA.wrapping_mul(2));
+        }
+        (row << self.column_bits) | column
+    }
+
+    fn walk_back(&self, key: u64, value: u64) -> u64 {
+        let mask = (1 << self.column_bits) - 1;
+        let (mut row, mut column) = (value >> self.column_bits, value & mask);
+        for number in (0..u64::from(ROUNDS)).rev() {
+            let round_key = key.wrapping_add(GOLDEN_GAMMA.wrapping_mul(2 * number));
+            column ^= round(round_key.wrapping_add(GOLDEN_GAMMA), row) & mask;
+            let added = scale(round(round_key, column), self.rows);
+            row = if row >= added {
+                row - added
+            } else {
+                row + self.rows - added
+            };
         }
         (row << self.column_bits) | column
     }
@@ -82,16 +109,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_index_has_a_place_of_its_own(len in 1..5000u64, key: u64) {
+        fn every_index_has_a_place_of_its_own_and_comes_back(len in 1..5000u64, key: u64) {
             let permutation = Permutation::new(len);
             let mut places: Vec<u64> = (0..len).map(|index| permutation.at(key, index)).collect();
+            for (index, &place) in (0..).zip(&places) {
+                prop_assert_eq!(permutation.index_at(key, place), index);
+            }
             places.sort_unstable();
             prop_assert!(places.into_iter().eq(0..len));
         }
 
         #[test]
         fn large_domains_are_kept(len in 1..=i64::MAX as u64, key: u64, index: u64) {
-            prop_assert!(Permutation::new(len).at(key, index % len) < len);
+            let permutation = Permutation::new(len);
+            let place = permutation.at(key, index % len);
+            prop_assert!(place < len);
+            prop_assert_eq!(permutation.index_at(key, place), index % len);
         }
     }
 
@@ -115,7 +148,7 @@ mod tests {
     fn small_domains_come_in_all_orders() {
         let permutation = Permutation::new(4);
         let mut orders: Vec<[u64; 4]> = (0..2_000u64)
-            .map(|key| [0, 1, 2, 3].map(|index| permutation.at(base::rng::mix64(key), index)))
+            .map(|key| [0, 1, 2, 3].map(|index| permutation.at(crate::rng::mix64(key), index)))
             .collect();
         orders.sort_unstable();
         orders.dedup();
