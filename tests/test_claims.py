@@ -326,6 +326,14 @@ others = "no need"
 """
 
 
+def test_a_place_that_takes_no_answers_is_refused_before_anything_is_measured(iolab: CommandLine) -> None:
+    iolab.write("experiment.toml", EXPERIMENT)
+    iolab.write("mine.toml", OF_MODEL)
+    (iolab.cwd / "mine.answers.json").mkdir()
+    iolab("claim", "ask", "mine.toml", status=None).assert_one_clear_line(2, "mine.answers.json", "is a directory")
+    assert not (iolab.cwd / "iolab-runs").exists()
+
+
 def test_a_claim_is_asked_and_its_answers_are_stored(iolab: CommandLine) -> None:
     iolab.write("experiment.toml", EXPERIMENT)
     iolab.write("mine.toml", OF_MODEL)

@@ -70,28 +70,39 @@ def write(table: Mapping[str, Any]) -> str:
     return "\n".join(_written(table, ())).lstrip("\n") + "\n"
 
 
+def written(value: Any) -> str:
+    """A value as a file has it; a table in a line."""
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(name)} = {written(one)}" for name, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(written, value))}]"
+    return _text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def value_of(word: str) -> Any:
+    """What a command line gives behind `KEY=`: a value of TOML that JSON has too, else the word itself."""
+    try:
+        table = tomllib.loads(f"value = {word}")
+        json.dumps(table, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return word
+    return table["value"] if len(table) == 1 else word
+
+
 def _written(table: Mapping[str, Any], path: KeyPath) -> Iterator[str]:
     inner = {name: value for name, value in table.items() if isinstance(value, Mapping)}
     if path and (len(inner) < len(table) or not table):
         yield from ("", f"[{'.'.join(map(_key, path))}]")
     for name, value in table.items():
         if name not in inner:
-            yield f"{_key(name)} = {_value(value)}"
+            yield f"{_key(name)} = {written(value)}"
     for name, value in inner.items():
         yield from _written(value, (*path, name))
 
 
 def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    return _text(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _text(text: str) -> str:
@@ -150,10 +161,3 @@ def _syntax_error(message: str, text: str, name: str) -> InputError:
         last = text.rstrip("\n").split("\n")
         line, column = str(len(last)), str(len(last[-1]) + 1)
     return InputError(f"not valid TOML: {what[:1].lower()}{what[1:]}", where=f"{name}:{line}:{column}")
-
-
-def written(value: object) -> str:
-    """A text, number, truth value or list of them in TOML.
-
-    Escapes are JSON's, but for those of characters beyond 16 bits, which stand as they are, and DEL."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

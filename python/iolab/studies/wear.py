@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
 from iolab.base.errors import InputError, MachineError, unknown
 from iolab.base.quantity import format_bytes
 from iolab.base.schema import first_problem
-from iolab.base.toml import Document, TomlTable, parse
+from iolab.base.toml import Document, TomlTable, parse, value_of
 from iolab.domain import native_model
 from iolab.domain import native_types as native
 from iolab.domain.observation import Observation, observe
@@ -55,7 +54,7 @@ class WearSlice:
     @property
     def bytes_per_s(self) -> float:
         """What the host wrote per second of simulated time."""
-        return self.host_bytes / self.elapsed_ns * 1e9 if self.elapsed_ns else 0.0
+        return _rate(self.host_bytes, self.elapsed_ns)
 
 
 @dataclass(frozen=True)
@@ -76,6 +75,11 @@ class Wear:
     def elapsed_ns(self) -> int:
         """Simulated time."""
         return sum(one.elapsed_ns for one in self.slices)
+
+    @property
+    def bytes_per_s(self) -> float:
+        """As of a slice."""
+        return _rate(self.host_bytes, self.elapsed_ns)
 
     @property
     def erases(self) -> int:
@@ -127,6 +131,10 @@ class Wear:
                 for one in self.slices
             ],
         }
+
+
+def _rate(host_bytes: int, elapsed_ns: int) -> float:
+    return host_bytes / elapsed_ns * 1e9 if elapsed_ns else 0.0
 
 
 def _mean_amplification(slices: Sequence[WearSlice]) -> float | None:
@@ -291,17 +299,13 @@ def _set(device: TomlTable, change: str) -> None:
     if not is_pair or not key or not value:
         what, remedy = "expected KEY=VALUE", "for instance --set firmware.collector=windowed"
         raise InputError(what, where=f"--set {change}", remedy=remedy)
-    try:
-        read: Any = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        read = value
     *tables, last = key.split(".")
     at: Any = device
     for table in tables:
         at = at.setdefault(table, {})
         if not isinstance(at, dict):
             raise InputError(f"{table} is no table", where=f"--set {change}")
-    at[last] = read
+    at[last] = value_of(value)
 
 
 def _of_experiment(path: Path) -> TomlTable:

@@ -5,7 +5,6 @@ The text holds the whole job file, variables filled in, so that the run director
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -13,13 +12,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from iolab.base.errors import InputError
-from iolab.base.toml import written
+from iolab.base.toml import write, written
 from iolab.domain.workload.fio_file import job_file
 from iolab.domain.workload.fio_file.command_line import job_text
 from iolab.domain.workload.fio_file.ini import JobFileProblems, filled, only
 from iolab.domain.workload.fio_file.job_file import JobFile, Runner
 from iolab.domain.workload.fio_file.translate import Plan, plan
+from iolab.files.experiment.setting_words import setting_tables
 
+ROUNDS_TO_COMPARE = 5
+"""Of a job file under settings, unless --rounds says otherwise."""
 ONE = "name one place in the job file, or set [target] and relocate = true in an experiment"
 
 
@@ -36,6 +38,7 @@ def text_of(
     device_bytes: Callable[[Path], int],
     runner: Runner = "iolab",
     sections: Sequence[str] = (),
+    settings: Sequence[str] = (),
     *,
     fio_can_run: bool = True,
 ) -> tuple[str, list[str]]:
@@ -44,6 +47,7 @@ def text_of(
     Args:
         device_bytes: the size of the device at a path, or an InputError.
         sections: of these jobs alone.
+        settings: what to compare, `CONTROL=VALUE` each; none: nothing, in one round.
         fio_can_run: whether errors may name fio as the way out.
 
     Raises:
@@ -62,14 +66,16 @@ def text_of(
     target, size = _target(jobs, unsized, str(path), device_bytes)
     plan(jobs, default_size=size, problems=problems, runner=runner)
     problems.raise_any()
-    return _experiment(path, text, target, size, runner), jobs.accepted if runner == "iolab" else []
+    experiment = _experiment(path, text, target, size, runner, ROUNDS_TO_COMPARE if settings else 1)
+    compared = ["", *setting_tables(settings), ""] if settings else []
+    return experiment + "\n".join(compared), jobs.accepted if runner == "iolab" else []
 
 
-def _experiment(path: Path, text: str, target: str, size: int | None, runner: Runner) -> str:
+def _experiment(path: Path, text: str, target: str, size: int | None, runner: Runner, rounds: int) -> str:
     name = re.sub(r"[^\w.+:-]", "_", path.stem) or "job"
     sized = "" if size is None else f"size = {size}\n"
     return (
-        f'title = {_quoted(path.name)}\nrounds = 1\n{target}\n[workloads.{_quoted(name)}]\nkind = "fio"\n'
+        f'title = {written(path.name)}\nrounds = {rounds}\n{target}\n[workloads.{written(name)}]\nkind = "fio"\n'
         f'runner = "{runner}"\n{sized}job = """\n{_multiline(filled(text, os.environ))}"""\n'
     )
 
@@ -104,8 +110,7 @@ def _devices(
 
 
 def _table(kind: str, **values: object) -> str:
-    lines = [f"{key} = {written(value)}" for key, value in values.items()]
-    return "\n".join(["[target]", f'kind = "{kind}"', *lines]) + "\n"
+    return write({"target": {"kind": kind, **values}})
 
 
 def _is(name: str, kind: Callable[[int], bool]) -> bool:
@@ -113,10 +118,6 @@ def _is(name: str, kind: Callable[[int], bool]) -> bool:
         return kind(Path(name).stat().st_mode)
     except OSError:
         return False
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _multiline(text: str) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 
 from iolab.base.errors import InputError
-from iolab.base.toml import written
+from iolab.base.toml import value_of, written
 
 
 def setting_tables(given: Sequence[str]) -> list[str]:
@@ -36,8 +35,4 @@ def _control(pair: str, text: str) -> tuple[str, str]:
         raise InputError(
             "expected CONTROL=VALUE", where=f"--setting {text}", remedy="for instance --setting scheduler=bfq"
         )
-    try:
-        tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
-        value = written(value)
-    return name, value
+    return name, written(value_of(value))

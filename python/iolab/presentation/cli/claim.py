@@ -44,16 +44,14 @@ def claims(
     if name is not None:
         _show([library.load(name, "iolab claims")], as_json=json)
         return
-    found = [library.load(one, "iolab claims") for one in library.names()]
-    if json:
-        from iolab.presentation.table import claim as table
-
-        print_json([table.summary(one) for one in found])
-        return
     from iolab.presentation.table import claim as table
     from iolab.presentation.terminal import show
 
-    show(table.listed(found))
+    found = [library.load(one, "iolab claims") for one in library.names()]
+    if json:
+        print_json([table.summary(one) for one in found])
+    else:
+        show(table.listed(found))
 
 
 def claim(
@@ -158,6 +156,8 @@ def _ask(found: Sequence[Claim], by: list[str] | None, rounds: int | None, out: 
     if rounds is not None and not ROUNDS_MIN <= rounds <= ROUNDS_MAX:
         raise InputError(f"{rounds}: expected {ROUNDS_MIN} to {ROUNDS_MAX}", where="--rounds")
     places = by or [place for place in PLACES if place != "host"]
+    for one in found:
+        one.check_place()
     with MachineExecutor() as executor:
         asker = Asker(out or default_path("claims"), executor, display(as_json=as_json), rounds)
         for one in found:
@@ -166,7 +166,6 @@ def _ask(found: Sequence[Claim], by: list[str] | None, rounds: int | None, out: 
             known = one.published.effects.asks.keys() - again
             kept = [old for old in one.findings.findings if old.ask in known]
             one.store(Findings(claim=one.published.name, findings=[*kept, *answers]))
-            one.__dict__.pop("findings", None)
 
 
 def _show(found: Sequence[Claim], *, as_json: bool) -> None:

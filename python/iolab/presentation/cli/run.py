@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from iolab.files.experiment import Experiment
 
 ENGINES = ("iolab", "fio")
-ROUNDS_TO_COMPARE = 5
-"""Of a fio job file under settings, unless --rounds says otherwise."""
 
 
 def run(
@@ -269,7 +267,6 @@ def load(
     from iolab.files.experiment import loads
     from iolab.files.experiment.from_fio import is_job_file, text_of
     from iolab.files.experiment.parse import find, read_text
-    from iolab.files.experiment.setting_words import setting_tables
     from iolab.machines.system.block import device_bytes
 
     path = find(path)
@@ -292,14 +289,11 @@ def load(
         device_bytes,
         "fio" if engine == "fio" else "iolab",
         sections,
+        settings,
         fio_can_run=kind_of(machine or "host") == "host",
     )
     if without_effect:
         print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
-    if settings:
-        text = "\n".join(
-            [text.replace("rounds = 1\n", f"rounds = {ROUNDS_TO_COMPARE}\n", 1), *setting_tables(settings), ""]
-        )
     return loads(text, str(path), probes=probes, machine=machine)
 
 

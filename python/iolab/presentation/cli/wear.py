@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, unknown
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
@@ -99,7 +99,5 @@ def _of_start(start: str | None) -> tuple[str, ...]:
     if start is None:
         return ()
     if start not in _STARTS:
-        from iolab.base.errors import unknown
-
         raise InputError(unknown("state", start, _STARTS), where="--start")
     return _STARTS[start]

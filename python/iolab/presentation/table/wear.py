@@ -34,19 +34,15 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
     step = -(-len(found.slices) // _ROWS_MAX)
     parts = [found.slices[first : first + step] for first in range(0, len(found.slices), step)]
     sums = [replace(found, slices=part) for part in parts]
-    rates = [_rate(part) for part in sums]
+    rates = [part.bytes_per_s for part in sums]
     most, scale = max(rates, default=0.0), scale_for("bytes/s", rates)
     written = 0
     for part in sums:
         written += part.host_bytes
-        bar = "█" * round(_BAR * _rate(part) / most) if most else ""
-        rate = scale.with_unit(_rate(part))
+        bar = "█" * round(_BAR * part.bytes_per_s / most) if most else ""
+        rate = scale.with_unit(part.bytes_per_s)
         table.add_row(sizes.with_unit(written), rate, _factor(part.amplification), f"{part.erases:,}", bar)
     yield table
-
-
-def _rate(part: Wear) -> float:
-    return part.host_bytes / part.elapsed_ns * 1e9 if part.elapsed_ns else 0.0
 
 
 def _drives(found: Wear) -> str:

@@ -26,11 +26,11 @@ def text(calibration: Calibration, title: str, source: str) -> str:
 def table_text(device: TomlTable) -> str:
     """A device's table as TOML: its keys, then its tables, in the order that they have; tables within those in a
     line."""
-    keys = [f"{key} = {_value(value)}" for key, value in device.items() if not isinstance(value, dict)]
+    keys = [f"{key} = {written(value)}" for key, value in device.items() if not isinstance(value, dict)]
     tables = [(name, value) for name, value in device.items() if isinstance(value, dict)]
     parts = ["\n".join(keys)]
     parts += [
-        "\n".join([f"[{name}]", *(f"{key} = {_value(one)}" for key, one in table.items())]) for name, table in tables
+        "\n".join([f"[{name}]", *(f"{key} = {written(one)}" for key, one in table.items())]) for name, table in tables
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -57,11 +57,3 @@ def _comments(calibration: Calibration) -> Iterator[str]:
 def _interval(one: FittedKey) -> str:
     within = f"[{one.low}, {one.high}]" if one.shown else "(no interval)"
     return f"{one.key.name} = {one.value} {within}"
-
-
-def _value(value: object) -> str:
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_value(one)}' for key, one in value.items())} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return written(value)

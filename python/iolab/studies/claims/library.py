@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -46,7 +45,7 @@ class Claim:
             return ANSWERS / f"{self.published.name}.json"
         return self.file.with_suffix(".answers.json")
 
-    @cached_property
+    @property
     def findings(self) -> Findings:
         """What is stored of it. InputError if that is damaged."""
         path = self.answers_file
@@ -72,6 +71,10 @@ class Claim:
         """The claim's date; of a file without one, the last year that its source names."""
         years = _YEAR.findall(self.published.source)
         return self.published.date or (years[-1] if years else "")
+
+    def check_place(self) -> None:
+        """Before anything is measured: InputError if answers can't be stored."""
+        output_file.check(self.answers_file)
 
     def store(self, findings: Findings) -> None:
         """Replaces what is stored. InputError if the place can't be written."""
