@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -92,9 +92,9 @@ class Wear:
         return _mean_amplification(self.slices)
 
     @property
-    def last_amplification(self) -> float | None:
-        """The same of the last quarter: the steady state, if there was enough to write."""
-        return _mean_amplification(self.slices[-max(1, len(self.slices) // 4) :])
+    def last_quarter(self) -> Wear:
+        """The last of it: the steady state, if there was enough to write."""
+        return replace(self, slices=self.slices[-max(1, len(self.slices) // 4) :])
 
     @property
     def cliff(self) -> tuple[int, int] | None:
@@ -116,7 +116,7 @@ class Wear:
             "host_bytes": self.host_bytes,
             "elapsed_ns": self.elapsed_ns,
             "write_amplification": self.amplification,
-            "write_amplification_last_quarter": self.last_amplification,
+            "write_amplification_last_quarter": self.last_quarter.amplification,
             "erases": self.erases,
             "cliff_bytes": None if self.cliff is None else self.cliff[0],
             "cliff_ns": None if self.cliff is None else self.cliff[1],

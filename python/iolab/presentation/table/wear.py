@@ -22,8 +22,12 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
     from rich.table import Table
 
     sizes = scale_for("bytes", [found.host_bytes])
+    rates = scale_for("bytes/s", [one.bytes_per_s for one in found.slices])
+    if found.slices and not found.is_paced:
+        first, last = (rates.with_unit(one.bytes_per_s) for one in (found.slices[0], found.last_quarter))
+        yield f"Rate: {first} at first, {last} in the last quarter"
     yield f"Written: {sizes.with_unit(found.host_bytes)} in {found.elapsed_ns / 1e9:.4g} s, {_drives(found)}"
-    late = f"{_factor(found.last_amplification)} in the last quarter"
+    late = f"{_factor(found.last_quarter.amplification)} in the last quarter"
     yield f"Write amplification: {_factor(found.amplification)}, {late}"
     yield f"Erases: {found.erases:,} blocks"
     yield f"Cliff: {_cliff(found)}"
@@ -34,13 +38,12 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
     step = -(-len(found.slices) // _ROWS_MAX)
     parts = [found.slices[first : first + step] for first in range(0, len(found.slices), step)]
     sums = [replace(found, slices=part) for part in parts]
-    rates = [part.bytes_per_s for part in sums]
-    most, scale = max(rates, default=0.0), scale_for("bytes/s", rates)
+    most = max((part.bytes_per_s for part in sums), default=0.0)
     written = 0
     for part in sums:
         written += part.host_bytes
         bar = "█" * round(_BAR * part.bytes_per_s / most) if most else ""
-        rate = scale.with_unit(part.bytes_per_s)
+        rate = rates.with_unit(part.bytes_per_s)
         table.add_row(sizes.with_unit(written), rate, _factor(part.amplification), f"{part.erases:,}", bar)
     yield table
 
