@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("state_dir")
 BROKEN = """\
 import os, sys
 from iolab.machines.host import host
-from iolab.machines import fork_server, worker
+from iolab.machines import worker
 
 def execute(trial, **_):
     {what}
@@ -44,6 +44,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
     def use(what: str) -> None:
         source = Path(worker.__file__).read_text()
         main = source[source.index('if __name__ == "__main__":') :].replace("main()", "worker.main()")
+        main = main.replace("serve(", "worker.serve(")
         imports = "import time, traceback\n"
         (tmp_path / "broken_worker.py").write_text(imports + BROKEN.format(what=what, main=main))
         popen = subprocess.Popen

@@ -18,6 +18,7 @@ __all__ = [
     "TraceSchedule",
     "TraceWatch",
     "build_profile",
+    "calibrate_clock",
     "check_load",
     "drive_sizes",
     "extents",
@@ -265,6 +266,9 @@ def extents(paths: list[str], bounds_json: str) -> str:
 
 def features() -> str:
     """JSON of what this kernel lets the engine use."""
+
+def calibrate_clock() -> None:
+    """Measures the rate of the time stamp counter (20 ms), for this process and those that it forks later."""
 
 def build_profile() -> str:
     """`release` or `debug`."""

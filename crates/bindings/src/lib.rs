@@ -35,9 +35,9 @@ mod _native {
     #[pymodule_export]
     use super::{
         IoLog, Load, LogDirection, Memory, MetadataLoad, Probes, RowGroups, Sort, TraceJob,
-        TraceRows, TraceSchedule, TraceWatch, build_profile, check_load, extents, features,
-        format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate, schema,
-        steady_cut, toml_lines, trace_columns, zstd,
+        TraceRows, TraceSchedule, TraceWatch, build_profile, calibrate_clock, check_load, extents,
+        features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate,
+        schema, steady_cut, toml_lines, trace_columns, zstd,
     };
     #[cfg(feature = "model")]
     #[pymodule_export]
@@ -117,6 +117,12 @@ impl Sort {
 #[pyfunction]
 fn features(py: Python<'_>) -> PyResult<String> {
     json(&py.detach(engine::features))
+}
+
+/// Measures the rate of the time stamp counter, for this process and those that it forks later.
+#[pyfunction]
+fn calibrate_clock(py: Python<'_>) {
+    py.detach(engine::calibrate_clock);
 }
 
 /// Checks a load phase without opening anything; ValueError names what no machine can run.

@@ -25,6 +25,7 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from iolab import _native
 from iolab.base.errors import IolabError, MachineError
 from iolab.base.gc_pause import gc_paused
 from iolab.domain.executor import Answer, OnProgress, Progress, ShouldStop, error_to_json
@@ -64,6 +65,12 @@ def main() -> int:
             return 1
         status = 0 if answer.keys() & {"record", "admitted"} else 1
     return status
+
+
+def serve(number: int) -> None:
+    """Forks workers for requests on this descriptor: returns in each of them. What all need is done once, before."""
+    _native.calibrate_clock()
+    fork_server.serve(number)
 
 
 def _answer(line: bytes, stop: threading.Event) -> Answer:
@@ -154,7 +161,7 @@ def _send(message: Answer, stop: threading.Event) -> None:
 
 if __name__ == "__main__":
     if sys.argv[2:3] == ["--serve"]:
-        fork_server.serve(int(sys.argv[3]))
+        serve(int(sys.argv[3]))
     try:
         status = main()
     except BaseException:

@@ -149,13 +149,11 @@ class WorkerProcess:
         if self.ended:
             return
         self._stop()
-        while self._left is None and self._process.poll() is None:
+        while self._left is None and not self._ends_within(POLL_S):
             self._watch.look([self._process.pid])
             if time.monotonic() > self._stop_deadline:
                 self._leave_or_kill()
                 break
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(POLL_S)
         self._stdout.close()
         self._said = _tail(self._stderr)
         self._stderr.close()
@@ -226,6 +224,11 @@ class WorkerProcess:
             self._stop_deadline = time.monotonic() + STOP_PATIENCE_S
         with suppress(BrokenPipeError):
             self._stdin.close()
+
+    def _ends_within(self, seconds: float) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.poll() is not None
 
     def _leave_or_kill(self) -> None:
         """A worker that moves, or whose threads no signal reaches, is left: it restores by itself as soon as it can."""

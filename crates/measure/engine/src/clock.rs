@@ -19,14 +19,18 @@ pub trait Clock: Copy + Send + 'static {
 pub struct Origin {
     monotonic_ns: u64,
     ticks: u64,
+    /// None: the monotonic clock serves. Decided once, so that all threads of a phase read the same clock.
+    calibration: Option<Calibration>,
 }
 
 impl Origin {
     pub fn now() -> Origin {
+        let calibration = calibration().ok();
         let (ticks, monotonic_ns) = paired_reading();
         Origin {
             monotonic_ns,
             ticks,
+            calibration,
         }
     }
 
@@ -43,15 +47,14 @@ impl Origin {
 
     /// None if `tsc_unusable_because` gives a reason.
     pub fn tsc(self) -> Option<Tsc> {
-        let calibration = calibration().as_ref().ok()?;
         Some(Tsc {
             origin_ticks: self.ticks,
-            ns_per_tick_q32: calibration.ns_per_tick_q32,
+            ns_per_tick_q32: self.calibration?.ns_per_tick_q32,
         })
     }
 
     pub fn kind(self) -> ClockKind {
-        if self.tsc().is_some() {
+        if self.calibration.is_some() {
             ClockKind::Tsc
         } else {
             ClockKind::Monotonic
@@ -87,7 +90,7 @@ impl Clock for Tsc {
 }
 
 pub fn tsc_unusable_because() -> Option<&'static str> {
-    calibration().as_ref().err().copied()
+    calibration().err()
 }
 
 pub fn monotonic_ns() -> u64 {
@@ -121,35 +124,44 @@ fn read_ticks() -> u64 {
     0
 }
 
+#[derive(Clone, Copy, Debug)]
 struct Calibration {
     ns_per_tick_q32: u64,
+}
+
+/// Measures the counter's rate once for this process and those that it forks later: a fifth of a trial of 100 ms.
+pub fn calibrate() {
+    let _ = calibration();
 }
 
 /// Long against the jitter of one paired reading (tens of nanoseconds): the rate is right to a few parts per million.
 const CALIBRATION_TIME: Duration = Duration::from_millis(10);
 
-fn calibration() -> &'static Result<Calibration, &'static str> {
-    static CALIBRATION: OnceLock<Result<Calibration, &'static str>> = OnceLock::new();
-    CALIBRATION.get_or_init(|| {
-        if cfg!(not(target_arch = "x86_64")) {
-            return Err("this architecture has no time stamp counter");
-        }
-        let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        if !flags.contains("constant_tsc") || !flags.contains("nonstop_tsc") {
-            return Err("the time stamp counter isn't invariant on this CPU");
-        }
-        let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        if std::fs::read_to_string(source).unwrap_or_default().trim() != "tsc" {
-            return Err("the kernel doesn't keep time by the time stamp counter here");
-        }
-        let rates = [ticks_rate(), ticks_rate()];
-        let apart = (rates[0] / rates[1] - 1.0).abs();
-        if apart.is_nan() || apart > 1e-4 {
-            return Err("the time stamp counter and the monotonic clock don't run at one rate");
-        }
-        Ok(Calibration {
-            ns_per_tick_q32: ((rates[0] + rates[1]) / 2.0 * (1u64 << 32) as f64) as u64,
-        })
+/// The rate, while the kernel keeps time by the counter: it can leave it at any time.
+fn calibration() -> Result<Calibration, &'static str> {
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    if std::fs::read_to_string(source).unwrap_or_default().trim() != "tsc" {
+        return Err("the kernel doesn't keep time by the time stamp counter here");
+    }
+    static MEASURED: OnceLock<Result<Calibration, &'static str>> = OnceLock::new();
+    *MEASURED.get_or_init(measured)
+}
+
+fn measured() -> Result<Calibration, &'static str> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err("this architecture has no time stamp counter");
+    }
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    if !flags.contains("constant_tsc") || !flags.contains("nonstop_tsc") {
+        return Err("the time stamp counter isn't invariant on this CPU");
+    }
+    let rates = [ticks_rate(), ticks_rate()];
+    let apart = (rates[0] / rates[1] - 1.0).abs();
+    if apart.is_nan() || apart > 1e-4 {
+        return Err("the time stamp counter and the monotonic clock don't run at one rate");
+    }
+    Ok(Calibration {
+        ns_per_tick_q32: ((rates[0] + rates[1]) / 2.0 * (1u64 << 32) as f64) as u64,
     })
 }
 
@@ -206,6 +218,7 @@ mod tests {
         let future = Origin {
             monotonic_ns: u64::MAX,
             ticks: u64::MAX,
+            calibration: calibration().ok(),
         };
         assert_eq!(future.monotonic().now(), 0);
         if let Some(tsc) = future.tsc() {

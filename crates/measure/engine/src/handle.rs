@@ -121,8 +121,6 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
             return Err(refused);
         }
     }
-    // Calibrates if necessary, so that the origin isn't old when the threads get it.
-    Origin::now().kind();
     let origin = Origin::now();
     let start = Start {
         origin,

@@ -38,6 +38,7 @@ mod usage;
 mod worker;
 
 pub use build::BUILD_PROFILE;
+pub use clock::calibrate as calibrate_clock;
 pub use clock::unix_ns;
 pub use error::{RunError, StartError};
 pub use features::{Features, features};
