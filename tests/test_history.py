@@ -63,6 +63,25 @@ def test_drift_that_nobody_saw_absorbs_no_step() -> None:
     assert seen_of(40, runs=60, at=30, size=3.0) == 40
 
 
+def test_a_step_that_drift_explains_too_is_marked() -> None:
+    def marks(size: float) -> list[bool]:
+        histories = [stepped(60, 30, size, seed) for seed in range(12)]
+        return [one.may_be_drift for values in histories for one in changes_in(values)]
+
+    assert not any(marks(4.0))
+    small = marks(1.5)
+    assert len(small) >= 8 and 1 < sum(small) < len(small) - 1
+
+
+def test_few_levels_that_wander_are_stated_to_be_no_drift() -> None:
+    found = []
+    for seed in range(60):
+        random = np.random.default_rng([seed, 8])
+        values = 0.12 * random.normal(size=60).cumsum() + random.normal(size=60)
+        found.append(any(not one.may_be_drift for one in changes_in(values.tolist())))
+    assert sum(found) <= 7
+
+
 def test_what_would_not_be_seen_is_said_from_the_spread() -> None:
     spread = [detection_limit(list(100 + noise(60, seed))) for seed in range(20)]
     assert float(np.median(spread)) == pytest.approx(1.4, abs=0.3)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -78,7 +79,8 @@ SMALLEST = 1e-9
 class Change:
     """A step. `at`: the place of the first value at the new level; `earliest`, `latest`: where it lies with a
     probability of 95 %; `before`, `after`: levels, in the metric's unit; `low`, `high`: a 95 % interval of `after` less
-    `before`; `p`: its p-value beside the other changes, multiplied by the number of tests."""
+    `before`; `p`: its p-value beside the other changes, multiplied by the number of tests; `may_be_drift`: drift
+    explains it as well, if it is not doubted."""
 
     at: int
     earliest: int
@@ -88,6 +90,7 @@ class Change:
     low: float
     high: float
     p: float
+    may_be_drift: bool
 
 
 def changes_in(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> list[Change]:
@@ -109,7 +112,7 @@ def changes_in(values: Sequence[float], *, series: int = 1, looks: int = 1, fals
         if p > false_alarms:
             break
         found = sorted({*found, *places})
-    return _located_changes(y, tests, _settled(y, tests, found), skipped)
+    return _located_changes(y, tests, _settled(y, tests, found), skipped, false_alarms)
 
 
 def detection_limit(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> float:
@@ -206,6 +209,12 @@ class _Tests:
         """What this noise costs in log likelihood, before any value is seen. Few of many series that drift may alarm:
         the more there are, the less is drift doubted."""
         return noise.cost + max(0.0, noise.doubt * self.doubted - math.log(self.series))
+
+    def undoubted(self) -> _Tests:
+        """The same tests if drift is as likely as white noise."""
+        tests = copy(self)
+        tests.doubted = 0.0
+        return tests
 
     def best(self, scores: Array, known: Sequence[int]) -> tuple[float, list[int]]:
         """The candidate with the smallest p-value, multiplied by the number of tests; its places."""
@@ -395,8 +404,8 @@ def _settled(y: Array, tests: _Tests, found: list[int]) -> list[int]:
     return found
 
 
-def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int) -> list[Change]:
-    """The steps with their sizes, and how sure their places are."""
+def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int, false_alarms: float) -> list[Change]:
+    """The steps with their sizes, how sure their places are, and which ones drift explains too."""
     import numpy as np
     from scipy.special import stdtrit
 
@@ -414,7 +423,9 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int) ->
     wide = float(stdtrit(len(y) - 1 - len(found), 1 - (1 - SURE) / 2))
     found_steps = []
     for index, place in enumerate(found):
-        places, looked = tests.again(y, [one for one in found if one != place], place)
+        others = [one for one in found if one != place]
+        places, looked = tests.again(y, others, place)
+        undoubted = tests.undoubted().again(y, others, place)[1].p.min()
         likely = np.exp(looked.gain - looked.gain.max())
         order = np.argsort(-likely)
         enough = int(np.searchsorted(likely[order].cumsum(), SURE * likely.sum())) + 1
@@ -431,6 +442,7 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int) ->
                 size - error,
                 size + error,
                 min(1.0, p),
+                may_be_drift=p <= false_alarms < float(undoubted) * tests.times_of(place),
             )
         )
     return found_steps

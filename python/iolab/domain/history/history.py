@@ -86,6 +86,7 @@ class HistoryFinding:
             "difference_low": change.low,
             "difference_high": change.high,
             "p": change.p,
+            "may_be_drift": change.may_be_drift,
             "stands": self.stands,
             "differs": [{"what": what, "before": ours, "after": theirs} for what, ours, theirs in self.differs],
         }

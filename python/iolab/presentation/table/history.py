@@ -42,6 +42,8 @@ def lines(
     for one in found:
         yield ""
         yield _change(history, one)
+        if one.change.may_be_drift:
+            yield "it may be drift: a level that wanders explains it as well"
         yield from _differs(one)
     if unseen:
         yield ""
