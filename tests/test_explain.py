@@ -238,11 +238,6 @@ def test_several_files_are_taken_together(tmp_path: Path, capsys: pytest.Capture
     assert "b is slower than a" in capsys.readouterr().out
 
 
-def test_one_setting_has_nothing_to_explain(iolab: CommandLine) -> None:
-    alone = iolab.write("alone.csv", "setting,round,iops,cpu\na,1,100,2\na,2,101,3\n")
-    assert iolab("explain", alone).stdout.startswith("Nothing was compared: there is nothing to explain.")
-
-
 def test_mistakes_are_named(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, words in (
         ((run, "--metric", "iopps"), ("iopps", "iops")),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
@@ -137,7 +138,7 @@ def lines(run: MeasuredRun) -> list[str]:
             worst = max(value for *_, value in of_code)
             workloads = _some({workload for workload, *_ in of_code}, run.workloads)
             settings = _some({setting for _, setting, _ in of_code}, run.settings)
-            count = f"{len(of_code)} of {len(trials)} trials" if len(trials) > 1 else ""
+            count = f"{len(of_code)} of {counted(len(trials), 'trial')}" if len(trials) > 1 else ""
             places = "; ".join(part for part in (count, workloads, settings) if part)
             sentences.append(f"{doubt.what(worst)}{f' ({places})' if places else ''}; what helps: {doubt.remedy}")
     return sentences

@@ -10,7 +10,7 @@ from itertools import takewhile
 from iolab.base.errors import InputError
 from iolab.domain.fio_report.document import documents, last_of_each_run
 from iolab.files.importer.fio_run import FioRun, add_runs
-from iolab.files.importer.fio_sequence import Heading
+from iolab.files.importer.fio_sequence import Heading, snapshots
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results
 from iolab.files.importer.source import Source, json_text
@@ -30,7 +30,7 @@ def _parse(source: Source, results: Results) -> None:
         )
     kept = last_of_each_run(found)
     if len(kept) < len(found):
-        results.problem(f"{len(found) - len(kept)} snapshots of runs that went on are left out")
+        results.problem(snapshots(len(found) - len(kept)))
     for document in kept:
         if document.problem:
             results.problem(document.problem, document.line)

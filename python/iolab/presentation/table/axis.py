@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import change, scale_for
 from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, sweeps, values
 from iolab.presentation.table.words import beside, label, unit_of
@@ -109,7 +110,7 @@ def sentence(sweep: Sweep, summary: Levels) -> str | None:
         return None
     sentences = [_of_line(sweep, line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
     more = len(sweep.lines) - LINES_TOLD_MAX
-    rest = f"; {more} more {'line' if more == 1 else 'lines'} in the table" if more > 0 else ""
+    rest = f"; {counted(more, 'more line')} in the table" if more > 0 else ""
     return f"{title(sweep)}: {'; '.join(sentences)}{rest}."
 
 
@@ -128,7 +129,7 @@ def _knee_of(names: list[str], lines: int) -> str:
     if len(names) == lines:
         return "knee"
     knees = f"knee: {'; '.join(names)}"
-    return knees if len(knees) <= KNEE_CHARACTERS_MAX else f"knee of {len(names)} of {lines} lines"
+    return knees if len(knees) <= KNEE_CHARACTERS_MAX else f"knee of {len(names)} of {counted(lines, 'line')}"
 
 
 def curve(line: Line, rows: dict[str, Row]) -> tuple[list[Point], list[float]]:

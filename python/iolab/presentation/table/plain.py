@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import UNFAITHFUL, Summary, summarise
@@ -12,7 +13,7 @@ from iolab.presentation.table import axis
 from iolab.presentation.table.conclusions import alone, conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Alternatives, Footnotes
-from iolab.presentation.table.words import medians, rounds, tally
+from iolab.presentation.table.words import medians, tally
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def tables(summary: Summary) -> RenderableType:
 
     parts: list[RenderableType] = [Text(summary.title, style="bold")]
     against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
-    parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
+    parts.append(Text(f"{counted(summary.rounds, 'round')} on {summary.machine_in_words}{against}", style="dim"))
     in_sweeps = sweeps(summary)
     parts += stated((*(axis.sentences(summary) or alone(summary)), *summary.rules))
     warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.base.quantity import ABSENT, Scale, scale_for
 from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import (
@@ -76,7 +76,7 @@ def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
         yield skewed
     for note, found in places.items():
         many = len(found) > NAMED_MAX
-        yield from [f"{len(found)} comparisons: {note}"] if many else [f"{place}: {note}" for place in found]
+        yield from [f"{counted(len(found), 'comparison')}: {note}"] if many else [f"{place}: {note}" for place in found]
 
 
 def _table(comparisons: Sequence[Comparison], *, stacked: bool = False) -> Table:

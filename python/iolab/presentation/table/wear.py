@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
     yield f"Written: {sizes.with_unit(found.host_bytes)} in {found.elapsed_ns / 1e9:.4g} s, {_drives(found)}"
     late = f"{_factor(found.last_quarter.amplification)} in the last quarter"
     yield f"Write amplification: {_factor(found.amplification)}, {late}"
-    yield f"Erases: {found.erases:,} blocks"
+    yield f"Erases: {counted(found.erases, 'block')}"
     yield f"Cliff: {_cliff(found)}"
     table = Table(title="Rate over the bytes written", title_justify="left")
     for head in ("written", "rate", "amplification", "erases"):
