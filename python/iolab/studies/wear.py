@@ -260,6 +260,8 @@ def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Itera
             "warm_up": 0,
             "cut_transient": False,
             "layout": False,
+            "fill": None,
+            "steady": None,
         }
         asked = options.model_copy(update=changes)
         yield _named(io.KIND.phases(asked, SEED + number, 1)[-1], number)

@@ -303,6 +303,7 @@ mod tests {
             sync: None,
             sync_at_end: false,
             dsync_every: None,
+            osync_every: None,
             commits: false,
             seed: 1,
             writes: None,

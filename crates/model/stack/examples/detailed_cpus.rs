@@ -180,6 +180,7 @@ impl Load {
             sync: None,
             sync_at_end: false,
             dsync_every: None,
+            osync_every: None,
             commits: false,
             writes: None,
             start_ns: None,

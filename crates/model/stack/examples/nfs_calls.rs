@@ -117,6 +117,7 @@ fn writes(file: u32, ops: u64) -> JobSpec {
         sync: None,
         sync_at_end: false,
         dsync_every: None,
+        osync_every: None,
         commits: false,
         writes: None,
         start_ns: None,

@@ -197,6 +197,7 @@ fn job(load: &Load, file: u32, device_bytes: u64, seed: u64) -> JobSpec {
         sync: None,
         sync_at_end: false,
         dsync_every: None,
+        osync_every: None,
         commits: false,
         writes: None,
         start_ns: None,

@@ -78,6 +78,7 @@ fn job(file: u32, read_share: f64, bytes: u32, queue_depth: u32, ops: u64) -> Jo
         sync: None,
         sync_at_end: read_share < 1.0,
         dsync_every: None,
+        osync_every: None,
         commits: false,
         writes: None,
         start_ns: None,

@@ -84,6 +84,7 @@ pub fn job() -> JobSpec {
         sync: None,
         sync_at_end: false,
         dsync_every: None,
+        osync_every: None,
         commits: false,
         writes: None,
         start_ns: None,
