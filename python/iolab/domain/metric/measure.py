@@ -66,6 +66,26 @@ METRICS = (
         "no flash was programmed",
     ),
     Metric(
+        "flash_free_percent",
+        "percent",
+        "benefit",
+        "On a simulated machine: blocks of its flash that are erased and not open at the end of the phase, of all that "
+        "are no part of a pseudo-SLC cache.",
+        "flash",
+        lambda seen: seen.measure("flash_free_percent"),
+        "the record is of an older version",
+    ),
+    Metric(
+        "slc_fill_percent",
+        "percent",
+        "cost",
+        "On a simulated machine: pages of the pseudo-SLC cache that are programmed at the end of the phase, of all its "
+        "pages.",
+        "flash",
+        lambda seen: seen.measure("slc_fill_percent"),
+        "no drive has such a cache",
+    ),
+    Metric(
         "queue_depth_found",
         "count",
         "benefit",

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::flash::collector::Candidate;
+use crate::flash::space::FlashSpace;
 use crate::flash::spec::Sizes;
 use crate::flash::start::{NOWHERE, Start};
 use events::station::Violation;
@@ -254,6 +255,29 @@ impl Mapping {
             true => space.free.push_back(block),
             false => space.slc_free.push_back(block),
         }
+    }
+
+    /// Of all dies. A block of the cache that is being emptied counts as programmed until it is erased.
+    pub(super) fn space(&self) -> FlashSpace {
+        let sizes = &self.sizes;
+        let slc_blocks = u64::from(sizes.blocks - sizes.main_blocks);
+        let slc_pages = u64::from(sizes.slc_pages);
+        self.dies
+            .iter()
+            .map(|space| {
+                let unwritten = match space.open[Kind::Slc as usize] {
+                    Some((_, page)) => slc_pages - u64::from(page),
+                    None => 0,
+                };
+                let erased = space.slc_free.len() as u64 * slc_pages + unwritten;
+                FlashSpace {
+                    blocks: u64::from(sizes.main_blocks),
+                    free_blocks: space.free.len() as u64,
+                    slc_pages: slc_blocks * slc_pages,
+                    slc_programmed_pages: slc_blocks * slc_pages - erased,
+                }
+            })
+            .fold(FlashSpace::default(), |sum, one| sum + one)
     }
 
     /// Whether the pseudo-SLC cache of the die takes a page.
