@@ -72,6 +72,39 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
+    /// A file's first `length_bytes` read from end to end, `bytes` at a time and one read after the other: what tests
+    /// and benchmarks vary.
+    pub fn reads(file: u32, bytes: u32, length_bytes: u64, until: JobBounds) -> JobSpec {
+        JobSpec {
+            name: "job".to_owned(),
+            files: vec![file],
+            file_order: FileOrder::Sequential,
+            pattern: Pattern::Sequential,
+            read_share: 1.0,
+            blocks: vec![BlockSize { bytes, weight: 1.0 }],
+            align_bytes: u64::from(bytes),
+            writes: None,
+            offset_bytes: 0,
+            length_bytes,
+            queue_depth: 1,
+            arrival: Arrival::Closed {
+                think_ns: 0,
+                think_every: 1,
+            },
+            start_ns: None,
+            until,
+            depth_search: None,
+            steady_state: None,
+            sync: None,
+            sync_at_end: false,
+            dsync_every: None,
+            osync_every: None,
+            commits: false,
+            seed: 1,
+            replay: None,
+        }
+    }
+
     /// Every size that an operation may have, of reads and of writes.
     pub fn all_blocks(&self) -> impl Iterator<Item = &BlockSize> {
         let writes = self.writes.iter().flat_map(|writes| &writes.blocks);
@@ -289,6 +322,26 @@ pub struct JobBounds {
     /// Nanoseconds since the start of the phase.
     #[schemars(range(min = 1))]
     pub duration_ns: Option<u64>,
+}
+
+impl JobBounds {
+    /// So many operations, and no other bound.
+    pub fn of_ops(ops: u64) -> JobBounds {
+        JobBounds {
+            ops: Some(ops),
+            bytes: None,
+            duration_ns: None,
+        }
+    }
+
+    /// So long, and no other bound.
+    pub fn of_time(duration_ns: u64) -> JobBounds {
+        JobBounds {
+            ops: None,
+            bytes: None,
+            duration_ns: Some(duration_ns),
+        }
+    }
 }
 
 /// After every `every_writes` completed writes, and before the next operation, each file written since is synced.

@@ -126,7 +126,7 @@ class Sequence:
         """The next job."""
         self._heading = heading or self._heading
         if not self._open or not self._runs or heading or not self._runs[-1].takes(member):
-            before = self._runs[-1].members if self._runs else []
+            before = self._runs[-1].members if self._runs and self._runs[-1].heading == self._heading else []
             if member.identity is not None and any(one.identity == member.identity for one in before):
                 self._runs.pop()
                 self._snapshots += 1

@@ -16,14 +16,12 @@ from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
 from iolab.domain.explain import causes, explain
 from iolab.domain.explain.inputs import of_run
-from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.forest import forest
 from iolab.presentation.report.plot import Figure
-from iolab.presentation.table import cause, csv
-from iolab.presentation.table.axis import sentence
+from iolab.presentation.table import axis, cause, csv
 from iolab.presentation.table.conclusions import alone, conclusions
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
@@ -95,7 +93,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
         "conclusions": [
             {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
         ],
-        "swept": [_unbroken(text) for one in sweeps(summary) if (text := sentence(one, summary))],
+        "swept": [_unbroken(text) for text in axis.sentences(summary)],
         "alone": [_unbroken(text) for text in (*alone(summary), *summary.rules)],
         "verdicts": [
             {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}

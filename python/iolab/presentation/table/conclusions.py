@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import change, scale_for
 from iolab.domain.definition import VERDICTS
-from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally, unit_of
+from iolab.presentation.table.words import beside, change_of, label, of_one_round, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
@@ -104,7 +104,7 @@ def _level(row: Row, cell: Cell) -> str:
     values = [value for value in cell.rounds if value is not None]
     assert cell.typical is not None, "a level is told of what has one"
     scale, name = scale_for(unit_of(row.metric), (cell.typical,)), label(row.metric)
-    typical = scale.number(cell.typical) if name.endswith(scale.suffix) else scale.with_unit(cell.typical)
+    typical = beside(name, scale, cell.typical)
     spread = f" ({scale.number(min(values))} to {scale.number(max(values))})" if len(values) > 1 else ""
     return f"{name} {typical}{spread}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import summarise
 from iolab.presentation.table import axis
 from iolab.presentation.table.conclusions import alone, conclusions
@@ -27,8 +26,7 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     summary = summarise(run, metrics=metrics, jobs=jobs)
     lines = [f"# {summary.title}", ""]
     heading = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
-    of_axes = [text for one in sweeps(summary) if (text := axis.sentence(one, summary))]
-    items = [*(of_axes or alone(summary)), *summary.rules]
+    items = [*(axis.sentences(summary) or alone(summary)), *summary.rules]
     lines += [heading, "", *(f"- {_escaped(text)}" for text in items)]
     lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]

@@ -68,11 +68,7 @@ def tables(summary: Summary) -> RenderableType:
     against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
     parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
     in_sweeps = sweeps(summary)
-    sentences = [sentence for one in in_sweeps if (sentence := axis.sentence(one, summary))] or alone(summary)
-    parts += (
-        Constrain(Text.assemble(("● ", "cyan"), sentence), SENTENCE_WIDTH_MAX)
-        for sentence in (*sentences, *summary.rules)
-    )
+    parts += stated((*(axis.sentences(summary) or alone(summary)), *summary.rules))
     warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts)]
     # What forbids a verdict stands above what would be one.
     forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)
@@ -175,6 +171,14 @@ def _below(cell: GridCell, footnotes: Footnotes) -> Iterator[Text]:
         yield Text(cell.change, style="dim")
     if cell.verdict and cell.verdict_word:
         yield Text(cell.verdict, style=STYLES[cell.verdict_word])
+
+
+def stated(sentences: Sequence[str]) -> Iterator[RenderableType]:
+    """What the numbers come to without a verdict, each with its bullet."""
+    from rich.constrain import Constrain
+    from rich.text import Text
+
+    return (Constrain(Text.assemble(("● ", "cyan"), one), SENTENCE_WIDTH_MAX) for one in sentences)
 
 
 def in_words(comparisons: Sequence[Comparison]) -> Iterator[RenderableType]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from iolab.base.quantity import MULTIPLE_FROM, change, scale_for
+from iolab.base.quantity import MULTIPLE_FROM, Scale, change, scale_for
 from iolab.domain.definition import VERDICTS
 from iolab.domain.metric import describe
 from iolab.domain.summary import Summary
@@ -207,6 +207,11 @@ def label(key: str) -> str:
     words = [_word(word) for word in _UNIT_PARTS.sub("", metric).split("_")]
     text = "commits" if rest == COMMITS_PER_S else " ".join([op, *words] if op else words)
     return f"{phase.replace('_', ' ')}: {text}" if phase else text
+
+
+def beside(name: str, scale: Scale, value: float) -> str:
+    """The value behind its label, which may be the unit already: `IOPS 3,502`, `rate 459.2 MiB/s`."""
+    return scale.number(value) if name.endswith(scale.suffix) else scale.with_unit(value)
 
 
 def _word(word: str) -> str:

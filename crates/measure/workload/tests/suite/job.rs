@@ -389,11 +389,7 @@ fn a_job_that_ends_early_syncs_and_then_writes_the_rest() {
             think_ns: 1_000_000_000,
             think_every: 1,
         },
-        until: JobBounds {
-            ops: Some(4),
-            bytes: None,
-            duration_ns: None,
-        },
+        until: JobBounds::of_ops(4),
         sync_at_end: read_share < 1.0,
         ..uniform_reads()
     };
