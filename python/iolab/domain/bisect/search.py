@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain.bisect.posterior import Posterior, posterior
 from iolab.domain.bisect.rounds import without_rounds
 
@@ -113,7 +114,9 @@ class Search:
         import numpy as np
 
         if versions < 2:
-            raise InputError(f"{versions} versions: nothing to search between", remedy="name a good and a bad one")
+            raise InputError(
+                f"{counted(versions, 'version')}: nothing to search between", remedy="name a good and a bad one"
+            )
         self.versions = versions
         self.confidence = confidence
         self.budget = budget
