@@ -57,6 +57,10 @@ pub struct JobSpec {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub dsync_every: Option<u64>,
+    /// The same with all of the file's metadata (RWF_SYNC); null: none. Not beside `dsync_every`.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub osync_every: Option<u64>,
     /// Each write is a record of a log. Its commit is measured: from when it was due until it is durable.
     #[serde(default)]
     pub commits: bool,
@@ -94,6 +98,7 @@ impl JobSpec {
             sync: None,
             sync_at_end: false,
             dsync_every: None,
+            osync_every: None,
             commits: false,
             seed: 1,
             replay: None,
@@ -234,7 +239,11 @@ pub struct SteadyState {
     /// The criterion has to be below this: operations or bytes per second, or percent of the window's mean.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
-    /// The limit is in percent of the window's mean.
+    /// The highest less the lowest rate of the window has to be below this besides; absent: it may be anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub spread_limit: Option<f64>,
+    /// The limits are in percent of the window's mean.
     pub in_percent: bool,
     /// Length of the window in nanoseconds: two intervals or more.
     #[schemars(range(min = 1))]
@@ -264,6 +273,8 @@ pub enum SteadyCriterion {
     Deviation,
     /// By the change from one interval to the next, of the line through the values by least squares.
     Slope,
+    /// By the change of that line from the window's first interval to its last.
+    Excursion,
 }
 
 /// When operations are offered.
@@ -347,7 +358,7 @@ pub struct Sync {
     pub when_idle: bool,
 }
 
-/// The system call that makes writes durable.
+/// The system call that syncs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncKind {
@@ -355,4 +366,7 @@ pub enum SyncKind {
     Fsync,
     /// fdatasync(2): data, and the metadata that reading it back needs.
     Fdatasync,
+    /// sync_file_range(2) of the whole file, which waits until all of it that is dirty has been sent to the device. It
+    /// makes nothing durable.
+    SyncFileRange,
 }
