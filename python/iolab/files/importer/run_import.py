@@ -119,7 +119,8 @@ def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
         passed_over += not formats
     if passed_over:
         results.begin_source(str(path), path.name)
-        results.problem(f"passed over: {counted(passed_over, 'file')} in no format that iolab recognises")
+        of = counted(passed_over, "file is", "files are")
+        results.problem(f"{of} in no format that iolab recognises, and passed over")
     return used
 
 

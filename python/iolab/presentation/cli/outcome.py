@@ -175,7 +175,7 @@ def _print_what_probes_saw(data: RunData) -> None:
 
 def _exit_if_all_failed(data: RunData) -> None:
     if set(data.trials["status"]) <= {"failed", "impossible"}:
-        none = f"no trial of {data.trials.height} was measured to its end"
+        none = f"none of the run's {counted(data.trials.height, 'trial')} was measured to its end"
         print(f"iolab: {none}; why: iolab show {data.path}", file=sys.stderr)
         raise typer.Exit(EXIT_CONDITION)
 

@@ -35,7 +35,7 @@ def lines(
         return
     if len(moments) > MOST:
         yield f"The newest {MOST} are looked at."
-    often = counted(looks, "look")
+    often = "one look" if looks == 1 else counted(looks, "look")
     share = f"{false_alarms * 100:.3g} % of histories without a change"
     yield f"The limits are set for false alarms in {share}, in {often}."
     if not found:

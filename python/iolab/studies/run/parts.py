@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 KERNEL = ("kernel", "kernel build", "kernel command line")
 """What two parts differ in."""
+OF_EACH = ("boot of each part is", "boots of each part are")
 OF_THE_MACHINE = (
     "distribution",
     "machine",
@@ -114,7 +115,7 @@ def check_rounds(experiment: Experiment, goal: Goal) -> None:
         raise InputError(what, where="--rounds")
     if experiment.parts and goal.until_decided and goal.rounds // per_boot < FIRST_LOOK:
         boots = goal.rounds // per_boot
-        what = f"at most {counted(boots, 'boot')} of each part, and the first look is after {FIRST_LOOK}"
+        what = f"{counted(boots, *OF_EACH)} the most, and the first look is after {FIRST_LOOK}"
         raise InputError(what, where="--until-decided", remedy=f"allow more: --rounds {FIRST_LOOK * per_boot} or above")
 
 
@@ -126,7 +127,7 @@ def next_block(experiment: Experiment, state: RunState, part: str, machine: Mapp
     if now.next_part is None:
         more = f"for more, add --rounds {(now.blocks + 1) * experiment.rounds_per_boot}"
         raise InputError(
-            f"complete: {counted(now.blocks, 'boot')} of each part{', and everything is decided' * now.decided}",
+            f"complete: {counted(now.blocks, *OF_EACH)} measured{', and everything is decided' * now.decided}",
             where="--part",
             remedy="for more, start a new run" if now.until_decided else more,
         )
