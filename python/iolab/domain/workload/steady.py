@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from iolab.base.option import Duration, Options, option
+from iolab.base.plain_text import counted
 from iolab.base.quantity import format_duration_ns
 from iolab.domain import native_types as native
 
@@ -62,4 +63,4 @@ class SteadyOptions(Options):
         """Why there can be no such window."""
         if self.window // self.rounds < ROUND_NS_MIN:
             shortest = format_duration_ns(self.rounds * ROUND_NS_MIN)
-            yield f"rounds of less than 10ms; expected {shortest} or more for {self.rounds} rounds"
+            yield f"rounds of less than 10ms; expected {shortest} or more for {counted(self.rounds, 'round')}"
