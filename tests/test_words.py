@@ -110,6 +110,7 @@ NEVER_ONE = {
     "many": "a size",
     "apart": "a mean",
     "self.runs": "written as tiobench.pl does",
+    "self.rounds": "of a window, from 2 on",
     "len(versions.files)": "none of several",
     "filesystem['kind']": "no number",
     "path.name": "no number",
