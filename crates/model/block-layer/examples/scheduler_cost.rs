@@ -88,6 +88,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
             no_idle: false,
             writeback: false,
             behind_flush: false,
+            allocated: None,
             workers: 0,
             polled: false,
             start,
