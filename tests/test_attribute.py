@@ -181,7 +181,7 @@ def test_effects_that_are_too_small_to_count_are_not_named() -> None:
     ("text", "arguments", "words"),
     [
         (EXPERIMENT + "[settings.third]\n", [], ("3 settings; expected two",)),
-        (EXPERIMENT.replace("= 8\n", "= 128\n").replace("8KiB", "4KiB"), [], ("differ in 1 keys",)),
+        (EXPERIMENT.replace("= 8\n", "= 128\n").replace("8KiB", "4KiB"), [], ("differ in 1 key;",)),
         (EXPERIMENT, ["--confidence", "2"], ("--confidence",)),
         (EXPERIMENT, ["--most", "0"], ("--most",)),
         (EXPERIMENT, ["--machine", "hots"], ("--machine",)),

@@ -35,6 +35,7 @@ from iolab.machines.cluster.environment import environment
 from iolab.machines.cluster.hosts import HostRounds
 from iolab.machines.host.local_process import LocalProcess
 from iolab.machines.system.lock import Lock
+from iolab.presentation.cli.invoke import invoke
 from iolab.studies.run import remote_hosts, resume, run
 from iolab.studies.run.plan import Plan
 from support.runs import times_finished
@@ -213,6 +214,26 @@ def test_what_several_hosts_cannot_be_asked(tmp_path: Path) -> None:
         remote_hosts.check(without_target, None, "ray")
     with pytest.raises(InputError, match="a boot of one machine"):
         remote_hosts.check(experiment(), "old", "ray")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "meant"),
+    [
+        ("--on", "model:one_disk", "--machine model:one_disk"),
+        ("--on", "guest:6.12", "--machine guest:6.12"),
+        ("--on", "host", "--machine host"),
+        ("--machine", "ray", "--on ray"),
+        ("--machine", "ray://head:10001", "--on ray://head:10001"),
+    ],
+)
+def test_a_machine_and_a_cluster_are_named_by_the_option_that_was_meant(
+    option: str, value: str, meant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "job.toml"
+    path.write_text('machine = "model:one_disk"\n[workloads.a]\nduration = "1s"\n')
+    assert invoke(["run", str(path), option, value]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"iolab: {option}: {value}") and line.endswith(f"name it as {meant}")
 
 
 @pytest.mark.parametrize("text", ["rays", "ray://", "ray://host:port", "ray://host:70000"])

@@ -11,11 +11,13 @@ import polars as pl
 import pytest
 from iolab.domain.comparison import Comparison, compare_table
 from iolab.domain.explain import Explanation, explain
+from iolab.domain.explain.alone import stage_times
 from iolab.domain.explain.correlation import EXACT_MAX, rank_correlations, rounds_needed
 from iolab.domain.explain.evidence import SUSPECTS, THROUGHPUT
 from iolab.domain.metric import METRICS
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.table.explanation import explanations, finding_sentence
+from iolab.presentation.table.stage_times import sentence
 from iolab.presentation.terminal import text_of
 from support.command_line import CommandLine
 from support.stored import TWO_SETTINGS, stored_run
@@ -236,11 +238,6 @@ def test_several_files_are_taken_together(tmp_path: Path, capsys: pytest.Capture
     assert "b is slower than a" in capsys.readouterr().out
 
 
-def test_one_setting_has_nothing_to_explain(iolab: CommandLine) -> None:
-    alone = iolab.write("alone.csv", "setting,round,iops,cpu\na,1,100,2\na,2,101,3\n")
-    assert iolab("explain", alone).stdout.startswith("Nothing was compared: there is nothing to explain.")
-
-
 def test_mistakes_are_named(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, words in (
         ((run, "--metric", "iopps"), ("iopps", "iops")),
@@ -259,3 +256,32 @@ def test_a_run_without_a_round_in_common_says_so(tmp_path: Path, capsys: pytest.
     path = stored_run(tmp_path / "run", TWO_SETTINGS.replace("rounds = 8", "rounds = 1")).path
     assert invoke(["explain", str(path)]) == 0
     assert "nothing to explain, it is undecided" in capsys.readouterr().out
+
+
+def test_a_single_setting_states_where_the_time_of_an_io_goes() -> None:
+    of_block = {"block_ns_per_io": 950e3, "queue_ns_per_io": 150e3, "device_ns_per_io": 800e3}
+    values = {"latency_ns_mean": 1e6, **of_block, "bios_per_io": 1.0, "requests_per_io": 1.0}
+    frame = pl.DataFrame(
+        [
+            {"workload": "reads", "setting": "none", "round": 1, **values},
+            {"workload": "reads", "setting": "none", "round": 2, **{key: 3 * one for key, one in of_block.items()}}
+            | {"latency_ns_mean": 3e6, "bios_per_io": 1.0, "requests_per_io": 1.0},
+            {"workload": "writes", "setting": "none", "round": 1, "latency_ns_mean": 5e6},
+        ]
+    )
+    (found,) = stage_times(frame)
+    stages = {"above": 100e3, "queue": 300e3, "scheduler": 0.0, "device": 1600e3, "unknown": 0.0}
+    assert (found.workload, found.phase, found.ns_per_io) == ("reads", "", pytest.approx(stages))
+    stated = "an I/O takes 2.000 ms: 80 % at the device, 15 % in the queue, 5 % above the block layer."
+    assert sentence(found) == f"reads under none: {stated}"
+    (of_phase,) = stage_times(frame.rename({name: f"write/{name}" for name in values}))
+    assert sentence(of_phase) == f"reads, phase write under none: {stated}"
+
+
+def test_a_single_setting_without_stages_states_what_shows_more(tmp_path: Path, iolab: CommandLine) -> None:
+    (tmp_path / "one.csv").write_text("iops\n1\n2\n")
+    found = iolab("explain", "one.csv").stdout
+    assert found.startswith("A single setting has nothing to be compared with: iolab show ") and found.count("\n") == 1
+    stored_run(tmp_path / "run", TWO_SETTINGS.partition("[settings.fast]")[0])
+    found = iolab("explain", "run").stdout
+    assert "the probe block shows where the time of an I/O goes" in found and found.count("\n") == 1

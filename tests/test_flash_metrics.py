@@ -44,6 +44,9 @@ def test_random_writes_are_amplified_and_sequential_ones_are_not(iolab: CommandL
     assert 1.1 < amplification["random"][0] < 3
     assert amplification["sequential"][0] < 1.02
     assert erases["sequential"][0] > 0 and erases["random"][0] > 0
+    free = found.values("flash_free_percent", "w")
+    # The collector begins with 5 % of the blocks or less.
+    assert 0 < free["random"][0] < 10 and 0 < free["sequential"][0] < 10
 
 
 def test_a_machine_that_shows_no_flash_is_not_asked_for_it() -> None:

@@ -385,7 +385,7 @@ def test_a_clock_step_a_debug_build_and_a_moving_rate_are_noted() -> None:
 def test_what_a_probe_lost_is_noted() -> None:
     seen = {"block": {"trace_events_lost": 47, "notes": ["CPU 1 went offline"]}, "switches": {"trace_events_lost": 0}}
     assert outcome.notes({**PHASE, "probes": seen}) == [
-        "main: probe block: 47 events found its buffers full: its numbers are incomplete",
+        "main: probe block: 47 events found the buffers full: its numbers are incomplete",
         "main: probe block: CPU 1 went offline",
     ]
 

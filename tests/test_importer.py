@@ -325,6 +325,7 @@ def test_text_where_a_number_belongs_has_its_place(tmp_path: Path) -> None:
         (b"    10   -> 20   : 5  |**|\n     usecs  : count    distribution\n", "histogram of latencies.*iolab trace"),
         (b"a-1 [000] 1.000001: block_rq_issue: 8,0 R 4096 () 8 + 8 [a]\n", "a trace of block events.*iolab trace"),
         (b"TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n", "biosnoop.*iolab trace"),
+        (b"0.000004    my task        1950   xvda1   W  13092560   4096      0.74\n", "biosnoop.*iolab trace"),
         (b"==================== All Devices ====================\n\n| a |\n|---|\n| 1 |\n", "btt's report"),
         (b"08:14:44     CPU    intr/s\n08:14:45     all   2665.05\n", "mpstat's report of interrupts"),
         (b"08:14:53  tps  rtps  wtps  bread/s\n08:14:54  873.00 219.00 575.00 3214.00\n", "sar without devices"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -296,3 +297,42 @@ def test_rados_bench(tmp_path: Path) -> None:
     assert value(run, "rados", "rados", "rate_bytes_per_s") == 24.5 * MIB
     assert value(run, "rados", "rados", "iops") == 6272
     assert value(run, "rados", "rados", "latency_ns_max") == 1.25e9
+
+
+CBT = {
+    "Total time run": "10.5",
+    "Total writes made": "6272",
+    "Write size": "4194304",
+    "Bandwidth (MB/sec)": "24.5",
+    "Stddev Bandwidth": "1.5",
+    "Average IOPS": "6",
+    "Average Latency(s)": "0.0025",
+    "Max latency(s)": "1.25",
+}
+RADOS_JSON = {
+    "total_time_run": "10.500000",
+    "bandwidth": "24.500000",
+    "average_iops": "6",
+    "average_latency": "0.002500",
+    "max_latency:": "1.250000",
+}
+
+
+@pytest.mark.parametrize("content", [CBT, RADOS_JSON])
+@pytest.mark.parametrize("indent", [None, 4])
+def test_rados_bench_as_json_and_as_cbt_keeps_it(content: dict[str, str], indent: int | None, tmp_path: Path) -> None:
+    path = tmp_path / "json_output.0.node-a"
+    path.write_text(2 * f"{json.dumps(content, indent=indent)}\n")
+    run = open_run(path)
+    (setting,) = run.settings
+    metrics = {"elapsed_s": 10.5, "rate_bytes_per_s": 24.5 * MIB, "iops": 6}
+    metrics |= {"latency_ns_mean": 2.5e6, "latency_ns_max": 1.25e9}
+    assert {name: value(run, setting, "rados", name) for name in metrics} == metrics
+    assert run.trials.height == 2
+
+
+def test_rados_bench_as_json_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "json_output.0.node-a"
+    path.write_text(json.dumps(CBT)[:-20])
+    with pytest.raises(InputError, match=":1: JSON that is cut off"):
+        open_run(path)

@@ -105,7 +105,7 @@ def test_two_figures_in_a_cell_are_both_read_and_a_range_is_named(tmp_path: Path
     assert value(run, "two", "seq", "read.rate_bytes_per_s") == 2e9
     assert value(run, "two", "random", "read.iops") == 100_000
     assert value(run, "two", "random", "write.rate_bytes_per_s") == 500e6
-    assert run.problems == [f"{path}:2: 1 cells are no single figure, such as '1.2-2.2 GB/s': left out"]
+    assert run.problems == [f"{path}:2: 1 cell without a single figure, such as '1.2-2.2 GB/s': left out"]
 
 
 def test_a_headers_unit_is_that_of_its_cells(tmp_path: Path) -> None:

@@ -182,3 +182,65 @@ def test_summaries_of_details_name_runs_and_fences_do_not(tmp_path: Path) -> Non
     path.write_text(posted)
     assert value(open_run(path), "zfs (raid, fast)", "r", "iops") == 1000
     assert value(open_run(path), "btrfs (raid, fast)", "r", "iops") == 4000
+
+
+IN_TURN = ("mq-deadline", "bfq", "mq-deadline", "bfq")
+PASTED = {
+    "sysbench-fileio-1.0.20.txt": "sysbench fileio rndrw[block=16K,threads=2]",
+    "stress-ng-0.15.06.txt": "stress-ng hdd",
+    "iozone-throughput.txt": "iozone[file_kib=1048576,record_kib=256,threads=12]",
+    "pgbench-15.txt": "pgbench[TPC-B (sort of),clients=2,threads=2,scale=2]",
+    "dd.txt": "dd",
+    "dbench-4.00.txt": "dbench 2 clients",
+    "ioping-1.3.txt": "ioping",
+    "bonnie-2.00.txt": "bonnie++",
+    "elbencho-3.txt": "elbencho",
+    "fio-2.16.json": "rand",
+    "fio-3.33-terse5.txt": "a",
+    "fio-2.1.txt": "randread",
+}
+
+
+@pytest.mark.parametrize("name", PASTED)
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+def test_a_line_without_a_mark_above_each_of_several_outputs_names_its_setting(
+    name: str, between: str, tmp_path: Path
+) -> None:
+    text = (SAMPLES / name).read_text()
+    path = tmp_path / "posted.txt"
+    path.write_text("\n".join(f"{title}{between}{text}" for title in IN_TURN))
+    run = open_run(path)
+    assert run.settings == ["mq-deadline", "bfq"] and PASTED[name] in run.workloads
+    assert not [problem for problem in run.problems if "left out" not in problem]
+
+
+def pasted(*above: str) -> str:
+    """An output of sysbench below each line, with 1000, 2000 ... reads a second."""
+    text = (SAMPLES / "sysbench-fileio-1.0.20.txt").read_text()
+    read, rates = "reads/s:                      10928.27", iter(range(1000, 9000, 1000))
+    assert text.count(read) == 1
+    return "\n".join(f"{title}\n{text.replace(read, f'reads/s: {next(rates)}.00')}" for title in above)
+
+
+def test_a_setting_has_the_figures_below_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "posted.txt"
+    path.write_text(f"Hi,\n\nboth on one disk.\n\n{pasted('With the patch', 'Without it')}\nThanks,\nA\n")
+    run, workload = open_run(path), PASTED["sysbench-fileio-1.0.20.txt"]
+    assert [value(run, one, workload, "read.iops") for one in ("With the patch", "Without it")] == [1000, 2000]
+
+
+@pytest.mark.parametrize("above", [("", ""), ("Run 1", "Run 2"), ("First run", "Second run")])
+def test_lines_that_only_number_outputs_are_rounds(above: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "posted.txt"
+    path.write_text(pasted(*above))
+    run = open_run(path)
+    assert run.settings == ["posted"] and run.trials.height == 2 and not run.problems
+
+
+def test_what_may_be_a_title_of_some_outputs_is_stated(tmp_path: Path) -> None:
+    path = tmp_path / "posted.txt"
+    path.write_text(pasted("", "with the patch"))
+    run = open_run(path)
+    (problem,) = run.problems
+    assert run.settings == ["posted"] and run.trials.height == 2
+    assert "'with the patch' may name a setting" in problem and "a line that ends in a colon" in problem

@@ -34,6 +34,8 @@ FIELDS = {
     "frequency_hz": ("ProfileSpec", "frequency_hz"),
     "dsync_every": ("JobSpec", "dsync_every"),
     "fsync_every": ("Sync", "every_writes"),
+    "osync_every": ("JobSpec", "osync_every"),
+    "sync_file_range_every": ("Sync", "every_writes"),
     "interval": ("SampleSpec", "interval_ns"),
     "listed": ("Bounds", "listed_max"),
     "memory_limit": ("SortPhase", "memory_limit_bytes"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
 import pytest
 from conftest import CommandLine
+from iolab import compare
 from iolab.domain.comparison import Numbers
 from iolab.domain.matrix_axis import knee, sweeps
 from iolab.domain.summary import summarise
@@ -76,6 +78,32 @@ def test_what_an_axis_comes_to_is_the_first_sentence(tmp_path: Path) -> None:
     for as_, line in (("plain", 2), ("markdown", 4)):
         shown = render(open_run(tmp_path / "depths.csv"), as_).splitlines()
         assert "csv over iodepth: IOPS is highest at 4" in shown[line]
+
+
+def test_a_comparison_states_the_same_of_an_axis_as_a_table(tmp_path: Path, iolab: CommandLine) -> None:
+    rates = {1: 1000, 2: 1900, 4: 3500, 8: 3510, 16: 3520}
+    rows = "".join(f"depth{depth},{rate + round_}\n" for round_ in range(4) for depth, rate in rates.items())
+    (tmp_path / "depths.csv").write_text(f"setting,iops\n{rows}")
+    for depth, rate in rates.items():
+        of_one = "".join(f"depth{depth},{rate + round_}\n" for round_ in range(4))
+        (tmp_path / f"depth{depth}.csv").write_text(f"setting,iops\n{of_one}")
+    stated = "over depth: more than 4 does not pay: IOPS 3,502, 99 % of the highest."
+    found = iolab("show", "depths.csv").stdout
+    assert f"● {stated}" in found
+    assert f"● {stated}" in iolab("compare", "depths.csv", "-o", "depths.html").stdout
+    assert f"<p>{stated}</p>" in (tmp_path / "depths.html").read_text()
+    files = [f"depth{depth}.csv" for depth in rates]
+    assert f"● {stated}" in iolab("compare", *files).stdout
+    as_json = json.loads(iolab("compare", *files, "--json").stdout)
+    assert [(one["parameter"], one["text"]) for one in as_json["sweeps"]] == [("depth", stated)]
+    assert compare(*(tmp_path / name for name in files)).sweeps == [stated]
+
+
+def test_an_axis_of_workloads_is_stated_though_nothing_is_compared(tmp_path: Path, iolab: CommandLine) -> None:
+    rows = "".join(f"{depth},{depth * 100 + round_}\n" for round_ in range(2) for depth in (1, 2, 4))
+    (tmp_path / "depths.csv").write_text(f"iodepth,iops\n{rows}")
+    found = iolab("compare", "depths.csv").stdout
+    assert found.startswith("● csv over iodepth: IOPS is highest at 4") and "Nothing to compare" not in found
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_cells_are_counted_by_cpu_and_impossible_ones_say_why(tmp_path: Path) ->
     assert counts(rows["rq=0"]) == ["1000.0", "0.0", "360.0", "40.0"]
     assert rows["X A X"].split("|")[1].split() == ["-", "-", "-"]
     assert shown[-2] == "X A X, I A X: impossible here: nowhere"
-    assert shown[-1] == "rq=0, rq=1: the block probe lost 1 events, its counts are short of them"
+    assert shown[-1] == "rq=0, rq=1: the block probe lost 1 event, its counts are short of them"
     above_heavy = [shown[number - 1].split(" |")[0].strip() for number, line in enumerate(shown) if line[0] == "="]
     assert above_heavy == ["X A A", "I A A"], "where A changes, and before the rows that are no cells"
 

@@ -77,6 +77,35 @@ def test_letters_and_the_queues_time_of_biosnoop_are_read(of: Of) -> None:
     assert not {"queue_ns", "whole_ns"} & set(figures["absent"])
 
 
+@pytest.mark.parametrize("head", [BIOSNOOP, "", "$ ./biosnoop\nTracing... Ctrl-C to end.\n"])
+def test_biosnoop_is_read_without_its_headings_and_with_processes_that_it_missed(head: str, of: Of) -> None:
+    figures = of(
+        f"{head}0.001000    a daemon       1950   xvda1   W 13092560   4096       0.74\n"
+        "0.002000    ?              0              R 0          8192       0.50\n"
+        "0.003000    ?              0      ?       R ?          8192       1.00\n"
+        "0.004000    fio            ?      sda     ? 64         512        0.01\n"
+    )
+    assert (figures["format"], figures["malformed"]) == ("biosnoop", 0)
+    assert latencies(figures) == (4, 562_500, 1_000_000)
+    devices = {one["name"]: (one["bytes_read"], one["bytes_written"]) for one in figures["devices"]}
+    assert devices == {"xvda1": (0, 4096), "?": (16384, 0), "sda": (0, 0)}
+    assert any("missed who made some requests" in note for note in figures["notes"])
+
+
+def test_the_queues_time_is_read_without_headings_too(of: Of) -> None:
+    figures = of("0.001000 fio 7 sda WS 8 4096   0.010   0.100\n0.002000 fio 7 sda R 8 4096  -1.000   0.100\n")
+    assert latencies(figures) == (2, 100_000, 100_000)
+    assert latencies(figures, "queue_ns") == (1, 10_000, 10_000)
+
+
+@pytest.mark.parametrize(
+    "line", ["1.5 fio 7 sda R 8 4096", "1 fio 7 sda R 8 4096 0.1", "0.1 7 R 8 4096 0.1", "0.1 0.2"]
+)
+def test_other_lines_are_not_biosnoop_without_headings(line: str, of: Of) -> None:
+    with pytest.raises(InputError, match="not a trace that iolab knows"):
+        of(f"{line}\n" * 3)
+
+
 def test_iosnoop_is_read_where_it_has_times(tmp_path: Path, of: Of) -> None:
     figures = of(IOSNOOP + "1.000000 1.001320 my task 1809 W 202,1 17039968 4096 1.32\n")
     assert (figures["format"], figures["devices"][0]["device"]) == ("iosnoop", "202:1")

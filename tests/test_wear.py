@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from iolab.studies.wear import Wear, WearSlice
 from support.command_line import CommandLine
 
 TRACES = Path(__file__).parent / "traces"
@@ -34,6 +35,11 @@ def test_random_writes_come_to_a_cliff_and_sequential_ones_do_not(iolab: Command
     assert 0 < random["cliff_bytes"] < random["host_bytes"]
     assert random["host_bytes"] == sum(one["host_bytes"] for one in random["slices"])
     assert random["erases"] == sum(one["erases"] for one in random["slices"]) > 0
+    free = [one["free_percent"] for one in random["slices"]]
+    # They fall until the collector begins, at 5 % of the blocks, and stay there.
+    assert free[0] > 15
+    assert all(0 < share < 8 for share in free[-12:])
+    assert all(one["slc_percent"] is None for one in random["slices"])
     sequential = worn(iolab, "sequential", "--amount", "400MiB")
     assert sequential["write_amplification"] < 1.05
     assert sequential["host_bytes"] >= 380 * 2**20
@@ -42,7 +48,7 @@ def test_random_writes_come_to_a_cliff_and_sequential_ones_do_not(iolab: Command
 def test_the_picture_has_a_bar_for_each_row(iolab: CommandLine) -> None:
     text = iolab("wear", *DRIVE, "random", "--amount", "64MiB").stdout
     assert text.startswith("Rate: ") and "in the last quarter" in text.splitlines()[0]
-    for expected in ("Write amplification: ", "Erases: ", "Cliff: ", "Rate over the bytes written"):
+    for expected in ("Write amplification: ", "Erases: ", "Cliff: ", "Free blocks: ", "Rate over the bytes written"):
         assert expected in text
     assert 12 < sum("█" in line for line in text.splitlines()) <= 24
 
@@ -77,6 +83,21 @@ def test_the_cliff_is_where_the_cache_of_one_bit_a_cell_is_full(iolab: CommandLi
     found = worn(iolab, "sequential", "--amount", "60MiB", slow, *cache)
     # Of 4 dies with 2 planes, 8 blocks with 8 pages of 16 KiB each; the write buffer is as large again.
     assert 8 * 2**20 <= found["cliff_bytes"] <= 26 * 2**20
+    fill = [one["slc_percent"] for one in found["slices"]]
+    assert fill == sorted(fill)
+    assert fill[0] < 20
+    assert fill[-1] == 100
+    full_at = 60 * 2**20 * (fill.index(100) + 1) / len(fill)
+    assert 8 * 2**20 <= full_at <= found["cliff_bytes"]
+
+
+def test_a_rate_that_recovers_has_no_cliff() -> None:
+    def slices(*rates: int) -> list[WearSlice]:
+        return [WearSlice(rate, 10**9, 0, None, None, None) for rate in rates]
+
+    assert Wear(2**30, slices(100, 20, 90, 80), is_paced=False).cliff is None
+    assert Wear(2**30, slices(100, 20, 90, 90, 90, 10, 60, 10), is_paced=False).cliff == (390, 5 * 10**9)
+    assert Wear(2**30, slices(100, 10, 10), is_paced=True).cliff is None
 
 
 def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: CommandLine) -> None:

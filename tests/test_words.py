@@ -5,7 +5,9 @@ Words of every day, such as *grown* for *merged*, are not looked for: they mean 
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -81,3 +83,56 @@ def test_what_is_allowed_is_still_there() -> None:
     for (name, text), why in ALLOWED.items():
         path = ROOT / name
         assert path.is_file() and text in path.read_text(), f"{name}: {text} is gone: no longer needed ({why})"
+
+
+COUNTED = re.compile(
+    r" (?:more |other |further |new |fresh )?"
+    r"(?:requests|bios|rounds|runs|trials|settings|workloads|comparisons|machines|files|events|records|snapshots|rows"
+    r"|cells|functions|boots|kernels|commits|metrics|versions|jobs|errors|samples|lines|things)\b(?!/)"
+)
+"""What stands behind a number of things; `counted` writes it."""
+NEVER_ONE = {
+    "int(repeated.sum())": "rows that share keys",
+    "len(self.differs)": "one is another sentence",
+    "len(x)": "1 of the rounds",
+    "x.size": "two numbers that differ",
+    "len(y)": "x and y rounds",
+    "modes[0]": "two modes have more",
+    "len(self.least_runs)": "some of the rows",
+    "len(runs)": "one is another sentence",
+    "len(run.workloads)": "the first of several",
+    "settings": "the first of several",
+    "len(parts)": "each of several",
+    "most": "a mean above 1",
+    "len(one.looked_at)": "a single one of several",
+    "found.requests": "the slowest of several",
+    "least": "a mean",
+    "many": "a size",
+    "apart": "a mean",
+    "self.runs": "written as tiobench.pl does",
+    "len(versions.files)": "none of several",
+    "filesystem['kind']": "no number",
+    "path.name": "no number",
+}
+"""Expression -> why it needs no singular."""
+
+
+def counts(source: str) -> Iterator[tuple[int, str]]:
+    """The line and expression of each number in a text before a plural; constants are known."""
+    for text in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.JoinedStr)):
+        for part, after in zip(text.values, text.values[1:], strict=False):
+            is_text = isinstance(after, ast.Constant) and COUNTED.match(str(after.value))
+            if isinstance(part, ast.FormattedValue) and is_text and not ast.unparse(part.value).isupper():
+                yield part.lineno, ast.unparse(part.value)
+
+
+def test_one_thing_is_no_plural() -> None:
+    assert [found for _, found in counts('f"{a} runs, {B} runs, {c} of the runs, {d:,} more rounds"')] == ["a", "d"]
+    texts = {path: path.read_text() for path in (ROOT / "python" / "iolab").rglob("*.py")}
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {{{expression}}}"
+        for path, text in texts.items()
+        for line, expression in counts(text)
+        if expression not in NEVER_ONE
+    ]
+    assert not found, f"write counted(...) of iolab.base.plain_text instead: {found}"

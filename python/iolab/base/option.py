@@ -28,6 +28,8 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
+    called: ClassVar[str] = "a job"
+    """Whose options they are, as a table within another one."""
     takes: ClassVar[tuple[type[BaseModel], ...]] = ()
     """Models of tables that an option takes as they are written, and that are checked later."""
 
@@ -205,7 +207,7 @@ def explain(
     field = owner.model_fields.get(key)
     given = shown(error["input"])
     if error["type"] == "extra_forbidden":
-        taker = f"a job of {subject}" if owner is not model else subject
+        taker = f"{getattr(owner, 'called', 'a job')} of {subject}" if owner is not model else subject
         return path, f"unknown option; {_instead(key, list(owner.model_fields), taker, listed_by)}"
     if depth == len(path):
         return path, f"{given} given; expected a table"
@@ -249,13 +251,16 @@ def _instead(key: str, options: list[str], taker: str, listed_by: str | None) ->
 
 
 def _owner(model: type[BaseModel], path: tuple[str | int, ...]) -> tuple[type[BaseModel], int]:
-    """The model whose key `path` leads to, and the place of that key in `path`: tables may hold tables by name."""
+    """The model whose key `path` leads to, and the place of that key in `path`: an option may be a table, or tables by
+    name."""
     depth = 0
-    while len(path) >= depth + 2 and (field := model.model_fields.get(str(path[depth]))):
-        values = get_args(inner_type(field))
-        if not (values and isinstance(values[-1], type) and issubclass(values[-1], BaseModel)):
+    while depth < len(path) and (field := model.model_fields.get(str(path[depth]))):
+        kind = inner_type(field)
+        by_name = get_args(kind)
+        inner, steps = (by_name[-1], 2) if by_name else (kind, 1)
+        if len(path) < depth + steps or not (isinstance(inner, type) and issubclass(inner, BaseModel)):
             break
-        model, depth = values[-1], depth + 2
+        model, depth = inner, depth + steps
     return model, depth
 
 

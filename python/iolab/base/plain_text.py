@@ -29,6 +29,11 @@ def is_one_line(text: str) -> bool:
     return _BREAKING.search(text) is None
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """`1 run`, `2 runs`, `1,200 runs`; `plural`: if it is more than the noun with an s, as of `run is`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def visible(text: str) -> str:
     r"""With what a terminal would obey written out: ESC as `\x1b`. Ends of lines and tabs stay."""
     return _OBEYED.sub(_written_out, text)

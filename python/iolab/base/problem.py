@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from iolab.base import matrix
 from iolab.base.errors import InputError
 from iolab.base.option import explain, shown
+from iolab.base.plain_text import counted
 from iolab.base.toml import Document, TomlTable
 
 M = TypeVar("M", bound=BaseModel)
@@ -91,7 +92,7 @@ class Problems:
             if not axis.values:
                 self.add((*path, *axis.path), "an empty list; a matrix needs at least one value")
         if matrix.size(axes) > matrix.MEMBERS_MAX:
-            self.add(path, f"the matrix has {matrix.size(axes)} members; expected at most {matrix.MEMBERS_MAX}")
+            self.add(path, f"{counted(matrix.size(axes), 'member')}; expected at most {matrix.MEMBERS_MAX}")
             return []
         return matrix.expand(table, axes, axis_label)
 

@@ -11,7 +11,8 @@ from iolab.base.errors import InputError
 from iolab.domain.comparison import UNPAIRED, Numbers, Pair, Pairing, compare_pairs
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.machine import kind_of
-from iolab.domain.summary import ByPlace, Jobs, chosen_keys, has_key, values_by_place
+from iolab.domain.matrix_axis import VALUES_MIN
+from iolab.domain.summary import ByPlace, Jobs, Levels, chosen_keys, has_key, row_of, values_by_place
 from iolab.domain.verdict.interval import typical
 
 if TYPE_CHECKING:
@@ -109,6 +110,21 @@ def compare_arms(
     pairs.sort(key=lambda pair: order[pair.workload or "", pair.job, pair.metric])
     instructions = first.experiment.compare.same_instructions if same_within is None else None
     return compare_pairs(pairs, same_within=margin, same_instructions=instructions)
+
+
+def levels_of(arms: Sequence[Arm], metrics: Sequence[str], jobs: Jobs) -> Levels:
+    """The values of arms with one setting each, which are settings of one table then; of any others no row, nor if
+    there are too few arms for an axis."""
+    names = [arm.name for arm in arms]
+    if len(arms) < VALUES_MIN or any(len(arm.settings) != 1 for arm in arms):
+        return Levels(names, [])
+    wanted = metrics or arms[0].runs[0].experiment.compare.metrics or ()
+    found: ByPlace = {}
+    for arm in arms:
+        for place, by_setting in arm.values(wanted, jobs).items():
+            for values in by_setting.values():
+                found.setdefault(place, {})[arm.name] = values
+    return Levels(names, [row_of(place, by_arm, {}, {}) for place, by_arm in found.items()])
 
 
 def _check_known(metrics: Sequence[str], arms: Sequence[Arm]) -> None:

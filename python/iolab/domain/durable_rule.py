@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _answer(tails_ns: Sequence[float]) -> str:
     kept = sum(tail < LIMIT_NS for tail in tails_ns)
     if kept == len(tails_ns):
         return "kept by"
-    return f"kept in {kept} of {len(tails_ns)} rounds by" if kept else "missed by"
+    return f"kept in {kept} of {counted(len(tails_ns), 'round')} by" if kept else "missed by"
 
 
 def _span(tails_ns: Sequence[float]) -> str:

@@ -22,6 +22,8 @@ HOST = "host"
 """This machine, as an experiment names it."""
 MODEL_PREFIX = "model:"
 """How the name of a simulated machine begins; its file follows."""
+CLUSTER = "ray"
+"""No machine: where many hosts run trials, as --on names it."""
 
 
 def kind_of(name: object) -> Kind | None:
@@ -37,6 +39,8 @@ def kind_of(name: object) -> Kind | None:
 
 def unknown_machine(name: str) -> str:
     """What is wrong with a name that `kind_of` does not know."""
+    if name == CLUSTER or name.startswith(f"{CLUSTER}://"):
+        return f"a cluster, and no machine; name it as --on {name}"
     return unknown("machine", name, [HOST, f"{MODEL_PREFIX}NAME", f"{GUEST_PREFIX}KERNEL"])
 
 

@@ -17,7 +17,7 @@ from iolab.domain.verdict.judgement import judge
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Numbers
-    from iolab.domain.summary import Row, Summary
+    from iolab.domain.summary import Levels, Row
 
 VALUES_MIN = 3
 """Two values are a comparison, and not a curve."""
@@ -71,7 +71,7 @@ class Sweep:
         return [found[x] for x in sorted(found)]
 
 
-def sweeps(summary: Summary) -> list[Sweep]:
+def sweeps(summary: Levels) -> list[Sweep]:
     """Those of the run's workloads, then those of its settings; without any that has a single number only.
 
     A matrix with several axes is one sweep along the axis with the most values: the others distinguish its lines.
@@ -85,7 +85,7 @@ def sweeps(summary: Summary) -> list[Sweep]:
     return [sweep for sweep in found if sweep is not None]
 
 
-def rows_of(sweep: Sweep, summary: Summary) -> dict[str, dict[str, Row]]:
+def rows_of(sweep: Sweep, summary: Levels) -> dict[str, dict[str, Row]]:
     """By metric, by workload: the summary's rows that the sweep's points are in, in the summary's order."""
     workloads = {point.workload for line in sweep.lines for point in line.points}
     by_metric: dict[str, dict[str, Row]] = {}

@@ -170,7 +170,7 @@ class ReplayRecord(TypedDict):
     replayed_rate_per_s: float | None
 
 
-SteadyCriterion = Literal["deviation", "slope"]
+SteadyCriterion = Literal["deviation", "slope", "excursion"]
 """When a window is steady."""
 
 
@@ -187,6 +187,7 @@ class SteadyState(TypedDict):
     limit: float
     of: RateKind
     ramp_ns: int
+    spread_limit: NotRequired[float | None]
     window_ns: int
 
 
@@ -196,6 +197,7 @@ class Steadiness(TypedDict):
     criterion: float | None
     mean_per_s: float | None
     reached_ns: int | None
+    spread: NotRequired[float | None]
     wanted: SteadyState
 
 
@@ -1491,8 +1493,8 @@ class ReplaySpec(TypedDict):
     trace: TraceChoice
 
 
-SyncKind = Literal["fsync", "fdatasync"]
-"""The system call that makes writes durable."""
+SyncKind = Literal["fsync", "fdatasync", "sync_file_range"]
+"""The system call that syncs."""
 
 
 class Sync(TypedDict):
@@ -1532,6 +1534,7 @@ class JobSpec(TypedDict):
     length_bytes: int
     name: str
     offset_bytes: int
+    osync_every: NotRequired[int | None]
     pattern: Pattern
     queue_depth: int
     read_share: float

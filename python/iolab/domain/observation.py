@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from iolab.base.histogram import Bucket, known_quantile, merged, share_over
 from iolab.domain import native_types as native
@@ -103,9 +103,17 @@ class Observation:
     @property
     def steady_after_ns(self) -> int | None:
         """When the last of the jobs that run for a steady rate reached it; None if no job does, or one did not."""
-        reached = [job["steady_state"]["reached_ns"] for job in self.jobs.values() if "steady_state" in job]
+        reached = [found["reached_ns"] for found in self._steadiness]
         known = [at for at in reached if at is not None]
         return max(known) if known and len(known) == len(reached) else None
+
+    def in_last_window(self, figure: Literal["mean_per_s", "criterion", "spread"]) -> list[float]:
+        """What the last window that a job's rate had to be steady in showed, of each job with one."""
+        return [value for found in self._steadiness if (value := found.get(figure)) is not None]
+
+    @property
+    def _steadiness(self) -> list[native.Steadiness]:
+        return [job["steady_state"] for job in self.jobs.values() if "steady_state" in job]
 
     @property
     def replayed(self) -> ReplayFidelity:

@@ -91,22 +91,28 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Levels:
+    """The values of settings: a row per workload and metric, with a cell per setting."""
+
+    settings: list[str]
+    """The baseline first."""
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Summary(Levels):
     """A run as its table shows it: a row per workload and metric, with a cell and a comparison per setting."""
 
     title: str
     machine: Machine
     seed: int | None
     """The seed of the order of trials and of all offsets; None if no run drew one, as in other tools' files."""
-    settings: list[str]
-    """The baseline first."""
     rounds: int
     trials: int
     trials_not_ok: int
     is_search: bool
     """One version was measured after another, so that their rounds have nothing in common."""
     same_within: float
-    rows: list[Row]
     problems: list[str]
     doubts: list[str]
     """What casts doubt on its numbers, and what to do, a line each."""
@@ -166,7 +172,7 @@ def summarise(
         place = (comparison.workload or "", comparison.job, comparison.metric)
         by_place.setdefault(place, {})[comparison.setting] = comparison
     reasons = _reasons(run)
-    rows = [_row(place, by_setting, by_place.get(place, {}), reasons) for place, by_setting in values.items()]
+    rows = [row_of(place, by_setting, by_place.get(place, {}), reasons) for place, by_setting in values.items()]
     return Summary(
         title=experiment.title or run.path.name,
         machine=experiment.machine,
@@ -438,12 +444,13 @@ def _reasons(run: MeasuredRun) -> dict[tuple[str, str, str], str]:
     return {(workload, key, setting): reason for workload, key, setting, reason in absent.select(columns).iter_rows()}
 
 
-def _row(
+def row_of(
     place: Place,
     by_setting: dict[str, Numbers],
     by_candidate: dict[str, Comparison],
     reasons: dict[tuple[str, str, str], str],
 ) -> Row:
+    """A place's values by setting as a row; `reasons`: by workload, key and setting, why there is none."""
     workload, job, key = place
     metric = describe(key)
     of_job = metric.absent if job and isinstance(metric, Metric) else None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
@@ -73,6 +74,10 @@ DOUBTS: dict[str, Doubt] = {
         lambda _: "no steady state was seen: the numbers cover everything after the warm-up",
         "a longer duration or a warm_up, or cut_transient = false if the start counts",
     ),
+    "not_preconditioned": Doubt(
+        lambda _: "random writes before the measured phase ended before their rate was steady (fill)",
+        "a wider spread or slope in steady, or a longer window: the writes end after five",
+    ),
     "steal": Doubt(
         lambda share: f"other guests took up to {_percent(share)} of the CPU time (steal)",
         "a quieter host, or more rounds",
@@ -116,6 +121,8 @@ def doubts(record: Record) -> dict[str, float]:
     done = {phase["phase"]: phase for phase in record.phases}
     filesystems = {str(one.get("type")) for one in _filesystems(record.observed)}
     for phase in record.spec.phases:
+        if not phase.measured and _ended_unsteady(phase, record.notes):
+            found["not_preconditioned"] = 1.0
         if phase.measured and phase.name in done:
             for code, value in _of_phase(phase, done[phase.name], accounted=not filesystems & UNACCOUNTED):
                 found[code] = max(value, found.get(code, 0.0))
@@ -137,7 +144,7 @@ def lines(run: MeasuredRun) -> list[str]:
             worst = max(value for *_, value in of_code)
             workloads = _some({workload for workload, *_ in of_code}, run.workloads)
             settings = _some({setting for _, setting, _ in of_code}, run.settings)
-            count = f"{len(of_code)} of {len(trials)} trials" if len(trials) > 1 else ""
+            count = f"{len(of_code)} of {counted(len(trials), 'trial')}" if len(trials) > 1 else ""
             places = "; ".join(part for part in (count, workloads, settings) if part)
             sentences.append(f"{doubt.what(worst)}{f' ({places})' if places else ''}; what helps: {doubt.remedy}")
     return sentences
@@ -154,6 +161,12 @@ def _some(names: set[str], of: Sequence[str]) -> str:
 
 def _percent(share: float) -> str:
     return f"{share * 100:.0f} %"
+
+
+def _ended_unsteady(phase: Phase, notes: Sequence[str]) -> bool:
+    """Notes are all that is kept of a phase that is not measured (`Steadiness::note` of crates/measure/workload)."""
+    own = [note for note in notes if note.startswith(f"{phase.name}: ")]
+    return any("steady state not reached" in note for note in own)
 
 
 def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[tuple[str, float]]:

@@ -148,7 +148,7 @@ class WorkerProcess:
         nothing; what a killed one leaves is restored."""
         if self.ended:
             return
-        self._stop()
+        self.stop()
         while self._left is None and not self._ends_within(POLL_S):
             self._watch.look([self._process.pid])
             if time.monotonic() > self._stop_deadline:
@@ -169,7 +169,7 @@ class WorkerProcess:
             if stalls is not None and not self._stopping and self._stalled is None:
                 self._stalled = stalls.verdict()
                 if self._stalled is not None:
-                    self._stop()
+                    self.stop()
                 elif stalls.text:
                     on_progress(replace(progress, waiting=stalls.text))
             if message is None:
@@ -197,7 +197,7 @@ class WorkerProcess:
             while True:
                 if not self._stopping and should_stop():
                     self._stopping = True
-                    self._stop()
+                    self.stop()
                 if self._stop_deadline < float("inf"):
                     self._watch.look([self._process.pid])
                 if time.monotonic() > self._stop_deadline:
@@ -219,7 +219,8 @@ class WorkerProcess:
                         message = json.loads(line)
                     yield message
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Asks it to restore what it changed and to end."""
         if self._stop_deadline == float("inf"):
             self._stop_deadline = time.monotonic() + STOP_PATIENCE_S
         with suppress(BrokenPipeError):

@@ -227,6 +227,8 @@ class Comparisons(Sequence["Comparison"]):
     def __init__(self, compared: ComparisonResult) -> None:
         """Users call `iolab.compare`."""
         self._comparisons = list(compared.comparisons)
+        self.sweeps = compared.swept
+        """What each axis of settings or workloads comes to, a sentence each: where more stops paying."""
         self.problems = list(compared.problems)
         """What is wrong with the runs, a line each."""
         self.doubts = list(compared.doubts)
@@ -256,7 +258,11 @@ class Comparisons(Sequence["Comparison"]):
 
     def _repr_html_(self) -> str:
 
-        return html(*_lines(self.conditions), verdicts(self._comparisons), *_remarks([*self.problems, *self.doubts]))
+        return html(
+            *_lines(self.conditions),
+            verdicts(self._comparisons, swept=self.sweeps),
+            *_remarks([*self.problems, *self.doubts]),
+        )
 
 
 class Explanations(Sequence["Explanation"]):

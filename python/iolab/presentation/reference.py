@@ -259,7 +259,7 @@ def _claims() -> str:
 
 
 def _claim_counts() -> str:
-    return _filled(claim.counted([library.load(name) for name in library.names()]))
+    return _filled(claim.claims_in_words([library.load(name) for name in library.names()]))
 
 
 def _scorecard(written: Callable[[list[Part]], str]) -> Callable[[], str]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.arms import Arm, arm_names, compare_arms
+from iolab.base.strict_json import JsonObject
+from iolab.domain.arms import Arm, arm_names, compare_arms, levels_of
 from iolab.domain.comparison import Comparison
 from iolab.domain.conditions import Conditions, conditions_of, conditions_within
 from iolab.domain.summary import Jobs, summarise
@@ -15,6 +16,7 @@ from iolab.domain.validity import lines
 from iolab.files.importer.groups import Group, groups_of
 from iolab.files.importer.run_import import open_files, open_run
 from iolab.files.store import RunData
+from iolab.presentation.table import axis
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class ComparisonResult:
     """What is shown of a comparison."""
 
     comparisons: Sequence[Comparison]
+    sweeps: Sequence[JsonObject] = ()
+    """The axes that the settings or workloads make, as `iolab.presentation.table.axis` has them for programs."""
     conditions: Conditions | None = None
     """The conditions of the arms, if they may differ in more than the setting."""
     read_as: str | None = None
@@ -32,6 +36,11 @@ class ComparisonResult:
     """What is wrong with the runs or files."""
     doubts: Sequence[str] = ()
     """Why numbers may not mean what they seem to, such as a page cache that served reads."""
+
+    @property
+    def swept(self) -> list[str]:
+        """What each sweep comes to, a sentence each."""
+        return [str(one["text"]) for one in self.sweeps if one["text"]]
 
     @property
     def remarks(self) -> list[str]:
@@ -98,6 +107,7 @@ def _within(arm: Arm, wanted: ComparisonRequest, jobs: Jobs) -> ComparisonResult
     )
     return ComparisonResult(
         summary.comparisons,
+        axis.as_dicts(summary),
         conditions_within(run),
         title=summary.title,
         trials_not_ok=summary.trials_not_ok,
@@ -111,6 +121,7 @@ def _across(arms: list[Arm], wanted: ComparisonRequest, jobs: Jobs) -> Compariso
     runs = [run for arm in arms for run in arm.runs]
     return ComparisonResult(
         compare_arms(arms, metrics=wanted.metrics, same_within=wanted.same_within, jobs=jobs),
+        axis.as_dicts(levels_of(arms, wanted.metrics, jobs)),
         conditions_of(arms),
         title=f"{', '.join(arm.name for arm in arms[1:])} against {arms[0].name}",
         trials_not_ok=sum(int((~run.trials["status"].is_in(["ok", "impossible"])).sum()) for run in runs),

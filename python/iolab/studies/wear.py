@@ -50,6 +50,10 @@ class WearSlice:
     erases: int
     amplification: float | None
     """None if nothing was programmed: the slice fitted in the drive's buffer, or had no write."""
+    free_percent: float | None
+    """Erased blocks at its end, of all that are no part of the cache."""
+    slc_percent: float | None
+    """The programmed part of the pseudo-SLC cache at its end; None: there is no such cache."""
 
     @property
     def bytes_per_s(self) -> float:
@@ -98,15 +102,16 @@ class Wear:
 
     @property
     def cliff(self) -> tuple[int, int] | None:
-        """Bytes and nanoseconds before the first slice whose rate is below half of the first one's; None: there is
-        none, or the load sets the rate."""
+        """Bytes and nanoseconds before the first slice that has less than half of the first one's rate, and so has all
+        that follows together; None: there is none, or the load sets the rate."""
         if self.is_paced:
             return None
-        written, elapsed_ns = 0, 0
-        for one in self.slices:
-            if one.elapsed_ns and one.bytes_per_s < CLIFF_SHARE * self.slices[0].bytes_per_s:
-                return written, elapsed_ns
-            written, elapsed_ns = written + one.host_bytes, elapsed_ns + one.elapsed_ns
+        least = CLIFF_SHARE * self.slices[0].bytes_per_s
+        for number, one in enumerate(self.slices):
+            rest = replace(self, slices=self.slices[number:])
+            if one.elapsed_ns and max(one.bytes_per_s, rest.bytes_per_s) < least:
+                before = replace(self, slices=self.slices[:number])
+                return before.host_bytes, before.elapsed_ns
         return None
 
     def as_dict(self) -> dict[str, object]:
@@ -127,6 +132,8 @@ class Wear:
                     "bytes_per_s": one.bytes_per_s,
                     "write_amplification": one.amplification,
                     "erases": one.erases,
+                    "free_percent": one.free_percent,
+                    "slc_percent": one.slc_percent,
                 }
                 for one in self.slices
             ],
@@ -238,6 +245,8 @@ def _slice(seen: Observation) -> WearSlice:
         elapsed_ns=int(seen.record["elapsed_ns"]),
         erases=int(measures.get("flash_erases") or 0),
         amplification=measures.get("write_amplification"),
+        free_percent=measures.get("flash_free_percent"),
+        slc_percent=measures.get("slc_fill_percent"),
     )
 
 
@@ -260,6 +269,8 @@ def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Itera
             "warm_up": 0,
             "cut_transient": False,
             "layout": False,
+            "fill": None,
+            "steady": None,
         }
         asked = options.model_copy(update=changes)
         yield _named(io.KIND.phases(asked, SEED + number, 1)[-1], number)

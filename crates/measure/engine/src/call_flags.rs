@@ -37,6 +37,7 @@ impl CallFlags {
         match kind {
             OpKind::Read => self.read,
             OpKind::DurableWrite => self.write | libc::RWF_DSYNC,
+            OpKind::OsyncWrite => self.write | libc::RWF_SYNC,
             _ => self.write,
         }
     }

@@ -138,7 +138,7 @@ impl Stamps {
         mut report: impl FnMut(MismatchRecord),
     ) {
         match op.kind {
-            OpKind::Write | OpKind::DurableWrite => {
+            OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
                 let file = self.file(op);
                 let finish = if completed {
                     Generations::written
@@ -174,6 +174,7 @@ impl Stamps {
             OpKind::Read
             | OpKind::Fsync
             | OpKind::Fdatasync
+            | OpKind::SyncFileRange
             | OpKind::Discard
             | OpKind::WriteZeroes => {}
         }

@@ -250,7 +250,7 @@ mod tests {
     use crate::job::{Op, OpKind};
     use crate::measure::Measure;
     use crate::phase::EngineKind;
-    use crate::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
+    use crate::spec::{JobBounds, JobSpec};
 
     const MS: Time = 1_000_000;
 
@@ -277,40 +277,7 @@ mod tests {
     }
 
     fn phase(groups: usize) -> Phase {
-        let job = JobSpec {
-            name: "job".into(),
-            files: vec![0],
-            file_order: FileOrder::Sequential,
-            pattern: Pattern::Sequential,
-            read_share: 1.0,
-            blocks: vec![BlockSize {
-                bytes: 4096,
-                weight: 1.0,
-            }],
-            align_bytes: 4096,
-            offset_bytes: 0,
-            length_bytes: 1 << 20,
-            queue_depth: 1,
-            arrival: Arrival::Closed {
-                think_ns: 0,
-                think_every: 1,
-            },
-            until: JobBounds {
-                ops: Some(20),
-                bytes: None,
-                duration_ns: None,
-            },
-            sync: None,
-            sync_at_end: false,
-            dsync_every: None,
-            commits: false,
-            seed: 1,
-            writes: None,
-            start_ns: None,
-            depth_search: None,
-            steady_state: None,
-            replay: None,
-        };
+        let job = JobSpec::reads(0, 4096, 1 << 20, JobBounds::of_ops(20));
         let group = |index| GroupSpec {
             name: format!("group {index}"),
             engine: EngineKind::Psync,

@@ -2,7 +2,7 @@
 
 use crate::job_error::JobError;
 use crate::limits::{STEADY_INTERVAL_NS_MIN, STEADY_INTERVALS_MAX};
-use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, Zone};
+use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, Sync, SyncKind, Zone};
 use crate::traced::Timing;
 
 /// `file_sizes` are those of all files of the phase, in bytes.
@@ -252,10 +252,18 @@ fn check_sync(spec: &JobSpec) -> Result<(), Finding> {
         || "dsync_every = 0; expected at least 1".into(),
     )?;
     require(
-        !spec.commits || spec.sync.is_some() || spec.dsync_every == Some(1),
-        "commits",
-        || "nothing makes the records durable; expected sync, or dsync_every = 1".into(),
-    )
+        spec.osync_every.is_none_or(|every| every > 0),
+        "osync_every",
+        || "osync_every = 0; expected at least 1".into(),
+    )?;
+    require(
+        spec.dsync_every.is_none() || spec.osync_every.is_none(),
+        "osync_every",
+        || "dsync_every is given too".into(),
+    )?;
+    require(!spec.commits || makes_durable(spec), "commits", || {
+        "nothing makes the records durable; expected sync, or dsync_every = 1".into()
+    })
 }
 
 fn check_until(spec: &JobSpec) -> Result<(), Finding> {
@@ -332,11 +340,19 @@ fn check_replay(spec: &JobSpec) -> Result<(), Finding> {
         && spec.steady_state.is_none()
         && spec.sync.is_none()
         && spec.dsync_every.is_none()
+        && spec.osync_every.is_none()
         && !spec.commits
         && !spec.sync_at_end;
     require(is_plain && !spec.files.is_empty(), "replay", || {
         "a trace has its own syncs and depth".into()
     })
+}
+
+fn makes_durable(spec: &JobSpec) -> bool {
+    let syncs = |sync: &Sync| sync.kind != SyncKind::SyncFileRange;
+    spec.sync.as_ref().is_some_and(syncs)
+        || spec.dsync_every == Some(1)
+        || spec.osync_every == Some(1)
 }
 
 fn check_search(spec: &JobSpec) -> Result<(), Finding> {
@@ -368,10 +384,11 @@ fn check_steady_state(spec: &JobSpec) -> Result<(), Finding> {
     let Some(wanted) = spec.steady_state else {
         return Ok(());
     };
-    let is_limit = wanted.limit > 0.0 && wanted.limit.is_finite();
-    require(is_limit, "steady_state", || {
-        format!("limit = {}; expected a number above 0", wanted.limit)
-    })?;
+    for limit in std::iter::once(wanted.limit).chain(wanted.spread_limit) {
+        require(limit > 0.0 && limit.is_finite(), "steady_state", || {
+            format!("limit = {limit}; expected a number above 0")
+        })?;
+    }
     // Each interval that ends costs the job a look at the whole window.
     require(
         wanted.interval_ns >= STEADY_INTERVAL_NS_MIN,

@@ -66,13 +66,23 @@ pub struct Job {
 /// Which writes have to be on the medium before they complete.
 #[derive(Clone, Copy, Debug)]
 struct DurableWrites {
+    kind: OpKind,
     every: u64,
     left: u64,
 }
 
 impl DurableWrites {
-    fn new(every: u64) -> DurableWrites {
-        DurableWrites { every, left: every }
+    fn new(spec: &JobSpec) -> Option<DurableWrites> {
+        let (kind, every) = match (spec.dsync_every, spec.osync_every) {
+            (Some(every), _) => (OpKind::DurableWrite, every),
+            (None, Some(every)) => (OpKind::OsyncWrite, every),
+            (None, None) => return None,
+        };
+        Some(DurableWrites {
+            kind,
+            every,
+            left: every,
+        })
     }
 
     fn next(&mut self) -> OpKind {
@@ -81,7 +91,7 @@ impl DurableWrites {
             return OpKind::Write;
         }
         self.left = self.every;
-        OpKind::DurableWrite
+        self.kind
     }
 }
 
@@ -156,7 +166,7 @@ impl Job {
             course_of_writes,
             direction: Direction::new(spec.read_share, stream(component::DIRECTION)),
             syncs: Syncs::new(spec, file_sizes.len()),
-            durable: spec.dsync_every.map(DurableWrites::new),
+            durable: DurableWrites::new(spec),
             exclusion: None,
             search,
             until_steady,

@@ -2,7 +2,7 @@
 
 use base::time::Time;
 
-/// The kinds of operation that a job offers.
+/// The kinds of operation that a job offers. Their order stands in the digests of stored traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// A read of `bytes` at `offset`.
@@ -19,18 +19,32 @@ pub enum OpKind {
     Discard,
     /// Zeroes there, without a transfer of them where the device can.
     WriteZeroes,
+    /// A durable write with all of the file's metadata (RWF_SYNC).
+    OsyncWrite,
+    /// sync_file_range(2), all three flags: what of the file's range is dirty has been sent to the device, whose cache
+    /// may hold it, and so may memory what finds it again.
+    SyncFileRange,
 }
 
 impl OpKind {
     /// Whether it writes data.
     #[inline(always)]
     pub fn is_write(self) -> bool {
-        matches!(self, OpKind::Write | OpKind::DurableWrite)
+        matches!(self, OpKind::Write) | self.is_durable_write()
     }
 
-    /// Whether it is fsync or fdatasync.
+    /// Whether it is a write that is on the medium before it completes.
+    #[inline(always)]
+    pub fn is_durable_write(self) -> bool {
+        matches!(self, OpKind::DurableWrite | OpKind::OsyncWrite)
+    }
+
+    /// Whether it is fsync, fdatasync or sync_file_range.
     pub fn is_sync(self) -> bool {
-        matches!(self, OpKind::Fsync | OpKind::Fdatasync)
+        matches!(
+            self,
+            OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange
+        )
     }
 
     /// Whether it changes what is there without data to carry. Not every target takes such.

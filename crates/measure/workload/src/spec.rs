@@ -57,6 +57,10 @@ pub struct JobSpec {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub dsync_every: Option<u64>,
+    /// The same with all of the file's metadata (RWF_SYNC); null: none. Not beside `dsync_every`.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub osync_every: Option<u64>,
     /// Each write is a record of a log. Its commit is measured: from when it was due until it is durable.
     #[serde(default)]
     pub commits: bool,
@@ -68,6 +72,39 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
+    /// A file's first `length_bytes` read from end to end, `bytes` at a time and one read after the other: what tests
+    /// and benchmarks vary.
+    pub fn reads(file: u32, bytes: u32, length_bytes: u64, until: JobBounds) -> JobSpec {
+        JobSpec {
+            name: "job".to_owned(),
+            files: vec![file],
+            file_order: FileOrder::Sequential,
+            pattern: Pattern::Sequential,
+            read_share: 1.0,
+            blocks: vec![BlockSize { bytes, weight: 1.0 }],
+            align_bytes: u64::from(bytes),
+            writes: None,
+            offset_bytes: 0,
+            length_bytes,
+            queue_depth: 1,
+            arrival: Arrival::Closed {
+                think_ns: 0,
+                think_every: 1,
+            },
+            start_ns: None,
+            until,
+            depth_search: None,
+            steady_state: None,
+            sync: None,
+            sync_at_end: false,
+            dsync_every: None,
+            osync_every: None,
+            commits: false,
+            seed: 1,
+            replay: None,
+        }
+    }
+
     /// Every size that an operation may have, of reads and of writes.
     pub fn all_blocks(&self) -> impl Iterator<Item = &BlockSize> {
         let writes = self.writes.iter().flat_map(|writes| &writes.blocks);
@@ -202,7 +239,11 @@ pub struct SteadyState {
     /// The criterion has to be below this: operations or bytes per second, or percent of the window's mean.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
-    /// The limit is in percent of the window's mean.
+    /// The highest less the lowest rate of the window has to be below this besides; absent: it may be anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub spread_limit: Option<f64>,
+    /// The limits are in percent of the window's mean.
     pub in_percent: bool,
     /// Length of the window in nanoseconds: two intervals or more.
     #[schemars(range(min = 1))]
@@ -232,6 +273,8 @@ pub enum SteadyCriterion {
     Deviation,
     /// By the change from one interval to the next, of the line through the values by least squares.
     Slope,
+    /// By the change of that line from the window's first interval to its last.
+    Excursion,
 }
 
 /// When operations are offered.
@@ -281,6 +324,26 @@ pub struct JobBounds {
     pub duration_ns: Option<u64>,
 }
 
+impl JobBounds {
+    /// So many operations, and no other bound.
+    pub fn of_ops(ops: u64) -> JobBounds {
+        JobBounds {
+            ops: Some(ops),
+            bytes: None,
+            duration_ns: None,
+        }
+    }
+
+    /// So long, and no other bound.
+    pub fn of_time(duration_ns: u64) -> JobBounds {
+        JobBounds {
+            ops: None,
+            bytes: None,
+            duration_ns: Some(duration_ns),
+        }
+    }
+}
+
 /// After every `every_writes` completed writes, and before the next operation, each file written since is synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -295,7 +358,7 @@ pub struct Sync {
     pub when_idle: bool,
 }
 
-/// The system call that makes writes durable.
+/// The system call that syncs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncKind {
@@ -303,4 +366,7 @@ pub enum SyncKind {
     Fsync,
     /// fdatasync(2): data, and the metadata that reading it back needs.
     Fdatasync,
+    /// sync_file_range(2) of the whole file, which waits until all of it that is dirty has been sent to the device. It
+    /// makes nothing durable.
+    SyncFileRange,
 }

@@ -31,6 +31,7 @@ impl Syncs {
             kind: match sync.kind {
                 SyncKind::Fsync => OpKind::Fsync,
                 SyncKind::Fdatasync => OpKind::Fdatasync,
+                SyncKind::SyncFileRange => OpKind::SyncFileRange,
             },
             every_writes: sync.every_writes,
             when_idle: sync.when_idle,

@@ -203,8 +203,8 @@ impl Recorder {
 fn row(kind: OpKind) -> usize {
     match kind {
         OpKind::Read => 0,
-        OpKind::Write | OpKind::DurableWrite => 1,
-        OpKind::Fsync | OpKind::Fdatasync => 2,
+        OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => 1,
+        OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange => 2,
         OpKind::Discard | OpKind::WriteZeroes => 3,
     }
 }

@@ -1,8 +1,10 @@
-//! Whether a job's rate is steady, as fio's `steadystate` defines it (steadystate.c of fio 3.41).
+//! Whether a job's rate is steady, as fio's `steadystate` defines it (steadystate.c of fio 3.41), or SNIA's Solid State
+//! Storage Performance Test Specification (version 2.0.2, 2020).
 //!
 //! The rate of each interval goes into a window of the last ones. Once the window is full, each interval's end looks at
 //! all of it: the rate is steady if no value lies further from their mean than a limit, or if the line through them by
-//! least squares rises or falls by less than a limit from one interval to the next.
+//! least squares rises or falls by less than a limit, from one interval to the next (fio) or over the window (SNIA, which
+//! limits the distance between the highest and the lowest value besides).
 
 use std::collections::VecDeque;
 
@@ -21,6 +23,7 @@ pub(crate) struct UntilSteady {
     /// Rates per second of the last intervals, oldest first; as many as the window holds, at most.
     window: VecDeque<f64>,
     criterion: Option<f64>,
+    spread: Option<f64>,
     reached: Option<Time>,
 }
 
@@ -33,6 +36,9 @@ pub struct Steadiness {
     pub reached_ns: Option<Time>,
     /// What the last full window showed, in the limit's unit; null if no window was full, or nothing completed in it.
     pub criterion: Option<f64>,
+    /// Its highest less its lowest rate, in the limit's unit; absent if there is no limit of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
     /// Mean rate per second of the last full window; null if none was full.
     pub mean_per_s: Option<f64>,
 }
@@ -46,6 +52,7 @@ impl UntilSteady {
             amount: 0,
             window: VecDeque::with_capacity(spec.intervals()),
             criterion: None,
+            spread: None,
             reached: None,
         }
     }
@@ -72,6 +79,7 @@ impl UntilSteady {
             wanted: self.spec,
             reached_ns: self.reached,
             criterion: self.criterion,
+            spread: self.spread,
             mean_per_s: self.is_full().then(|| self.mean()),
         }
     }
@@ -85,27 +93,47 @@ impl UntilSteady {
         self.amount = 0;
         self.opened += self.spec.interval_ns;
         if self.is_full() {
-            self.criterion = self.judge();
-            if self.criterion.is_some_and(|found| found < self.spec.limit) {
+            let mean = self.mean();
+            self.criterion = self.in_unit(self.judge(mean), mean);
+            self.spread = self
+                .spec
+                .spread_limit
+                .and_then(|_| self.in_unit(self.highest_less_lowest(), mean));
+            let is_within = |found: Option<f64>, limit| found.is_some_and(|found| found < limit);
+            let spread_is_within = self
+                .spec
+                .spread_limit
+                .is_none_or(|limit| is_within(self.spread, limit));
+            if is_within(self.criterion, self.spec.limit) && spread_is_within {
                 self.reached = Some(self.opened);
             }
         }
     }
 
-    fn judge(&self) -> Option<f64> {
-        let mean = self.mean();
-        let found = match self.spec.by {
+    fn judge(&self, mean: f64) -> f64 {
+        match self.spec.by {
             SteadyCriterion::Deviation => self
                 .window
                 .iter()
                 .map(|rate| (rate - mean).abs())
                 .fold(0.0, f64::max),
             SteadyCriterion::Slope => self.slope(mean).abs(),
-        };
+            SteadyCriterion::Excursion => self.slope(mean).abs() * (self.window.len() - 1) as f64,
+        }
+    }
+
+    fn highest_less_lowest(&self) -> f64 {
+        let highest = self.window.iter().copied().fold(f64::MIN, f64::max);
+        let lowest = self.window.iter().copied().fold(f64::MAX, f64::min);
+        highest - lowest
+    }
+
+    /// In the limits' unit; None: in percent of nothing.
+    fn in_unit(&self, rate: f64, mean: f64) -> Option<f64> {
         match self.spec.in_percent {
             true if mean == 0.0 => None,
-            true => Some(100.0 * found / mean),
-            false => Some(found),
+            true => Some(100.0 * rate / mean),
+            false => Some(rate),
         }
     }
 
@@ -159,10 +187,17 @@ impl Steadiness {
         let what = match wanted.by {
             SteadyCriterion::Deviation => format!("largest distance of the {rate} from the mean"),
             SteadyCriterion::Slope => format!("slope of the {rate} per interval"),
+            SteadyCriterion::Excursion => format!("slope of the {rate}"),
         };
         let unit = if wanted.in_percent { "%" } else { unit };
-        let figures = format!("{what} {found:.3} {unit} over {window}");
-        let limit = format!("{} {unit}", wanted.limit);
+        let spread = self.spread.map_or(String::new(), |spread| {
+            format!(" and spread {spread:.3} {unit}")
+        });
+        let figures = format!("{what} {found:.3} {unit}{spread} over {window}");
+        let limit = match wanted.spread_limit {
+            None => format!("{} {unit}", wanted.limit),
+            Some(spread) => format!("{} and {spread} {unit}", wanted.limit),
+        };
         match self.reached_ns {
             Some(at) => format!(
                 "job {job:?}: steady state reached after {}: {figures}, below {limit}",
@@ -186,6 +221,7 @@ mod tests {
             of: RateKind::Operations,
             by,
             limit,
+            spread_limit: None,
             in_percent,
             window_ns: 4 * INTERVAL,
             interval_ns: INTERVAL,
@@ -233,6 +269,34 @@ mod tests {
             let found = after(spec(SteadyCriterion::Slope, 10.1, false), &rates);
             assert_eq!(found.reached_ns, Some(4 * INTERVAL));
         }
+    }
+
+    #[test]
+    fn by_snia_the_line_and_the_values_stay_within_shares_of_the_mean() {
+        let snia = SteadyState {
+            spread_limit: Some(20.0),
+            ..spec(SteadyCriterion::Excursion, 10.0, true)
+        };
+        // The line rises by 1.8 an interval.
+        let found = after(snia, &[50, 100, 91, 109, 100]);
+        assert_eq!(found.reached_ns, Some(5 * INTERVAL));
+        let close = |found: Option<f64>, to: f64| (found.unwrap() - to).abs() < 1e-9;
+        assert!(
+            close(found.criterion, 5.4) && close(found.spread, 18.0),
+            "{found:?}"
+        );
+        assert!(
+            found.note("a").contains(
+                "slope of the IOPS 5.400 % and spread 18.000 % over 4s, below 10 and 20 %"
+            ),
+            "{}",
+            found.note("a")
+        );
+        let too_steep = after(snia, &[94, 98, 102, 106]);
+        assert!(close(too_steep.criterion, 12.0) && close(too_steep.spread, 12.0));
+        let too_wide = after(snia, &[100, 89, 111, 100]);
+        assert!(too_wide.criterion.unwrap() < 10.0 && close(too_wide.spread, 22.0));
+        assert_eq!((too_steep.reached_ns, too_wide.reached_ns), (None, None));
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod watermarks;
 use block_layer::{Direction, Sector};
 use events::station::Violation;
 use events::time::Time;
-use flash::ProgrammedUnits;
+use flash::{FlashSpace, ProgrammedUnits};
 pub use spec::DeviceSpec;
 
 /// What is sent to a device. `tag` comes back with the completion.
@@ -110,6 +110,11 @@ pub trait Device: Send {
     /// What its flash has programmed and erased since the start; nothing without any.
     fn programmed(&self) -> ProgrammedUnits {
         ProgrammedUnits::default()
+    }
+
+    /// How much of its flash is free now; nothing without any.
+    fn flash_space(&self) -> FlashSpace {
+        FlashSpace::default()
     }
 
     /// Conservation and Little's law at the stations inside, at the end of a run.

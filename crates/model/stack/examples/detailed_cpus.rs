@@ -11,7 +11,7 @@ use events::time::{SECOND, Time};
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, World};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
+use workload::spec::{JobBounds, JobSpec};
 use workload::timeline::totals;
 
 fn main() {
@@ -155,38 +155,14 @@ impl Load {
 
     fn job(&self, file: u32) -> JobSpec {
         JobSpec {
-            name: String::new(),
-            files: vec![file],
-            file_order: FileOrder::Sequential,
-            pattern: Pattern::Sequential,
-            read_share: 1.0,
-            blocks: vec![BlockSize {
-                bytes: self.bytes,
-                weight: 1.0,
-            }],
-            align_bytes: u64::from(self.bytes),
-            offset_bytes: 0,
-            length_bytes: CAPACITY_BYTES,
             queue_depth: self.depth,
-            arrival: Arrival::Closed {
-                think_ns: 0,
-                think_every: 1,
-            },
-            until: JobBounds {
-                ops: None,
-                bytes: None,
-                duration_ns: Some(self.simulated_ns),
-            },
-            sync: None,
-            sync_at_end: false,
-            dsync_every: None,
-            commits: false,
-            writes: None,
-            start_ns: None,
-            depth_search: None,
-            steady_state: None,
-            replay: None,
             seed: u64::from(file),
+            ..JobSpec::reads(
+                file,
+                self.bytes,
+                CAPACITY_BYTES,
+                JobBounds::of_time(self.simulated_ns),
+            )
         }
     }
 

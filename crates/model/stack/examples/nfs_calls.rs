@@ -12,7 +12,7 @@ use events::time::SECOND;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
+use workload::spec::{JobBounds, JobSpec};
 
 const THREADS: u32 = 12;
 const CALLS: u64 = 1_000_000;
@@ -92,37 +92,13 @@ fn machine(kernel: &str) -> Value {
 
 fn writes(file: u32, ops: u64) -> JobSpec {
     JobSpec {
-        name: "writes".to_owned(),
-        files: vec![file],
-        file_order: FileOrder::Sequential,
-        pattern: Pattern::Sequential,
         read_share: 0.0,
-        blocks: vec![BlockSize {
-            bytes: RECORD_BYTES,
-            weight: 1.0,
-        }],
-        align_bytes: u64::from(RECORD_BYTES),
-        offset_bytes: 0,
-        length_bytes: ops * u64::from(RECORD_BYTES),
-        queue_depth: 1,
-        arrival: Arrival::Closed {
-            think_ns: 0,
-            think_every: 1,
-        },
-        until: JobBounds {
-            ops: Some(ops),
-            bytes: None,
-            duration_ns: None,
-        },
-        sync: None,
-        sync_at_end: false,
-        dsync_every: None,
-        commits: false,
-        writes: None,
-        start_ns: None,
-        depth_search: None,
-        steady_state: None,
-        replay: None,
         seed: u64::from(file),
+        ..JobSpec::reads(
+            file,
+            RECORD_BYTES,
+            ops * u64::from(RECORD_BYTES),
+            JobBounds::of_ops(ops),
+        )
     }
 }

@@ -12,7 +12,7 @@ use events::time::SECOND;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
+use workload::spec::{JobBounds, JobSpec, Pattern};
 use workload::timeline::totals;
 
 fn main() {
@@ -172,37 +172,14 @@ fn device(load: &Load) -> Value {
 fn job(load: &Load, file: u32, device_bytes: u64, seed: u64) -> JobSpec {
     let bytes = u64::from(load.bytes);
     JobSpec {
-        name: "reads".to_owned(),
-        files: vec![file],
-        file_order: FileOrder::Sequential,
         pattern: Pattern::Uniform,
-        read_share: 1.0,
-        blocks: vec![BlockSize {
-            bytes: load.bytes,
-            weight: 1.0,
-        }],
-        align_bytes: bytes,
-        offset_bytes: 0,
-        length_bytes: device_bytes.min(load.within_bytes) / bytes * bytes,
         queue_depth: load.depth,
-        arrival: Arrival::Closed {
-            think_ns: 0,
-            think_every: 1,
-        },
-        until: JobBounds {
-            ops: None,
-            bytes: None,
-            duration_ns: Some(load.simulated_s * SECOND),
-        },
-        sync: None,
-        sync_at_end: false,
-        dsync_every: None,
-        commits: false,
-        writes: None,
-        start_ns: None,
-        depth_search: None,
-        steady_state: None,
-        replay: None,
         seed,
+        ..JobSpec::reads(
+            file,
+            load.bytes,
+            device_bytes.min(load.within_bytes) / bytes * bytes,
+            JobBounds::of_time(load.simulated_s * SECOND),
+        )
     }
 }

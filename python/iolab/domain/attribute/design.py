@@ -7,13 +7,15 @@ Hunter, *Statistics for Experimenters*, 2005, chapter 6).
 
 from __future__ import annotations
 
+from iolab.base.plain_text import counted
+
 KEYS_MAX = 127
 
 
 def mixtures(keys: int) -> list[tuple[bool, ...]]:
     """Rows of which side each key is at; the first are all and none. ValueError for no key, or too many."""
     if not 1 <= keys <= KEYS_MAX:
-        raise ValueError(f"{keys} keys; expected 1 to {KEYS_MAX}")
+        raise ValueError(f"{counted(keys, 'key')}; expected 1 to {KEYS_MAX}")
     order = 2
     while order < keys + 1:
         order *= 2

@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain.bisect.posterior import Posterior, posterior
 from iolab.domain.bisect.rounds import without_rounds
 
@@ -50,9 +51,10 @@ OUTLIER_SD = 3.0
 """A version all of whose measurements lie so far from its level is measured again before the answer, until it was
 measured `OUTLIERS_MAX` times: it may be an outlier, or the only one seen between two changes."""
 OUTLIERS_MAX = 4
-BESIDE_SEVERAL = 2
-"""If several changes are named, the versions before and after each are measured so often, and once more for each
-measurement that is an outlier: one there would name the neighbour of the right one."""
+BESIDE = 3
+"""The versions before and after each named change are measured so often, and once more for each measurement that is an
+outlier. An outlier there would name the neighbour of the right one; and where each version was measured once, the modes
+of the noise look like levels, and each place between them like a step's."""
 WORTH_A_LOOK = 0.004
 """A gap that holds a change with less probability gets no new version measured."""
 
@@ -112,7 +114,9 @@ class Search:
         import numpy as np
 
         if versions < 2:
-            raise InputError(f"{versions} versions: nothing to search between", remedy="name a good and a bad one")
+            raise InputError(
+                f"{counted(versions, 'version')}: nothing to search between", remedy="name a good and a bad one"
+            )
         self.versions = versions
         self.confidence = confidence
         self.budget = budget
@@ -290,7 +294,7 @@ class Search:
 
     def _before_it_is_named(self) -> int | None:
         """A version to measure before the likeliest changes are said."""
-        return self._within_the_named() or self._beside_several()
+        return self._within_the_named() or self._beside_the_named()
 
     def _within_the_named(self) -> int | None:
         """The middle of the widest gap that holds a change by the answer and can be narrowed down."""
@@ -299,13 +303,11 @@ class Search:
         widest = max(named, key=len)
         return int(widest[len(widest) // 2]) if len(widest) else None
 
-    def _beside_several(self) -> int | None:
-        """A version next to one of several named changes that was measured too seldom."""
-        if len(named := self._named()) < 2:
-            return None
+    def _beside_the_named(self) -> int | None:
+        """A version next to a named change that was measured too seldom."""
         counts, of_far = self._outliers()
-        enough = (BESIDE_SEVERAL + of_far).clip(max=OUTLIERS_MAX)
-        beside = [place for gap in named for place in (gap, gap + 1) if counts[place] < enough[place]]
+        enough = (BESIDE + of_far).clip(max=OUTLIERS_MAX)
+        beside = [place for gap in self._named() for place in (gap, gap + 1) if counts[place] < enough[place]]
         return self._measurable(beside)
 
     def _alone(self) -> int | None:

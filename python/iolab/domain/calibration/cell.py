@@ -37,7 +37,8 @@ class Cell:
             return "read"
         if self.options.read_percent > 0:
             return "mix"
-        durable = self.options.dsync_every or self.options.fsync_every or self.options.fdatasync_every
+        asked = self.options
+        durable = asked.dsync_every or asked.osync_every or asked.fsync_every or asked.fdatasync_every
         return "durable write" if durable else "write"
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import blake2b
 
+from iolab.base.plain_text import counted
 from iolab.domain.conditions import differences
 
 KIND = "kind of machine"
@@ -35,7 +36,7 @@ def hardware_id(hardware: Facts) -> str:
 def in_words(hardware: Facts) -> str:
     """`host storage1, AMD EPYC, 2 CPUs, Samsung 980`: enough to distinguish two."""
     kind = " ".join(part for part in (hardware.get(KIND, ""), hardware.get("machine", "")) if part)
-    cpus = f"{hardware['CPUs']} CPUs" if "CPUs" in hardware else ""
+    cpus = counted(int(hardware["CPUs"]), "CPU") if "CPUs" in hardware else ""
     parts = (kind, hardware.get("CPU", ""), cpus, hardware.get("device model", ""))
     return ", ".join(part for part in parts if part) or "unknown"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.cost.measure import CONFIDENCE
 from iolab.domain.cost.path_cost import PathCost
@@ -68,8 +69,7 @@ class CostReport:
         for outcome, words in (("same", "as many"), ("unclear", "an unclear number")):
             if found := self.of(outcome):
                 parts.append(f"{words} on {len(found)}")
-        paths = "1 path" if len(measured) == 1 else f"{len(measured)} paths"
-        return f"Kernel instructions per operation of the tip, on {paths}: {', '.join(parts)}."
+        return f"Kernel instructions per operation of the tip, on {counted(len(measured), 'path')}: {', '.join(parts)}."
 
     def as_dict(self) -> JsonObject:
         """As JSON has it."""

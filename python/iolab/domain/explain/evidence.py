@@ -10,6 +10,7 @@ from typing import Literal, cast
 
 import numpy as np
 
+from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.correlation import ALPHA, FEWEST_ROUNDS, rank_correlations
 from iolab.domain.explain.place import Arms
@@ -154,7 +155,9 @@ def _with_result(result: Arms, metric: Arms) -> ResultEvidence:
     common = result.present & metric.present
     n = int(common.sum())
     if n < FEWEST_ROUNDS:
-        return ResultEvidence(n, None, None, None, f"{n} rounds have both, it takes at least {FEWEST_ROUNDS}")
+        return ResultEvidence(
+            n, None, None, None, f"{counted(n, 'round has', 'rounds have')} both, it takes at least {FEWEST_ROUNDS}"
+        )
     moves = Arms(metric.baseline[common], metric.candidate[common]).movements()
     of_result = Arms(result.baseline[common], result.candidate[common]).movements()
     rho, p = rank_correlations(of_result, moves[None, :])

@@ -46,9 +46,16 @@ class Inputs:
         if workload is None:
             return self
         known = list(dict.fromkeys(one.workload for one in self.results if one.workload))
+        known = known or self.frame[WORKLOAD].unique(maintain_order=True).to_list()
         if workload not in known:
             raise InputError(f"{workload}: {unknown('workload', workload, known)}", where="--workload")
-        return replace(self, results=[one for one in self.results if one.workload == workload])
+        frame = self.frame if self.results else self.frame.filter(self.frame[WORKLOAD] == workload)
+        return replace(self, frame=frame, results=[one for one in self.results if one.workload == workload])
+
+    @property
+    def is_one_setting(self) -> bool:
+        """Whether there is nothing to compare with."""
+        return not self.results and SETTING in self.frame.columns and self.frame[SETTING].n_unique() == 1
 
 
 def of_run(run: MeasuredRun, metrics: Sequence[str], baseline: str | None) -> Inputs:

@@ -149,7 +149,7 @@ _ALL = (
         "device",
         "time at the device",
         ("device_ns_per_io", "time_in_device_ns_mean", "rpc_rtt_ns_mean"),
-        ("target.path", "target.paths"),
+        ("target.path", "target.paths", "workload.fill"),
         (),
     ),
     Mechanism(

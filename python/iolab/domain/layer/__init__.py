@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from iolab.base.errors import InputError, unknown
 from iolab.base.option import explain, shown
+from iolab.base.plain_text import counted
 from iolab.base.toml import TomlTable
 from iolab.domain.layer import kept, mapping, raid
 from iolab.domain.layer.layer import MIB, Array, Layer, LayerDevice, Maker, MappedDevice, rounded_up
@@ -55,7 +56,7 @@ def check(given: Sequence[Any], size_bytes: int | None, note: Note) -> None:
         note(place, what)
 
     if len(given) > DEPTH_MAX:
-        noted((), f"{len(given)} layers; expected at most {DEPTH_MAX}")
+        noted((), f"{counted(len(given), 'layer')}; expected at most {DEPTH_MAX}")
     for number, table in enumerate(given):
         for key, what in _faults(table):
             noted((number, *key), what)
@@ -63,7 +64,7 @@ def check(given: Sequence[Any], size_bytes: int | None, note: Note) -> None:
         return
     found = read(given)
     if (count := drives(found)) > DRIVES_MAX:
-        noted((), f"{count} drives at the bottom; expected at most {DRIVES_MAX}")
+        noted((), f"{counted(count, 'drive')} at the bottom; expected at most {DRIVES_MAX}")
     if size_bytes is not None:
         for number, (layer, size) in enumerate(_with_sizes(found, size_bytes)):
             if (fault := layer.size_fault(size)) is not None:

@@ -66,6 +66,26 @@ METRICS = (
         "no flash was programmed",
     ),
     Metric(
+        "flash_free_percent",
+        "percent",
+        "benefit",
+        "On a simulated machine: blocks of its flash that are erased and not open at the end of the phase, of all that "
+        "are no part of a pseudo-SLC cache.",
+        "flash",
+        lambda seen: seen.measure("flash_free_percent"),
+        "the record is of an older version",
+    ),
+    Metric(
+        "slc_fill_percent",
+        "percent",
+        "cost",
+        "On a simulated machine: pages of the pseudo-SLC cache that are programmed at the end of the phase, of all its "
+        "pages.",
+        "flash",
+        lambda seen: seen.measure("slc_fill_percent"),
+        "no drive has such a cache",
+    ),
+    Metric(
         "queue_depth_found",
         "count",
         "benefit",
@@ -79,12 +99,49 @@ METRICS = (
         "steady_after_ns",
         "ns",
         "neutral",
-        "When the rate that a job ran for was steady (`steadystate` of a fio job), since the start of the phase; of "
-        "several jobs, the last one's.",
+        "When the rate that a job ran for was steady (`steady`; `steadystate` of a fio job), since the start of the "
+        "phase; of several jobs, the last one's.",
         "measure",
         lambda seen: seen.steady_after_ns,
         "a job ended before its rate was steady; a note states how far from it",
         per_job=True,
+    ),
+    Metric(
+        "steady_iops",
+        "1/s",
+        "rate",
+        "Operations per second in the last window of a job that runs for a steady rate (`steady`), whether it was "
+        "steady or not; the sum of all jobs.",
+        "measure",
+        lambda seen: sum(found) if (found := seen.in_last_window("mean_per_s")) else None,
+        "the job ended before a window was full",
+        per_job=True,
+    ),
+    *(
+        Metric(
+            name,
+            "percent",
+            "neutral",
+            help,
+            "measure",
+            lambda seen, figure=figure: max(seen.in_last_window(figure), default=None),  # type: ignore[misc]
+            "the job ended before a window was full, or nothing completed in it",
+            per_job=True,
+        )
+        for name, figure, help in (
+            (
+                "steady_slope_percent",
+                "criterion",
+                "By how much of its mean the rate of a job's last window rises or falls, by the line through its "
+                "rounds (`steady`); the largest of all jobs.",
+            ),
+            (
+                "steady_spread_percent",
+                "spread",
+                "By how much of the mean the highest and the lowest round of a job's last window differ (`steady`); "
+                "the largest of all jobs.",
+            ),
+        )
     ),
     Metric(
         "arrivals_late_percent",

@@ -183,9 +183,16 @@ class LoadPhase(PhaseSpec):
     @property
     @override
     def measures(self) -> tuple[str, ...]:
-        asked = {"depth_search": "queue_depth_found", "steady_state": "steady_after_ns"}
-        found = tuple(metric for key, metric in asked.items() if any(key in job for job in self._jobs))
-        return REPLAY_MEASURES if any("replay" in job for job in self._jobs) else found
+        if any("replay" in job for job in self._jobs):
+            return REPLAY_MEASURES
+        searches = any("depth_search" in job for job in self._jobs)
+        rules = [rule for job in self._jobs if (rule := job.get("steady_state")) is not None]
+        is_snia = any(rule.get("spread_limit") is not None for rule in rules)
+        return (
+            *(("queue_depth_found",) if searches else ()),
+            *(("steady_after_ns",) if rules else ()),
+            *(STEADY_MEASURES if is_snia else ()),
+        )
 
     @property
     @override
@@ -240,6 +247,8 @@ REPLAY_MEASURES = (
     "refused_discards",
 )
 """What a phase measures that replays a trace."""
+STEADY_MEASURES = ("steady_iops", "steady_slope_percent", "steady_spread_percent")
+"""What a phase measures besides that ends when a rate is steady by SNIA's rule."""
 
 
 def _syncs(job: native.JobSpec) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
+from iolab.base.plain_text import counted
 from iolab.base.quantity import format_bytes
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
@@ -131,8 +132,8 @@ def _conflicts(options: CommitsOptions) -> Iterator[Conflict]:
     if options.appenders * options.place_bytes > options.segment_bytes:
         yield Conflict(
             ("segment_size",),
-            f"{format_bytes(options.segment_bytes)} have no place for a record of each of {options.appenders} "
-            f"{'writer' if options.appenders == 1 else 'writers'}, {format_bytes(options.place_bytes)} each",
+            f"{format_bytes(options.segment_bytes)} have no place for a record of each of "
+            f"{counted(options.appenders, 'writer')}, {format_bytes(options.place_bytes)} each",
         )
     yield from cpus_conflicts(options.cpus)
 

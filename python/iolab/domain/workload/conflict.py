@@ -38,6 +38,8 @@ def job_conflicts(job: JobOptions, phase: PhaseOptions, *, is_stopped: bool = Fa
     yield from _pattern(job)
     yield from _arrival(job)
     yield from _sync(job)
+    yield from _steady(job)
+    yield from _fill(job)
     if phase.verify:
         yield from _verify(job)
 
@@ -171,15 +173,46 @@ def _arrival(job: JobOptions) -> Iterator[Conflict]:
         yield Conflict(("think_every",), 'needs think_time, such as think_time = "1ms"')
 
 
+CALLS_THAT_SYNC = ("fsync_every", "fdatasync_every", "sync_file_range_every")
+WRITES_THAT_SYNC = ("dsync_every", "osync_every")
+
+
 def _sync(job: JobOptions) -> Iterator[Conflict]:
-    if job.fsync_every and job.fdatasync_every:
-        yield Conflict(("fdatasync_every",), "fsync_every is given too; keep one of the two")
-    if job.dsync_every and job.engine in ("mmap", "null"):
-        yield Conflict(("dsync_every",), f"engine {job.engine} makes no call that could be durable")
+    for keys in (CALLS_THAT_SYNC, WRITES_THAT_SYNC):
+        given = [key for key in keys if getattr(job, key)]
+        for key in given[1:]:
+            yield Conflict((key,), f"{given[0]} is given too; keep one of the two")
+    for key in WRITES_THAT_SYNC:
+        if getattr(job, key) and job.engine in ("mmap", "null"):
+            yield Conflict((key,), f"engine {job.engine} makes no call that could be durable")
+    if job.sync_file_range_every and job.uses_direct:
+        what = "direct I/O leaves nothing dirty in the page cache to send; say direct = false"
+        yield Conflict(("sync_file_range_every",), what)
     if not job.writes:
-        for key in ("fsync_every", "fdatasync_every", "dsync_every", "sync_at_end"):
+        for key in (*CALLS_THAT_SYNC, *WRITES_THAT_SYNC, "sync_at_end"):
             if getattr(job, key):
                 yield Conflict((key,), "nothing is written: read_percent is 100")
+
+
+def _steady(job: JobOptions) -> Iterator[Conflict]:
+    if job.steady is None:
+        return
+    if job.jobs > 1:
+        what = f"each of {job.jobs} copies would end at a time of its own; make one deeper with queue_depth"
+        yield Conflict(("steady",), what)
+    for what in job.steady.problems():
+        yield Conflict(("steady", "window"), what)
+
+
+def _fill(job: JobOptions) -> Iterator[Conflict]:
+    if job.fill is None:
+        return
+    if job.engine == "null":
+        yield Conflict(("fill",), "the null engine writes nothing")
+    if job.layout is False:
+        yield Conflict(("layout",), "fill writes the files; leave layout out")
+    if job.fill == "random until steady" and not job.uses_direct:
+        yield Conflict(("fill",), "the page cache would be what is steady; say direct = true")
 
 
 def _verify(job: JobOptions) -> Iterator[Conflict]:

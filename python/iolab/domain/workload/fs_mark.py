@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
+from iolab.base.plain_text import counted
 from iolab.domain import native_types as native
 from iolab.domain.trial import MetadataPhase, Phase
 from iolab.domain.trial.phase import PlacedThread
@@ -115,7 +116,7 @@ def _conflicts(options: FsMarkOptions) -> Iterator[Conflict]:
     if options.threads % options.directories:
         yield Conflict(
             ("directories",),
-            f"{options.threads} threads don't spread evenly over {options.directories} directories; "
+            f"{counted(options.threads, 'thread')} do not spread evenly over {options.directories} directories; "
             "make threads a multiple",
         )
     if options.random_name_length > options.name_length:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
@@ -42,6 +42,8 @@ IoLimits = Annotated[dict[str, int], BeforeValidator(_limits)]
 
 class GroupOptions(Options):
     """A control group that jobs of a mix run in, or that holds others. What is left out is as the kernel makes it."""
+
+    called: ClassVar[str] = "a group"
 
     inside: str | None = option(None, "The group that this one lies in.", default_is="none")
     io_max: IoLimits | None = option(

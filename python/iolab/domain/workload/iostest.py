@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
+from iolab.base.plain_text import counted
 from iolab.base.quantity import format_bytes
 from iolab.domain import native_types as native
 from iolab.domain.trial import Phase, WeightedGroup, WeightedLoadPhase
@@ -134,7 +135,7 @@ def _conflicts(options: IostestOptions) -> Iterator[Conflict]:
         return
     if options.weights is not None:
         if len(options.weights) != options.groups:
-            yield Conflict(("weights",), f"{len(options.weights)} weights for {options.groups} groups")
+            yield Conflict(("weights",), f"{len(options.weights)} weights for {counted(options.groups, 'group')}")
         if not all(1 <= weight <= WEIGHT_MAX for weight in options.weights):
             yield Conflict(("weights",), f"expected whole numbers from 1 to {WEIGHT_MAX}")
     elif options.groups * WEIGHT_STEP > WEIGHT_MAX:

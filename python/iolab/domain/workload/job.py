@@ -6,6 +6,7 @@ from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, Rate, option
 from iolab.domain.workload.block_sizes import BlockSizes, mean_bytes
+from iolab.domain.workload.steady import SteadyOptions
 
 FILE_GRANULE_BYTES = 4096
 
@@ -112,6 +113,13 @@ class JobOptions(Options):
         "Write the files before the measured phase.",
         default_is="true, unless the job only writes, in sequence",
     )
+    fill: Literal["sequential twice", "random until steady"] | None = option(
+        None,
+        "Precondition what the files lie on, before the measured phase. sequential twice: write the files twice; "
+        "random until steady: write them once in sequence, then blocks of block_size at random until the rate is "
+        "steady by `steady`, or by SNIA's own figures.",
+        default_is="write the files once, if layout says so",
+    )
     engine: Engine = option(
         "io_uring", "How I/O is issued. psync, pvsync and mmap wait for each operation; null does no I/O."
     )
@@ -143,6 +151,12 @@ class JobOptions(Options):
     )
     amount: Bytes | None = option(None, "Bytes that each copy transfers.", unit="bytes", gt=0)
     operations: int | None = option(None, "Operations that each copy performs.", ge=1)
+    steady: SteadyOptions | None = option(
+        None,
+        'End the job when its rate is steady, such as { window = "5min" }: slope, spread, window, rounds.',
+        expected='a table of slope, spread, window and rounds, such as { slope = 10, spread = 20, window = "5min" }',
+        default_is="the job runs to its bounds",
+    )
     rate: Rate | None = option(
         None,
         "Open loop: operations are due at this rate per copy, whatever completes; latency counts from the due time.",
@@ -160,6 +174,17 @@ class JobOptions(Options):
     dsync_every: int | None = option(
         None,
         "Of this many writes the last is on the medium before it completes (RWF_DSYNC; 1: each), as with O_DSYNC.",
+        ge=1,
+    )
+    osync_every: int | None = option(
+        None,
+        "The same with all of the file's metadata (RWF_SYNC), as with O_SYNC.",
+        ge=1,
+    )
+    sync_file_range_every: int | None = option(
+        None,
+        "Writes between two calls of sync_file_range(2), each of the whole file: what is dirty has been sent to the "
+        "device, and nothing is durable.",
         ge=1,
     )
     sync_at_end: bool = option(False, "fsync each written file after the last operation, inside the measured time.")
@@ -184,6 +209,8 @@ class JobOptions(Options):
         """Whether the files are written before the measured phase: as given, else unless the job itself fills them."""
         if self.engine == "null":
             return False
+        if self.fill is not None:
+            return True
         only_fills = not self.reads and self.pattern == "sequential"
         return not only_fills if self.layout is None else self.layout
 

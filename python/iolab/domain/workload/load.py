@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from iolab.base.quantity import parse_bytes
@@ -13,10 +13,12 @@ from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.block_sizes import AlignedBlocks, block_list
 from iolab.domain.workload.conflict import SECTOR_BYTES, is_bounded
 from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
+from iolab.domain.workload.steady import FILL_WINDOWS_MAX, SteadyOptions
 from iolab.domain.workload.zone import read_zones, zoned
 
 LAYOUT_BLOCK_BYTES_MAX = 2**20
 LAYOUT_QUEUE_DEPTH = 8
+FILL_QUEUE_DEPTH = 32
 
 PlainPattern = Literal["sequential", "backward", "uniform", "permutation"]
 _PLAIN_PATTERNS: dict[PlainPattern, native.Pattern] = {
@@ -34,7 +36,7 @@ UNBOUNDED_OPS = 2**63 - 1
 def jobs_phases(
     jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, devices: int, *, ends_with: str | None = None
 ) -> list[Phase]:
-    """One unmeasured phase per job whose files are laid out, then the measured phase `main` with all jobs.
+    """Unmeasured phases of each job whose files are laid out or filled, then the measured phase `main` with all jobs.
 
     Args:
         ends_with: the job whose end stops the others.
@@ -48,7 +50,10 @@ def jobs_phases(
         files_of[name] = _files_of(name, job, [*places[first % len(places) :], *places[: first % len(places)]])
         users += job.device_users
     layouts = [
-        _layout(name, jobs[name], phase, of_job, seed) for name, of_job in files_of.items() if jobs[name].lays_out
+        layout
+        for name, of_job in files_of.items()
+        if jobs[name].lays_out
+        for layout in _layout(name, jobs[name], phase, of_job, seed)
     ]
     groups: list[native.GroupSpec] = []
     first_file = 0
@@ -81,12 +86,13 @@ def layout_phase(
     direct: bool,
     queue_depth: int = 1,
     verify: bool = False,
+    passes: int = 1,
 ) -> Phase:
-    """Each file written once, from start to end, one after the other, so that their blocks don't interleave.
+    """Each file written from start to end, one after the other, so that their blocks don't interleave.
 
     Args:
         file_bytes: of each file; blocks are as large as divide it, up to LAYOUT_BLOCK_BYTES_MAX. direct: past the page
-        cache, if that block allows it.
+        cache, if that block allows it. passes: how often all files are written.
     """
     block = math.gcd(file_bytes, LAYOUT_BLOCK_BYTES_MAX)
     writer = job_json(
@@ -96,7 +102,7 @@ def layout_phase(
         length_bytes=file_bytes,
         seed=derive_seed(seed, name),
         queue_depth=queue_depth,
-        until=until_json(bytes_=file_bytes * len(files)),
+        until=until_json(bytes_=passes * file_bytes * len(files)),
         sync_at_end=True,
     )
     group = group_json(name, engine=engine, direct=direct and not block % SECTOR_BYTES, jobs=[writer])
@@ -216,6 +222,7 @@ def job_json(
     sync: native.Sync | None = None,
     sync_at_end: bool = False,
     dsync_every: int | None = None,
+    osync_every: int | None = None,
     commits: bool = False,
 ) -> native.JobSpec:
     """A job's specification. By default its blocks have `align_bytes`, the unit of its offsets, and it does one
@@ -252,6 +259,8 @@ def job_json(
         job["start_ns"] = start_ns
     if dsync_every is not None:
         job["dsync_every"] = dsync_every
+    if osync_every is not None:
+        job["osync_every"] = osync_every
     if commits:
         job["commits"] = True
     return job
@@ -278,9 +287,11 @@ def _files_of(name: str, job: JobOptions, places: list[int]) -> list[native.File
     ]
 
 
-def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[native.FileSpec], seed: int) -> Phase:
+def _layout(
+    name: str, job: JobOptions, phase: PhaseOptions, files: list[native.FileSpec], seed: int
+) -> Iterator[Phase]:
     asynchronous = job.engine not in ONE_AT_A_TIME
-    return layout_phase(
+    yield layout_phase(
         f"layout {name}",
         files,
         file_bytes=job.file_bytes,
@@ -289,7 +300,34 @@ def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[native.
         direct=job.uses_direct,
         queue_depth=LAYOUT_QUEUE_DEPTH if asynchronous else 1,
         verify=phase.verify,
+        passes=2 if job.fill == "sequential twice" else 1,
     )
+    if job.fill == "random until steady":
+        yield _random_until_steady(f"fill {name}", job, phase, files, derive_seed(seed, f"fill {name}"))
+
+
+def _random_until_steady(
+    name: str, job: JobOptions, phase: PhaseOptions, files: list[native.FileSpec], seed: int
+) -> Phase:
+    """One writer, all over the files of all copies: what wears a drive is all that is written to it."""
+    steady = job.steady or SteadyOptions()
+    writer = job_json(
+        name,
+        files=list(range(len(files))),
+        file_order="random",
+        pattern=plain_pattern("uniform"),
+        blocks=job.block_size,
+        align_bytes=job.align_bytes,
+        length_bytes=job.file_bytes // job.align_bytes * job.align_bytes,
+        seed=seed,
+        queue_depth=1 if job.engine in ONE_AT_A_TIME else FILL_QUEUE_DEPTH,
+        steady_state=steady.rule(0),
+        until=until_json(duration_ns=FILL_WINDOWS_MAX * steady.window),
+        sync_at_end=True,
+    )
+    group = group_json(name, engine=job.engine, direct=job.uses_direct, jobs=[writer])
+    load = phase_json(name, files=files, groups=[group], seed=seed, verify=phase.verify)
+    return LoadPhase(name=name, measured=False, load=load)
 
 
 def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[native.GroupSpec]:
@@ -324,8 +362,12 @@ def copies_of(name: str, job: JobOptions) -> list[str]:
 
 
 def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed: int) -> native.JobSpec:
-    every_writes = job.fsync_every or job.fdatasync_every
-    sync_kind: native.SyncKind = "fsync" if job.fsync_every else "fdatasync"
+    syncs: dict[native.SyncKind, int | None] = {
+        "fsync": job.fsync_every,
+        "fdatasync": job.fdatasync_every,
+        "sync_file_range": job.sync_file_range_every,
+    }
+    asked: list[native.Sync] = [{"kind": kind, "every_writes": every} for kind, every in syncs.items() if every]
     return job_json(
         name,
         files=files,
@@ -344,9 +386,11 @@ def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed
             bytes_=job.amount,
             duration_ns=None if phase.duration is None else phase.warm_up + phase.duration,
         ),
-        sync={"kind": sync_kind, "every_writes": every_writes} if every_writes else None,
+        sync=next(iter(asked), None),
         sync_at_end=job.sync_at_end,
         dsync_every=job.dsync_every,
+        osync_every=job.osync_every,
+        steady_state=None if job.steady is None else job.steady.rule(phase.warm_up),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from iolab.base.errors import InputError
 from iolab.base.option import shown
+from iolab.base.plain_text import counted
 from iolab.base.quantity import format_bytes, format_duration_ns, parse_bytes, parse_duration_ns
 
 VALUES_MAX = 64
@@ -36,7 +37,7 @@ def grid(low: Any, high: Any, step: Any, *, log: bool) -> tuple[tuple[Any, ...],
         sizes = [first + taken * place for place in range(int((last - first) / taken) + 1)]
         sizes += [last] if sizes[-1] < last else []
     if len(sizes) > VALUES_MAX:
-        raise InputError(f"{len(sizes)} values; expected at most {VALUES_MAX}")
+        raise InputError(f"{counted(len(sizes), 'value')}; expected at most {VALUES_MAX}")
     return tuple(write(one) for one in sizes), tuple(map(float, sizes))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.option import Bytes, Duration, Options, option
+from iolab.base.plain_text import counted
 from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import TomlTable
@@ -210,7 +211,7 @@ def check_drives(targets: Mapping[str, ScratchTarget], guests: Mapping[str, Gues
         most = INTERRUPTS_PER_CPU * machine.cpus // (machine.cpus + 1)
         if machine.drive in ("virtio-blk", "nvme") and target.drives > most:
             what = (
-                f"a guest machine with {machine.cpus} virtual CPUs has interrupts for {most} drives; "
+                f"a guest machine with {machine.cpus} virtual CPUs has interrupts for {counted(most, 'drive')}; "
                 "null_blk and scsi_debug need none"
             )
             problems.add(("target", "devices"), what)

@@ -12,6 +12,7 @@ from iolab.base import data
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError, nearest, unknown
 from iolab.base.option import shown
+from iolab.base.plain_text import counted
 from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import TomlTable, parse
@@ -116,10 +117,10 @@ def loads(
         keys = None if compare is None else compare.metrics
         tuning = read_tuning(document.values["tune"], workloads, keys, problems, kind)
         if len(settings) > 1:
-            what = f"{len(settings)} settings; with [tune] one at most, which the candidates change"
+            what = f"{counted(len(settings), 'setting')}; with [tune] one at most, which the candidates change"
             problems.add(("settings", settings[1].written_as), what)
     if len(workloads) * len(settings) > TRIALS_PER_ROUND_MAX:
-        what = f"{len(workloads)} workloads under {len(settings)} settings"
+        what = f"{counted(len(workloads), 'workload')} under {counted(len(settings), 'setting')}"
         problems.add(("workloads",), f"{what}; expected at most {TRIALS_PER_ROUND_MAX} trials a round")
     problems.raise_any()
     assert target is not None and compare is not None and found is not None, "without problems, everything is there"
@@ -163,7 +164,7 @@ def _read_compare(table: TomlTable, settings: list[Setting], problems: Problems)
     if metrics == []:
         problems.add(("compare", "metrics"), "an empty list; leave it out to compare the default metrics")
     if isinstance(metrics, list) and len(metrics) > METRICS_MAX:
-        problems.add(("compare", "metrics"), f"{len(metrics):,} keys; expected at most {METRICS_MAX:,}")
+        problems.add(("compare", "metrics"), f"{counted(len(metrics), 'key')}; expected at most {METRICS_MAX:,}")
         return None
     for text in metrics if isinstance(metrics, list) else ():
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError, unknown
 from iolab.base.option import Duration, Options, option, shown
+from iolab.base.plain_text import counted
 from iolab.base.quantity import parse_bytes, parse_duration_ns
 from iolab.base.toml import TomlTable
 from iolab.domain.control import CONTROLS
@@ -105,14 +106,14 @@ def read_tuning(
         return None
     options = problems.validated(TuneOptions, given, TABLE, "tune")
     if len(workloads) != 1:
-        what = f"{len(workloads)} workloads; a tuner makes one better; several at once are jobs of kind mix"
+        what = f"{counted(len(workloads), 'workload')}; a tuner makes one better; several at once are jobs of kind mix"
         problems.add(TABLE, what)
     space = given.get("space")
     if not isinstance(space, dict) or not space:
         problems.add(SPACE, f"no key to try; expected some, {EXAMPLE}")
         return None
     if len(space) > KEYS_MAX:
-        problems.add(SPACE, f"{len(space)} keys; expected at most {KEYS_MAX}")
+        problems.add(SPACE, f"{counted(len(space), 'key')}; expected at most {KEYS_MAX}")
         return None
     parameters = _parameters(space, workloads, problems, kind)
     if options is None or not workloads:
@@ -222,7 +223,7 @@ def _parameter(
 
 def _of_values(key: str, values: list[Any], when: dict[str, frozenset[int]]) -> Parameter:
     if not 2 <= len(values) <= VALUES_MAX:
-        raise InputError(f"{len(values)} values; expected 2 to {VALUES_MAX}")
+        raise InputError(f"{counted(len(values), 'value')}; expected 2 to {VALUES_MAX}")
     if any(value in values[:place] for place, value in enumerate(values)):
         raise InputError("the same value twice")
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

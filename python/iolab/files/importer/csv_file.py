@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain.metric import METRICS, OPS
 from iolab.files.importer import pieces
 from iolab.files.importer.csv_layout import Layout, is_table, layout_of
@@ -40,7 +41,7 @@ def _parse(source: Source, results: Results) -> None:
     if batched(layout):
         results.problem(f"many rows and no column of rounds: they are averaged in {BATCHES} batches, as rounds")
     elif most > 1:
-        results.problem(f"up to {most} rows share their setting and round; they are averaged, as one round")
+        results.problem(f"up to {counted(most, 'row')} share their setting and round; they are averaged, as one round")
     if any("\ufffd" in entry for group in found for entry in group.key):
         results.problem("names are not UTF-8: what could not be read in them stands as \ufffd")
     _add(found, layout, source, results)

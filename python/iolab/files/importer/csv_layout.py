@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.files.importer import csv_entries
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX, is_number
@@ -175,7 +176,7 @@ def _named(source: Source, names: Sequence[str], rows: Sequence[Sequence[str]]) 
     the first line does not name the columns."""
     where = f"{source.name}:1"
     if len(names) > COLUMNS_MAX:
-        raise InputError(f"{len(names):,} columns, expected at most {COLUMNS_MAX:,}", where=where)
+        raise InputError(f"{counted(len(names), 'column')}, expected at most {COLUMNS_MAX:,}", where=where)
     if all(is_number(name) or not name for name in names):
         raise InputError("numbers where the header belongs", where=where, remedy="add a line that names the columns")
     named = list(names)

@@ -144,7 +144,7 @@ class _Reader:
             self.line != self.line_of.get((workload, phase))
             and any((row.key(figure.metric, figure.op), "all") in row.reported for figure in metrics)
         ):
-            if row is not None and self.results.titled:
+            if row is not None:
                 # The report begins again, perhaps under another title.
                 table, self.rows = self.results.table(self.line), {}
                 self.table = table

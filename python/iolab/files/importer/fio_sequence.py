@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.files.importer.results import Results
 from iolab.files.importer.titles import OF_ANY_RUN, TITLE_MAX, without_markup
@@ -56,6 +57,11 @@ class Heading:
         """What was read since the last time, if anything."""
         line, self._line, self._is_title = self._line, None, False
         return line
+
+
+def snapshots(count: int) -> str:
+    """That of each run the last of what --status-interval prints is read."""
+    return counted(count, "snapshot of a run that went on is left out", "snapshots of runs that went on are left out")
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class Sequence:
         """The next job."""
         self._heading = heading or self._heading
         if not self._open or not self._runs or heading or not self._runs[-1].takes(member):
-            before = self._runs[-1].members if self._runs else []
+            before = self._runs[-1].members if self._runs and self._runs[-1].heading == self._heading else []
             if member.identity is not None and any(one.identity == member.identity for one in before):
                 self._runs.pop()
                 self._snapshots += 1
@@ -137,7 +143,7 @@ class Sequence:
     def finished(self, results: Results) -> list[FoundRun]:
         """The runs, of the snapshots of one the last."""
         if self._snapshots:
-            results.problem(f"{self._snapshots} snapshots of runs that went on are left out")
+            results.problem(snapshots(self._snapshots))
         return [
             FoundRun(
                 run.members[0].line,

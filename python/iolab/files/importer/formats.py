@@ -35,6 +35,7 @@ from iolab.files.importer.mpstat import FORMAT as MPSTAT
 from iolab.files.importer.pgbench import FORMAT as PGBENCH
 from iolab.files.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
 from iolab.files.importer.pgbench import thread_of
+from iolab.files.importer.rados_json import FORMAT as RADOS_JSON
 from iolab.files.importer.sar import FORMAT as SAR
 from iolab.files.importer.source import Source
 from iolab.files.importer.spread import FORMAT as SPREAD
@@ -72,6 +73,7 @@ FORMATS: dict[str, Format] = {
         KERNELS,
         CONTEXT_SWITCHES,
         SAR,
+        RADOS_JSON,
         *LOAD_TOOLS,
         DISKSPD,
         CRYSTALDISKMARK,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.files.collection.place import runs_below
 from iolab.files.importer.formats import formats_of
 from iolab.files.importer.mmtests_log import is_log_directory
@@ -98,7 +99,7 @@ def members(path: Path, problems: list[str]) -> list[Path]:
     except OSError as error:
         raise InputError(error.strerror or str(error), where=str(path)) from None
     if len(inside) > MEMBERS_MAX:
-        raise InputError(f"{len(inside):,} files; expected at most {MEMBERS_MAX:,}", where=str(path))
+        raise InputError(f"{counted(len(inside), 'file')}; expected at most {MEMBERS_MAX:,}", where=str(path))
     found = []
     for one in inside:
         if one.is_dir():

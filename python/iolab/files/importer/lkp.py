@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from iolab.base.plain_text import counted
 from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Row, Table
 from iolab.files.importer.source import Line, Source
@@ -68,7 +69,8 @@ class _Reader:
         columns = line.text.count("%stddev")
         if len(self.hashes) != columns:
             self.results.problem(
-                f"{len(self.hashes)} commits above {columns} columns: the table is left out", line.number
+                f"{counted(len(self.hashes), 'commit')} above {counted(columns, 'column')}: the table is left out",
+                line.number,
             )
             return
         self.table = self.results.table(line.number)

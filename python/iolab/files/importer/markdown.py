@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from iolab.base.plain_text import counted
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
@@ -46,7 +47,9 @@ def _parse(source: Source, results: Results) -> None:
             if table is not None:
                 _add(table, header, rows, source, results)
                 if len(cells) > 1:
-                    results.problem(f"{len(cells)} cells, and the header has {len(header)}: left out", line.number)
+                    results.problem(
+                        f"{counted(len(cells), 'cell')}, and the header has {len(header)}: left out", line.number
+                    )
             table = None
         before = cells
     if table is not None:
@@ -59,7 +62,9 @@ def _add(table: Table, header: list[str], rows: list[list[str]], source: Source,
     else:
         left_out = _add_rows(table, header, rows, source)
         if left_out:
-            results.problem(f"{len(left_out)} cells are no single figure, such as {left_out[0]}: left out", table.line)
+            results.problem(
+                f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
+            )
 
 
 def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:

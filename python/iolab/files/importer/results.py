@@ -246,20 +246,29 @@ class Results:
 
     def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables of the same measurement under different titles are of different settings."""
-        titled = [table for table in tables if table.titled]
-        count = Counter(place for table in titled for place in {row.place for row in table.rows})
+        tables = [table for table in tables if table.repeats == "rounds"]
+        count = Counter(place for table in tables for place in {row.place for row in table.rows})
         again = {place for place, tables_of in count.items() if tables_of > 1 and place[0] == unnamed.setting}
         if not again:
             return
         titles = unnamed.titles()
-        above = {table.line: titles.above(table.line) for table in titled}
-        differ = any(
-            len({above[table.line] for table in titled if any(row.place == place for row in table.rows)}) > 1
-            for place in again
-        )
-        for row, title in ((row, above[table.line]) for table in titled for row in table.rows):
-            if differ and title and row.setting == unnamed.setting:
-                row.setting = title
+        places = [[table.line for table in tables if any(row.place == one for row in table.rows)] for one in again]
+        titled = [table for table in tables if table.titled]
+        above = titles.marked([table.line for table in titled]) if titled else {}
+        if not _differ(above, places):
+            titled = tables
+            above = titles.bare([table.line for table in tables], min(count[place] for place in again))
+            if _differ(above, places) and any(above[line] is None for of_place in places for line in of_place):
+                first = next(title for title in above.values() if title)
+                self.problem(
+                    f"'{first}' may name a setting, and not all results have such a line above: all are rounds of one; "
+                    "a line that ends in a colon above each names its setting"
+                )
+                return
+        if _differ(above, places):
+            for row, title in ((row, above[table.line]) for table in titled for row in table.rows):
+                if title and row.setting == unnamed.setting:
+                    row.setting = title
 
     def _is_repetition(self, table: Table) -> bool:
         """Quoted or posted again: measured twice, not all of several rows would come out the same."""
@@ -309,3 +318,8 @@ class Results:
                 where=self.source,
                 remedy=f"import fewer at a time; of a CSV, see that it is a column of {what} that is called so",
             )
+
+
+def _differ(titles: dict[int, str | None], places: list[list[int]]) -> bool:
+    """Whether tables of the same measurement, by their lines, have different titles."""
+    return any(len({titles[line] for line in of_place if line in titles}) > 1 for of_place in places)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.files.importer.formats import formats_of, sources_of
 from iolab.files.importer.groups import Group, Groups
 from iolab.files.importer.mmtests_log import is_log_directory, sources_in
@@ -118,7 +119,7 @@ def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
         passed_over += not formats
     if passed_over:
         results.begin_source(str(path), path.name)
-        results.problem(f"{passed_over} files are in no format that iolab recognises; they are passed over")
+        results.problem(f"passed over: {counted(passed_over, 'file')} in no format that iolab recognises")
     return used
 
 

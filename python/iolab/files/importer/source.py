@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
 
 HEAD_BYTES = 1 << 20
@@ -220,7 +221,9 @@ def json_text(source: Source) -> str:
     values = sum(map(text.count, ",[{"))
     if values > VALUES_MAX:
         raise InputError(
-            f"about {values:,} values, expected at most {VALUES_MAX:,}", where=source.name, remedy="split the file"
+            f"about {counted(values, 'value')}, expected at most {VALUES_MAX:,}",
+            where=source.name,
+            remedy="split the file",
         )
     if found := _LONG_NUMBER.search(text):
         line = text.count("\n", 0, found.start()) + 1

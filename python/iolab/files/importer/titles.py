@@ -1,14 +1,16 @@
-"""What stands above each table in a text: a short line that ends in a colon, or a heading of Markdown.
+"""What stands above each table in a text: a short line that ends in a colon, a heading of Markdown, or, without any of
+these, a short line that stands right above what a tool printed.
 
 Tables of the same measurement under different titles are settings, not rounds: *Before this change:* and *After this
-change:*. Titles that only number the tables are none.
+change:*. Titles that only number the tables are none, nor are lines that the tool prints each time.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from iolab.files.importer.source import Line
 
@@ -17,9 +19,15 @@ OF_ANY_RUN = re.compile(
 )
 """A heading that distinguishes no run from the next; that of the section does."""
 TITLE_MAX = 80
+BARE_MIN = 2
+BARE_WORDS_MAX = 8
+"""Of a title without a mark: a longer line is a sentence."""
+_FIGURE = re.compile(r"\d[\d.,]*+")
+_NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s")
+"""Parts of figures, sentences and code."""
 _HEADING = re.compile(r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*$|=+ (?P<ruled>[^=]++) =+$")
 _ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
-_OF_TOOL = re.compile(r"[#$|/]|Compare |Test(?: if)? |Non-[Ss]ync|Options?:")
+_OF_TOOL = re.compile(r"[#$|/]|Compare |Test(?: if)? |Non-[Ss]ync|Options?:|statement latencies ")
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
 _ROUND = r"(?:round|run|iteration|iter|pass|attempt|trial|try|test|time|loop|repeat)"
@@ -32,21 +40,67 @@ _TITLE_TAG = re.compile(r"\s*+<(?:summary|h[1-6])\b", re.IGNORECASE)
 _MARKS = "*_`#:= \t"
 
 
+Numbered = tuple[int, str]
+"""The number of a line, and its title or text."""
+
+
 class Titles:
     """The titles of a text, line by line."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
-        self._lines: list[int] = []
-        self._titles: list[str] = []
-        for line in lines:
-            if title := title_of(line.text):
-                self._lines.append(line.number)
-                self._titles.append(title)
+        self._lines = [(line.number, line.text) for line in lines]
 
-    def above(self, line: int) -> str | None:
-        """The title in force at a line; None before the first."""
-        place = bisect_right(self._lines, line)
-        return self._titles[place - 1] if place else None
+    def marked(self, tables: Sequence[int]) -> dict[int, str | None]:
+        """By line of each table, the title in force there that a colon or a heading marks; None before the first."""
+        found = [(line, title) for line, text in self._lines if (title := title_of(text))]
+        count = Counter(title for _, title in found)
+        # What stands below the last table too is the tool's own.
+        own = {title for line, title in found if line > max(tables) and count[title] > 1}
+        return _in_force([one for one in found if one[1] not in own], tables)
+
+    def bare(self, tables: Sequence[int], outputs: int) -> dict[int, str | None]:
+        """The same of short lines without a mark, right above a line that each output has. `outputs`: how often the
+        tool's output stands in the text."""
+        shapes = Counter(_shape(text) for _, text in self._lines)
+        found = [
+            one
+            for one in _above_output(self._lines, {shape for shape, count in shapes.items() if count >= outputs})
+            if shapes[_shape(one[1])] < outputs and _may_be_title(one[1])
+        ]
+        return _in_force([(line, _without_numbering(text.strip())) for line, text in found], tables)
+
+
+def _in_force(titles: Sequence[Numbered], tables: Sequence[int]) -> dict[int, str | None]:
+    lines = [line for line, _ in titles]
+    places = {table: bisect_right(lines, table) for table in tables}
+    return {table: titles[place - 1][1] if place else None for table, place in places.items()}
+
+
+def _above_output(lines: Sequence[Numbered], own: set[str]) -> Iterator[Numbered]:
+    """Lines that begin after a blank line or the tool's output, with a line of the output (`own` shapes) below."""
+    written = [one for one in lines if one[1].strip()]
+    shapes = [_shape(text) for _, text in written]
+    for place in range(len(written) - 1):
+        begins = place == 0 or shapes[place - 1] in own or written[place - 1][0] < written[place][0] - 1
+        if begins and shapes[place + 1] in own:
+            yield written[place]
+
+
+def _shape(text: str) -> str:
+    """The line without its figures: what a tool prints each time."""
+    return " ".join(_FIGURE.sub("0", text).split())
+
+
+def _may_be_title(text: str) -> bool:
+    short = text.strip()
+    return (
+        BARE_MIN <= len(short) <= TITLE_MAX
+        and len(short.split()) <= BARE_WORDS_MAX
+        and not _NOT_BARE.search(short)
+        and not _OF_TOOL.match(short)
+        and bool(re.search(r"[^\W\d_]", title := _without_numbering(short)))
+        and not OF_ANY_RUN.fullmatch(title)
+    )
 
 
 def without_markup(text: str) -> tuple[str, bool]:
@@ -64,5 +118,9 @@ def title_of(text: str) -> str | None:
     if not found and not is_tagged and (not short.endswith(":") or _OF_TOOL.match(short) or _ATTRIBUTION.search(short)):
         return None
     whole = next(filter(None, found.groups()), "") if found else short
-    title = " ".join(_NUMBERING.sub(" ", whole).strip(_MARKS).split()).removeprefix("and ")
+    title = _without_numbering(whole)
     return title if re.search(r"[^\W\d_]", title) and not OF_ANY_RUN.fullmatch(title) else None
+
+
+def _without_numbering(text: str) -> str:
+    return " ".join(_NUMBERING.sub(" ", text).strip(_MARKS).split()).removeprefix("and ")

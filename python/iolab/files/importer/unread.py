@@ -52,7 +52,12 @@ UNREAD = tuple(
         ("btt's report", r"^=+ All Devices =+", "read the trace itself with iolab trace"),
         ("a histogram of latencies", r"^\s*(?:\S+\s+: count\s+distribution|\[\d+\w?, \d+\w?\)\s+\d+ \|)", TRACE),
         ("a trace of block events", r"\bblock_(?:rq|bio)_\w+: ", TRACE),
-        ("a trace of biosnoop", r"^(?:#\s*)?TIME\S*\s+COMM\s+PID\s+DISK", TRACE),
+        (
+            "a trace of biosnoop",
+            r"^(?:#\s*)?TIME\S*\s+COMM\s+PID\s+DISK"
+            r"|^\d+\.\d+\s+\S.{0,30}\s\d+\s+\S+\s+[RWDFNEASM]{1,4}\s+\d+\s+\d+(?:\s+-?\d+\.\d+){1,2}\s*$",
+            TRACE,
+        ),
         ("a trace of blktrace", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]\s", TRACE),
         ("YCSB's report", r"^\[OVERALL\], (?:RunTime|Throughput)", INTO_CSV),
         ("a result file of Phoronix", r"<PhoronixTestSuite>", "phoronix-test-suite result-file-to-csv NAME"),

@@ -135,7 +135,10 @@ def as_read(phase: Phase, machine: native.MachineFile) -> object:
 
 def _group_as_read(group: native.GroupSpec, *, polls: bool) -> dict[str, object]:
     """Rings differ from io_submit in who syncs, and not in what a call costs."""
-    syncs = any(job.get("sync") is not None or job["sync_at_end"] or job.get("dsync_every") for job in group["jobs"])
+    syncs = any(
+        job.get("sync") is not None or job["sync_at_end"] or job.get("dsync_every") or job.get("osync_every")
+        for job in group["jobs"]
+    )
     alike = _ALIKE.get(group["engine"], group["engine"]) if not syncs else group["engine"]
     kept = {key: value for key, value in group.items() if key not in _UNREAD_OF_GROUPS}
     return {**kept, "engine": alike, "poll": group["poll"] and polls}
@@ -274,14 +277,21 @@ def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[
         yield Refusal("engine", "null does no I/O, there is nothing to model", job)
     elif not group["direct"] and machine.get("memory") is None:
         yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
-    elif not group["direct"] and any(job.get("dsync_every") for job in group["jobs"]):
-        key = "sync" if any(job.get("commits") for job in group["jobs"]) else "dsync_every"
+    elif not group["direct"] and (durable := _durable_writes(group)):
+        key = "sync" if any(job.get("commits") for job in group["jobs"]) else durable
         yield Refusal(key, f"{_NO_MECHANISM} buffered writes that are durable; say direct = true", job)
     if (cpus := group.get("cpus")) is not None:
         yield from _of_cpus(cpus, machine, job)
     for key, what in _OF_GROUPS.items():
         if group.get(key):
             yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
+
+
+def _durable_writes(group: native.GroupSpec) -> str | None:
+    """The option by which writes are durable themselves; None: none is."""
+    if any(job.get("dsync_every") for job in group["jobs"]):
+        return "dsync_every"
+    return "osync_every" if any(job.get("osync_every") for job in group["jobs"]) else None
 
 
 def _of_cpus(cpus: list[int], machine: native.MachineFile, job: str | None) -> Iterator[Refusal]:

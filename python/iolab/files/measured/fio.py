@@ -119,8 +119,8 @@ def _read_percent(texts: dict[str, str], rw: str) -> float:
 
 
 def _durable(texts: dict[str, str]) -> dict[str, int]:
-    if texts.get("sync", "0") not in ("0", "none"):
-        return {"dsync_every": 1}
+    if (how := texts.get("sync", "0")) not in ("0", "none"):
+        return {"dsync_every" if how == "dsync" else "osync_every": 1}
     return {
         ours: int(texts[theirs])
         for theirs, ours in (("fsync", "fsync_every"), ("fdatasync", "fdatasync_every"))

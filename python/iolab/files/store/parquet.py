@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from iolab.base.plain_text import counted
+
 MAGIC = b"PAR1"
 DECODED_BYTES_ALWAYS = 512 * 2**20
 """What any file may take. Series that never change are stored in next to nothing."""
@@ -48,7 +50,7 @@ def check_claims(content: bytes) -> None:
     most = max(DECODED_BYTES_ALWAYS, DECODED_PER_STORED_BYTE * len(content))
     if claims.decoded_bytes > most:
         raise ValueError(
-            f"claims {claims.rows} rows and {claims.page_bytes} bytes of pages in {len(content)} bytes; "
+            f"claims {counted(claims.rows, 'row')} and {claims.page_bytes} bytes of pages in {len(content)} bytes; "
             f"no more than {most} bytes are decoded"
         )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from iolab.base import strict_json
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.arms import interleaved, spans
 from iolab.domain.experiment import IMPORTED
@@ -481,7 +482,7 @@ def _status_problems(found: Examination) -> list[str]:
     for trial, event in found.trials.items():
         by_status.setdefault(event["status"], []).append(trial)
     return [
-        f"{len(trials)} of {len(found.trials)} trials {status}: {_some(trials)}"
+        f"{len(trials)} of {counted(len(found.trials), 'trial')} {status}: {_some(trials)}"
         for status, trials in by_status.items()
         if status not in ("ok", "impossible")
     ] + [f"{setting} is not run: {reason}" for setting, reason in _impossible(found)]

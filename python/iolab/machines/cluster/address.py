@@ -7,9 +7,10 @@ import os
 import socket
 
 from iolab.base.errors import InputError, MachineError
+from iolab.domain.machine import CLUSTER, kind_of
 
-HERE = "ray"
-SCHEME = "ray://"
+HERE = CLUSTER
+SCHEME = f"{HERE}://"
 CLIENT_PORT = 10001
 """Ray's own default for clients."""
 ANSWER_S = 5.0
@@ -23,6 +24,8 @@ def parse(text: str) -> str:
     if text.startswith(SCHEME):
         host, port = host_and_port(text.removeprefix(SCHEME), CLIENT_PORT, where="--on")
         return f"{SCHEME}{host}:{port}"
+    if kind_of(text) is not None:
+        raise InputError(f"{text} is a machine, and no cluster", where="--on", remedy=f"name it as --machine {text}")
     raise InputError(f"{text}: expected {HERE}, or {SCHEME}HOST:PORT", where="--on")
 
 

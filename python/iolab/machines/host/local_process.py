@@ -32,6 +32,8 @@ class LocalProcess:
         self._held = tuple(held)
         self._patience_s = patience_s or stall.PATIENCE_S
         self._server: ForkServer | None = None
+        self._leaving: WorkerProcess | None = None
+        """The last trial's, which has answered and may not have ended: its record is stored meanwhile."""
 
     def expect(self, trials: Iterable[Trial]) -> None:
         """One trial at a time: what runs beside another would be measured with it."""
@@ -51,10 +53,12 @@ class LocalProcess:
         try:
             return child.run(trial, on_progress, should_stop)
         finally:
-            child.end()
+            child.stop()
+            self._leaving = child
 
     def close(self) -> None:
         """Releases the locks on the targets, so that other runs may use them."""
+        self._see_off()
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -68,7 +72,13 @@ class LocalProcess:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
 
+    def _see_off(self) -> None:
+        if self._leaving is not None:
+            self._leaving.end()
+            self._leaving = None
+
     def _child(self, trial: Trial) -> WorkerProcess:
+        self._see_off()
         fds = self._fds(trial.target)
         return WorkerProcess(pass_fds=fds, patience_s=self._patience_s, server=self._forker)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import Literal
 
+from iolab.base.plain_text import counted
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import (
     AnyObservation,
@@ -75,7 +76,7 @@ def notes(phase: PhaseRecord) -> list[str]:
 def _doubts(observation: AnyObservation) -> list[str]:
     """What a probe's figures do not cover: lost events, and what it notes itself."""
     lost = observation.get("trace_events_lost") or observation.get("samples_lost") or 0
-    of_lost = [f"{lost} events found its buffers full: its numbers are incomplete"] if lost else []
+    of_lost = [f"{counted(lost, 'event')} found the buffers full: its numbers are incomplete"] if lost else []
     return [*of_lost, *observation.get("notes", [])]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, MachineError
+from iolab.base.plain_text import counted
 from iolab.base.quantity import size_in_words
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase
@@ -265,7 +266,7 @@ def in_regions(place: TargetPlace, files: Files, undo: UndoJournal | None) -> Pl
         place.file.grow(end, undo)
     elif place.capacity_bytes is not None and end > place.capacity_bytes:
         raise InputError(
-            f"the workload's {len(bases)} files need {size_in_words(end)}, "
+            f"the workload's {counted(len(bases), 'file needs', 'files need')} {size_in_words(end)}, "
             f"this has {size_in_words(place.capacity_bytes)}",
             where=place.label,
             remedy="lower file_size or the number of files, or take a larger target",

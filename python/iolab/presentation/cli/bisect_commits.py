@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.presentation.cli.bisect_answer import show_commits
 from iolab.presentation.cli.bisect_options import CommandBisectOptions, Effort, limit_s
 from iolab.presentation.cli.consent import consent_of
@@ -94,7 +94,9 @@ def _listed(path: Path) -> tuple[str, ...]:
     text = read_bounded(path, EXPERIMENT_BYTES_MAX, "a list of versions", pipes=True).decode(errors="replace")
     found = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
     if len(found) < VERSIONS_LEAST or len(set(found)) < len(found):
-        what = f"{len(found)} versions, {len(set(found))} of them different; expected two or more, a line each"
+        what = (
+            f"{counted(len(found), 'version')}, {len(set(found))} of them different; expected two or more, a line each"
+        )
         raise InputError(what, where=str(path))
     return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json, print_lines
@@ -67,7 +68,7 @@ def characterise(
         found = {"experiment": str(output), "streams": len(streams), "misses": misses}
         print_json(found if check is None else {**found, "differences": [one.as_dict() for one in differences]})
     elif not to_stdout:
-        print(f"Experiment: {output}, {len(streams)} streams")
+        print(f"Experiment: {output}, {counted(len(streams), 'stream')}")
         print_lines(misses, "! ")
     if differences and not json and not to_stdout:
         from iolab.presentation.table.trace import beside

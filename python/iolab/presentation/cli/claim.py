@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import counted
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
@@ -130,7 +131,7 @@ def _new(names: Sequence[str], output: Path, *, as_json: bool) -> None:
     from iolab.studies.claims.mail import skeleton
 
     if len(names) != 1:
-        raise InputError(f"{len(names)} names; expected one mail", where="iolab claim new")
+        raise InputError(f"{counted(len(names), 'name')}; expected one mail", where="iolab claim new")
     mail = Path(names[0])
     made = skeleton(mail)
     if as_json:

@@ -167,13 +167,14 @@ def _finish(
         from iolab.presentation.report.comparison import write
 
         inputs = [file for run in runs or () for file in files_of(run)]
-        write(output, compared.title, lines, compared.comparisons, compared.remarks, inputs)
+        write(output, compared.title, lines, compared.comparisons, compared.remarks, inputs, swept=compared.swept)
     if json:
         conditions = None if compared.conditions is None else compared.conditions.as_dict()
         print_json(
             {
                 **({} if conditions is None else conditions),
                 **({"names": compared.read_as} if compared.read_as else {}),
+                "sweeps": list(compared.sweeps),
                 "comparisons": [comparison.as_dict() for comparison in compared.comparisons],
                 "problems": list(compared.problems),
                 "doubts": list(compared.doubts),
@@ -183,7 +184,7 @@ def _finish(
         from iolab.presentation.terminal import show
 
         print_lines(lines)
-        show(verdicts(compared.comparisons, compared.remarks))
+        show(verdicts(compared.comparisons, compared.remarks, compared.swept))
         _print_functions(runs or [])
         if not compared.comparisons:
             print("A comparison takes two settings, or two runs; iolab show prints one alone.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError
+from iolab.base.plain_text import counted
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json, Seed
 from iolab.presentation.cli.output import print_json
@@ -146,7 +147,7 @@ def _versions(what: Sequence[str], tree: Path | None, base: str | None, *, each:
     if tree is None:
         if len(what) != 2:
             remedy = "such as: iolab cost 6.1.0-56-cloud 6.12.117+deb12-cloud; patches and commits go with --git TREE"
-            raise InputError(f"{len(what)} names; expected two kernels", where="iolab cost", remedy=remedy)
+            raise InputError(f"{counted(len(what), 'name')}; expected two kernels", where="iolab cost", remedy=remedy)
         return kernels.named(*what)
     if len(what) == 1 and ".." in what[0] and not Path(what[0]).exists():
         if base is not None:

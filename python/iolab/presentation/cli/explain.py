@@ -121,6 +121,7 @@ def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: 
 
 def _print_explanation(inputs: Inputs, *, everything: bool, json: bool) -> None:
     from iolab.domain.explain import causes, explain
+    from iolab.domain.explain.alone import stage_times
 
     found = causes(inputs.frame, inputs.results, inputs.changes)
     explained = explain(inputs.frame, inputs.results)
@@ -129,6 +130,7 @@ def _print_explanation(inputs: Inputs, *, everything: bool, json: bool) -> None:
             {
                 "causes": [one.as_dict() for one in found],
                 "explanations": [one.as_dict() for one in explained],
+                "stage_times": [one.as_dict() for one in stage_times(inputs.frame)] if inputs.is_one_setting else [],
                 "probes_off": inputs.probes_off,
                 "problems": inputs.problems,
             }
@@ -136,8 +138,13 @@ def _print_explanation(inputs: Inputs, *, everything: bool, json: bool) -> None:
         return
     from iolab.presentation.table import cause
     from iolab.presentation.table.explanation import explanations, folded, more_to_see
+    from iolab.presentation.table.stage_times import lines
     from iolab.presentation.terminal import show
 
+    if inputs.is_one_setting:
+        print_lines(lines(inputs))
+        print_lines(inputs.problems, "! ")
+        return
     show(cause.causes(found))
     named = {(one.workload, one.against, one.setting) for one in found if one.first}
     is_folded = [

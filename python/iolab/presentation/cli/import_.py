@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from iolab.base.plain_text import counted
 from iolab.presentation.cli.options import GroupBy, Json
 from iolab.presentation.cli.output import print_json, print_lines
 
@@ -61,7 +62,6 @@ def import_files(
     print_lines([groups.read_as] if groups.read_as else [])
     print_lines(data.problems, "! ")
     rounds = data.trials["round"].n_unique()
-    print(
-        f"{data.trials.height} trials: {len(data.workloads)} workloads, {len(data.settings)} settings, {rounds} rounds"
-    )
+    counts = ((len(data.workloads), "workload"), (len(data.settings), "setting"), (rounds, "round"))
+    print(f"{counted(data.trials.height, 'trial')}: {', '.join(counted(*one) for one in counts)}")
     print(f"Run:  {out}\nNext: iolab show {out}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import counted
 from iolab.presentation.cli.options import Collection as Directory
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
@@ -91,7 +92,7 @@ def refresh(runs: Listing) -> None:
             return
         if not reported[0]:
             reported[0] = True
-            print(f"iolab: reading {total:,} runs that are new or changed, each once", file=sys.stderr)
+            print(f"iolab: reading {counted(total, 'new or changed run')}, each once", file=sys.stderr)
         if sys.stderr.isatty():
             print(f"\r{done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 

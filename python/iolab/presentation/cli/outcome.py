@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
+from iolab.base.plain_text import counted
 from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
@@ -103,7 +104,7 @@ def _verified(data: RunData) -> str | None:
     how = f"{wrong:,} wrong" if wrong else "all as written"
     from iolab.base.quantity import size_in_words  # it loads the engine
 
-    return f"{blocks:,} blocks ({size_in_words(size)}) verified, {how}" if blocks else None
+    return f"{counted(blocks, 'block')} ({size_in_words(size)}) verified, {how}" if blocks else None
 
 
 LOOKED_FOR = {"queue_depth_found": ("queue depth", "Search:"), "steady_after_ns": ("steady state", "Steady:")}
@@ -174,7 +175,7 @@ def _print_what_probes_saw(data: RunData) -> None:
 
 def _exit_if_all_failed(data: RunData) -> None:
     if set(data.trials["status"]) <= {"failed", "impossible"}:
-        none = f"none of the run's {data.trials.height} trials was measured to its end"
+        none = f"no trial of {data.trials.height} was measured to its end"
         print(f"iolab: {none}; why: iolab show {data.path}", file=sys.stderr)
         raise typer.Exit(EXIT_CONDITION)
 
@@ -235,7 +236,7 @@ def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *,
         if comparison.judgement.verdict in verdicts
     ]
     if "faulty" in conditions and trials_not_ok:
-        met.append(f"{trials_not_ok} {'trial is' if trials_not_ok == 1 else 'trials are'} not ok")
+        met.append(f"{counted(trials_not_ok, 'trial is', 'trials are')} not ok")
     if met:
         rest = f"; and {len(met) - NAMED_MAX} more" if len(met) > NAMED_MAX else ""
         print(f"iolab: --fail-on holds: {'; '.join(met[:NAMED_MAX])}{rest}", file=sys.stderr)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from iolab.base.plain_text import counted
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
@@ -78,7 +79,7 @@ def record(
     if recorded.slow_ns is not None:
         print(f"Ended by a request of {recorded.slow_ns / 1e6:.4g} ms")
     if recorded.events_lost:
-        print(f"! {recorded.events_lost} events found no room: give a larger --buffer")
+        print(f"! {counted(recorded.events_lost, 'event')} found no room: give a larger --buffer")
     if recorded.status:
         print(f"! the command ended with status {recorded.status}")
 

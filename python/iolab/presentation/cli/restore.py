@@ -7,6 +7,7 @@ import sys
 import typer
 
 from iolab.base.errors import EXIT_MACHINE, MachineError
+from iolab.base.plain_text import counted
 from iolab.presentation.cli.options import Json, Patience, seconds
 from iolab.presentation.cli.output import print_json, print_lines
 
@@ -36,7 +37,7 @@ def restore(patience: Patience = None, json: Json = False) -> None:
     if restored.problems:
         count = len(restored.problems)
         raise MachineError(
-            f"{count} {'thing is' if count == 1 else 'things are'} not put back and kept for the next time",
+            f"{counted(count, 'thing is', 'things are')} not put back and kept for the next time",
             remedy="the lines above state what each needs",
         )
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.presentation.cli.ls import print_line, refresh
 from iolab.presentation.cli.options import Collection as Directory
 from iolab.presentation.cli.options import Json
@@ -41,4 +42,4 @@ def site(
     if json:
         print_json({"site": str(out), "files": written.files, "bytes": written.bytes})
     else:
-        print(f"Site: {out}/index.html, {written.files:,} files, {written.bytes / 1e6:.1f} MB")
+        print(f"Site: {out}/index.html, {counted(written.files, 'file')}, {written.bytes / 1e6:.1f} MB")

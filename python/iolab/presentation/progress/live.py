@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.domain.executor import Display
 from iolab.presentation import terminal
 from iolab.presentation.progress import words
@@ -52,7 +52,7 @@ class LiveDisplay(Display):
     @override
     def begin(self, path: Path, *, finished: int) -> None:
         self._finished = finished
-        self.report_line(f"run in {path}" + (f": {finished} trials finished before" if finished else ""))
+        self.report_line(f"run in {path}" + (f": {counted(finished, 'trial')} finished before" if finished else ""))
         self._live.start()
 
     @override
@@ -103,7 +103,7 @@ class LiveDisplay(Display):
         overall = Table.grid(padding=(0, 1))
         overall.add_row(
             ProgressBar(total=max(total, 1), completed=self._finished, width=BAR_WIDTH),
-            Text(f"{self._finished} of {total} trials{left}"),
+            Text(f"{self._finished} of {counted(total, 'trial')}{left}"),
         )
         lines = [f"{words.title(self._trial)}: {self._activity}"] if self._trial else []
         lines += [self._look] if self._look else []

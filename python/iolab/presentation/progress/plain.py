@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from typing_extensions import override
 
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.domain.executor import Display
 from iolab.presentation.progress import words
 from iolab.presentation.progress.pace import Pace, Speedometer
@@ -41,7 +41,7 @@ class PlainDisplay(Display):
     @override
     def begin(self, path: Path, *, finished: int) -> None:
         self._finished = finished
-        self.report_line(f"run in {path}" + (f": {finished} trials finished before" if finished else ""))
+        self.report_line(f"run in {path}" + (f": {counted(finished, 'trial')} finished before" if finished else ""))
 
     @override
     def planned(self, trials_by_workload: Mapping[str, int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.presentation.progress.pace import NS_PER_S, Rate, phase_left_ns
 
@@ -38,7 +39,7 @@ def activity(progress: Progress, rate: Rate | None) -> str:
     if rate and progress.ops and progress.doing == "running":
         parts += [_quantity("bytes/s", rate.bytes_per_s), _quantity("IOPS", rate.ios_per_s)]
     if progress.errors:
-        parts.append(f"{progress.errors} errors")
+        parts.append(counted(progress.errors, "error"))
     left_ns = phase_left_ns(progress)
     if left_ns is not None:
         parts.append(f"{left_ns / NS_PER_S:.1f} s left")

@@ -29,10 +29,12 @@ def write(
     comparisons: Sequence[Comparison],
     problems: Sequence[str],
     inputs: Sequence[Path] = (),
+    *,
+    swept: Sequence[str] = (),
 ) -> None:
     """Writes the page to `path`, as `iolab.base.output_file` does, and over none of `inputs`. `about`: what stands
-    above the numbers, a line each. Errors as of that."""
-    output_file.write(path, render(title, about, comparisons, problems).encode(), inputs)
+    above the numbers, a line each; `swept`: what sweeps come to. Errors as of that."""
+    output_file.write(path, render(title, about, comparisons, problems, swept=swept).encode(), inputs)
 
 
 def render(
@@ -42,6 +44,7 @@ def render(
     problems: Sequence[str],
     *,
     answer: Sequence[str] = (),
+    swept: Sequence[str] = (),
 ) -> str:
     """The page as HTML; it opens without a network and has no script. A search without runs has its `answer` alone."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -60,6 +63,7 @@ def render(
         style=Markup((files("iolab.presentation.report") / "page.css").read_text()),
         about=about,
         answer=answer,
+        swept=swept,
         tally=tally(comparisons).capitalize(),
         conclusions=conclusions(comparisons),
         forest=forest(comparisons),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain.metric import TRANSFERS
@@ -26,7 +27,7 @@ from iolab.presentation.report.plot import (
     plot_id,
     series,
 )
-from iolab.presentation.table.words import change_with_interval, label, rounds
+from iolab.presentation.table.words import change_with_interval, label
 
 if TYPE_CHECKING:
     import polars
@@ -156,7 +157,7 @@ def _forest_trace(verdict: str, colour: str, rows: list[tuple[int, Comparison]])
             "thickness": 2.5,
             "width": 5,
         },
-        "text": [f"{change_with_interval(judgement)}, {rounds(judgement.n)}" for judgement in judgements],
+        "text": [f"{change_with_interval(judgement)}, {counted(judgement.n, 'round')}" for judgement in judgements],
         "hovertemplate": "%{y}<br>%{text}<extra></extra>",
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
 from iolab.domain.symbol_changes import compared
@@ -58,7 +59,8 @@ def _bars(id_: str, title: str, found: Sequence[Difference], place: int) -> Plot
     plot = Plot(
         id_,
         title,
-        f"{len(shown)} functions, the largest change first; in all {sum(changes):+,.1f} instructions per operation.",
+        f"{counted(len(shown), 'function')}, the largest change first; "
+        f"in all {sum(changes):+,.1f} instructions per operation.",
         "instructions per operation, change",
         [""],
         height=BAR_PX * (len(names) + 6),

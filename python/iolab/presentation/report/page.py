@@ -11,19 +11,17 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
-from iolab.base.plain_text import visible
+from iolab.base.plain_text import counted, visible
 from iolab.base.strict_json import JsonObject
 from iolab.base.version import VERSION
 from iolab.domain.explain import causes, explain
 from iolab.domain.explain.inputs import of_run
-from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.forest import forest
 from iolab.presentation.report.plot import Figure
-from iolab.presentation.table import cause, csv
-from iolab.presentation.table.axis import sentence
+from iolab.presentation.table import axis, cause, csv
 from iolab.presentation.table.conclusions import alone, conclusions
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
@@ -95,7 +93,7 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
         "conclusions": [
             {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
         ],
-        "swept": [_unbroken(text) for one in sweeps(summary) if (text := sentence(one, summary))],
+        "swept": [_unbroken(text) for text in axis.sentences(summary)],
         "alone": [_unbroken(text) for text in (*alone(summary), *summary.rules)],
         "verdicts": [
             {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
@@ -167,7 +165,7 @@ def _facts(run: RunData, summary: Summary) -> Iterator[str]:
     if len(starts):
         yield datetime.fromtimestamp(min(starts) / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
     for count, what in ((summary.rounds, "round"), (summary.trials, "trial"), (len(summary.settings), "setting")):
-        yield f"{count} {what}{'' if count == 1 else 's'}"
+        yield counted(count, what)
     yield f"machine {summary.machine_in_words}"
     kernel = run.machine.get("kernel")
     if isinstance(kernel, Mapping) and isinstance(kernel.get("release"), str):
@@ -216,11 +214,11 @@ def _remarks(run: RunData) -> list[dict[str, str]]:
     )
     found = []
     for what, text, workload, settings, trials in grouped.head(REMARKS_SHOWN_MAX).iter_rows():
-        where = f"{workload}, {', '.join(settings)}; {trials} {'trial' if trials == 1 else 'trials'}"
+        where = f"{workload}, {', '.join(settings)}; {counted(trials, 'trial')}"
         found.append({"kind": what, "text": text, "where": where})
     if grouped.height > REMARKS_SHOWN_MAX:
         more = grouped.height - REMARKS_SHOWN_MAX
-        found.append({"kind": "more", "text": f"{more} further ones are in the records", "where": ""})
+        found.append({"kind": "more", "text": f"{more} further in the records", "where": ""})
     return found
 
 

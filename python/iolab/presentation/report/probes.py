@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.quantity import Scale, scale_for
 from iolab.domain.probe import PROBES
 from iolab.presentation import table
@@ -86,7 +87,7 @@ def _text(run: RunData, name: str) -> str | None:
         return None
     if len(lines) > TABLE_LINES_MAX:
         more = len(lines) - TABLE_LINES_MAX
-        lines = [*lines[:TABLE_LINES_MAX], f"... {more} more lines: iolab show RUN --as {name}"]
+        lines = [*lines[:TABLE_LINES_MAX], f"... {counted(more, 'more line')}: iolab show RUN --as {name}"]
     return "\n".join(lines)
 
 

@@ -53,7 +53,7 @@ def page(runs: Collection, ours: Entry, theirs: Entry, *, although_unlike: bool)
         ],
         not_compared=conditions.unknown if conditions else [],
         conclusion=conditions.conclusion if conditions else None,
-        sentences=[one.text for one in conclusions(found.comparisons)],
+        sentences=[*found.swept, *(one.text for one in conclusions(found.comparisons))],
         metrics=metrics_of(one.metric for one in found.comparisons),
         judged=[_judged(one, ours, theirs) for one in found.comparisons],
         same_within=margin,

@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain.control.cell import PARTS, letter
 from iolab.domain.native_types import BlockObservation, DeviceReport
 from iolab.domain.phase_record import probes_of
@@ -139,7 +140,7 @@ def _counts(records: Sequence[Record]) -> list[float]:
 
 def _loss(records: Sequence[Record]) -> str | None:
     lost = sum(block.get("events_lost", 0) for record in records for block in _blocks(record))
-    return f"the block probe lost {lost} events, its counts are short of them" if lost else None
+    return f"the block probe lost {counted(lost, 'event')}, its counts are short of them" if lost else None
 
 
 def _blocks(record: Record) -> list[BlockObservation]:

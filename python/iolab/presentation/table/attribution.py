@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.presentation.table.words import label, unit_of
 
@@ -34,7 +35,7 @@ def lines(found: AttributionAnswer) -> Iterator[str]:
     for key, share in sorted(zip(keys, attribution.inclusion, strict=True), key=lambda one: -one[1]):
         if share >= DOUBTFUL_FROM and keys.index(key) not in attribution.keys:
             yield f"in doubt: {key} ({share:.0%})"
-    yield f"{len(keys)} keys, {attribution.trials} trials in {found.rounds} rounds."
+    yield f"{counted(len(keys), 'key')}, {counted(attribution.trials, 'trial')} in {counted(found.rounds, 'round')}."
 
 
 def as_dict(found: AttributionAnswer) -> JsonObject:

@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import change, scale_for
-from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, values
-from iolab.presentation.table.words import label, unit_of
+from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, sweeps, values
+from iolab.presentation.table.words import beside, label, unit_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from iolab.base.strict_json import JsonObject
     from iolab.domain.matrix_axis import Line, Point, Sweep
-    from iolab.domain.summary import Row, Summary
+    from iolab.domain.summary import Levels, Row
 
 METRICS_MAX = 4
 """Metrics that the table has columns for; the report has all."""
@@ -29,24 +31,24 @@ def title(sweep: Sweep) -> str:
     return f"{sweep.name} over {sweep.parameter}" if sweep.name else f"over {sweep.parameter}"
 
 
-def table(sweep: Sweep, summary: Summary) -> Table:
+def table(sweep: Sweep, summary: Levels) -> Table:
     """Columns: the parameter, then for each metric a value per line of the sweep, with the change and the verdict of
     those that were compared."""
     return _table(sweep, summary, list(_measured(sweep, summary).items())[:METRICS_MAX])
 
 
-def tables_by_metric(sweep: Sweep, summary: Summary) -> list[Table]:
+def tables_by_metric(sweep: Sweep, summary: Levels) -> list[Table]:
     """The same as a table per metric, for a narrow console."""
     return [_table(sweep, summary, [one]) for one in _measured(sweep, summary).items()]
 
 
-def tables_by_line(sweep: Sweep, summary: Summary) -> list[Table]:
+def tables_by_line(sweep: Sweep, summary: Levels) -> list[Table]:
     """The same as a table per metric and line, for a console narrower still."""
     lines = [replace(sweep, lines=[line]) for line in sweep.lines]
     return [_table(one, summary, [rows]) for rows in _measured(sweep, summary).items() for one in lines]
 
 
-def _measured(sweep: Sweep, summary: Summary) -> dict[str, dict[str, Row]]:
+def _measured(sweep: Sweep, summary: Levels) -> dict[str, dict[str, Row]]:
     """By metric, those that some point has."""
     found = rows_of(sweep, summary).items()
     return {
@@ -56,7 +58,7 @@ def _measured(sweep: Sweep, summary: Summary) -> dict[str, dict[str, Row]]:
     }
 
 
-def _table(sweep: Sweep, summary: Summary, shown: Sequence[tuple[str, dict[str, Row]]]) -> Table:
+def _table(sweep: Sweep, summary: Levels, shown: Sequence[tuple[str, dict[str, Row]]]) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -87,7 +89,20 @@ NEARLY = 0.9
 """The part of the highest rate whose first value is named if no knee is shown."""
 
 
-def sentence(sweep: Sweep, summary: Summary) -> str | None:
+def sentences(summary: Levels) -> list[str]:
+    """What each sweep of the summary comes to; none for a sweep without a throughput."""
+    return [text for one in sweeps(summary) if (text := sentence(one, summary))]
+
+
+def as_dicts(summary: Levels) -> list[JsonObject]:
+    """The sweeps for programs, those without a sentence too."""
+    return [
+        {"name": one.name, "parameter": one.parameter, "values": one.texts, "text": sentence(one, summary)}
+        for one in sweeps(summary)
+    ]
+
+
+def sentence(sweep: Sweep, summary: Levels) -> str | None:
     """The point at which the throughput stops rising, and the latency beyond it; None without a throughput."""
     by_metric = rows_of(sweep, summary)
     throughput = main_metric(list(by_metric), THROUGHPUTS)
@@ -95,11 +110,11 @@ def sentence(sweep: Sweep, summary: Summary) -> str | None:
         return None
     sentences = [_of_line(sweep, line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
     more = len(sweep.lines) - LINES_TOLD_MAX
-    rest = f"; {more} more {'line' if more == 1 else 'lines'} in the table" if more > 0 else ""
+    rest = f"; {counted(more, 'more line')} in the table" if more > 0 else ""
     return f"{title(sweep)}: {'; '.join(sentences)}{rest}."
 
 
-def knee_texts(sweep: Sweep, summary: Summary) -> dict[str, str]:
+def knee_texts(sweep: Sweep, summary: Levels) -> dict[str, str]:
     """By value of the parameter: `knee`, with the names of the lines that have theirs there, if not all do."""
     by_metric = rows_of(sweep, summary)
     throughput = main_metric(list(by_metric), THROUGHPUTS)
@@ -114,7 +129,7 @@ def _knee_of(names: list[str], lines: int) -> str:
     if len(names) == lines:
         return "knee"
     knees = f"knee: {'; '.join(names)}"
-    return knees if len(knees) <= KNEE_CHARACTERS_MAX else f"knee of {len(names)} of {lines} lines"
+    return knees if len(knees) <= KNEE_CHARACTERS_MAX else f"knee of {len(names)} of {counted(lines, 'line')}"
 
 
 def curve(line: Line, rows: dict[str, Row]) -> tuple[list[Point], list[float]]:
@@ -131,18 +146,17 @@ def _of_line(sweep: Sweep, line: Line, by_metric: dict[str, dict[str, Row]], thr
         return f"{prefix}no value of {name}"
     scale = scale_for(unit_of(throughput), heights)
     if min(heights) > 0 and max(heights) / min(heights) < FLAT_BELOW:
-        return f"{prefix}{name} is {scale.with_unit(max(heights))} at all values"
+        return f"{prefix}{name} is {beside(name, scale, max(heights))} at all values"
     best = max(range(len(heights)), key=heights.__getitem__)
     knee = knee_of(line, by_metric[throughput])
     if knee is None:
         near = next(place for place, height in enumerate(heights) if height >= NEARLY * heights[best])
         early = f"{100 * heights[near] / heights[best]:.0f} % of it at {points[near].text}, " if near != best else ""
-        return (
-            f"{prefix}{name} is highest at {points[best].text}, {scale.with_unit(heights[best])}, {early}without a knee"
-        )
+        highest = f"{points[best].text}, {beside(name, scale, heights[best])}"
+        return f"{prefix}{name} is highest at {highest}, {early}without a knee"
     at = points.index(line.points[knee])
     share = f"{100 * heights[at] / heights[best]:.0f} % of the highest"
-    text = f"{prefix}more than {points[at].text} does not pay: {name} {scale.with_unit(heights[at])}, {share}"
+    text = f"{prefix}more than {points[at].text} does not pay: {name} {beside(name, scale, heights[at])}, {share}"
     return text + "".join(_latency_beyond(points, by_metric, line, at))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.presentation.table.plain import empty_table
 from iolab.presentation.table.words import change_with_interval, label, unit_of
@@ -48,9 +49,9 @@ def lines(found: Finding, *, stored: bool = False) -> RenderableType:
             + _confirmed(found, change.last)
         )
     if stored:
-        sentences.append(f"{answer.measurements} trials. {_next(found)}".rstrip())
+        sentences.append(f"{counted(answer.measurements, 'trial')}. {_next(found)}".rstrip())
     else:
-        sentences.append(f"{answer.measurements} trials of the search. {STOPPED[answer.stopped]}".rstrip())
+        sentences.append(f"{counted(answer.measurements, 'trial')} of the search. {STOPPED[answer.stopped]}".rstrip())
     sentences += unmeasured_stretch(found.search, versions)
     sentences += [f"not measurable: {name}: {why}" for name, why in found.unmeasurable.items()]
     parts: list[RenderableType] = [Text(line) for line in sentences]
@@ -69,7 +70,7 @@ def unmeasured_stretch(search: Search, names: Sequence[str]) -> Iterator[str]:
     versions or more."""
     ends = search.longest_unmeasured() if search.answer().kind == "changes" else None
     if ends is not None and ends[1] - ends[0] >= max(UNSEEN_TOLD_FROM, search.versions * UNSEEN_TOLD_SHARE):
-        between = f"{ends[1] - ends[0] - 1} versions between {names[ends[0]]} and {names[ends[1]]}"
+        between = f"{counted(ends[1] - ends[0] - 1, 'version')} between {names[ends[0]]} and {names[ends[1]]}"
         yield f"None of the {between} was measured: a change that is reversed there is not seen (--spread looks)."
 
 
@@ -85,7 +86,7 @@ def _confirmed(found: Finding, change: int) -> str:
     judged = found.confirmations.get(change)
     if judged is None:
         return ""
-    against = f"on {judged.n} fresh rounds against {found.versions[change - 1]}"
+    against = f"on {counted(judged.n, 'fresh round')} against {found.versions[change - 1]}"
     return f"; {against}: {judged.verdict} {change_with_interval(judged)}"
 
 

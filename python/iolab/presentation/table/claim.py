@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import markdown_table, one_line
+from iolab.base.plain_text import counted, markdown_table, one_line
 from iolab.base.strict_json import JsonObject
 from iolab.domain.claim.finding import Finding, is_confounded
 from iolab.studies.claims.library import Claim, figures_of
@@ -35,18 +35,18 @@ def listed(claims: Sequence[Claim]) -> RenderableType:
     for one in claims:
         row = summary(one)
         table.add_row(*(one_line(str(row[key])) for key in ("name", "date", "asked_by", "state", "title")))
-    return Group(table, Text(counted(claims)))
+    return Group(table, Text(claims_in_words(claims)))
 
 
-def counted(claims: Sequence[Claim]) -> str:
+def claims_in_words(claims: Sequence[Claim]) -> str:
     """How many claims there are, and what asking them came to, in a line."""
     with_effects = [one for one in claims if one.published.effects.claimed]
     states = [one.state for one in with_effects]
     asked = len(states) - states.count("stated")
     words = [_count(word, said, with_effects) for word, said in _SAID.items() if word in states]
     others = len(claims) - len(with_effects)
-    said = f"{len(with_effects)} claims stated, {asked} asked{': ' if words else ''}{', '.join(words)}"
-    return f"{said}; {others} further tables of figures, which models are asked."
+    said = f"{counted(len(with_effects), 'claim')} stated, {asked} asked{': ' if words else ''}{', '.join(words)}"
+    return f"{said}; {counted(others, 'further table')} of figures, which models are asked."
 
 
 def _count(state: str, said: str, claims: Sequence[Claim]) -> str:
@@ -81,8 +81,8 @@ def _state(claim: Claim) -> str:
     if found is None:
         return "stated"
     cells, met, of = found
-    parts = [f"{cells} cells"] if cells else []
-    return ", ".join([*parts, f"{met} of {of} claims met"] if of else parts) or "asked"
+    parts = [counted(cells, "cell")] if cells else []
+    return ", ".join([*parts, f"{met} of {counted(of, 'claim')} met"] if of else parts) or "asked"
 
 
 def as_dict(claim: Claim) -> JsonObject:
@@ -152,14 +152,14 @@ def measured(finding: Finding) -> str:
         return f"{finding.baseline:.6g}."
     values = f"{finding.baseline:.6g} against {finding.candidate:.6g}"
     if finding.share is None:
-        return f"{values}, {finding.rounds} rounds."
+        return f"{values}, {counted(finding.rounds, 'round')}."
     ends = (
         f", 95 % interval {100 * finding.low:+.2f} to {100 * finding.high:+.2f} %"
         if finding.low is not None and finding.high is not None
         else ""
     )
     why = f"; {finding.reason}" if finding.reason else ""
-    return f"{values}, {100 * finding.share:+.2f} %{ends}, {finding.rounds} rounds{why}."
+    return f"{values}, {100 * finding.share:+.2f} %{ends}, {counted(finding.rounds, 'round')}{why}."
 
 
 def markdown(claim: Claim) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import no_formula, one_line
+from iolab.base.plain_text import counted, no_formula, one_line
 from iolab.domain.definition import LOSSES, VERDICTS, Verdict
 
 if TYPE_CHECKING:
@@ -56,15 +56,15 @@ def state_in_words(entry: Entry) -> str:
     if entry.state == "unreadable":
         return f"unreadable: {entry.problems[0]}" if entry.problems else "unreadable"
     text = in_words(entry.verdicts) or ("nothing to compare" if entry.trials else "no trial yet")
-    failed = f"; {entry.trials_not_ok} of {entry.trials} trials not ok" if entry.trials_not_ok else ""
+    failed = f"; {entry.trials_not_ok} of {counted(entry.trials, 'trial')} not ok" if entry.trials_not_ok else ""
     return (text if entry.state == "done" else f"{entry.state}: {text}") + failed
 
 
 def summary(entries: Sequence[Entry], among: int) -> str:
     """`3 runs, 1 of them with a loss`; `among`: how many there are in all."""
     losses = sum(any(one.verdicts.get(verdict) for verdict in LOSSES) for one in entries)
-    count = f"{len(entries):,}" if len(entries) == among else f"{len(entries):,} of {among:,}"
-    return f"{count} {'run' if among == 1 else 'runs'}, {losses:,} with a verdict of slower or worse"
+    of = "" if len(entries) == among else f"{len(entries):,} of "
+    return f"{of}{counted(among, 'run')}, {losses:,} with a verdict of slower or worse"
 
 
 def _columns(entries: Sequence[Entry]) -> list[list[str]]:

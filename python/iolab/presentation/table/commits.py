@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.presentation.table.bisection import BAR_CHARACTERS, STOPPED, largest_step, unmeasured_stretch
 from iolab.presentation.table.words import change_with_interval
@@ -22,7 +23,7 @@ def lines(found: GitFinding) -> Iterator[str]:
     yield f"{len(commits) - 1} {what}, {found.question.good}..{found.question.bad}: {_in_words(found)}"
     for change in answer.changes:
         yield _change(found, change)
-    took = f"{found.builds} builds in {found.build_s:.0f} s, {found.measure_s:.0f} s measured"
+    took = f"{counted(found.builds, 'build')} in {found.build_s:.0f} s, {found.measure_s:.0f} s measured"
     yield f"{answer.measurements} measurements of the search; {took}. {STOPPED[answer.stopped]}".rstrip()
     yield from unmeasured_stretch(found.search, [commit.short for commit in commits])
     for place, why in sorted(found.unmeasurable.items()):
@@ -98,7 +99,7 @@ def _change(found: GitFinding, change: Change) -> str:
     text = f"{commit.short} {commit.subject}".rstrip()
     text += f": {scale.number(change.before)} -> {scale.with_unit(change.after)}"
     if (judged := found.judged(change.last)) is not None:
-        text += f"; on {judged.n} fresh rounds: {judged.verdict} {change_with_interval(judged)}"
+        text += f"; on {counted(judged.n, 'fresh round')}: {judged.verdict} {change_with_interval(judged)}"
     if commit.parents > 1:
         text += "; a merge" if found.question.all_parents else "; a merge: --all-parents searches in what it brought"
     return text

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import change, scale_for
 from iolab.domain.definition import VERDICTS
-from iolab.presentation.table.words import change_of, label, of_one_round, span_of_rounds, tally, unit_of
+from iolab.presentation.table.words import beside, change_of, label, of_one_round, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
@@ -63,7 +64,7 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     sentences = [_of_setting(found, several=several) for found in by_setting[:SETTINGS_MAX]]
     if rest := [one for found in by_setting[SETTINGS_MAX:] for one in found]:
         more = len(by_setting) - SETTINGS_MAX
-        text = f"And {more} more {'setting' if more == 1 else 'settings'}: {tally(rest)}; see the tables."
+        text = f"And {counted(more, 'more setting')}: {tally(rest)}; see the tables."
         sentences.append(Conclusion(min((one.judgement.verdict for one in rest), key=VERDICTS.index), None, text))
     undecided = [one for one in comparisons if one.judgement.verdict == "undecided"]
     if undecided:
@@ -95,7 +96,7 @@ def alone(summary: Summary) -> list[str]:
         for place, (used, idle) in found.items()
     ]
     more = len(sentences) - WORKLOADS_MAX
-    rest = f"And {more} more {'workload' if more == 1 else 'workloads'}; see the tables."
+    rest = f"And {counted(more, 'more workload')}; see the tables."
     return [*sentences[:WORKLOADS_MAX], *([rest] if more > 0 else [])]
 
 
@@ -104,7 +105,7 @@ def _level(row: Row, cell: Cell) -> str:
     values = [value for value in cell.rounds if value is not None]
     assert cell.typical is not None, "a level is told of what has one"
     scale, name = scale_for(unit_of(row.metric), (cell.typical,)), label(row.metric)
-    typical = scale.number(cell.typical) if name.endswith(scale.suffix) else scale.with_unit(cell.typical)
+    typical = beside(name, scale, cell.typical)
     spread = f" ({scale.number(min(values))} to {scale.number(max(values))})" if len(values) > 1 else ""
     return f"{name} {typical}{spread}"
 
@@ -166,7 +167,7 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
     shown = list(by_setting.items())[:UNDECIDED_NAMED_MAX]
     places = [f"{setting} in {_listed(_metrics(ones, several=several, changed=False))}" for setting, ones in shown]
     more = len(by_setting) - len(shown)
-    rest = f"; and {more} more {'setting' if more == 1 else 'settings'}" if more else ""
+    rest = f"; and {counted(more, 'more setting')}" if more else ""
     return f"{count}: {'; '.join(places)}{rest}."
 
 
@@ -189,7 +190,7 @@ def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
         from_which = f" from {against}" if not clauses else ""
         clauses.append(f"{setting} differs{from_which} in {_listed([*named, *more])}")
     rest = len(of_settings) - len(clauses)
-    clauses += [f"and {rest} more {'setting' if rest == 1 else 'settings'}"] if rest else []
+    clauses += [f"and {counted(rest, 'more setting')}"] if rest else []
     return f"; in it, {'; '.join(clauses)}" if clauses else ""
 
 

@@ -7,7 +7,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.base.version import VERSION
 from iolab.domain.cost.measure import MEASURES, Change
 from iolab.domain.cost.path_cost import PathCost
@@ -168,7 +168,7 @@ def _not_seen(report: CostReport) -> list[str]:
 def _provenance(report: CostReport) -> list[str]:
     """The versions, the configurations and the command."""
     rounds = max((path.rounds for path in report.paths), default=0)
-    lines = [f"Counted by iolab {VERSION}, {report.machine}; {rounds} boots of each kernel and path."]
+    lines = [f"Counted by iolab {VERSION}, {report.machine}; {counted(rounds, 'boot')} of each kernel and path."]
     lines += [f"{one.setting}: {one.kernel}{f', {one.how}' if one.how else ''}" for one in (report.base, report.tip)]
     wrapped = [part for line in lines for part in _wrapped(one_line(line))]
     return [*wrapped, "Again:", *_command(report.command)]

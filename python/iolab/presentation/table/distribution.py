@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import ABSENT, change
 from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import STYLES, empty_table, indented
@@ -26,13 +27,13 @@ def drawn(found: Distribution) -> Iterator[RenderableType]:
     decimals = max(len(f"{row.mean:.10g}".partition(".")[2]) for row in found.rows.values())
     yield _rows(found, decimals)
     for reading in found.readings:
-        yield Text(f"\nIndependent: {reading.unit}, {reading.n} values of each row", style="bold")
+        yield Text(f"\nIndependent: {reading.unit}, {counted(reading.n, 'value')} of each row", style="bold")
         yield Alternatives(_compared(reading, decimals), _compared(reading, decimals, stacked=True))
 
 
 def _rows(found: Distribution, decimals: int) -> Table:
     table = empty_table()
-    table.add_column(f"{found.rounds} rounds", overflow="fold")
+    table.add_column(counted(found.rounds, "round"), overflow="fold")
     for column in COLUMNS:
         table.add_column(column, justify="right", no_wrap=True)
     for name, row in found.rows.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.domain.explain.correlation import FEWEST_ROUNDS
 from iolab.domain.explain.evidence import SUSPECTS
@@ -12,7 +13,7 @@ from iolab.domain.explain.ranking import suspicion
 from iolab.domain.probe import PROBES
 from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, STYLES, empty_table, indented
-from iolab.presentation.table.words import change_with_interval, claim, evidence, label, rounds, sentence, unit_of
+from iolab.presentation.table.words import change_with_interval, claim, evidence, label, sentence, unit_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -154,13 +155,14 @@ def _below(one: Explanation) -> Iterator[str]:
     n = one.result.judgement.n
     if n < FEWEST_ROUNDS:
         yield (
-            f"{rounds(n)} are too few to show what moves with the result within settings: it takes at least "
-            f"{FEWEST_ROUNDS}; to show a single one of {len(one.looked_at)} metrics, {one.rounds_needed}."
+            f"{counted(n, 'round is', 'rounds are')} too few to show what moves with the result within settings: "
+            f"it takes at least {FEWEST_ROUNDS}; to show a single one of {len(one.looked_at)} metrics, "
+            f"{one.rounds_needed}."
         )
     elif n < one.rounds_needed:
         yield (
-            f"{rounds(n)} are few to show what moves with the result within settings: a single one of "
-            f"{len(one.looked_at)} metrics takes {one.rounds_needed}."
+            f"{counted(n, 'round is', 'rounds are')} few to show what moves with the result within settings: "
+            f"a single one of {len(one.looked_at)} metrics takes {one.rounds_needed}."
         )
     if same := one.did_not_move:
         suspects = [finding for finding in same if suspicion(finding.metric) < len(SUSPECTS)]
@@ -168,7 +170,7 @@ def _below(one: Explanation) -> Iterator[str]:
             f"{label(finding.metric)} ({change_with_interval(finding.with_setting.judgement)})" for finding in suspects
         ]
         others = len(same) - len(suspects)
-        also = f"{others} other {'metric' if others == 1 else 'metrics'}" if others else ""
+        also = counted(others, "other metric") if others else ""
         margin = f"{one.result.judgement.same_within * 100:.3g} %"
         yield f"Did not move, the same within {margin}: {_and(_some(named), also)}."
     undecided = [finding for finding in one.looked_at if finding.kind == "neither" and not _is_same(finding)]
@@ -179,8 +181,8 @@ def _below(one: Explanation) -> Iterator[str]:
         yield f"Left out, the same measure as the result: {_some([label(key) for key in one.same_measure])}."
     looked_at, moved = len(one.looked_at), len(one.findings)
     yield (
-        f"Examined: {looked_at} metrics, of which {moved} moved, {len(same)} did not, {len(undecided)} are undecided; "
-        f"{len(one.constant)} never changed, {len(one.absent)} have no numbers."
+        f"Examined: {counted(looked_at, 'metric')}: {moved} moved, {len(same)} did not, {len(undecided)} undecided; "
+        f"{len(one.constant)} never changed, {len(one.absent)} without numbers."
     )
 
 
@@ -202,7 +204,7 @@ def _nothing(one: Explanation) -> str:
 
 def _how_far(judgement: Judgement, unit: str) -> str:
     if judgement.ratio is None:
-        return f"{_from_to(judgement, unit)} over {rounds(judgement.n)}"
+        return f"{_from_to(judgement, unit)} over {counted(judgement.n, 'round')}"
     return f"{claim(judgement)} {evidence(judgement, unit)}"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import ExtentsObservation, probes_of
 from iolab.domain.probe import extents as probe
@@ -73,7 +74,7 @@ def _listing(found: ExtentsObservation) -> Iterator[str]:
         yield ""
     left = found["files_found"] - min(len(files), FILES_SHOWN)
     if left:
-        yield f"... {left} more files"
+        yield f"... {counted(left, 'more file')}"
         yield ""
 
 
@@ -81,8 +82,7 @@ def _file(file: native.LayoutOfExamination) -> Iterator[str]:
     """A line per extent, in the filesystem's blocks; a range has both its ends."""
     count, size = file["extents"], file["block_bytes"]
     mean = f", {file['mapped_bytes'] / count:.0f} bytes each" if count > 1 else ""
-    extents = "1 extent" if count == 1 else f"{count} extents"
-    yield f"{file['path']}: {file['size_bytes']} bytes in {extents}{mean} (blocks of {size} bytes)"
+    yield f"{file['path']}: {file['size_bytes']} bytes in {counted(count, 'extent')}{mean} (blocks of {size} bytes)"
     shown = file["listed"][:EXTENTS_SHOWN]
     for logical, physical, length, flags in shown:
         blocks = -(-length // size)
@@ -90,7 +90,9 @@ def _file(file: native.LayoutOfExamination) -> Iterator[str]:
         words = f" {', '.join(flags)}" if flags else ""
         yield f"{_range(logical // size, blocks)}: {where} ({blocks}){words}"
     if count > len(shown):
-        yield f"... {count - len(shown)} more extents" + ("" if file["complete"] else ", and what was not read")
+        yield f"... {counted(count - len(shown), 'more extent')}" + (
+            "" if file["complete"] else ", and what was not read"
+        )
 
 
 def _range(first: int, blocks: int) -> str:

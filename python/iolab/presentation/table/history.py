@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import change, scale_for
 from iolab.domain.history.changes import FEWEST, MOST
 from iolab.domain.history.history import History, HistoryFinding, Series, UnchangedSeries
@@ -27,14 +28,14 @@ def lines(
 ) -> Iterator[str]:
     """The history in a sentence, then each change, then what could hide in series without one."""
     moments = history.moments
-    text = f"{len(moments)} runs in the order of their {history.ordered_by}, {moments[0]} to {moments[-1]}"
+    text = f"{counted(len(moments), 'run')} in the order of their {history.ordered_by}, {moments[0]} to {moments[-1]}"
     yield f"{text}; {len(history.series)} series."
     if len(moments) < FEWEST:
         yield f"Too few to show a change: it takes {FEWEST} runs."
         return
     if len(moments) > MOST:
         yield f"The newest {MOST} are looked at."
-    often = "one look" if looks == 1 else f"{looks} looks"
+    often = counted(looks, "look")
     share = f"{false_alarms * 100:.3g} % of histories without a change"
     yield f"The limits are set for false alarms in {share}, in {often}."
     if not found:
@@ -55,7 +56,7 @@ def _unchanged(one: UnchangedSeries) -> str:
     scale = scale_for(unit_of(one.series.metric), [one.below])
     size = scale.with_unit(one.below) if one.level <= 0 else f"{100 * one.below / one.level:.2g} %"
     what = f"{label(one.series.metric)}{_place(one.series)}"
-    return f"{what}: none found; a step below {size} would not be seen in {one.runs} runs"
+    return f"{what}: none found; a step below {size} would not be seen in {counted(one.runs, 'run')}"
 
 
 def _change(history: History, one: HistoryFinding) -> str:

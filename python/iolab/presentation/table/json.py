@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.domain.hosts import host_comparisons
 from iolab.domain.machine import Model
-from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import Summary, summarise
 from iolab.presentation.table import axis, hosts
 from iolab.presentation.table.conclusions import conclusions
@@ -61,10 +60,7 @@ def as_dict(summary: Summary, run: RunData) -> JsonObject:
             {"verdict": one.verdict, "setting": one.setting, "text": one.text}
             for one in conclusions(summary.comparisons)
         ],
-        "sweeps": [
-            {"name": one.name, "parameter": one.parameter, "values": one.texts, "text": axis.sentence(one, summary)}
-            for one in sweeps(summary)
-        ],
+        "sweeps": axis.as_dicts(summary),
         "comparisons": [comparison.as_dict() for comparison in summary.comparisons],
         "hosts": [hosts.as_dict(one) for one in host_comparisons(run, summary)],
         "problems": summary.problems,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from iolab.domain.matrix_axis import sweeps
+from iolab.base.plain_text import counted
 from iolab.domain.summary import summarise
 from iolab.presentation.table import axis
 from iolab.presentation.table.conclusions import alone, conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
 from iolab.presentation.table.plain import LEGEND, SPREAD
-from iolab.presentation.table.words import rounds, tally
+from iolab.presentation.table.words import tally
 
 if TYPE_CHECKING:
     from iolab.domain.summary import Jobs
@@ -26,9 +26,10 @@ def render(run: RunData, metrics: Sequence[str] = (), jobs: Jobs | None = None) 
     """The run's table in Markdown, workload by workload; with `metrics` only those keys."""
     summary = summarise(run, metrics=metrics, jobs=jobs)
     lines = [f"# {summary.title}", ""]
-    heading = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
-    of_axes = [text for one in sweeps(summary) if (text := axis.sentence(one, summary))]
-    items = [*(of_axes or alone(summary)), *summary.rules]
+    heading = (
+        f"{counted(summary.rounds, 'round')}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
+    )
+    items = [*(axis.sentences(summary) or alone(summary)), *summary.rules]
     lines += [heading, "", *(f"- {_escaped(text)}" for text in items)]
     lines += [f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons)]
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]

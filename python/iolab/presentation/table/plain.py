@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import UNFAITHFUL, Summary, summarise
@@ -12,7 +13,7 @@ from iolab.presentation.table import axis
 from iolab.presentation.table.conclusions import alone, conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Alternatives, Footnotes
-from iolab.presentation.table.words import medians, rounds, tally
+from iolab.presentation.table.words import medians, tally
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
@@ -66,13 +67,9 @@ def tables(summary: Summary) -> RenderableType:
 
     parts: list[RenderableType] = [Text(summary.title, style="bold")]
     against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
-    parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
+    parts.append(Text(f"{counted(summary.rounds, 'round')} on {summary.machine_in_words}{against}", style="dim"))
     in_sweeps = sweeps(summary)
-    sentences = [sentence for one in in_sweeps if (sentence := axis.sentence(one, summary))] or alone(summary)
-    parts += (
-        Constrain(Text.assemble(("● ", "cyan"), sentence), SENTENCE_WIDTH_MAX)
-        for sentence in (*sentences, *summary.rules)
-    )
+    parts += stated((*(axis.sentences(summary) or alone(summary)), *summary.rules))
     warned = [Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts)]
     # What forbids a verdict stands above what would be one.
     forbidden = any(one.judgement.reason == UNFAITHFUL for one in summary.comparisons)
@@ -175,6 +172,14 @@ def _below(cell: GridCell, footnotes: Footnotes) -> Iterator[Text]:
         yield Text(cell.change, style="dim")
     if cell.verdict and cell.verdict_word:
         yield Text(cell.verdict, style=STYLES[cell.verdict_word])
+
+
+def stated(sentences: Sequence[str]) -> Iterator[RenderableType]:
+    """What the numbers come to without a verdict, each with its bullet."""
+    from rich.constrain import Constrain
+    from rich.text import Text
+
+    return (Constrain(Text.assemble(("● ", "cyan"), one), SENTENCE_WIDTH_MAX) for one in sentences)
 
 
 def in_words(comparisons: Sequence[Comparison]) -> Iterator[RenderableType]:

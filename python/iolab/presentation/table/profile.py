@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.quantity import ABSENT
 from iolab.domain import native_types as native
 from iolab.domain.probe.profile import NAME
@@ -31,9 +32,9 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 
 def _block(place: PlaceObservations[native.ProfileObservation]) -> str:
     found = place.observations[0]
-    lines = [place.title, f"{found['samples']} samples in {found['elapsed_ns'] / 1e9:.1f} s"]
+    lines = [place.title, f"{counted(found['samples'], 'sample')} in {found['elapsed_ns'] / 1e9:.1f} s"]
     if found["samples_lost"]:
-        lines.append(f"{found['samples_lost']} samples were lost")
+        lines.append(f"{counted(found['samples_lost'], 'sample was', 'samples were')} lost")
     if not found["functions"]:
         return "\n".join([*lines, "", "No function ran.", ""])
     at_once = -(-len(found["functions"][0]["own_shares"]) // INTERVALS_SHOWN)
@@ -41,7 +42,7 @@ def _block(place: PlaceObservations[native.ProfileObservation]) -> str:
     header = ("function", "total", "self", "peak", *(f"{start:g} s" for start in starts))
     rows = [header, *(_row(function, found, at_once) for function in found["functions"][:ROWS_SHOWN])]
     left = len(found["functions"]) - ROWS_SHOWN
-    more = [f"... {left} more functions"] if left > 0 else []
+    more = [f"... {counted(left, 'more function')}"] if left > 0 else []
     return "\n".join([*lines, "", columns(rows), *more, ""])
 
 

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain.machine import Model
 from iolab.domain.workload.qsbench import QsbenchOptions
 
@@ -46,7 +47,7 @@ def _table(run: RunData, workload: str, options: QsbenchOptions) -> str:
     columns = {setting: _times_by_place(run, workload, setting) for setting in run.settings}
     widths = {setting: max(len(setting), VALUE_WIDTH_MIN) for setting in columns}
     lines = [
-        f"{workload}: {options.processes} processes sort {_what(run, options)}",
+        f"{workload}: {counted(options.processes, 'process sorts', 'processes sort')} {_what(run, options)}",
         " ".join(["process done", *(setting.rjust(width) for setting, width in widths.items())]),
         " ".join(["------------", *("-" * width for width in widths.values())]),
     ]
@@ -70,10 +71,10 @@ def _absent(run: RunData, workload: str) -> list[str]:
     rows = run.metrics.filter(
         (pl.col("workload") == workload) & (pl.col("metric") == "elapsed_s") & pl.col("value").is_null()
     )
-    counted = rows.group_by("setting", "reason", maintain_order=True).agg(pl.col("trial").n_unique().alias("trials"))
+    causes = rows.group_by("setting", "reason", maintain_order=True).agg(pl.col("trial").n_unique().alias("trials"))
     return [
-        f"{setting}: no times from {trials} trial{'s' if trials > 1 else ''}: {reason}"
-        for setting, reason, trials in sorted(counted.iter_rows(), key=lambda row: run.settings.index(row[0]))
+        f"{setting}: no times from {counted(trials, 'trial')}: {reason}"
+        for setting, reason, trials in sorted(causes.iter_rows(), key=lambda row: run.settings.index(row[0]))
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import ABSENT, change
 from iolab.presentation.table.distribution import drawn
 from iolab.presentation.table.layout import Alternatives, Footnotes
@@ -91,7 +92,9 @@ def _one(found: ReproducedTable) -> Iterator[RenderableType]:
         yield _sentences(*lines)
     if null := found.null:
         beside = f"{null.words}: {times(null.factor)} off, the model {times(null.model_factor)}"
-        yield _sentences(f"{'No skill shown. ' if null.as_good else ''}Null predictor, {beside}, of {null.cells} cells")
+        yield _sentences(
+            f"{'No skill shown. ' if null.as_good else ''}Null predictor, {beside}, of {counted(null.cells, 'cell')}"
+        )
     for claim in found.claims:
         yield _marked(f"{claim.text} (set {claim.date})", met=claim.met)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.domain import native_types as native
 from iolab.domain.probe.switches import NAME
@@ -122,7 +123,7 @@ def _heading(place: PlaceObservations[native.SwitchesObservation], elapsed_s: fl
     )
     lines.append(", ".join(f"{words} {_time(_mean(observations, column))}" for words, column in means) + " (means)")
     if lost:
-        lines.append(f"{lost} events were lost: the rest is incomplete")
+        lines.append(f"{counted(lost, 'event was', 'events were')} lost: the rest is incomplete")
     return "\n".join([*lines, ""])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base.histogram import BEYOND, is_known
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.base.quantity import change, format_bytes, plain, scale_for
 
 if TYPE_CHECKING:
@@ -62,14 +62,13 @@ def summary(figures: native.TraceFigures) -> Iterator[str]:
     elapsed_s = figures["elapsed_ns"] / 1e9
     everything = figures["all"]
     yield (
-        f"{figures['format']}: {figures['records']} records over {plain(elapsed_s, 6)} s, "
-        f"{everything['count']} requests, {bytes_in_words(everything['bytes'])}"
+        f"{figures['format']}: {counted(figures['records'], 'record')} over {plain(elapsed_s, 6)} s, "
+        f"{counted(everything['count'], 'request')}, {bytes_in_words(everything['bytes'])}"
     )
     for one in figures["failed"]:
-        requests = "1 request" if one["count"] == 1 else f"{one['count']} requests"
         yield one_line(
-            f"! {requests} failed: {one['operation']}, {error_name(one['error'])}; the first at "
-            f"{one['first_ns'] / 1e9:.6f} s, sector {one['first_sector']} of {one['first_device']} "
+            f"! {counted(one['count'], 'request')} failed: {one['operation']}, {error_name(one['error'])}; the first "
+            f"at {one['first_ns'] / 1e9:.6f} s, sector {one['first_sector']} of {one['first_device']} "
             "(--failed shows them)"
         )
     if elapsed_s > 0:
@@ -81,26 +80,34 @@ def summary(figures: native.TraceFigures) -> Iterator[str]:
 
 def doubts(figures: native.TraceFigures) -> Iterator[str]:
     """What is missing, and what the figures therefore leave out; a line each."""
-    lost = "events were lost {} times ({events_lost} events counted): times across a loss are left out"
-    if figures["format"] == "blkparse":
-        lost = (
-            "numbers of events are left out {} times ({events_lost} events counted), lost or cut out of the text: "
-            "times across them are left out (--gaps filtered, if they were filtered)"
+    if figures["losses"]:
+        times, events = counted(figures["losses"], "time"), counted(figures["events_lost"], "event")
+        yield (
+            f"numbers of events are left out {times} ({events} counted), lost or cut out of the text: times across "
+            "them are left out (--gaps filtered, if they were filtered)"
+            if figures["format"] == "blkparse"
+            else f"events were lost {times} ({events} counted): times across a loss are left out"
         )
+    no_times = ("request has no times: ", "requests have no times: ")
+    late = "came too late in the file to be put in order, and"
     captions = (
-        ("losses", lost),
-        ("unknown_lost", "{} requests have no times: events were lost while they were in flight"),
-        ("unknown_alike", "{} requests have no times: another request in flight had the same sectors"),
-        ("events_unmatched", "{} events are about requests whose beginning is not in the trace"),
-        ("unended", "{} bios or requests have no end in the trace"),
-        ("events_late", "{} events came too late in the file to be put in order, and count as lost"),
-        ("restarts", "{} further recordings follow in the same file"),
-        ("malformed", "{} records could not be understood; the first: {first_malformed}"),
+        (
+            "unknown_lost",
+            f"{no_times[0]}events were lost while it was in flight",
+            f"{no_times[1]}events were lost while they were in flight",
+            "",
+        ),
+        ("unknown_alike", *no_times, "another request in flight had the same sectors"),
+        ("events_unmatched", "event is", "events are", " about requests whose beginning is not in the trace"),
+        ("unended", "bio or request has", "bios or requests have", " no end in the trace"),
+        ("events_late", f"event {late} counts", f"events {late} count", " as lost"),
+        ("restarts", "further recording follows", "further recordings follow", " in the same file"),
+        ("malformed", "record", "records", f" could not be understood; the first: {figures['first_malformed']}"),
     )
-    words = {key: value for key, value in figures.items() if isinstance(value, str | int)}
-    for key, text in captions:
-        if words[key]:
-            yield one_line(text.format(words[key], **words))
+    counts = {key: value for key, value in figures.items() if isinstance(value, int)}
+    for key, one, many, rest in captions:
+        if counts[key]:
+            yield one_line(counted(counts[key], one, many) + rest)
     for figure, reason in figures["absent"].items():
         yield f"no {figure}: {reason}"
     yield from (one_line(note) for note in figures["notes"])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.presentation.table.trace import STAGES, microseconds, task
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def conclusion(figures: native.TraceFigures) -> str:
 def _parts(figures: native.TraceFigures) -> Iterator[str]:
     most = max(shares(figures), key=lambda one: one.share, default=None)
     if most is None:
-        yield f"{figures['all']['count']:,} requests, of which the trace holds no stages"
+        yield f"{counted(figures['all']['count'], 'request')}, of which the trace holds no stages"
     elif len(shares(figures)) == 1:
         yield f"a request is {microseconds(most.mean_ns)} µs in the {most.stage}, the only part that the trace holds"
     else:

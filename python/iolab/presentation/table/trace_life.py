@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.base.quantity import format_bytes
 from iolab.presentation.table.trace import error_name
 
@@ -49,8 +49,8 @@ def shown(lives: RequestLives) -> Iterator[RenderableType]:
 def _title(row: dict[str, Any]) -> str:
     who = f"{row['process']}-{row['pid']}" if row["process"] else f"task {row['pid']}"
     marks = [mark.replace("_", " ") for mark in _MARKS if row[mark]]
-    marks += [f"{row['merged']} bios joined it"] if row["merged"] else []
-    marks += [f"given back {row['requeues']} times"] if row["requeues"] else []
+    marks += [f"{counted(row['merged'], 'bio')} joined it"] if row["merged"] else []
+    marks += [f"given back {counted(row['requeues'], 'time')}"] if row["requeues"] else []
     marks += [f"failed with {error_name(row['error'])}"] if row["error"] else []
     size = format_bytes(row["sectors"] * 512)
     text = f"{row['operation']} of {size} at sector {row['sector']} of {row['device']}, by {who} on CPU {row['cpu']}"

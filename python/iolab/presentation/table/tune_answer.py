@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from iolab.base.option import shown
+from iolab.base.plain_text import counted
 from iolab.base.quantity import change
 from iolab.presentation.table.words import label
 from iolab.studies.tuner.commands import commands, device_of
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from iolab.base.strict_json import JsonObject
     from iolab.domain.tune.answer import ConfirmedCandidate
     from iolab.domain.tune.keys import Reduction
+    from iolab.domain.tune.search import Search
     from iolab.studies.tuner.commands import Commands
     from iolab.studies.tuner.tuner import TunerResult
 
@@ -74,11 +76,18 @@ def as_dict(found: TunerResult) -> JsonObject:
 def _searched(found: TunerResult) -> Iterator[str]:
     tuning, search = found.directory.tuning, found.search
     what = " and ".join(label(key) for key in tuning.objectives)
-    yield f"{what} of {tuning.workload}, {len(tuning.space.parameters)} keys, {tuning.space.size:,} candidates at most"
+    yield (
+        f"{what} of {tuning.workload}, {counted(len(tuning.space.parameters), 'key')}, "
+        f"{counted(tuning.space.size, 'candidate')} at most"
+    )
     if found.on_model is not None:
         on_model = found.on_model
-        yield f"on {tuning.first}: {on_model.trials_used} trials of {on_model.candidates} candidates"
-    yield f"searched: {search.trials_used} trials of {search.candidates} candidates, each in rounds with the default"
+        yield f"on {tuning.first}: {_effort(on_model)}"
+    yield f"searched: {_effort(search)}, each in rounds with the default"
+
+
+def _effort(search: Search) -> str:
+    return f"{counted(search.trials_used, 'trial')} of {counted(search.candidates, 'candidate')}"
 
 
 def _without_rounds(found: TunerResult) -> str:
@@ -95,7 +104,9 @@ def _fresh(one: ConfirmedCandidate, found: TunerResult) -> Iterator[str]:
             yield f"  {one.name}: {label(key)}: {judgement.reason}"
             continue
         interval = f"[{change(judgement.ci_low)}, {change(judgement.ci_high)}]"
-        text = f"{label(key)} {judgement.verdict}, {change(judgement.ratio)} {interval}, {judgement.n} rounds"
+        text = (
+            f"{label(key)} {judgement.verdict}, {change(judgement.ratio)} {interval}, {counted(judgement.n, 'round')}"
+        )
         yield f"  {one.name}: {text}{', beyond its limit' if key in beyond else ''}"
     yield f"    {', '.join(f'{_short(key)} = {shown(value)}' for key, value in _values(one, found).items())}"
 
@@ -108,7 +119,7 @@ def _keys(reduction: Reduction) -> Iterator[str]:
     if not text.keys:
         yield f"No key is shown to matter by itself ({text.probability:.0%})."
         return
-    yield f"What matters, by {text.trials} trials of mixtures of winner and default:"
+    yield f"What matters, by {counted(text.trials, 'trial')} of mixtures of winner and default:"
     for effect in text.effects:
         low, high = sorted((math.expm1(effect.low), math.expm1(effect.high)))
         of = " with ".join(names[place] for place in effect.keys)

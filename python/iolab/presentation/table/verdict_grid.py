@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.base.plain_text import no_formula
+from iolab.base.plain_text import counted, no_formula
 from iolab.base.quantity import ABSENT, change
 from iolab.base.strict_json import dumps
 from iolab.domain.definition import VERDICTS
@@ -108,9 +108,7 @@ def _drawn(found: Sequence[GridCell]) -> str:
 
     machines = len({cell.machine for cell in found})
     judged = [cell for cell in found if cell.verdict is not None]
-    of_machines = "1 machine" if machines == 1 else f"{machines} machines"
-    comparisons = "1 comparison" if len(judged) == 1 else f"{len(judged)} comparisons"
-    text = f"{of_machines}, {comparisons}: {tally_of(judged)}."
+    text = f"{counted(machines, 'machine')}, {counted(len(judged), 'comparison')}: {tally_of(judged)}."
     parts: list[RenderableType] = [Text(text)]
     for (experiment, metric), of_table in groupby(_sorted(found), key=lambda cell: (cell.experiment, cell.metric)):
         title = f"{experiment}: {label(metric)}" if metric else experiment

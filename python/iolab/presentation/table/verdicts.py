@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.base.quantity import ABSENT, Scale, scale_for
 from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import (
@@ -16,6 +16,7 @@ from iolab.presentation.table.plain import (
     empty_table,
     in_words,
     indented,
+    stated,
 )
 from iolab.presentation.table.words import change_with_interval, medians, tally, unit_of, verdict_with_rounds
 
@@ -30,15 +31,19 @@ NAMED_MAX = 3
 """Comparisons that share a remark; more are counted."""
 
 
-def verdicts(comparisons: Sequence[Comparison], problems: Sequence[str] = ()) -> RenderableType:
-    """What they come to, the `problems` to know of, and a table per workload for people. Below each metric's name the
-    baseline, then a line per candidate: its typical value, the change, how sure, the verdict.
+def verdicts(
+    comparisons: Sequence[Comparison], problems: Sequence[str] = (), swept: Sequence[str] = ()
+) -> RenderableType:
+    """What the sweeps (`swept`) and the comparisons come to, the `problems` to know of, and a table per
+    workload for people. Below each metric's name the baseline, then a line per candidate: its typical value, the
+    change, how sure, the verdict.
     """
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
 
-    parts: list[RenderableType] = [Text(f"{tally(comparisons).capitalize()}."), *in_words(comparisons)]
+    counted = [Text(f"{tally(comparisons).capitalize()}.")] if comparisons or not swept else []
+    parts: list[RenderableType] = [*counted, *stated(swept), *in_words(comparisons)]
     parts += (Text(f"! {one_line(problem)}", style="yellow") for problem in problems)
     for place, found in groupby(comparisons, key=lambda comparison: comparison.place):
         of_workload = list(found)
@@ -71,7 +76,7 @@ def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
         yield skewed
     for note, found in places.items():
         many = len(found) > NAMED_MAX
-        yield from [f"{len(found)} comparisons: {note}"] if many else [f"{place}: {note}" for place in found]
+        yield from [f"{counted(len(found), 'comparison')}: {note}"] if many else [f"{place}: {note}" for place in found]
 
 
 def _table(comparisons: Sequence[Comparison], *, stacked: bool = False) -> Table:

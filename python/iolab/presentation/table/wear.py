@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 
 if TYPE_CHECKING:
@@ -29,10 +30,12 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
     yield f"Written: {sizes.with_unit(found.host_bytes)} in {found.elapsed_ns / 1e9:.4g} s, {_drives(found)}"
     late = f"{_factor(found.last_quarter.amplification)} in the last quarter"
     yield f"Write amplification: {_factor(found.amplification)}, {late}"
-    yield f"Erases: {found.erases:,} blocks"
+    yield f"Erases: {counted(found.erases, 'block')}"
     yield f"Cliff: {_cliff(found)}"
+    yield from _space(found)
     table = Table(title="Rate over the bytes written", title_justify="left")
-    for head in ("written", "rate", "amplification", "erases"):
+    has_cache = any(one.slc_percent is not None for one in found.slices)
+    for head in ("written", "rate", "amplification", "erases", "free", *(("cache",) if has_cache else ())):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("")
     step = -(-len(found.slices) // _ROWS_MAX)
@@ -44,7 +47,9 @@ def wear_tables(found: Wear) -> Iterator[RenderableType]:
         written += part.host_bytes
         bar = "█" * round(_BAR * part.bytes_per_s / most) if most else ""
         rate = rates.with_unit(part.bytes_per_s)
-        table.add_row(sizes.with_unit(written), rate, _factor(part.amplification), f"{part.erases:,}", bar)
+        end = part.slices[-1]
+        space = [_percent(end.free_percent), *([_percent(end.slc_percent)] if has_cache else [])]
+        table.add_row(sizes.with_unit(written), rate, _factor(part.amplification), f"{part.erases:,}", *space, bar)
     yield table
 
 
@@ -53,14 +58,27 @@ def _drives(found: Wear) -> str:
     return f"{found.host_bytes / found.drive_bytes:.3g} times the drive's {size}"
 
 
+def _space(found: Wear) -> Iterator[str]:
+    free = [one.free_percent for one in found.slices if one.free_percent is not None]
+    if free:
+        yield f"Free blocks: {_percent(free[0])} after the first slice, {_percent(free[-1])} at the end"
+    cache = [one.slc_percent for one in found.slices if one.slc_percent is not None]
+    if cache:
+        yield f"Pseudo-SLC cache: {_percent(max(cache))} full at most, {_percent(cache[-1])} at the end"
+
+
 def _cliff(found: Wear) -> str:
     if found.is_paced:
         return "none, the trace sets the rate"
     if found.cliff is None:
-        return "none, the rate stays above half of the first slice's"
+        return "none, the rate ends above half of the first slice's"
     written, elapsed_ns = found.cliff
     size = scale_for("bytes", [written]).with_unit(written)
-    return f"after {size} and {elapsed_ns / 1e9:.4g} s the rate is below half of the first slice's"
+    return f"after {size} and {elapsed_ns / 1e9:.4g} s the rate stays below half of the first slice's"
+
+
+def _percent(value: float | None) -> str:
+    return "none" if value is None else f"{value:.1f} %"
 
 
 def _factor(value: float | None) -> str:

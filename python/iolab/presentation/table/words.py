@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from iolab.base.quantity import MULTIPLE_FROM, change, scale_for
+from iolab.base.plain_text import counted
+from iolab.base.quantity import MULTIPLE_FROM, Scale, change, scale_for
 from iolab.domain.definition import VERDICTS
 from iolab.domain.metric import describe
 from iolab.domain.summary import Summary
@@ -78,8 +79,8 @@ def evidence(judgement: Judgement, unit: str) -> str:
 
 def _rounds_of_both(judgement: Judgement) -> str:
     if judgement.n_baseline is None:
-        return rounds(judgement.n)
-    return f"{rounds(judgement.n)} against {judgement.n_baseline} that are not interleaved"
+        return counted(judgement.n, "round")
+    return f"{counted(judgement.n, 'round')} against {judgement.n_baseline} that are not interleaved"
 
 
 def claim(judgement: Judgement) -> str:
@@ -177,20 +178,15 @@ def unit_of(key: str) -> str:
 
 def tally(comparisons: Iterable[Comparison]) -> str:
     """`1 slower, 2 faster, 4 undecided`."""
-    counted = Counter(comparison.judgement.verdict for comparison in comparisons)
-    counts = [(counted[verdict], verdict) for verdict in VERDICTS]
+    of_verdict = Counter(comparison.judgement.verdict for comparison in comparisons)
+    counts = [(of_verdict[verdict], verdict) for verdict in VERDICTS]
     return ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing to compare"
-
-
-def rounds(count: int, more: str = "") -> str:
-    """`1 round`, `8 rounds`; `more`: a word between."""
-    return f"{count} {more}{'round' if count == 1 else 'rounds'}"
 
 
 def _more_rounds(judgement: Judgement) -> str:
     if judgement.rounds_to_decide is None:
         return f"over {FORECAST_MAX} more rounds would decide"
-    return f"about {rounds(judgement.rounds_to_decide, 'more ')} would decide"
+    return f"about {counted(judgement.rounds_to_decide, 'more round')} would decide"
 
 
 COMMITS_PER_S = "commit.iops"
@@ -207,6 +203,11 @@ def label(key: str) -> str:
     words = [_word(word) for word in _UNIT_PARTS.sub("", metric).split("_")]
     text = "commits" if rest == COMMITS_PER_S else " ".join([op, *words] if op else words)
     return f"{phase.replace('_', ' ')}: {text}" if phase else text
+
+
+def beside(name: str, scale: Scale, value: float) -> str:
+    """The value behind its label, which may be the unit already: `IOPS 3,502`, `rate 459.2 MiB/s`."""
+    return scale.number(value) if name.endswith(scale.suffix) else scale.with_unit(value)
 
 
 def _word(word: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.toml import TomlTable, parse
 from iolab.domain import native_types as native
 from iolab.domain.calibration import key, null
@@ -71,7 +72,7 @@ def calibrate(
     """
     if len(cells) < CELLS_MIN:
         raise InputError(
-            f"{len(cells)} cells; a calibration needs {CELLS_MIN} at least",
+            f"{counted(len(cells), 'cell')}; a calibration needs {CELLS_MIN} at least",
             where="what was measured",
             remedy=f"left out: {left_out[0]}" if left_out else "measure depth 1 and deep, reads and writes",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from iolab.base.plain_text import counted
 from iolab.base.toml import TomlTable, written
 from iolab.domain.calibration.fit import FittedKey
 from iolab.domain.calibration.result import Calibration
@@ -50,7 +51,7 @@ def _comments(calibration: Calibration) -> Iterator[str]:
     if kept:
         yield f"not shown by these cells, and so of {calibration.base}: {', '.join(kept)}"
     for name, found in calibration.summary():
-        yield f"{name} ({found.cells} cells): {found}"
+        yield f"{name} ({counted(found.cells, 'cell')}): {found}"
     yield f"estimates (E): all other keys, of {calibration.base}"
 
 

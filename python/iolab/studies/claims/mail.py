@@ -17,7 +17,7 @@ from pathlib import Path
 
 from iolab.base.bounded_file import MIB, read_bounded
 from iolab.base.errors import InputError
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import counted, one_line
 from iolab.base.toml import TomlTable, write
 from iolab.files.importer.posted import plain
 from iolab.files.importer.run_import import open_files
@@ -85,11 +85,11 @@ def skeleton(path: Path) -> Skeleton:
             remedy="write the claim by hand: docs/claims.md",
         )
     found = [
-        *([f"{len(tables)} {'table' if len(tables) == 1 else 'tables'}"] if tables else []),
-        *([f"{len(effects)} {'change' if len(effects) == 1 else 'changes'} in percent"] if effects else []),
+        *([counted(len(tables), "table")] if tables else []),
+        *([f"{counted(len(effects), 'change')} in percent"] if effects else []),
         *([f"kernels {', '.join(kernels)}"] if kernels else []),
         *([f"commit {commits[0]}"] if commits else []),
-        *([f"{len(fio) + bool(jobs)} loads"] if fio or jobs else []),
+        *([counted(len(fio) + bool(jobs), "load")] if fio or jobs else []),
     ]
     load = "; ".join([*fio, *([" ".join(jobs)] if jobs else [])])
     document: TomlTable = {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.option import shown
+from iolab.base.plain_text import counted
 from iolab.base.toml import TomlTable
 from iolab.domain.verdict.summaries import Contrast, Summary, contrasts
 from iolab.studies.reproduction.options import DistributionOptions, KeyPath, QuestionOptions, by_name, check_verdicts
@@ -165,7 +166,10 @@ def _rounds(n: float, per_round: int) -> int | None:
 def _faults(options: DistributionOptions) -> Iterator[tuple[KeyPath, str]]:
     for row, figures in options.rows.items():
         if len(figures) != 4:
-            yield ("rows", row), f"{len(figures)} figures given; expected lowest, mean, highest, standard deviation"
+            yield (
+                ("rows", row),
+                f"{counted(len(figures), 'figure')} given; expected lowest, mean, highest, standard deviation",
+            )
             continue
         low, mean, high, sd = figures
         if not 0 < low <= mean <= high:
@@ -191,7 +195,7 @@ def _questions(options: DistributionOptions, path: KeyPath, problems: Problems) 
         if shared and (asked.pooled or len(found["candidate"]) == 1):
             problems.add((*path, name, "candidate"), f"{', '.join(sorted(shared))}: compared with itself")
         if not asked.pooled and len(found["baseline"]) > 1:
-            which = f"{shown(asked.baseline)}: {len(found['baseline'])} rows"
+            which = f"{shown(asked.baseline)}: {counted(len(found['baseline']), 'row')}"
             problems.add((*path, name, "baseline"), f"{which}; expected one, or pooled = true")
         if asked.text is not None:
             check_verdicts(asked.verdict, _nature(options), (*path, name, "verdict"), problems)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import counted
 from iolab.domain.machine import Model
 from iolab.files import machine_file
 from iolab.studies.reproduction.part import Part
@@ -31,7 +32,7 @@ class Evidence:
         """`scheduler cfq: 60 predictions, typically 1.11x off`, or `flash device: never held against a measurement`."""
         if self.factor is None:
             return f"{self.mechanism}: never held against a measurement"
-        return f"{self.mechanism}: {self.predictions} predictions, typically {times(self.factor)} off"
+        return f"{self.mechanism}: {counted(self.predictions, 'prediction')}, typically {times(self.factor)} off"
 
 
 def mechanisms_of(run: RunData) -> dict[tuple[str, str], frozenset[str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from iolab.base import data
-from iolab.base.plain_text import markdown_table
+from iolab.base.plain_text import counted, markdown_table
 from iolab.studies.reproduction.part import Aim, DistributionPart, NullPart, Part, StatementsPart, TablePart
 from iolab.studies.reproduction.score import QUARTER, times, typical_factor
 
@@ -98,7 +98,7 @@ def overall(parts: Sequence[Part]) -> list[str]:
     judged = [one for one in scores(published) if one.null is not None]
     if judged:
         shown = sum(one.skill == "yes" for one in judged)
-        found.append(f"{shown} of {len(judged)} tables that have a null predictor show skill beyond it.")
+        found.append(f"{shown} of {counted(len(judged), 'table')} that have a null predictor show skill beyond it.")
     if factors := _factors_of_all([part for part in parts if part["case_study"] == OF_OURS]):
         found.append(f"Beside a real kernel in front of a device of known timing: {_predictions(factors)}.")
     blind = [part for part in parts if part["case_study"] == BLIND]
@@ -195,7 +195,9 @@ def summary_markdown(parts: Sequence[Part]) -> str:
     """What all come to as a Markdown table of a few rows, by what the model is compared with."""
     published, blind = _of_case_studies(parts), [part for part in parts if part["case_study"] == BLIND]
     judged = [one for one in scores(published) if one.null is not None]
-    skill = f"{sum(one.skill == 'yes' for one in judged)} of {len(judged)} tables better than a null predictor"
+    skill = (
+        f"{sum(one.skill == 'yes' for one in judged)} of {counted(len(judged), 'table')} better than a null predictor"
+    )
     pairs = [pair for table in tables_of(blind) for pair in _in_order(table)]
     order = f"{sum(pairs)} of {len(pairs)} pairs in the published order"
     statements = [one for part in _statements_of(parts) for one in part["statements"]]

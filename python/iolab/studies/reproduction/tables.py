@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import unknown
 from iolab.base.option import shown
+from iolab.base.plain_text import counted
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL
 from iolab.studies.reproduction.options import (
@@ -182,7 +183,7 @@ def _shape_fault(options: TableOptions) -> tuple[KeyPath, str] | None:
         return ("columns",), "expected at least one column, each with a name of its own"
     for row, figures in options.rows.items():
         if len(figures) != len(columns):
-            return ("rows", row), f"{len(figures)} figures given for {len(columns)} columns"
+            return ("rows", row), f"{counted(len(figures), 'figure')} given for {counted(len(columns), 'column')}"
     return None if options.rows else (("rows",), "expected at least one row")
 
 

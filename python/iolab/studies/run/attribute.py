@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import counted
 from iolab.domain.attribute.design import KEYS_MAX, mixtures
 from iolab.domain.attribute.judgement import Attribution, attribute
 from iolab.domain.metric.registry import parse_key
@@ -79,11 +80,13 @@ def mixed(experiment: Experiment) -> Experiment:
     tables = _tables(experiment.text)
     names = list(tables)
     if len(names) != 2:
-        raise InputError(f"{len(names)} settings; expected two, that differ in keys", where=experiment.title)
+        raise InputError(f"{counted(len(names), 'setting')}; expected two, that differ in keys", where=experiment.title)
     ours, theirs = (dict(_flat(tables[name])) for name in names)
     differing = _differing(ours, theirs)
     if not 2 <= len(differing) <= KEYS_MAX:
-        raise InputError(f"the settings differ in {len(differing)} keys; expected 2 to {KEYS_MAX}", where="[settings]")
+        raise InputError(
+            f"they differ in {counted(len(differing), 'key')}; expected 2 to {KEYS_MAX}", where="[settings]"
+        )
     for key in (*ours, *theirs):
         if any(other.startswith(f"{key}.") for other in (*ours, *theirs)):
             raise InputError(f"{key}: a value in one setting, a table in the other", remedy="write both as a table")
@@ -116,7 +119,7 @@ def start(
         found = attributed(read(path), workload, metric, confidence)
         if found.decided or found.rounds >= most:
             return path, found
-        progress.report_look(f"after {found.rounds} rounds: {found.attribution.probability:.0%} sure")
+        progress.report_look(f"after {counted(found.rounds, 'round')}: {found.attribution.probability:.0%} sure")
         resume(path, executor=executor, progress=progress, rounds=found.rounds + 1)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import counted
 from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
 from iolab.domain.comparison import margin_of
 from iolab.domain.metric import describe
@@ -324,7 +325,7 @@ def in_words(now: Finding) -> str:
         nothing = f"nothing changes by more than same_within between {versions[0]} and {versions[-1]}"
         return f"{nothing} ({sure})"
     if answer.kind == "unknown":
-        return f"nothing known yet after {answer.measurements} trials"
+        return f"nothing known yet after {counted(answer.measurements, 'trial')}"
     if answer.kind == "creep":
         change = answer.changes[0]
         return f"it creeps from {versions[change.first]} to {versions[change.last]} ({sure}): no single version did it"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError, InterruptedRun, IolabError
+from iolab.base.plain_text import counted
 from iolab.base.stop import stop_flag
 from iolab.base.version import VERSION
 from iolab.domain.machine import HOST
@@ -89,7 +90,7 @@ def create(asked: Sequence[CellRequest], out: Path | None, *, seed: int | None) 
     path = out or default_path(stems.pop() if len(stems) == 1 else "sweep")
     check_free(path)
     if len(asked) > CELLS_MAX:
-        raise InputError(f"{len(asked):,} cells; {CELLS_MAX:,} are the most")
+        raise InputError(f"{counted(len(asked), 'cell')}; {CELLS_MAX:,} are the most")
     seed = secrets.randbelow(SEED_MAX) if seed is None else seed
     cells: list[Cell] = []
     ready: dict[str, tuple[Experiment, Plan, Goal]] = {}

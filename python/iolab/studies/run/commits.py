@@ -36,6 +36,7 @@ from iolab.base.checked_lines import Lines
 from iolab.base.durable import put_in_place, write_atomically
 from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.base.option import shown
+from iolab.base.plain_text import counted
 from iolab.base.schema import checked_json
 from iolab.domain.bisect.search import VALUE_MAX, Answer, Search
 from iolab.domain.definition import Nature
@@ -307,7 +308,9 @@ def _commits(question: GitQuestion) -> list[Commit]:
         return [Commit(name, name, 1, "") for name in question.versions]
     found = git.repository(Path(question.repository)).commits(question.good, question.bad)
     if not 2 <= len(found) <= COMMITS_MAX:
-        raise InputError(f"{len(found)} commits in the range; expected 2 to {COMMITS_MAX:,}", where="iolab bisect")
+        raise InputError(
+            f"{counted(len(found), 'commit')} in the range; expected 2 to {COMMITS_MAX:,}", where="iolab bisect"
+        )
     return found
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.domain.summary import summarise
 from iolab.domain.verdict.looks import FIRST_LOOK, ROUNDS_MAX_UNTIL_DECIDED
 from iolab.files.experiment.options import ROUNDS_MAX
@@ -66,7 +67,11 @@ class Goal:
         return _checked(asked)
 
     def __str__(self) -> str:
-        return f"until decided, {self.rounds} rounds at most" if self.until_decided else f"for {self.rounds} rounds"
+        return (
+            f"until decided, {counted(self.rounds, 'round')} at most"
+            if self.until_decided
+            else f"for {counted(self.rounds, 'round')}"
+        )
 
 
 def _checked(goal: Goal) -> Goal:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from iolab.base.errors import InterruptedRun, IolabError, MachineError
+from iolab.base.plain_text import counted
 from iolab.base.stop import stop_flag
 from iolab.domain.executor import ConcurrentExecutor, LeftBehind, TrialStalled
 from iolab.domain.record import NOT_RESTORED, impossible
@@ -86,7 +87,7 @@ class Loop:
             self.journal.append("run_interrupted")
             left = str(stopped) if isinstance(stopped, RunStopped | InterruptedRun) else ""
             raise InterruptedRun(
-                f"interrupted with {len(self.state.finished)} trials finished, "
+                f"interrupted with {counted(len(self.state.finished), 'trial')} finished, "
                 + (f"not everything restored: {left}" if left else "everything restored"),
                 remedy=f"continue with: iolab run --resume {self.directory.path}",
             ) from None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError, MachineError, unknown
+from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.conditions import alike, machine_facts
 from iolab.domain.verdict.looks import FIRST_LOOK
@@ -113,7 +114,7 @@ def check_rounds(experiment: Experiment, goal: Goal) -> None:
         raise InputError(what, where="--rounds")
     if experiment.parts and goal.until_decided and goal.rounds // per_boot < FIRST_LOOK:
         boots = goal.rounds // per_boot
-        what = f"{boots} boots of each part are the most, and the first look is after {FIRST_LOOK}"
+        what = f"at most {counted(boots, 'boot')} of each part, and the first look is after {FIRST_LOOK}"
         raise InputError(what, where="--until-decided", remedy=f"allow more: --rounds {FIRST_LOOK * per_boot} or above")
 
 
@@ -125,7 +126,7 @@ def next_block(experiment: Experiment, state: RunState, part: str, machine: Mapp
     if now.next_part is None:
         more = f"for more, add --rounds {(now.blocks + 1) * experiment.rounds_per_boot}"
         raise InputError(
-            f"complete: {now.blocks} boots of each part are measured{', and everything is decided' * now.decided}",
+            f"complete: {counted(now.blocks, 'boot')} of each part{', and everything is decided' * now.decided}",
             where="--part",
             remedy="for more, start a new run" if now.until_decided else more,
         )
@@ -177,7 +178,7 @@ def lines(found: Progress, again: str) -> list[str]:
     sentences = [f"Boots:  {measured}{most}"]
     sentences += [f"differs between the parts, beside the kernel: {one}" for one in found.differs]
     if found.decided:
-        return [*sentences, f"Enough: everything is decided after {found.blocks} boots of each part."]
+        return [*sentences, f"Enough: everything is decided after {counted(found.blocks, 'boot')} of each part."]
     if found.next_part is None:
         return [*sentences, "Enough: every part has all its boots."]
     return [*sentences, f"Next:   boot {_called(found, found.next_part)}, then: {again} --part {found.next_part}"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.plain_text import counted
 from iolab.domain.metric.registry import METRICS, Key, parse_key
 from iolab.domain.workload import KINDS
 from iolab.files.experiment.metric_keys import lacks
@@ -112,7 +113,7 @@ def question(
             remedy="the settings are the versions, oldest first, in the order of the file",
         )
     if len(settings) > VERSIONS_MAX:
-        raise InputError(f"{len(settings)} settings; expected {VERSIONS_MAX} at most")
+        raise InputError(f"{counted(len(settings), 'setting')}; expected {VERSIONS_MAX} at most")
     compared = list(KINDS[experiment.workloads[chosen].kind].compared)
     keys = metrics or (list(experiment.compare.metrics or ()) + compared)[:1]
     asked = dict.fromkeys(map(parse_key, keys))

@@ -14,6 +14,7 @@ from iolab.base import checked_lines
 from iolab.base.bounded_file import read_bounded
 from iolab.base.checked_lines import Lines
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.schema import checked
 from iolab.domain.bisect.search import VALUE_MAX
 
@@ -90,7 +91,7 @@ def entries(
 
 def _check_places(entry: BuildEnded | MeasurementEnded | CommitUnmeasurable, commits: int, confirm: int) -> None:
     if entry["place"] >= commits:
-        raise ValueError(f"place: {entry['place']}, of {commits} commits from 0 on")
+        raise ValueError(f"place: {entry['place']}, of {counted(commits, 'commit')} from 0 on")
     if entry["event"] != "measured":
         return
     of, turn = entry["of"], entry["round"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.quantity import format_bytes, plain
 from iolab.base.trace_files import Trace
 from iolab.studies.trace.export import frames, task_names
@@ -231,7 +232,7 @@ def experiment(streams: list[Stream], elapsed_s: float, size_bytes: int) -> str:
         size = max(max(stream.sizes) * 4, min(size_bytes, stream.span_bytes)) // BLOCK_BYTES * BLOCK_BYTES
         lines += [
             "",
-            f"[workloads.trace.jobs.stream-{number}]  # {stream.requests} requests",
+            f"[workloads.trace.jobs.stream-{number}]  # {counted(stream.requests, 'request')}",
             f'pattern = "{stream.pattern}"',
             *([f"zipf_theta = {stream.zipf_theta}"] if stream.pattern == "zipf" else []),
             f"read_percent = {stream.read_percent:g}",

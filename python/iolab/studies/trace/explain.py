@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.quantity import format_bytes
 from iolab.base.trace_files import Trace
 from iolab.studies.trace.export import frames, task_names
@@ -107,7 +108,7 @@ def explain_slow(trace: Trace) -> SlowRequests:
     rows = rows.drop_nulls(f"{measure}_ns")
     count = max(SLOW_MIN, int(len(rows) * SLOW_SHARE))
     if len(rows) < 4 * SLOW_MIN:
-        raise InputError(f"{len(rows)} requests with a latency: too few to find slow ones", where=trace.name)
+        raise InputError(f"{counted(len(rows), 'request')} with a latency: too few to find slow ones", where=trace.name)
     from_ns = float(np.sort(rows[f"{measure}_ns"].to_numpy())[-count])
     slow = rows[f"{measure}_ns"] >= from_ns
     parts = [rows.filter(~slow), rows.filter(slow)]

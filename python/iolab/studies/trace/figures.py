@@ -8,6 +8,7 @@ from typing import Any
 
 from iolab import _native
 from iolab.base.errors import InputError
+from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.base.trace_files import Trace, attended
 from iolab.domain import native_types as native
@@ -85,5 +86,7 @@ def _results_in(trace: Trace) -> str | None:
 
 def _empty(figures: native.TraceFigures) -> str:
     if why := figures["first_malformed"]:
-        return f"no event of block I/O in {figures['records']} records ({figures['format']}); the first: {why}"
-    return f"no event of block I/O in {figures['records']} records ({figures['format']})"
+        return (
+            f"no event of block I/O in {counted(figures['records'], 'record')} ({figures['format']}); the first: {why}"
+        )
+    return f"no event of block I/O in {counted(figures['records'], 'record')} ({figures['format']})"

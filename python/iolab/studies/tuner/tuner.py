@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, InterruptedRun
+from iolab.base.plain_text import counted
 from iolab.domain.metric import describe
 from iolab.domain.summary import Jobs, summarise
 from iolab.domain.trial.trial import SEED_MAX, derive_seed
@@ -385,7 +386,7 @@ class _Tuner:
     def _report_progress(self, search: Search, stage: str) -> None:
         progress = self._means()[1]
         best = search.leading()
-        where = f"{stage}: {search.trials_used} trials, {search.candidates} candidates"
+        where = f"{stage}: {counted(search.trials_used, 'trial')}, {counted(search.candidates, 'candidate')}"
         progress.report_look(where if best is None else f"{where}; {_best_in_words(best)}")
 
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use workload::job::{Op, OpKind};
 
-use crate::backend::{Completion, IoQueue, Target};
+use crate::backend::{Completion, IoQueue, Target, serial};
 use crate::buffers::Buffers;
 use crate::call_flags::CallFlags;
 
@@ -108,11 +108,15 @@ impl IoQueue for Libaio {
         let file = self.files[op.file as usize];
         let (opcode, buffer) = match op.kind {
             OpKind::Read => (IOCB_CMD_PREAD, self.buffers.read(slot) as u64),
-            OpKind::Write | OpKind::DurableWrite => {
+            OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
                 (IOCB_CMD_PWRITE, self.buffers.write(slot) as u64)
             }
             OpKind::Fsync => (IOCB_CMD_FSYNC, 0),
             OpKind::Fdatasync => (IOCB_CMD_FDSYNC, 0),
+            OpKind::SyncFileRange => {
+                let result = serial::sync(op.kind, file);
+                return self.cleared.push(Completion { slot, result });
+            }
             OpKind::Discard | OpKind::WriteZeroes => {
                 let result = file.clear(op);
                 return self.cleared.push(Completion { slot, result });

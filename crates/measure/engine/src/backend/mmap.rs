@@ -52,18 +52,20 @@ impl Serial for Mmap {
             OpKind::Read => mapping.guarded(op.bytes, || unsafe {
                 std::ptr::copy_nonoverlapping(place, self.buffers.read(SLOT), bytes);
             }),
-            OpKind::Write | OpKind::DurableWrite => {
+            OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
                 // SAFETY: as above.
                 let written = mapping.guarded(op.bytes, || unsafe {
                     std::ptr::copy_nonoverlapping(self.buffers.write(SLOT), place, bytes);
                 });
                 let synced = match op.kind {
                     OpKind::DurableWrite => mapping.sync(OpKind::Fdatasync),
+                    OpKind::OsyncWrite => mapping.sync(OpKind::Fsync),
                     _ => 0,
                 };
                 if synced == 0 { written } else { synced }
             }
             OpKind::Fsync | OpKind::Fdatasync => mapping.sync(op.kind),
+            OpKind::SyncFileRange => serial::sync(op.kind, mapping.target),
             OpKind::Discard | OpKind::WriteZeroes => mapping.target.clear(op),
         }
     }

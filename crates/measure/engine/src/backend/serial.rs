@@ -46,11 +46,14 @@ impl Serial for Psync {
                     op.bytes as usize,
                     offset,
                 ),
-                OpKind::DurableWrite => {
+                OpKind::DurableWrite | OpKind::OsyncWrite => {
                     let buffer = self.buffers.write(SLOT);
-                    return vectored(op, libc::SYS_pwritev2, buffer, file, libc::RWF_DSYNC);
+                    let flags = CallFlags::default().of(op.kind);
+                    return vectored(op, libc::SYS_pwritev2, buffer, file, flags);
                 }
-                OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
+                OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange => {
+                    return sync(op.kind, file);
+                }
                 OpKind::Discard | OpKind::WriteZeroes => return file.clear(op),
             }
         };
@@ -85,8 +88,12 @@ impl Serial for Pvsync {
         let file = self.files[op.file as usize];
         let (call, buffer) = match op.kind {
             OpKind::Read => (libc::SYS_preadv2, self.buffers.read(SLOT)),
-            OpKind::Write | OpKind::DurableWrite => (libc::SYS_pwritev2, self.buffers.write(SLOT)),
-            OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
+            OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
+                (libc::SYS_pwritev2, self.buffers.write(SLOT))
+            }
+            OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange => {
+                return sync(op.kind, file);
+            }
             OpKind::Discard | OpKind::WriteZeroes => return file.clear(op),
         };
         vectored(op, call, buffer, file, self.flags.of(op.kind) | self.poll)
@@ -117,11 +124,23 @@ fn vectored(op: &Op, call: libc::c_long, buffer: *mut u8, file: Target, flags: l
 }
 
 pub fn sync(kind: OpKind, file: Target) -> i32 {
-    let call = if kind == OpKind::Fsync {
-        libc::SYS_fsync
-    } else {
-        libc::SYS_fdatasync
-    };
-    // SAFETY: takes a descriptor and no pointer.
-    completion_result(unsafe { libc::syscall(call, file.fd) })
+    // SAFETY: they take a descriptor and no pointer.
+    completion_result(unsafe {
+        match kind {
+            OpKind::Fsync => libc::syscall(libc::SYS_fsync, file.fd),
+            OpKind::SyncFileRange => libc::syscall(
+                libc::SYS_sync_file_range,
+                file.fd,
+                file.base,
+                file.size,
+                WRITE_AND_WAIT,
+            ),
+            _ => libc::syscall(libc::SYS_fdatasync, file.fd),
+        }
+    })
 }
+
+/// Pages that are being written are waited for before and after the dirty ones are.
+pub const WRITE_AND_WAIT: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+    | libc::SYNC_FILE_RANGE_WRITE
+    | libc::SYNC_FILE_RANGE_WAIT_AFTER;

@@ -12,6 +12,7 @@ use io_uring::{
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
+use crate::backend::serial::WRITE_AND_WAIT;
 use crate::backend::{Completion, IoQueue, Target, fallocate_mode};
 use crate::buffers::Buffers;
 use crate::call_flags::CallFlags;
@@ -121,7 +122,7 @@ impl Uring {
                     with_file!(f => opcode::Read::new(f, buffer, op.bytes).offset(offset).rw_flags(flags).build())
                 }
             }
-            OpKind::Write | OpKind::DurableWrite => {
+            OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
                 let flags = self.flags.of(op.kind);
                 let buffer = self.buffers.write(slot);
                 if self.fixed_buffers {
@@ -134,6 +135,11 @@ impl Uring {
             OpKind::Fsync => with_file!(f => opcode::Fsync::new(f).build()),
             OpKind::Fdatasync => {
                 with_file!(f => opcode::Fsync::new(f).flags(FsyncFlags::DATASYNC).build())
+            }
+            OpKind::SyncFileRange => {
+                // A length of 0 is to the end, beyond what the call has room for.
+                let bytes = u32::try_from(file.size).unwrap_or(0);
+                with_file!(f => opcode::SyncFileRange::new(f, bytes).offset(file.base).flags(WRITE_AND_WAIT).build())
             }
             OpKind::Discard if file.is_device => {
                 let mut command = [0; 16];

@@ -64,11 +64,7 @@ fn length(place: &ScratchDirectory, name: &str) -> u64 {
 fn a_file_that_is_not_extended_grows_as_it_is_written() {
     let place = ScratchDirectory::in_memory();
     let half = JobSpec {
-        until: JobBounds {
-            ops: Some(MIB / BLOCK / 2),
-            bytes: None,
-            duration_ns: None,
-        },
+        until: JobBounds::of_ops(MIB / BLOCK / 2),
         ..writer()
     };
     let groups = vec![group(EngineKind::Pvsync, vec![half])];

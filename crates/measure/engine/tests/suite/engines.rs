@@ -103,11 +103,7 @@ fn mixed_overwrites_stay_verified() {
         let path = place.path(&format!("{engine:?}"));
         let memory = Arc::new(Memory::new());
         let sizes = [512, 4096, 16384].map(|bytes| BlockSize { bytes, weight: 1.0 });
-        let until = JobBounds {
-            ops: Some(2000),
-            bytes: None,
-            duration_ns: None,
-        };
+        let until = JobBounds::of_ops(2000);
         let job = JobSpec {
             read_share: 0.5,
             blocks: sizes.into(),
@@ -183,11 +179,7 @@ fn syncs_are_counted_apart() {
 fn groups_and_jobs_share_files_and_keep_their_own_counts() {
     let place = ScratchDirectory::in_memory();
     let jobs = |count: u64| {
-        let until = JobBounds {
-            ops: Some(count),
-            bytes: None,
-            duration_ns: None,
-        };
+        let until = JobBounds::of_ops(count);
         JobSpec {
             name: format!("{count}"),
             files: vec![0, 1],
@@ -416,11 +408,7 @@ fn uncached_reads_do_not_stay_in_the_page_cache() {
                 }],
                 align_bytes: MIB,
                 queue_depth: 1,
-                until: JobBounds {
-                    ops: Some(1),
-                    bytes: None,
-                    duration_ns: None,
-                },
+                until: JobBounds::of_ops(1),
                 ..job()
             };
             let reads = GroupSpec {

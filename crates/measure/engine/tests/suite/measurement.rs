@@ -38,11 +38,7 @@ fn in_intervals(job: &JobRecord, from: u64) -> (u64, u64) {
 fn totals_histograms_and_timeline_agree() {
     let place = ScratchDirectory::in_memory();
     for engine in ALL_ENGINES {
-        let until = JobBounds {
-            ops: Some(20_000),
-            bytes: None,
-            duration_ns: None,
-        };
+        let until = JobBounds::of_ops(20_000);
         let job = JobSpec {
             read_share: 0.7,
             until,
@@ -85,11 +81,7 @@ fn the_warm_up_is_left_out_of_every_figure() {
             rate_per_s: 1000.0,
             spacing: Spacing::Constant,
         };
-        let until = JobBounds {
-            ops: Some(400),
-            bytes: None,
-            duration_ns: None,
-        };
+        let until = JobBounds::of_ops(400);
         let job = JobSpec {
             until,
             arrival,
@@ -216,11 +208,7 @@ fn open_loop_latency_counts_from_the_due_time() {
         rate_per_s: 1e6,
         spacing: Spacing::Constant,
     };
-    let until = JobBounds {
-        ops: Some(20_000),
-        bytes: None,
-        duration_ns: None,
-    };
+    let until = JobBounds::of_ops(20_000);
     let blocks = vec![workload::spec::BlockSize {
         bytes: 1 << 20,
         weight: 1.0,
@@ -259,11 +247,7 @@ fn a_paced_job_keeps_its_rate_on_a_ring_with_others() {
     let paced = JobSpec {
         name: "paced".into(),
         arrival,
-        until: JobBounds {
-            ops: Some(1000),
-            bytes: None,
-            duration_ns: None,
-        },
+        until: JobBounds::of_ops(1000),
         ..job()
     };
     let busy = JobSpec {

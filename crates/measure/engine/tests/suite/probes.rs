@@ -88,11 +88,7 @@ fn block(path: &str, buffer_bytes: u64) -> Value {
 
 /// Direct I/O of 4 KiB, this many of them, past the page cache.
 fn direct_io(path: &str, engine: EngineKind, job: JobSpec, ops: u64) {
-    let until = JobBounds {
-        ops: Some(ops),
-        bytes: None,
-        duration_ns: None,
-    };
+    let until = JobBounds::of_ops(ops);
     let mut group = group(engine, vec![JobSpec { until, ..job }]);
     group.direct = true;
     let mut phase = phase(path, vec![group]);

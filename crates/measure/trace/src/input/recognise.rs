@@ -198,6 +198,9 @@ fn text(
             }
             return lines(input, name, Snoop::default());
         }
+        if tables::snoop_without_headings(line).is_some() {
+            return lines(input, "biosnoop", Snoop::default());
+        }
         if event_text::recognises(line) {
             return lines(
                 input,

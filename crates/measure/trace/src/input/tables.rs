@@ -17,6 +17,50 @@ pub(crate) struct Snoop {
     clock: EndClock,
 }
 
+const BIOSNOOP: [&str; 9] = [
+    "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "QUE(ms)", "LAT(ms)",
+];
+const QUEUE_AT: usize = 7;
+/// What biosnoop of bcc prints for a process that it does not know.
+const NOT_KNOWN: &[u8] = b"?";
+
+/// The headings that a line of biosnoop without any stands below, if it can be one: `0.000004 fio 7 sda W 8 4096 0.74`.
+pub(crate) fn snoop_without_headings(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let found: Vec<&[u8]> = words(line).collect();
+    let (latency, before) = found.split_last()?;
+    let is_decimal = |word: &[u8]| {
+        let digits = word.strip_prefix(b"-").unwrap_or(word);
+        digits.contains(&b'.') && time_ns(digits, SECOND_NS).is_some()
+    };
+    if !is_decimal(latency) {
+        return None;
+    }
+    let has_queue = before.last().is_some_and(|word| is_decimal(word));
+    let rest = &before[..before.len() - usize::from(has_queue)];
+    let [time, names @ .., letters, sector, bytes] = rest else {
+        return None;
+    };
+    let is_number = |word: &[u8]| word == NOT_KNOWN || number(word).is_some();
+    let are_letters = |word: &[u8]| {
+        word == NOT_KNOWN
+            || word.len() <= 8 && word.iter().all(|letter| b"RWDFNEASMZ".contains(letter))
+    };
+    // A name, a process, and a disk unless neither is known.
+    let is_io = is_decimal(time) && are_letters(letters) && is_number(sector) && is_number(bytes);
+    let has_process = match names {
+        [name, pid] => *name == NOT_KNOWN && is_number(pid),
+        [_, .., pid, _disk] => is_number(pid),
+        _ => false,
+    };
+    let headings = BIOSNOOP.iter().enumerate();
+    (is_io && has_process).then(|| {
+        headings
+            .filter(|(at, _)| has_queue || *at != QUEUE_AT)
+            .map(|(_, heading)| heading.as_bytes().to_vec())
+            .collect()
+    })
+}
+
 /// What such a text is called, by the line of its headings.
 pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
     let headings: Vec<&[u8]> = words(line).collect();
@@ -31,8 +75,14 @@ pub(crate) fn snoop(line: &[u8]) -> Option<&'static str> {
 
 impl DecodeLine for Snoop {
     fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
-        if snoop(line).is_some() {
-            self.columns = words(line).map(<[u8]>::to_vec).collect();
+        let is_heading = snoop(line).is_some();
+        let columns = match is_heading {
+            true => Some(words(line).map(<[u8]>::to_vec).collect()),
+            false if self.columns.is_empty() => snoop_without_headings(line),
+            false => None,
+        };
+        if let Some(columns) = columns {
+            self.columns = columns;
             if self.has("TIME(ms)") {
                 about.note("times and latencies are whole milliseconds, rounded down: 0 is anything below one");
             }
@@ -42,9 +92,8 @@ impl DecodeLine for Snoop {
                      scheduler, until its issue",
                 );
             }
-            return;
         }
-        if self.columns.is_empty() || line.trim_ascii().is_empty() {
+        if is_heading || self.columns.is_empty() || line.trim_ascii().is_empty() {
             return;
         }
         about.records += 1;
@@ -63,7 +112,23 @@ impl Snoop {
     }
 
     fn event(&mut self, line: &[u8], about: &mut TraceInfo) -> Option<TraceEvent> {
-        let found: Vec<&[u8]> = words(line).collect();
+        let mut found: Vec<&[u8]> = words(line).collect();
+        if found.len() + 1 == self.columns.len() {
+            // bcc leaves the disk blank if it missed who made the request, and the sector 0.
+            let at = |heading: &str| {
+                self.columns
+                    .iter()
+                    .position(|one| one == heading.as_bytes())
+            };
+            let (name_at, disk_at) = (at("COMM")?, at("DISK")?);
+            if found.get(name_at) != Some(&NOT_KNOWN) || disk_at > found.len() {
+                return None;
+            }
+            found.insert(disk_at, NOT_KNOWN);
+            about.note(
+                "biosnoop missed who made some requests: their process, disk (both shown as ?) and sector are unknown",
+            );
+        }
         // A name may hold blanks: what comes before it is counted from the front, the rest from the end.
         let more = found.len().checked_sub(self.columns.len())?;
         let name_at = self.columns.iter().position(|column| column == b"COMM")?;
@@ -83,7 +148,10 @@ impl Snoop {
             (None, Some(began_ns)) => began_ns?.checked_add(latency_ns)?,
             (None, None) => milliseconds(&["TIME(ms)"])?,
         };
-        let pid = u32::try_from(number(value(&["PID"])?)?).ok()?;
+        let pid = match value(&["PID"])? {
+            NOT_KNOWN => 0,
+            digits => u32::try_from(number(digits)?).ok()?,
+        };
         let op = value(&["T", "TYPE"]).map_or((Op::Other, Marks::default()), op_and_marks);
         let disk = match (value(&["MAJOR"]), value(&["MINOR"])) {
             (Some(major), Some(minor)) => {

@@ -32,9 +32,9 @@ impl Commits {
         };
         match op.kind {
             OpKind::Write => self.waiting.push(record),
-            OpKind::DurableWrite => self.committed.push(record),
+            OpKind::DurableWrite | OpKind::OsyncWrite => self.committed.push(record),
             OpKind::Fsync | OpKind::Fdatasync => self.take_those_of(op.file),
-            OpKind::Read | OpKind::Discard | OpKind::WriteZeroes => {}
+            OpKind::Read | OpKind::SyncFileRange | OpKind::Discard | OpKind::WriteZeroes => {}
         }
         &self.committed
     }

@@ -193,9 +193,10 @@ impl Measure {
 pub fn op_name(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Read => "read",
-        OpKind::Write | OpKind::DurableWrite => "write",
+        OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => "write",
         OpKind::Fsync => "fsync",
         OpKind::Fdatasync => "fdatasync",
+        OpKind::SyncFileRange => "sync_file_range",
         OpKind::Discard => "discard",
         OpKind::WriteZeroes => "write_zeroes",
     }

@@ -221,8 +221,8 @@ impl Schedule {
             let operation = match io.kind {
                 OpKind::Read => "R",
                 OpKind::Write => "W",
-                OpKind::DurableWrite => "WF",
-                OpKind::Fsync | OpKind::Fdatasync => "F",
+                OpKind::DurableWrite | OpKind::OsyncWrite => "WF",
+                OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange => "F",
                 OpKind::Discard => "D",
                 OpKind::WriteZeroes => "WZ",
             };

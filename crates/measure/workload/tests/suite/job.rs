@@ -69,7 +69,11 @@ fn bounds() -> impl Strategy<Value = JobBounds> {
 }
 
 fn syncs() -> impl Strategy<Value = Option<Sync>> {
-    let kinds = prop_oneof![Just(SyncKind::Fsync), Just(SyncKind::Fdatasync)];
+    let kinds = prop_oneof![
+        Just(SyncKind::Fsync),
+        Just(SyncKind::Fdatasync),
+        Just(SyncKind::SyncFileRange)
+    ];
     prop::option::of((kinds, 1..20u64).prop_map(|(kind, every_writes)| Sync {
         kind,
         every_writes,
@@ -108,7 +112,7 @@ prop_compose! {
         JobSpec {
             name: "any".into(), files, file_order, pattern, read_share, blocks, align_bytes,
             offset_bytes: 2 * start * align_bytes, length_bytes, queue_depth, arrival, until, sync,
-            sync_at_end, dsync_every, commits: false, seed, depth_search: None, steady_state: None, replay: None,
+            sync_at_end, dsync_every, osync_every: None, commits: false, seed, depth_search: None, steady_state: None, replay: None,
             start_ns: start_ns.filter(|start| until.duration_ns.is_none_or(|end| *start < end)),
             writes: write_size.map(|bytes| WriteBlocks {
                 blocks: vec![BlockSize { bytes, weight: 1.0 }],
@@ -244,7 +248,8 @@ proptest! {
                 }
                 OpKind::Fsync => prop_assert!(spec.sync_at_end && due_files.is_empty()),
                 OpKind::Discard | OpKind::WriteZeroes => prop_assert!(false, "only replays clear"),
-                OpKind::Read | OpKind::Write | OpKind::DurableWrite => {
+                OpKind::SyncFileRange => prop_assert!(false, "another call than asked for"),
+                OpKind::Read | OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
                     prop_assert!(due_files.is_empty(), "an operation before the sync");
                     prop_assert!(started_ns >= syncs_end, "an operation during the sync");
                     if op.kind.is_write() {
@@ -288,11 +293,12 @@ proptest! {
     }
 
     #[test]
-    fn of_every_n_writes_the_last_is_durable(mut spec in specs(), every in 1..20u64) {
-        spec.dsync_every = Some(every);
+    fn of_every_n_writes_the_last_is_durable(mut spec in specs(), every in 1..20u64, all: bool) {
+        let kind = if all { OpKind::OsyncWrite } else { OpKind::DurableWrite };
+        (spec.dsync_every, spec.osync_every) = if all { (None, Some(every)) } else { (Some(every), None) };
         let mut offered: Vec<ServedOp> = data(&serve(&spec, false)).copied().collect();
         offered.retain(|served| served.op.kind.is_write());
-        let durable = offered.iter().filter(|served| served.op.kind == OpKind::DurableWrite);
+        let durable = offered.iter().filter(|served| served.op.kind == kind);
         prop_assert_eq!(durable.count() as u64, offered.len() as u64 / every);
     }
 
@@ -383,11 +389,7 @@ fn a_job_that_ends_early_syncs_and_then_writes_the_rest() {
             think_ns: 1_000_000_000,
             think_every: 1,
         },
-        until: JobBounds {
-            ops: Some(4),
-            bytes: None,
-            duration_ns: None,
-        },
+        until: JobBounds::of_ops(4),
         sync_at_end: read_share < 1.0,
         ..uniform_reads()
     };

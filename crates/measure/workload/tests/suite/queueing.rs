@@ -82,11 +82,7 @@ fn the_open_rate_is_right_with_mixed_sizes() {
             spacing,
         };
         spec.queue_depth = 4096;
-        spec.until = JobBounds {
-            ops: None,
-            bytes: None,
-            duration_ns: Some(10_000_000_000),
-        };
+        spec.until = JobBounds::of_time(10_000_000_000);
         let served = serve(&spec, 64);
         let rate_per_s = served.len() as f64 / 10.0;
         let tolerance = if spacing == Spacing::Constant {
@@ -206,11 +202,7 @@ fn the_search_finds_the_depth_that_the_servers_serve_at_once() {
         share: 0.99,
         goes_on: false,
     });
-    spec.until = JobBounds {
-        ops: None,
-        bytes: None,
-        duration_ns: Some(1_000_000_000),
-    };
+    spec.until = JobBounds::of_time(1_000_000_000);
     let mut job = Job::new(&spec, &[spec.offset_bytes + spec.length_bytes; 8]).unwrap();
     let served = run(&mut job, spec.queue_depth, 2, |_| 1_000);
     let searched = job.searched().unwrap();

@@ -56,11 +56,7 @@ fn job_of(schedule: &Schedule, timing: Timing, time_scale: f64, queue_depth: u32
         length_bytes: FILE_BYTES,
         queue_depth,
         align_bytes: 512,
-        until: JobBounds {
-            ops: Some(schedule.ios.len() as u64),
-            bytes: None,
-            duration_ns: None,
-        },
+        until: JobBounds::of_ops(schedule.ios.len() as u64),
         replay: Some(ReplaySpec {
             trace: TraceChoice {
                 paths: vec!["trace".into()],

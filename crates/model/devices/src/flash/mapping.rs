@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::flash::collector::Candidate;
+use crate::flash::space::FlashSpace;
 use crate::flash::spec::Sizes;
 use crate::flash::start::{NOWHERE, Start};
 use events::station::Violation;
@@ -86,15 +87,33 @@ impl Mapping {
 
     #[inline]
     pub(super) fn place(&self, unit: u32) -> PageLocation {
-        let piece = &self.places[unit as usize / PIECE];
-        let place = match piece.get(unit as usize % PIECE) {
-            None | Some(&AS_AT_START) => self.start.place(&self.sizes, unit),
-            Some(turned) => !turned,
+        let place = match self.turned(unit) {
+            AS_AT_START => self.start.place(&self.sizes, unit),
+            turned => !turned,
         };
         match place {
             NOWHERE | FORGOTTEN => PageLocation::Nowhere,
             place if place >= IN_BUFFER => PageLocation::Buffer(place - IN_BUFFER),
             place => PageLocation::Flash(place),
+        }
+    }
+
+    #[inline]
+    fn turned(&self, unit: u32) -> u32 {
+        let piece = &self.places[unit as usize / PIECE];
+        piece
+            .get(unit as usize % PIECE)
+            .copied()
+            .unwrap_or(AS_AT_START)
+    }
+
+    /// Whether the unit is still at a place of the flash where it was once. That it is as at the start answers this
+    /// without a computation of where that was.
+    #[inline]
+    fn is_still_at(&self, unit: u32, place: u32) -> bool {
+        match self.turned(unit) {
+            AS_AT_START => true,
+            turned => turned == !place,
         }
     }
 
@@ -125,7 +144,11 @@ impl Mapping {
 
     /// The unit has been programmed there, and is still wanted if it was still at `from`.
     pub(super) fn programmed(&mut self, unit: u32, from: PageLocation, at: u32) -> bool {
-        if self.place(unit) != from {
+        let is_there = match from {
+            PageLocation::Flash(old) => self.is_still_at(unit, old),
+            from => self.place(unit) == from,
+        };
+        if !is_there {
             return false;
         }
         if let PageLocation::Flash(old) = from {
@@ -227,16 +250,20 @@ impl Mapping {
     ) -> u32 {
         let first = (die * self.sizes.blocks + block) * self.sizes.block_units;
         let held = &self.dies[die as usize].blocks[block as usize];
+        let most = self.sizes.program_units as usize;
         let mut at = offset;
-        while at < self.sizes.block_units && found.len() < self.sizes.program_units as usize {
-            let unit = match &held.units {
-                Some(units) => units[at as usize],
-                None => self.start.unit(&self.sizes, die, block, at),
+        while at < self.sizes.block_units && found.len() < most {
+            let (place, unit) = match &held.units {
+                Some(units) => (at, units[at as usize]),
+                None => match self.start.unit_from(&self.sizes, die, block, at) {
+                    Some(next) => next,
+                    None => return self.sizes.block_units,
+                },
             };
-            if unit != NOWHERE && self.place(unit) == PageLocation::Flash(first + at) {
-                found.push((unit, first + at));
+            if unit != NOWHERE && self.is_still_at(unit, first + place) {
+                found.push((unit, first + place));
             }
-            at += 1;
+            at = place + 1;
         }
         at
     }
@@ -254,6 +281,29 @@ impl Mapping {
             true => space.free.push_back(block),
             false => space.slc_free.push_back(block),
         }
+    }
+
+    /// Of all dies. A block of the cache that is being emptied counts as programmed until it is erased.
+    pub(super) fn space(&self) -> FlashSpace {
+        let sizes = &self.sizes;
+        let slc_blocks = u64::from(sizes.blocks - sizes.main_blocks);
+        let slc_pages = u64::from(sizes.slc_pages);
+        self.dies
+            .iter()
+            .map(|space| {
+                let unwritten = match space.open[Kind::Slc as usize] {
+                    Some((_, page)) => slc_pages - u64::from(page),
+                    None => 0,
+                };
+                let erased = space.slc_free.len() as u64 * slc_pages + unwritten;
+                FlashSpace {
+                    blocks: u64::from(sizes.main_blocks),
+                    free_blocks: space.free.len() as u64,
+                    slc_pages: slc_blocks * slc_pages,
+                    slc_programmed_pages: slc_blocks * slc_pages - erased,
+                }
+            })
+            .fold(FlashSpace::default(), |sum, one| sum + one)
     }
 
     /// Whether the pseudo-SLC cache of the die takes a page.

@@ -12,6 +12,7 @@ mod mapping;
 mod programmed;
 #[cfg(test)]
 mod rehearsal;
+mod space;
 mod spec;
 mod start;
 mod steady_law;
@@ -33,6 +34,7 @@ use events::station::Violation;
 use events::time::Time;
 use mapping::{Mapping, PageLocation};
 pub use programmed::ProgrammedUnits;
+pub use space::FlashSpace;
 use spec::Sizes;
 pub use spec::{
     Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing,
@@ -424,6 +426,10 @@ impl Device for Flash {
 
     fn programmed(&self) -> ProgrammedUnits {
         self.written
+    }
+
+    fn flash_space(&self) -> FlashSpace {
+        self.mapping.space()
     }
 
     fn dirty_sectors(&self) -> u64 {

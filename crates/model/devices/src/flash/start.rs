@@ -86,22 +86,21 @@ impl Start {
         }
     }
 
-    /// The unit that is valid at a place.
-    pub(super) fn unit(&self, sizes: &Sizes, die: u32, block: u32, offset: u32) -> u32 {
+    /// The first place of a block from `offset` on where a unit is valid, and which; None: there is none.
+    pub(super) fn unit_from(
+        &self,
+        sizes: &Sizes,
+        die: u32,
+        block: u32,
+        offset: u32,
+    ) -> Option<(u32, u32)> {
         match self {
-            Start::New => NOWHERE,
+            Start::New => None,
             Start::InSequence { .. } => {
-                let of_die = u64::from(block) * u64::from(sizes.pages)
-                    + u64::from(offset / sizes.program_units);
-                let page = of_die * u64::from(sizes.dies) + u64::from(die);
-                let unit =
-                    page * u64::from(sizes.program_units) + u64::from(offset % sizes.program_units);
-                match unit < u64::from(sizes.units) {
-                    true => unit as u32,
-                    false => NOWHERE,
-                }
+                let unit = unit_in_sequence(sizes, die, block, offset);
+                (unit != NOWHERE).then_some((offset, unit))
             }
-            Start::Scattered(scattered) => scattered.unit(sizes, die, block, offset),
+            Start::Scattered(scattered) => scattered.unit_from(sizes, die, block, offset),
         }
     }
 
@@ -109,7 +108,7 @@ impl Start {
     pub(super) fn valid(&self, sizes: &Sizes, die: u32, block: u32) -> u32 {
         match self {
             Start::New => 0,
-            Start::InSequence { .. } => self.valid_in_sequence(sizes, die, block),
+            Start::InSequence { .. } => valid_in_sequence(sizes, die, block),
             Start::Scattered(scattered) => scattered.valid(die, block),
         }
     }
@@ -133,22 +132,34 @@ impl Start {
             Start::Scattered(scattered) => scattered.closed[die as usize].clone(),
         }
     }
+}
 
-    fn valid_in_sequence(&self, sizes: &Sizes, die: u32, block: u32) -> u32 {
-        if self.unit(sizes, die, block, sizes.block_units - 1) != NOWHERE {
-            return sizes.block_units;
-        }
-        // Units of a block rise with the offset: the first that is beyond the end ends them all.
-        (0..sizes.pages)
-            .map(|page| {
-                let first = page * sizes.program_units;
-                (first..first + sizes.program_units)
-                    .take_while(|&offset| self.unit(sizes, die, block, offset) != NOWHERE)
-                    .count() as u32
-            })
-            .take_while(|&units| units > 0)
-            .sum()
+/// The unit that is valid at a place of a device that was written in sequence.
+fn unit_in_sequence(sizes: &Sizes, die: u32, block: u32, offset: u32) -> u32 {
+    let of_die =
+        u64::from(block) * u64::from(sizes.pages) + u64::from(offset / sizes.program_units);
+    let page = of_die * u64::from(sizes.dies) + u64::from(die);
+    let unit = page * u64::from(sizes.program_units) + u64::from(offset % sizes.program_units);
+    match unit < u64::from(sizes.units) {
+        true => unit as u32,
+        false => NOWHERE,
     }
+}
+
+fn valid_in_sequence(sizes: &Sizes, die: u32, block: u32) -> u32 {
+    if unit_in_sequence(sizes, die, block, sizes.block_units - 1) != NOWHERE {
+        return sizes.block_units;
+    }
+    // Units of a block rise with the offset: the first that is beyond the end ends them all.
+    (0..sizes.pages)
+        .map(|page| {
+            let first = page * sizes.program_units;
+            (first..first + sizes.program_units)
+                .take_while(|&offset| unit_in_sequence(sizes, die, block, offset) != NOWHERE)
+                .count() as u32
+        })
+        .take_while(|&units| units > 0)
+        .sum()
 }
 
 /// Free blocks of each die. One that collects in turn with programs keeps more of them than one that has to collect
@@ -180,18 +191,17 @@ impl Scattered {
     }
 
     /// Valid units are spread evenly over the block.
-    fn unit(&self, sizes: &Sizes, die: u32, block: u32, offset: u32) -> u32 {
-        let (valid, all) = (
-            u64::from(self.valid(die, block)),
-            u64::from(sizes.block_units),
-        );
+    fn unit_from(&self, sizes: &Sizes, die: u32, block: u32, offset: u32) -> Option<(u32, u32)> {
+        let valid = u64::from(self.valid(die, block));
+        let all = u64::from(sizes.block_units);
         let of_block = (u64::from(offset) * valid).div_ceil(all);
-        if of_block >= valid || of_block * all / valid != u64::from(offset) {
-            return NOWHERE;
+        if of_block >= valid {
+            return None;
         }
         let of_die = u64::from(self.before[die as usize][block as usize]) + of_block;
         let place = of_die * u64::from(sizes.dies) + u64::from(die);
-        self.order.index_at(self.key, place) as u32
+        let unit = self.order.index_at(self.key, place) as u32;
+        Some(((of_block * all / valid) as u32, unit))
     }
 
     fn valid(&self, die: u32, block: u32) -> u32 {

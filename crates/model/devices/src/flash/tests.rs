@@ -445,8 +445,13 @@ fn rates(flash: &mut Flash, from: Time) -> (f64, f64, Time) {
 fn a_cache_of_one_bit_a_cell_is_faster_until_it_is_full_and_again_after_a_pause() {
     // It holds 12 blocks of 8 pages of 16 KiB in each of 8 dies: 12 MiB.
     let mut flash = with_slc(20 * MILLISECOND);
+    assert_eq!(flash.flash_space().slc_percent(), Some(0.0));
+    let free = flash.flash_space().free_blocks;
     let (fast, slow, _) = rates(&mut flash, 0);
     assert!(fast > 2.0 * slow, "{fast} {slow}");
+    let full = flash.flash_space();
+    assert_eq!(full.slc_percent(), Some(100.0));
+    assert!(full.free_blocks < free);
     let idle_at = run_until_idle(&mut flash);
     let programmed = flash.programmed();
     assert!(
@@ -454,6 +459,10 @@ fn a_cache_of_one_bit_a_cell_is_faster_until_it_is_full_and_again_after_a_pause(
         "it is emptied when nothing is written"
     );
     assert!(programmed.erased_blocks >= 90, "{programmed:?}");
+    // A part of a block stays.
+    let emptied = flash.flash_space();
+    assert!(emptied.slc_percent().unwrap() < 10.0, "{emptied:?}");
+    assert!(emptied.free_blocks < full.free_blocks);
     let (again, _, end) = rates(&mut flash, idle_at);
     assert!((again / fast - 1.0).abs() < 0.1, "{again} {fast}");
     flash.check(end).unwrap();

@@ -10,7 +10,7 @@ use workload::phase::Phase;
 use workload::record::PhaseRecord;
 
 use super::sort::{SortPhase, SortRecord};
-use devices::flash::ProgrammedUnits;
+use devices::flash::{FlashSpace, ProgrammedUnits};
 use events::SpecError;
 
 /// A phase of any kind.
@@ -88,23 +88,27 @@ pub struct LoadRecord {
     /// What each load has.
     #[serde(flatten)]
     pub phase: PhaseRecord,
-    /// By metric; empty if no flash was written to.
+    /// By metric; empty without flash.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<&'static str, f64>,
 }
 
 impl LoadRecord {
-    /// `programmed`: by all drives since the phase began.
-    pub fn new(phase: PhaseRecord, programmed: ProgrammedUnits) -> LoadRecord {
-        let measures = programmed
-            .amplification()
-            .map_or_else(BTreeMap::new, |factor| {
-                BTreeMap::from([
-                    ("write_amplification", factor),
-                    ("flash_erases", programmed.erased_blocks as f64),
-                ])
-            });
-        LoadRecord { phase, measures }
+    /// `programmed`: by all drives since the phase began; `space`: of all drives at its end.
+    pub fn new(phase: PhaseRecord, programmed: ProgrammedUnits, space: FlashSpace) -> LoadRecord {
+        let amplification = programmed.amplification();
+        let erases = amplification.map(|_| programmed.erased_blocks as f64);
+        let measures = [
+            ("write_amplification", amplification),
+            ("flash_erases", erases),
+            ("flash_free_percent", space.free_percent()),
+            ("slc_fill_percent", space.slc_percent()),
+        ];
+        let known = |(name, value): (&'static str, Option<f64>)| value.map(|value| (name, value));
+        LoadRecord {
+            phase,
+            measures: measures.into_iter().filter_map(known).collect(),
+        }
     }
 }
 

@@ -246,6 +246,7 @@ impl Model {
         }
         let mut groups = Some(self.world.end_phase().groups);
         let programmed = self.world.programmed() - in_flight.programmed;
+        let space = self.world.flash_space();
         let records =
             in_flight
                 .phases
@@ -256,7 +257,7 @@ impl Model {
                         let groups = groups.take().expect("one load runs at a time");
                         let groups = groups.into_iter().map(Some).collect();
                         let record = assemble(load, circumstances, groups);
-                        AnyRecord::Load(LoadRecord::new(record, programmed))
+                        AnyRecord::Load(LoadRecord::new(record, programmed, space))
                     }
                     (_, Some(record)) => record,
                     (_, None) => unreachable!("phases that run together are of other kinds"),

@@ -87,10 +87,15 @@ fn group_of(
         .map(|cpus| machine.allowed_cpus(cpus))
         .transpose()
         .map_err(|error| error.within(&format!("groups.{number}")))?;
-    let is_durable = |job: &JobSpec| job.dsync_every.is_some();
-    if path == Path::Buffered && group.jobs.iter().any(is_durable) {
+    let durable_by = |job: &JobSpec| match (job.dsync_every, job.osync_every) {
+        (Some(_), _) => Some("dsync_every"),
+        (None, Some(_)) => Some("osync_every"),
+        (None, None) => None,
+    };
+    let durable = group.jobs.iter().find_map(durable_by);
+    if let (Path::Buffered, Some(key)) = (path, durable) {
         let what = "the model makes direct writes durable only; say direct = true";
-        return wrong("dsync_every", what.to_owned());
+        return wrong(key, what.to_owned());
     }
     if group.uncached || group.atomic_writes {
         let key = if group.uncached {
@@ -109,7 +114,7 @@ fn group_of(
         return wrong("poll", what.to_owned());
     }
     // A polled ring can't sync.
-    let syncs = |job: &JobSpec| job.sync.is_some() || job.sync_at_end || is_durable(job);
+    let syncs = |job: &JobSpec| job.sync.is_some() || job.sync_at_end || durable_by(job).is_some();
     let polls = group.poll && !(path == Path::DirectRing && group.jobs.iter().any(syncs));
     if group.realtime || group.io_log.is_some() {
         let key = if group.realtime { "realtime" } else { "io_log" };

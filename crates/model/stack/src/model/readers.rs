@@ -50,7 +50,18 @@ struct JobUse {
     #[serde(default)]
     dsync_every: Option<u64>,
     #[serde(default)]
+    osync_every: Option<u64>,
+    #[serde(default)]
     replay: Option<ReplayUse>,
+}
+
+impl JobUse {
+    /// sync_file_range(2) writes nothing of the drive's cache or of a log.
+    fn makes_durable_by_calls(&self) -> bool {
+        self.sync
+            .as_ref()
+            .is_some_and(|sync| sync["kind"] != "sync_file_range")
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -142,7 +153,10 @@ fn of_group(
                 used.insert(KeyReader::Filesystem(place as u16));
             }
             let syncs = job.read_share < 1.0
-                && (job.sync.is_some() || job.sync_at_end || job.dsync_every.is_some())
+                && (job.makes_durable_by_calls()
+                    || job.sync_at_end
+                    || job.dsync_every.is_some()
+                    || job.osync_every.is_some())
                 || job.replay.as_ref().is_some_and(|replay| replay.flushes);
             if syncs && machine.kernel().flushes_caches() {
                 used.insert(KeyReader::Flushes(place as u16));

@@ -114,7 +114,9 @@ impl World {
 fn operation(kind: OpKind) -> Option<nfs::Operation> {
     match kind {
         OpKind::Read => Some(nfs::Operation::Read),
-        OpKind::Write | OpKind::DurableWrite | OpKind::WriteZeroes => Some(nfs::Operation::Write),
-        OpKind::Fsync | OpKind::Fdatasync | OpKind::Discard => None,
+        OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite | OpKind::WriteZeroes => {
+            Some(nfs::Operation::Write)
+        }
+        OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange | OpKind::Discard => None,
     }
 }

@@ -151,11 +151,13 @@ impl World {
         }
         let outcome = self.with_cache(now, |cache| match op.kind {
             OpKind::Read => cache.read(now, number, file, offset, bytes),
-            OpKind::Write | OpKind::DurableWrite => {
+            OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
                 cache.on_cpu(cpu);
                 cache.write(now, number, file, offset, bytes)
             }
-            OpKind::Fsync | OpKind::Fdatasync => cache.fsync(now, number, file),
+            OpKind::Fsync | OpKind::Fdatasync | OpKind::SyncFileRange => {
+                cache.fsync(now, number, file)
+            }
             OpKind::Discard | OpKind::WriteZeroes => unreachable!("started past the cache"),
         });
         match outcome {
@@ -189,7 +191,7 @@ impl World {
     /// A write that is to be durable is followed by a flush, as the kernel does for a disk without FUA.
     pub(super) fn reaped(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let file = self.phase.file(op.file);
-        if op.kind == OpKind::DurableWrite && self.vfs.mount_of(file).is_none() {
+        if op.kind.is_durable_write() && self.vfs.mount_of(file).is_none() {
             self.finish_sync(now, number, job, op, file);
         } else {
             self.succeeded(now, number, job, &op);
@@ -198,15 +200,21 @@ impl World {
 
     /// All that fsync is for has been sent to the drive: its cache has to be on the medium too.
     fn finish_sync(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
+        if op.kind == OpKind::SyncFileRange {
+            self.sync_is_over(now, number, file);
+            self.succeeded(now, number, job, &op);
+            return;
+        }
         let drive = self.vfs.file(file).drive;
         if self.vfs.syncs().looks_at_caches() {
             self.touched.insert(KeyReader::Flushes(drive as u16));
         }
+        let takes_all_metadata = matches!(op.kind, OpKind::Fsync | OpKind::OsyncWrite);
         let running = self.vfs.running_transaction(drive);
         let changes = self
             .vfs
             .syncs_mut()
-            .take_changes(file, op.kind != OpKind::Fsync, running);
+            .take_changes(file, !takes_all_metadata, running);
         let commits = changes.is_some_and(|changes| {
             self.forces_log(now, drive, number, file, changes.times)
                 || self.commits_for(now, drive, number, changes)

@@ -10,7 +10,7 @@ use super::phase_spec::{GroupSpec, Path, PhaseSpec};
 use super::task::{RunningJob, Task};
 use super::{Progress, World};
 use block_layer::Counts;
-use devices::flash::ProgrammedUnits;
+use devices::flash::{FlashSpace, ProgrammedUnits};
 use events::time::Time;
 use memory::cache::FileId;
 
@@ -226,6 +226,12 @@ impl World {
     pub fn programmed(&self) -> ProgrammedUnits {
         let all = self.io.drives().map(|drive| drive.programmed());
         all.fold(ProgrammedUnits::default(), |sum, one| sum + one)
+    }
+
+    /// Of the flash of all drives, now.
+    pub fn flash_space(&self) -> FlashSpace {
+        let all = self.io.drives().map(|drive| drive.flash_space());
+        all.fold(FlashSpace::default(), |sum, one| sum + one)
     }
 
     /// Since the phase's start.

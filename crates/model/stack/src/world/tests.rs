@@ -16,7 +16,7 @@ use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules, TaskPlugRules};
 use memory::cache::{self, CacheSpec};
 use workload::measure::JobMeasurement;
 use workload::spec::JobSpec;
-use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, Pattern};
+use workload::spec::{Arrival, JobBounds, Pattern};
 use workload::timeline::totals;
 
 const CPUS: CpuSpec = CpuSpec {
@@ -44,41 +44,9 @@ fn rules() -> QueueRules {
 fn job(name: &str, pattern: Pattern, queue_depth: u32, until: JobBounds) -> JobSpec {
     JobSpec {
         name: name.to_owned(),
-        files: vec![0],
-        file_order: FileOrder::Sequential,
         pattern,
-        read_share: 1.0,
-        blocks: vec![BlockSize {
-            bytes: 4096,
-            weight: 1.0,
-        }],
-        align_bytes: 4096,
-        offset_bytes: 0,
-        length_bytes: 20 << 20,
         queue_depth,
-        arrival: Arrival::Closed {
-            think_ns: 0,
-            think_every: 1,
-        },
-        until,
-        sync: None,
-        sync_at_end: false,
-        dsync_every: None,
-        commits: false,
-        writes: None,
-        start_ns: None,
-        depth_search: None,
-        steady_state: None,
-        replay: None,
-        seed: 1,
-    }
-}
-
-fn for_ops(ops: u64) -> JobBounds {
-    JobBounds {
-        ops: Some(ops),
-        bytes: None,
-        duration_ns: None,
+        ..JobSpec::reads(0, 4096, 20 << 20, until)
     }
 }
 
@@ -201,7 +169,7 @@ fn group(path: Path, jobs: Vec<JobSpec>) -> GroupSpec {
 fn a_job_gets_what_it_asked_for_and_a_deeper_queue_is_faster() {
     let mut took = Vec::new();
     for queue_depth in [1, 16] {
-        let reads = job("r", Pattern::Uniform, queue_depth, for_ops(500));
+        let reads = job("r", Pattern::Uniform, queue_depth, JobBounds::of_ops(500));
         let results = run(
             world(Box::new(Noop::default())),
             &[group(Path::DirectAsync, vec![reads])],
@@ -217,7 +185,7 @@ fn a_job_gets_what_it_asked_for_and_a_deeper_queue_is_faster() {
 #[test]
 fn one_seed_is_one_result() {
     let results = |seed| {
-        let reads = job("r", Pattern::Uniform, 4, for_ops(300));
+        let reads = job("r", Pattern::Uniform, 4, JobBounds::of_ops(300));
         let scheduler = Box::new(Deadline::new(
             DeadlineVariant::C,
             DeadlineTunables::default(),
@@ -234,7 +202,7 @@ fn one_seed_is_one_result() {
 
 #[test]
 fn blocking_tasks_have_one_operation_outstanding_each() {
-    let reads = job("r", Pattern::Uniform, 1, for_ops(200));
+    let reads = job("r", Pattern::Uniform, 1, JobBounds::of_ops(200));
     let groups: Vec<GroupSpec> = (0..4)
         .map(|seed| {
             group(
@@ -253,11 +221,7 @@ fn blocking_tasks_have_one_operation_outstanding_each() {
 
 #[test]
 fn a_duration_ends_the_run() {
-    let until = JobBounds {
-        ops: None,
-        bytes: None,
-        duration_ns: Some(2 * SECOND),
-    };
+    let until = JobBounds::of_time(2 * SECOND);
     let reads = job("r", Pattern::Uniform, 8, until);
     let results = run(
         world(Box::new(Noop::default())),
@@ -273,11 +237,7 @@ fn a_duration_ends_the_run() {
 
 #[test]
 fn stopping_ends_it_and_nothing_is_left_behind() {
-    let until = JobBounds {
-        ops: None,
-        bytes: None,
-        duration_ns: Some(1000 * SECOND),
-    };
+    let until = JobBounds::of_time(1000 * SECOND);
     let reads = job("r", Pattern::Uniform, 8, until);
     let mut world = world(Box::new(Noop::default()));
     world
@@ -290,7 +250,7 @@ fn stopping_ends_it_and_nothing_is_left_behind() {
 
 #[test]
 fn buffered_io_needs_a_page_cache() {
-    let reads = job("r", Pattern::Sequential, 1, for_ops(1));
+    let reads = job("r", Pattern::Sequential, 1, JobBounds::of_ops(1));
     let groups = [group(Path::Buffered, vec![reads])];
     let refused = world(Box::new(Noop::default())).begin_phase(&phase(&groups, 1));
     assert_eq!(refused, Err(PhaseError::NoCache));
@@ -298,7 +258,7 @@ fn buffered_io_needs_a_page_cache() {
 
 #[test]
 fn phases_follow_each_other_in_one_world() {
-    let reads = job("r", Pattern::Uniform, 4, for_ops(100));
+    let reads = job("r", Pattern::Uniform, 4, JobBounds::of_ops(100));
     let groups = [group(Path::DirectAsync, vec![reads])];
     let mut world = world(Box::new(Noop::default()));
     for _ in 0..3 {
@@ -363,14 +323,12 @@ fn sequential(file: u32, bytes: u64, read_share: f64) -> JobSpec {
         read_share,
         length_bytes: bytes,
         sync_at_end: read_share == 0.0,
-        dsync_every: None,
-        commits: false,
-        writes: None,
-        start_ns: None,
-        depth_search: None,
-        steady_state: None,
-        replay: None,
-        ..job("sequential", Pattern::Sequential, 1, for_ops(bytes / 4096))
+        ..job(
+            "sequential",
+            Pattern::Sequential,
+            1,
+            JobBounds::of_ops(bytes / 4096),
+        )
     }
 }
 
@@ -423,7 +381,7 @@ fn a_phase_with_fewer_tasks_ignores_the_wake_ups_of_the_one_before() {
             bytes: None,
             duration_ns: Some(2 * SECOND),
         },
-        ..job("r", Pattern::Uniform, 4, for_ops(3))
+        ..job("r", Pattern::Uniform, 4, JobBounds::of_ops(3))
     };
     let four = vec![group(Path::DirectAsync, vec![paced.clone()]); 4];
     run_phase(&mut world, &phase(&four, 1));
@@ -451,7 +409,7 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
                     let random = JobSpec {
                         pattern: Pattern::Permutation,
                         queue_depth: if path == Path::Buffered { 1 } else { 16 },
-                        until: for_ops(300),
+                        until: JobBounds::of_ops(300),
                         ..sequential(file, 2 << 20, read_share)
                     };
                     group(path, vec![random])
@@ -572,11 +530,7 @@ fn real_time_readers_go_before_best_effort_ones_under_cfq() {
         rotational: true,
     };
     let scheduler = Cfq::new(cfq::Version::Linux2_6_35, tunables, around, &[1000]);
-    let until = JobBounds {
-        ops: None,
-        bytes: None,
-        duration_ns: Some(2 * SECOND),
-    };
+    let until = JobBounds::of_time(2 * SECOND);
     let groups: Vec<GroupSpec> = ["rt/4", "be/4"]
         .into_iter()
         .zip(1..)
@@ -681,7 +635,7 @@ fn world_on(device: Box<dyn Device>) -> World {
     expected = "the simulated machine stands still: no I/O has ended for 3600 s of its time and 1 task waits"
 )]
 fn a_device_that_never_answers_ends_the_run() {
-    let one = job("r", Pattern::Uniform, 4, for_ops(10));
+    let one = job("r", Pattern::Uniform, 4, JobBounds::of_ops(10));
     run(
         world_on(Box::new(SilentDevice { now: 0 })),
         &[group(Path::Direct, vec![one])],
@@ -691,7 +645,7 @@ fn a_device_that_never_answers_ends_the_run() {
 
 #[test]
 fn a_job_that_sleeps_for_hours_is_not_a_standstill() {
-    let mut sleeper = job("r", Pattern::Uniform, 1, for_ops(4));
+    let mut sleeper = job("r", Pattern::Uniform, 1, JobBounds::of_ops(4));
     sleeper.arrival = Arrival::Closed {
         think_ns: 2 * 3600 * SECOND,
         think_every: 1,

@@ -7,7 +7,7 @@ use events::smp::Context;
 use events::time::{MILLISECOND, SECOND, Time};
 use stack::machine::MachineSpec;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, Results, World};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
+use workload::spec::{JobBounds, JobSpec, Pattern};
 use workload::timeline::totals;
 
 const CPUS: u16 = 8;
@@ -56,35 +56,11 @@ fn build(machine: Value) -> World {
 
 fn job(file: u32, read_share: f64, bytes: u32, queue_depth: u32, ops: u64) -> JobSpec {
     JobSpec {
-        name: String::new(),
-        files: vec![file],
-        file_order: FileOrder::Sequential,
-        pattern: Pattern::Sequential,
         read_share,
-        blocks: vec![BlockSize { bytes, weight: 1.0 }],
-        align_bytes: u64::from(bytes),
-        offset_bytes: 0,
-        length_bytes: FILE_BYTES,
         queue_depth,
-        arrival: Arrival::Closed {
-            think_ns: 0,
-            think_every: 1,
-        },
-        until: JobBounds {
-            ops: Some(ops),
-            bytes: None,
-            duration_ns: None,
-        },
-        sync: None,
         sync_at_end: read_share < 1.0,
-        dsync_every: None,
-        commits: false,
-        writes: None,
-        start_ns: None,
-        depth_search: None,
-        steady_state: None,
-        replay: None,
         seed: u64::from(file),
+        ..JobSpec::reads(file, bytes, FILE_BYTES, JobBounds::of_ops(ops))
     }
 }
 

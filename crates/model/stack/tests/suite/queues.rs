@@ -61,6 +61,7 @@ fn group(path: Path, read_share: f64, bytes: u32) -> GroupSpec {
         sync: None,
         sync_at_end: read_share < 1.0,
         dsync_every: None,
+        osync_every: None,
         commits: false,
         seed: 1,
         writes: None,

@@ -220,6 +220,7 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "thinktime_blocks", value.positive, 1, "Operations between two pauses."
     yield "fsync", whole, 0, "Writes between two fsyncs."
     yield "fdatasync", whole, 0, "Writes between two fdatasyncs."
+    yield "sync", value.word("none", "0", "sync", "1", "dsync"), "none", "Each write is durable: O_SYNC, or O_DSYNC."
     yield "end_fsync", bool_, False, "fsync at the end, inside the measured time."
     yield "invalidate", bool_, True, "Drops the cache before a stage with buffered reads; fio does so at each pass."
     yield "cpus_allowed", value.cpu_list, None, "CPUs of the job's threads."

@@ -316,6 +316,8 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "rate_iops", "rate is given too; keep one of the two"
     if job["fsync"] and job["fdatasync"]:
         yield "fdatasync", "fsync is given too; keep one of the two"
+    if job["sync"] not in ("none", "0") and shape.engine == "mmap":
+        yield "sync", f"engine mmap makes no call that could be durable; {USE_FIO}"
     if job["ramp_time"] and not job["runtime"]:
         yield "ramp_time", "needs runtime: a job that ends by its size is measured from its first byte to its last"
     if job["sqthread_poll"] and shape.engine != "io_uring":

@@ -298,6 +298,8 @@ def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> na
         if not every_writes or not shape.writes
         else {"kind": "fsync" if job["fsync"] else "fdatasync", "every_writes": every_writes},
         sync_at_end=job["end_fsync"] and shape.writes,
+        dsync_every=1 if job["sync"] == "dsync" and shape.writes else None,
+        osync_every=1 if job["sync"] in ("sync", "1") and shape.writes else None,
     )
 
 

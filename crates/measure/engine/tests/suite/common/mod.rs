@@ -11,7 +11,7 @@ use std::time::Duration;
 use engine::{Handle, Memory, start};
 use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::record::{JobRecord, PhaseRecord};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobBounds, JobSpec, Pattern};
+use workload::spec::{JobBounds, JobSpec, Pattern};
 
 pub const MIB: u64 = 1 << 20;
 pub const ALL_ENGINES: [EngineKind; 5] = [
@@ -59,38 +59,10 @@ impl Drop for ScratchDirectory {
 /// Uniform reads of 4 KiB, 8 deep, over the first file's first MiB, 256 of them.
 pub fn job() -> JobSpec {
     JobSpec {
-        name: "job".into(),
-        files: vec![0],
-        file_order: FileOrder::Sequential,
         pattern: Pattern::Uniform,
-        read_share: 1.0,
-        blocks: vec![BlockSize {
-            bytes: 4096,
-            weight: 1.0,
-        }],
-        align_bytes: 4096,
-        offset_bytes: 0,
-        length_bytes: MIB,
         queue_depth: 8,
-        arrival: Arrival::Closed {
-            think_ns: 0,
-            think_every: 1,
-        },
-        until: JobBounds {
-            ops: Some(256),
-            bytes: None,
-            duration_ns: None,
-        },
-        sync: None,
-        sync_at_end: false,
-        dsync_every: None,
-        commits: false,
-        writes: None,
-        start_ns: None,
-        depth_search: None,
-        steady_state: None,
-        replay: None,
         seed: 7,
+        ..JobSpec::reads(0, 4096, MIB, JobBounds::of_ops(256))
     }
 }
 
@@ -103,11 +75,7 @@ pub fn writer() -> JobSpec {
 }
 
 pub fn lasting(milliseconds: u64) -> JobBounds {
-    JobBounds {
-        ops: None,
-        bytes: None,
-        duration_ns: Some(milliseconds * 1_000_000),
-    }
+    JobBounds::of_time(milliseconds * 1_000_000)
 }
 
 pub fn group(engine: EngineKind, jobs: Vec<JobSpec>) -> GroupSpec {

@@ -7,7 +7,7 @@ use block_layer::{
     AllocateOutcome, Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector,
     SubmitOutcome, TaskId,
 };
-use devices::flash::ProgrammedUnits;
+use devices::flash::{FlashSpace, ProgrammedUnits};
 use devices::{Command, Completion, Device};
 use events::Component;
 use events::station::Violation;
@@ -340,6 +340,11 @@ impl Drive {
     /// By its flash, since the start.
     pub(in crate::world) fn programmed(&self) -> ProgrammedUnits {
         self.device.programmed()
+    }
+
+    /// Of its flash, now.
+    pub(in crate::world) fn flash_space(&self) -> FlashSpace {
+        self.device.flash_space()
     }
 
     pub(in crate::world) fn queue(&self) -> &RequestQueue {

@@ -1,0 +1,65 @@
+"""rados bench's --format=json, and the JSON that cbt (Ceph Benchmarking Tool) makes of its report.
+
+cbt's `benchmark/radosbench.py` writes each line of the report as a key, such as `"Bandwidth (MB/sec)": "24.5"`; rados
+itself writes `"bandwidth"`, as text too (ceph/src/common/obj_bencher.cc, whose MB are 2^20 bytes).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from iolab.base.errors import InputError
+from iolab.files.importer.figures import MIB
+from iolab.files.importer.format import Format
+from iolab.files.importer.results import Results
+from iolab.files.importer.source import Source, json_text
+from iolab.files.importer.text import number
+
+METRICS = {
+    "total_time_run": ("elapsed_s", 1.0),
+    "bandwidth": ("rate_bytes_per_s", MIB),
+    "average_iops": ("iops", 1.0),
+    "average_latency": ("latency_ns_mean", 1e9),
+    "stddev_latency": ("latency_ns_stddev", 1e9),
+    "max_latency": ("latency_ns_max", 1e9),
+    "min_latency": ("latency_ns_min", 1e9),
+}
+"""By key without unit: the metric, and what the number is multiplied by."""
+_BEGINS = re.compile(r"\{")
+_UNIT = re.compile(r"\s*\([^)]*\)|:")
+_RECOGNISED = re.compile(r'"(?:Total time run|total_time_run)"\s*:')
+
+
+def _objects(text: str, name: str) -> Iterator[tuple[int, dict[str, object]]]:
+    """The outermost objects of the text and their lines. InputError for one that does not end."""
+    decoder, place = json.JSONDecoder(), 0
+    while found := _BEGINS.search(text, place):
+        line = text.count("\n", 0, found.start()) + 1
+        try:
+            content, place = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            raise InputError("JSON that is cut off or damaged", where=f"{name}:{line}") from None
+        yield line, content
+
+
+def _parse(source: Source, results: Results) -> None:
+    for line, content in _objects(json_text(source), source.name):
+        by_key = {_UNIT.sub("", key).strip().lower().replace(" ", "_"): value for key, value in content.items()}
+        figures = {key: number(str(by_key[key])) for key in METRICS if key in by_key}
+        if any(one is not None for one in figures.values()):
+            row = results.table(line).row(source.stem_without_round, "rados")
+            for key, figure in figures.items():
+                metric, scale = METRICS[key]
+                row.add(metric, None if figure is None else figure * scale)
+
+
+FORMAT = Format(
+    name="rados-json",
+    help="rados bench --format=json, and json_output of cbt's radosbench",
+    recognises=lambda source: bool(_RECOGNISED.search(source.head)),
+    parse=_parse,
+    words=("total_time_run", "Total time run", "average_iops", "average_latency"),
+    among_text=False,
+)
