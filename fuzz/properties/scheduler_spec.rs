@@ -111,6 +111,7 @@ fn bio(number: u32, now: u64) -> Bio {
         read_ahead: false,
         writeback: false,
         behind_flush: false,
+        allocated: None,
         workers: 0,
         polled: false,
         no_idle: number.is_multiple_of(11),

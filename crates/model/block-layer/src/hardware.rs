@@ -28,6 +28,7 @@ impl HardwareRules {
         runs: Runs {
             after_completions: true,
             again_after_ns: None,
+            pulls_ahead: false,
         },
     };
 }
@@ -58,9 +59,12 @@ impl HardwareQueues {
         self.rules.runs
     }
 
-    /// Whether any queue has a tag, and none of those that have holds a request back: the scheduler may be asked.
+    /// Whether any queue holds no request back and has a tag, or asks for one that it holds back
+    /// (`__blk_mq_do_dispatch_sched`): the scheduler may be asked.
     pub(super) fn may_ask(&self) -> bool {
-        (0..self.held.len()).any(|queue| self.has_tag(queue) && self.held[queue].is_empty())
+        let pulls = self.rules.runs.pulls_ahead;
+        (0..self.held.len())
+            .any(|queue| self.held[queue].is_empty() && (pulls || self.has_tag(queue)))
     }
 
     /// A request that was held back and now has a tag; queues take turns.

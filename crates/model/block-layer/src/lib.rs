@@ -21,7 +21,7 @@ mod wbt;
 pub use base::SECTOR_BYTES;
 pub use event::{EventKind, QueueEvent};
 pub use hardware::HardwareRules;
-pub use queue::{Counts, RequestQueue, SubmitOutcome};
+pub use queue::{AllocateOutcome, Counts, RequestQueue, SubmitOutcome};
 pub use queue_map::QueueMap;
 
 pub use request::{
@@ -29,5 +29,5 @@ pub use request::{
     Side, TaskId,
 };
 pub use tag_bits::TagCounts;
-pub use task_plug::TaskPlug;
+pub use task_plug::{RequestLimits, TaskPlug};
 pub use wbt::WbtRules;

@@ -121,6 +121,9 @@ impl Pool {
             self.wait(task, workers);
             return false;
         }
+        if workers == 0 {
+            self.waits_no_more(task);
+        }
         self.allocated += 1;
         self.congested |= self.allocated >= self.rules.congested_from;
         true
@@ -131,6 +134,23 @@ impl Pool {
     pub(super) fn wait(&mut self, task: TaskId, workers: u16) {
         if self.waiters.count(task) < usize::from(workers.max(1)) {
             self.waiters.sleeps(task);
+        }
+    }
+
+    /// The task waits for something else, or has a request: it is not woken for a tag any more (`sbitmap_finish_wait`).
+    fn waits_no_more(&mut self, task: TaskId) {
+        if let Waiters::OfTags(waiters) = &mut self.waiters {
+            waiters.leaves(task);
+        }
+    }
+
+    /// The task, which may have been woken for a tag, takes none: appends another that waits, if one is free.
+    pub(super) fn passes_on(&mut self, task: TaskId, woken: &mut Vec<TaskId>) {
+        self.waits_no_more(task);
+        if let Waiters::OfTags(waiters) = &mut self.waiters
+            && self.allocated < self.rules.requests
+        {
+            woken.extend(waiters.next());
         }
     }
 
@@ -188,8 +208,8 @@ impl Pool {
         }
     }
 
-    /// Appends the tasks that still wait for a tag although none is in use: a task that was woken may not have taken
-    /// one.
+    /// Nobody has been woken for the last tag that was given back: appends the tasks that still wait although none is in
+    /// use. A task that was woken before may not have taken one.
     pub(super) fn wake_forgotten(&mut self, woken: &mut Vec<TaskId>) {
         if let Waiters::OfTags(waiters) = &mut self.waiters
             && self.allocated == 0

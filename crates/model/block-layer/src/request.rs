@@ -98,6 +98,8 @@ pub struct Bio {
     pub sectors: u32,
     /// Physically contiguous pieces of memory.
     pub segments: u16,
+    /// The tag of the request that it has got already, in its task's plug.
+    pub allocated: Option<u32>,
     /// Who submitted it: schedulers keep their per-task state by it.
     pub task: TaskId,
     /// The cgroup that is charged for it; 0 is the root.

@@ -95,6 +95,22 @@ impl TagWaiters {
         }
     }
 
+    /// The task waits no more.
+    pub(super) fn leaves(&mut self, task: TaskId) {
+        for queue in &mut self.queues {
+            queue.retain(|&waiting| waiting != task);
+        }
+    }
+
+    /// Who is woken next, one alone.
+    pub(super) fn next(&mut self) -> Option<TaskId> {
+        (0..QUEUES).find_map(|_| {
+            let next = self.queues[self.wakes_from].pop_front();
+            self.wakes_from = (self.wakes_from + 1) % QUEUES;
+            next
+        })
+    }
+
     /// Appends everybody, who is woken.
     pub(super) fn wake_all(&mut self, woken: &mut Vec<TaskId>) {
         for queue in &mut self.queues {

@@ -2,20 +2,55 @@
 //!
 //! Source: `block/blk-core.c` of 3.4, `block/blk-mq.c` of 6.1 (docs/model/sources/plugging.md#plugging).
 
-use crate::Bio;
+use crate::{Bio, Direction, Sector};
 use kernels::queue::TaskPlugRules;
 
-/// Bios that a task holds back, each for one of the world's queues. Those that continue one another count as the one
-/// request that they will be.
-///
-/// Simpler than the kernel's: requests are taken from the pool when the plug is flushed, not when a bio comes into it.
+/// Bios that a task holds back, each for one of the world's queues, and the requests that they make.
 #[derive(Clone, Debug)]
 pub struct TaskPlug {
     rules: TaskPlugRules,
     held: Vec<(usize, Bio)>,
-    requests: usize,
-    /// The request that was begun last.
-    last_sectors: u32,
+    /// The one that was begun last at the end.
+    requests: Vec<PluggedRequest>,
+}
+
+/// What queues let a request hold.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestLimits {
+    /// Sectors of 512 bytes.
+    pub sectors: u32,
+    /// Physically contiguous pieces of memory.
+    pub segments: u16,
+}
+
+/// Bios of a queue that touch one another.
+#[derive(Clone, Copy, Debug)]
+struct PluggedRequest {
+    queue: usize,
+    direction: Direction,
+    sync: bool,
+    start: Sector,
+    sectors: u32,
+    segments: u16,
+}
+
+impl PluggedRequest {
+    /// Whether the bio has become part of it.
+    fn takes(&mut self, queue: usize, bio: &Bio, limits: RequestLimits) -> bool {
+        let end = self.start + Sector::from(self.sectors);
+        let takes = self.queue == queue
+            && self.direction == bio.direction
+            && self.sync == bio.sync
+            && (end == bio.start || bio.end() == self.start)
+            && self.sectors + bio.sectors <= limits.sectors
+            && self.segments + bio.segments <= limits.segments;
+        if takes {
+            self.start = self.start.min(bio.start);
+            self.sectors += bio.sectors;
+            self.segments += bio.segments;
+        }
+        takes
+    }
 }
 
 impl TaskPlug {
@@ -24,8 +59,7 @@ impl TaskPlug {
         TaskPlug {
             rules,
             held: Vec::new(),
-            requests: 0,
-            last_sectors: 0,
+            requests: Vec::new(),
         }
     }
 
@@ -34,27 +68,46 @@ impl TaskPlug {
         operations > self.rules.submissions_above
     }
 
-    /// The bio back: it begins a request for which the plug has to be flushed first (`attempt_plug_merge` and
-    /// `BLK_MAX_REQUEST_COUNT` in `blk_queue_bio`, `BLK_PLUG_FLUSH_SIZE` in `blk_add_rq_to_plug`).
-    pub fn hold(&mut self, queue: usize, bio: Bio) -> Option<Bio> {
-        let touches = |(other_queue, other): &(usize, Bio)| {
-            *other_queue == queue
-                && other.direction == bio.direction
-                && other.sync == bio.sync
-                && (other.end() == bio.start || bio.end() == other.start)
-        };
-        if self.held.iter().rev().any(touches) {
-            self.last_sectors += bio.sectors;
-        } else if self.requests >= self.rules.requests
-            || self.last_sectors >= self.rules.last_sectors
-        {
-            return Some(bio);
-        } else {
-            self.requests += 1;
-            self.last_sectors = bio.sectors;
+    /// The bio back: it begins a request for which the plug has to be flushed first.
+    pub fn hold(&mut self, queue: usize, bio: Bio, limits: RequestLimits) -> Option<Bio> {
+        if !self.joins(queue, &bio, limits) {
+            if self.is_full() {
+                return Some(bio);
+            }
+            self.begins(queue, bio);
         }
-        self.held.push((queue, bio));
         None
+    }
+
+    /// Whether the bio has become part of a request that is held back (`attempt_plug_merge` in `blk_queue_bio`).
+    pub fn joins(&mut self, queue: usize, bio: &Bio, limits: RequestLimits) -> bool {
+        let mut requests = self.requests.iter_mut().rev();
+        let joins = requests.any(|request| request.takes(queue, bio, limits));
+        if joins {
+            self.held.push((queue, bio.clone()));
+        }
+        joins
+    }
+
+    /// Whether it has to be flushed before it takes another request (`BLK_MAX_REQUEST_COUNT` in `blk_queue_bio`,
+    /// `BLK_PLUG_FLUSH_SIZE` in `blk_add_rq_to_plug`).
+    pub fn is_full(&self) -> bool {
+        let last = self.requests.last();
+        self.requests.len() >= self.rules.requests
+            || last.is_some_and(|last| last.sectors >= self.rules.last_sectors)
+    }
+
+    /// The bio begins a request; the plug is not full.
+    pub fn begins(&mut self, queue: usize, bio: Bio) {
+        self.requests.push(PluggedRequest {
+            queue,
+            direction: bio.direction,
+            sync: bio.sync,
+            start: bio.start,
+            sectors: bio.sectors,
+            segments: bio.segments,
+        });
+        self.held.push((queue, bio));
     }
 
     /// Whether the task holds nothing back.
@@ -65,8 +118,7 @@ impl TaskPlug {
     /// What is held, queue by queue and each queue's in the order in which it came (`blk_flush_plug_list`). Also to be
     /// called when the task sleeps.
     pub fn flush(&mut self) -> impl Iterator<Item = (usize, Bio)> + '_ {
-        self.requests = 0;
-        self.last_sectors = 0;
+        self.requests.clear();
         self.held.sort_by_key(|&(queue, _)| queue);
         self.held.drain(..)
     }
@@ -84,8 +136,14 @@ mod tests {
         submissions_above: 2,
     };
 
+    const LIMITS: RequestLimits = RequestLimits {
+        sectors: 1024,
+        segments: 128,
+    };
+
     fn holds(plug: &mut TaskPlug, start: u64) -> bool {
-        plug.hold(0, bio(0, Direction::Read, start)).is_none()
+        plug.hold(0, bio(0, Direction::Read, start), LIMITS)
+            .is_none()
     }
 
     #[test]
@@ -109,10 +167,28 @@ mod tests {
     }
 
     #[test]
+    fn a_request_grows_no_larger_than_its_queue_takes() {
+        let mut plug = TaskPlug::new(RULES);
+        let limits = RequestLimits {
+            sectors: 16,
+            ..LIMITS
+        };
+        let mut joins = |start| {
+            let bio = bio(0, Direction::Read, start);
+            let joins = plug.joins(0, &bio, limits);
+            if !joins {
+                plug.begins(0, bio);
+            }
+            joins
+        };
+        assert_eq!([0, 8, 16, 24].map(&mut joins), [false, true, false, true]);
+    }
+
+    #[test]
     fn each_queue_gets_its_own_in_order() {
         let mut plug = TaskPlug::new(RULES);
         for (queue, start) in [(1, 500), (0, 900), (1, 100)] {
-            plug.hold(queue, bio(0, Direction::Read, start));
+            plug.hold(queue, bio(0, Direction::Read, start), LIMITS);
         }
         let flushed: Vec<(usize, u64)> = plug
             .flush()

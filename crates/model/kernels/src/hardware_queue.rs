@@ -41,6 +41,10 @@ pub struct Runs {
     pub after_completions: bool,
     /// So long after the scheduler had requests and gave none; None: not for that.
     pub again_after_ns: Option<Time>,
+    /// They take one more request from their scheduler than the device takes commands, and hold it back until there is
+    /// a tag (`__blk_mq_do_dispatch_sched`). SCSI's driver has a budget, without which nothing is asked for
+    /// (`scsi_mq_get_budget`).
+    pub pulls_ahead: bool,
 }
 
 impl Kernel {
@@ -61,6 +65,7 @@ impl Kernel {
         Runs {
             after_completions: is_scsi && self.version < [5, 10, 0],
             again_after_ns: (self.version >= [5, 8, 0]).then_some(3 * MILLISECOND),
+            pulls_ahead: !is_scsi,
         }
     }
 

@@ -16,12 +16,15 @@ use crate::pool::Pool;
 use crate::scheduler::Scheduler;
 use crate::scheduler::hooks::Hooks;
 use crate::wbt::{Wbt, WbtRules};
-use crate::{Bio, Direction, EventKind, Request, RequestId, Requests, Sector, TagCounts, TaskId};
+use crate::{
+    Bio, Direction, EventKind, Request, RequestId, RequestLimits, Requests, Sector, Side,
+    TagCounts, TaskId,
+};
 use events::slab::Slab;
 use events::station::{Station, Violation};
 use events::time::Time;
 use kernels::queue::{QueueRules, WakeRule};
-pub use outcome::{Counts, SubmitOutcome};
+pub use outcome::{AllocateOutcome, Counts, SubmitOutcome};
 
 const PAGE_SECTORS: u32 = 8;
 /// Chosen: longer than a task that has been woken takes to its next request, and short beside a drive's latency.
@@ -113,6 +116,19 @@ impl RequestQueue {
         of_segments.min(sectors).max(PAGE_SECTORS)
     }
 
+    /// What a request may hold.
+    pub fn request_limits(&self) -> RequestLimits {
+        RequestLimits {
+            sectors: self.rules.request_sectors_max,
+            segments: self.rules.request_segments_max,
+        }
+    }
+
+    /// Whether it asks the scheduler for one more request than its device takes.
+    pub fn pulls_ahead(&self) -> bool {
+        self.hardware.runs().pulls_ahead
+    }
+
     /// With what its scheduler costs.
     pub fn with_hooks(mut self, hooks: Hooks) -> RequestQueue {
         self.hooks = hooks;
@@ -139,6 +155,33 @@ impl RequestQueue {
         self.come(now, bio, self.rules.pool.merges_after_waiting)
     }
 
+    /// The same into the plug of the bio's task (`blk_mq_submit_bio`): it joins a queued request, or gets one of its own,
+    /// which the queue knows of when the plug is flushed. `has_waited`: its task was woken for it.
+    pub fn allocate_for_plug(
+        &mut self,
+        now: Time,
+        mut bio: Bio,
+        has_waited: bool,
+    ) -> AllocateOutcome {
+        let merges = !has_waited || self.rules.pool.merges_after_waiting;
+        let found = merges.then(|| self.find_merge(&bio)).flatten();
+        if found.is_none() && self.is_let_in(now, &bio) && self.allocate(now, &bio) {
+            let class = self.class_of(bio.direction, bio.sync, bio.cpu);
+            bio.allocated = Some(self.pools[class].last_taken());
+            self.took(now, &bio);
+            return AllocateOutcome::Plugged(bio);
+        }
+        if self.tap.is_on() {
+            self.tap.came(now, &bio);
+        }
+        if let Some((request, side)) = found {
+            self.joins(now, request, side, bio);
+            return AllocateOutcome::Merged;
+        }
+        self.waits(now, &bio);
+        AllocateOutcome::MustWait(bio)
+    }
+
     fn come(&mut self, now: Time, bio: Bio, merges: bool) -> SubmitOutcome {
         self.emit_plug(now, false, None);
         if self.tap.is_on() {
@@ -153,26 +196,50 @@ impl RequestQueue {
     fn take_in(&mut self, now: Time, bio: Bio, merges: bool) -> SubmitOutcome {
         let found = merges.then(|| self.find_merge(&bio)).flatten();
         if let Some((request, side)) = found {
-            self.station.enter(now);
-            self.counts.bios += 1;
-            self.merge(now, request, side, bio);
+            self.joins(now, request, side, bio);
             return SubmitOutcome::Merged(request, side);
         }
-        if !self.is_let_in(now, &bio) || !self.allocate(now, &bio) {
-            if self.tap.is_on() {
-                self.tap.must_wait(now, &bio);
+        if bio.allocated.is_none() {
+            if !self.is_let_in(now, &bio) || !self.allocate(now, &bio) {
+                self.waits(now, &bio);
+                return SubmitOutcome::MustWait;
             }
-            self.plug.unplug();
-            self.emit_plug(now, false, None);
-            return SubmitOutcome::MustWait;
-        }
-        if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
-            wbt.took(now);
+            self.took(now, &bio);
         }
         self.station.enter(now);
         self.counts.bios += 1;
         let request = self.add_request(now, bio);
         SubmitOutcome::Queued(request)
+    }
+
+    /// The bio becomes part of a queued request. One that it had got already is free again.
+    fn joins(&mut self, now: Time, request: RequestId, side: Side, bio: Bio) {
+        if let Some(tag) = bio.allocated {
+            let class = self.class_of(bio.direction, bio.sync, bio.cpu);
+            self.pools[class].free(now, tag, &mut self.woken);
+            if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
+                wbt.merged();
+            }
+        }
+        self.station.enter(now);
+        self.counts.bios += 1;
+        self.merge(now, request, side, bio);
+    }
+
+    /// There is no request for the bio.
+    fn waits(&mut self, now: Time, bio: &Bio) {
+        if self.tap.is_on() {
+            self.tap.must_wait(now, bio);
+        }
+        self.plug.unplug();
+        self.emit_plug(now, false, None);
+    }
+
+    /// The bio has got a request.
+    fn took(&mut self, now: Time, bio: &Bio) {
+        if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
+            wbt.took(now);
+        }
     }
 
     /// The next request for the device (`blk_peek_request`).
@@ -218,11 +285,14 @@ impl RequestQueue {
         self.emit_messages();
         let request = self.requests.take(id);
         let class = self.class_of(request.direction, request.sync, request.cpu);
+        let woken_before = self.woken.len();
         self.pools[class].free(now, request.pool_tag, &mut self.woken);
         if let Some(wbt) = &mut self.wbt {
             wbt.completed(now, id, &request, &mut self.woken);
         }
-        self.pools[class].wake_forgotten(&mut self.woken);
+        if self.woken.len() == woken_before {
+            self.pools[class].wake_forgotten(&mut self.woken);
+        }
         self.hardware.give_back(request.cpu);
         self.in_flight -= 1;
         self.counts.completed += 1;
@@ -357,7 +427,7 @@ impl RequestQueue {
     }
 
     /// One for which its hardware queue has a tag; those for which it has none are held back, and no more are asked for
-    /// when every queue that could take one holds one.
+    /// when every queue holds one, or every queue that could take one.
     fn dispatch_from_scheduler(&mut self, now: Time) -> Option<RequestId> {
         while self.runs && self.hardware.may_ask() {
             let Some(id) = self.scheduler.dispatch(now, &self.requests) else {
@@ -384,7 +454,14 @@ impl RequestQueue {
     /// Whether the throttling of writeback lets the bio have a request (`wbt_wait`).
     fn is_let_in(&mut self, now: Time, bio: &Bio) -> bool {
         match &mut self.wbt {
-            Some(wbt) if bio.writeback => wbt.allows(now, bio.task, bio.sync),
+            Some(wbt) if bio.writeback => {
+                let is = wbt.allows(now, bio.task, bio.sync);
+                if !is {
+                    let class = self.class_of(bio.direction, bio.sync, bio.cpu);
+                    self.pools[class].passes_on(bio.task, &mut self.woken);
+                }
+                is
+            }
             _ => true,
         }
     }
@@ -410,10 +487,11 @@ impl RequestQueue {
     fn add_request(&mut self, now: Time, bio: Bio) -> RequestId {
         let head_is_there = self.rules.plug.head_stays && self.in_flight > 0;
         let was_empty = self.scheduler.queued() == 0 && !head_is_there;
+        let class = self.class_of(bio.direction, bio.sync, bio.cpu);
+        let pool_tag = bio.allocated.unwrap_or(self.pools[class].last_taken());
         let bio_id = self.bios.put(bio);
         let mut request = Request::of(bio_id, &self.bios[bio_id]);
-        let class = self.class_of(request.direction, request.sync, request.cpu);
-        request.pool_tag = self.pools[class].last_taken();
+        request.pool_tag = pool_tag;
         let end = request.end();
         let id = self.requests.put(request);
         self.runs = true;

@@ -1,6 +1,6 @@
 //! What becomes of bios, one by one and counted.
 
-use crate::{RequestId, Side};
+use crate::{Bio, RequestId, Side};
 
 /// What became of a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,17 @@ pub enum SubmitOutcome {
     Queued(RequestId),
     /// There is no request for it: its task sleeps until `take_woken` names it, and submits it again.
     MustWait,
+}
+
+/// What became of a bio that came into its task's plug.
+#[derive(Clone, Debug)]
+pub enum AllocateOutcome {
+    /// It joined a queued request.
+    Merged,
+    /// It has a request, and the plug holds it.
+    Plugged(Bio),
+    /// There is no request for it: its task sleeps.
+    MustWait(Bio),
 }
 
 /// What a queue has counted since it was made.

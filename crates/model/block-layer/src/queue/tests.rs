@@ -33,6 +33,7 @@ fn two_queues(shared_tags: bool) -> HardwareRules {
 const KERNEL_6_1: Runs = Runs {
     after_completions: false,
     again_after_ns: Some(3_000_000),
+    pulls_ahead: true,
 };
 
 fn submit_on(queue: &mut RequestQueue, cpu: u16, start: Sector) {
@@ -367,4 +368,166 @@ proptest! {
         let queue = RequestQueue::new(invariants::rules(), scheduler).with_hardware(hardware);
         invariants::completes_each_once(&invariants::serve_through(queue, &load, 8, 1_000_000));
     }
+}
+
+/// Before a device of one command: with the tags of a scheduler.
+fn one_command(tags: u32, pulls_ahead: bool) -> RequestQueue {
+    let hardware = HardwareRules {
+        map: QueueMap::SINGLE,
+        depth: 1,
+        shared_tags: true,
+        runs: Runs {
+            pulls_ahead,
+            ..KERNEL_6_1
+        },
+    };
+    let scheduler = MqDeadline::new(MqDeadlineTunables::default());
+    queue(Box::new(scheduler), tags, hardware)
+}
+
+fn plugged(queue: &mut RequestQueue, bio: Bio) -> Bio {
+    match queue.allocate_for_plug(0, bio, false) {
+        AllocateOutcome::Plugged(bio) => bio,
+        other => panic!("no request of its own: {other:?}"),
+    }
+}
+
+#[test]
+fn one_more_request_than_the_device_takes_leaves_the_scheduler_and_merges_no_more() {
+    for pulls in [false, true] {
+        let mut queue = one_command(64, pulls);
+        submit_on(&mut queue, 0, 100);
+        submit_on(&mut queue, 0, 200);
+        submit_on(&mut queue, 0, 300);
+        assert_eq!(dispatched(&mut queue), [100]);
+        let merges = |queue: &mut RequestQueue, start| {
+            matches!(
+                queue.submit(0, bio(0, Read, start)),
+                SubmitOutcome::Merged(..)
+            )
+        };
+        assert_eq!(merges(&mut queue, 208), !pulls);
+        assert!(merges(&mut queue, 308));
+    }
+}
+
+#[test]
+fn what_is_plugged_has_its_request_and_others_wait_for_it() {
+    let mut queue = one_command(2, true);
+    let of = |task, start| Bio {
+        task,
+        ..bio(0, Read, start)
+    };
+    let first = plugged(&mut queue, of(1, 100));
+    let second = plugged(&mut queue, of(1, 200));
+    let third = queue.allocate_for_plug(0, of(2, 300), false);
+    assert!(matches!(third, AllocateOutcome::MustWait(_)));
+    assert_eq!(queue.submit(0, of(3, 400)), SubmitOutcome::MustWait);
+    for bio in [first, second] {
+        assert!(matches!(queue.submit(0, bio), SubmitOutcome::Queued(_)));
+    }
+    let id = queue.dispatch(0).unwrap();
+    queue.completed(1, id, &mut Vec::new());
+    let mut woken = Vec::new();
+    queue.take_woken(&mut woken);
+    assert_eq!(woken, [2]);
+}
+
+#[test]
+fn what_is_plugged_and_joins_a_queued_request_gives_its_own_back() {
+    let mut queue = one_command(2, true);
+    let late = plugged(&mut queue, bio(0, Read, 108));
+    submit_on(&mut queue, 0, 100);
+    let mut sleeps = |task| {
+        let bio = Bio {
+            task,
+            ..bio(0, Read, 900)
+        };
+        queue.submit(0, bio) == SubmitOutcome::MustWait
+    };
+    assert!(sleeps(7));
+    assert!(matches!(queue.submit(0, late), SubmitOutcome::Merged(..)));
+    let mut woken = Vec::new();
+    queue.take_woken(&mut woken);
+    assert_eq!(woken, [7]);
+    submit_on(&mut queue, 0, 900);
+}
+
+proptest! {
+    /// Tasks plug some bios and sleep if there is no request; a device of one command serves them. Each bio completes
+    /// once, and who sleeps is woken before as many requests are done as there are tasks and tags.
+    #[test]
+    fn nothing_plugged_is_lost_and_nobody_sleeps_for_long(
+        tags in 1..5_u32,
+        pulls: bool,
+        calls in prop::collection::vec((0..4_u32, 1..6_u64, 0..64_u64), 1..60),
+    ) {
+        let mut queue = one_command(tags, pulls);
+        let (mut done, mut sent, mut in_flight) = (Vec::new(), 0, VecDeque::new());
+        let mut complete = |queue: &mut RequestQueue, in_flight: &mut VecDeque<RequestId>| {
+            in_flight.extend(queue.dispatch(0));
+            let id = in_flight.pop_front().expect("the device has something while somebody sleeps");
+            queue.completed(0, id, &mut done);
+        };
+        for (task, bios, place) in calls {
+            let mut plug = Vec::new();
+            for number in 0..bios {
+                let mut bio = Bio { task, ..bio(0, Read, 8 * (64 * u64::from(task) + place + 3 * number)) };
+                sent += 1;
+                let mut slept = 0;
+                loop {
+                    match queue.allocate_for_plug(0, bio, slept > 0) {
+                        AllocateOutcome::Merged => break,
+                        AllocateOutcome::Plugged(bio) => {
+                            plug.push(bio);
+                            break;
+                        }
+                        AllocateOutcome::MustWait(late) => bio = late,
+                    }
+                    for bio in plug.drain(..) {
+                        prop_assert_ne!(queue.submit(0, bio), SubmitOutcome::MustWait);
+                    }
+                    let mut woken = Vec::new();
+                    while !woken.contains(&task) {
+                        complete(&mut queue, &mut in_flight);
+                        queue.take_woken(&mut woken);
+                        slept += 1;
+                        prop_assert!(slept <= 4 + tags);
+                    }
+                }
+            }
+            for bio in plug {
+                prop_assert_ne!(queue.submit(0, bio), SubmitOutcome::MustWait);
+            }
+        }
+        while queue.outstanding() > 0 {
+            complete(&mut queue, &mut in_flight);
+        }
+        prop_assert_eq!(done.len(), sent);
+        prop_assert!(queue.pools.iter().all(|pool| pool.allocated() == 0));
+    }
+}
+
+#[test]
+fn a_lone_tag_that_is_free_wakes_one_task() {
+    let hardware = HardwareRules {
+        map: QueueMap::SINGLE,
+        depth: 1,
+        shared_tags: true,
+        runs: KERNEL_6_1,
+    };
+    let mut queue = queue(Box::new(NoScheduler::default()), 1, hardware);
+    let mut submit = |task| {
+        let bio = Bio {
+            task,
+            ..bio(0, Read, 1000 * u64::from(task))
+        };
+        queue.submit(0, bio) != SubmitOutcome::MustWait
+    };
+    assert_eq!([1, 2, 3].map(&mut submit), [true, false, false]);
+    let first = queue.dispatch(0).unwrap();
+    queue.completed(1, first, &mut Vec::new());
+    let mut woken = Vec::new();
+    queue.take_woken(&mut woken);
+    assert_eq!(woken, [2]);
 }

@@ -37,6 +37,7 @@ impl World {
             no_idle: false,
             writeback: false,
             behind_flush: false,
+            allocated: None,
             workers: 0,
             polled: false,
             start: extent.start,

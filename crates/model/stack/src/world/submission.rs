@@ -17,6 +17,7 @@ impl World {
                 self.flush_task_plug(now);
                 self.submit(now, drive, bio);
             }
+            PlugOutcome::MustWait(bio) => self.io.wait(drive, bio),
             PlugOutcome::Yes => {}
         }
     }
@@ -24,12 +25,20 @@ impl World {
     /// The same into the plug of a call that submits several operations; without such a plug into that of this operation.
     pub(super) fn submit_operation(&mut self, now: Time, drive: usize, bio: Bio) {
         let task = bio.task;
-        match self.io.hold_for_submission(drive, bio) {
+        match self.io.hold_for_submission(now, drive, bio, false) {
             PlugOutcome::No(bio) => self.submit(now, drive, bio),
             PlugOutcome::Full(bio) => {
                 self.flush_submission(now, task);
                 self.submit_operation(now, drive, bio);
             }
+            // Who is about to sleep flushes its plug and tries again (`blk_mq_get_tag`); a ring's task goes on.
+            PlugOutcome::MustWait(bio)
+                if bio.workers == 0 && self.io.holds_for_submission(task) =>
+            {
+                self.flush_submission(now, task);
+                self.submit_operation(now, drive, bio);
+            }
+            PlugOutcome::MustWait(bio) => self.io.wait(drive, bio),
             PlugOutcome::Yes => {}
         }
     }
@@ -106,6 +115,7 @@ impl World {
             }
             Some(State::Polling(..) | State::Gone) | None => {
                 self.retry(now, task);
+                self.flush_submission(now, task);
             }
         }
     }
@@ -120,10 +130,17 @@ impl World {
 
     /// Puts what has waited into the queues until there is no request again: into which.
     fn retry(&mut self, now: Time, task: TaskId) -> BTreeSet<usize> {
-        let Some(RetryOutcome { entered, all }) = self.io.retry(now, task) else {
+        let Some(RetryOutcome { mut entered, late }) = self.io.retry(now, task) else {
             return BTreeSet::new();
         };
-        if all {
+        if !late.is_empty() {
+            let holds = self.io.holds_for_submission(task);
+            self.flush_submission(now, task);
+            self.io.wait_again(task, late);
+            if holds {
+                entered.extend(self.retry(now, task));
+            }
+        } else {
             if self.vfs.has_cache() {
                 self.with_cache(now, |cache| cache.unblocked(now, task));
             }

@@ -11,6 +11,7 @@ use devices::disk::{Disk, test_disk};
 use devices::{Command, Completion, Device};
 use events::time::SECOND;
 use filesystems::allocator::{FilesystemSpec, Kind};
+use kernels::hardware_queue::TagWakeRule;
 use kernels::queue::{Merges, PlugRules, PoolRules, QueueRules, TaskPlugRules};
 use memory::cache::{self, CacheSpec};
 use workload::measure::JobMeasurement;
@@ -487,6 +488,31 @@ fn what_one_call_submits_is_merged_from_three_operations_on() {
     assert_eq!(requests(32, plug()), 8);
     assert!(requests(32, None) > 8);
     assert_eq!(requests(2, plug()), requests(2, None));
+}
+
+#[test]
+fn what_a_call_submits_joins_the_request_that_it_has_waited_for() {
+    let plug = TaskPlug::new(TaskPlugRules {
+        requests: 32,
+        last_sectors: 256,
+        submissions_above: 2,
+    });
+    let mut world = world(Box::new(Noop::default()));
+    let rules = QueueRules {
+        pool: PoolRules::tags(1, TagWakeRule::Batch),
+        ..rules_without_plug()
+    };
+    let drive = drive_of(rules, 2048);
+    world.io = IoPath::new(vec![drive], Some(plug), world.cpus.count(), false);
+    let reads = JobSpec {
+        queue_depth: 8,
+        ..sequential(0, 1 << 20, 1.0)
+    };
+    let groups = vec![group(Path::DirectAsync, vec![reads]); 3];
+    let results = run_phase(&mut world, &phase(&groups, 1));
+    assert!(jobs(&results).iter().all(|job| job.ops == 256));
+    let requests = world.io[0].queue().counts().issued;
+    assert!(requests <= 3 * 256 / 8, "one for each call: {requests}");
 }
 
 fn rules_without_plug() -> QueueRules {

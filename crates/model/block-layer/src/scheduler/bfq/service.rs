@@ -20,12 +20,9 @@ impl Bfq {
             self.idle_timer = None;
         }
         let is_injected = self.active != Some(queue_id);
-        let id = match is_injected {
-            true => self.queues[queue_id]
-                .next
-                .expect("it was chosen for its next"),
-            false => self.next_of(queue_id),
-        };
+        let id = self.queues[queue_id]
+            .next
+            .expect("a queue that is chosen has requests");
         let request = &requests[id];
         let charge = self.charge(requests, id, queue_id);
         let entity = self.queues[queue_id].entity;
@@ -64,20 +61,17 @@ impl Bfq {
         id
     }
 
-    /// The one that has waited too long, looked at once a turn (`bfq_check_fifo`); else the next in order.
-    fn next_of(&mut self, queue_id: QueueId) -> RequestId {
-        let now = self.now;
-        let queue = &mut self.queues[queue_id];
-        if !std::mem::replace(&mut queue.fifo_looked_at, true)
-            && let Some(expired) = self.fifos.due(queue_id, now)
-        {
-            return expired;
+    /// What is best in its queue once a request has gone (`bfq_find_next_rq`): the one that has waited too long, looked at
+    /// once a turn (`bfq_check_fifo`), or else what is near, seen from where that request starts. A request that comes
+    /// before it is sent, and is nearer, takes its place.
+    fn next_after(&mut self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        let queue_id = self.fifos.fifo_of(id);
+        if !std::mem::replace(&mut self.queues[queue_id].fifo_looked_at, true) {
+            let due = self.fifos.due(queue_id, self.now);
+            if let Some(due) = due.filter(|&due| due != id) {
+                return Some(due);
+            }
         }
-        queue.next.expect("a queue that is chosen has requests")
-    }
-
-    /// What is best in its queue once a request has gone, seen from where that starts (`bfq_find_next_rq`).
-    fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let (before, after) = self.fifos.around_cyclically(requests, id);
         let from = requests[id].start;
         self.backwards.better(requests, from, after, before)

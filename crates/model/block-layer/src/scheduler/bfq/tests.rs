@@ -653,7 +653,8 @@ fn the_oldest_request_is_looked_at_once_a_turn() {
     }
     assert_eq!(
         bench.dispatched(125 * MILLISECOND, 3),
-        [900_000, 1000, 2000]
+        [1000, 900_000, 2000],
+        "when the first of the turn has gone"
     );
 }
 
@@ -750,4 +751,40 @@ proptest! {
         let read = served(Bfq::new(tunables, true, &all), &readers, 100 * SECOND, 0);
         assert_shares(&read, &due, 0.08);
     }
+}
+
+#[test]
+fn a_request_that_comes_and_is_nearer_goes_before_the_one_that_has_waited_too_long() {
+    let late = 200 * MILLISECOND;
+    let starts_after = |comes: Option<Sector>| {
+        let mut bench = bench();
+        for start in [1_000_000, 0, 8_000, 16_000] {
+            bench.add_bio(
+                0,
+                &Bio {
+                    sectors: 8,
+                    ..read_of(1, 0, start)
+                },
+            );
+        }
+        let first = bench.scheduler.dispatch(late, &bench.requests).unwrap();
+        let first = bench.requests[first].start;
+        if let Some(start) = comes {
+            bench.add_bio(
+                late,
+                &Bio {
+                    sectors: 8,
+                    ..read_of(1, late, start)
+                },
+            );
+        }
+        let next = bench.scheduler.dispatch(late, &bench.requests).unwrap();
+        (first, bench.requests[next].start)
+    };
+    assert_eq!(
+        starts_after(None),
+        (0, 1_000_000),
+        "the oldest, once in a turn"
+    );
+    assert_eq!(starts_after(Some(4_000)), (0, 4_000));
 }

@@ -2,6 +2,7 @@
 //! contexts, interrupts and messages. Their users do not see which.
 
 mod call;
+mod deadline_queue;
 mod detailed_cpus;
 mod dma;
 mod outcome;
@@ -9,6 +10,7 @@ mod run_queue;
 mod runner;
 mod simple_cpus;
 mod spec;
+mod time_queue;
 
 use base::usage::Usage;
 use block_layer::completion::Counters;

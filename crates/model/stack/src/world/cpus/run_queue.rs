@@ -1,160 +1,97 @@
-//! Who waits for a simple CPU, and in which order: in line, or by the CPU time that each has had.
-//!
-//! Source: `kernel/sched/fair.c` of 6.1 (`place_entity`, `update_min_vruntime`, `wakeup_preempt_entity`): the first is who
-//! has had the least; who slept comes back at most half a latency behind the others. EEVDF (6.6) orders by eligibility and
-//! deadlines; that it is the same for tasks of one weight that sleep often is a simplification.
+//! Who waits for a simple CPU, and in which order.
 
-use std::collections::BTreeMap;
-
+use super::deadline_queue::DeadlineQueue;
+use super::time_queue::TimeQueue;
 use block_layer::TaskId;
-use events::time::{MILLISECOND, Time};
+use events::time::Time;
 use kernels::scheduling::TaskOrder;
 
-/// Half of `sysctl_sched_latency` on one CPU: a sleeper's credit (`GENTLE_FAIR_SLEEPERS`).
-const SLEEPER_CREDIT_NS: Time = 3 * MILLISECOND;
-/// `sysctl_sched_wakeup_granularity` on one CPU.
-const PREEMPTS_BEYOND_NS: Time = MILLISECOND;
-
 #[derive(Clone, Debug)]
-pub(super) struct RunQueue {
-    order: TaskOrder,
-    /// By the time that each has had, then in line.
-    ready: BTreeMap<(Time, u64), TaskId>,
-    /// Who has come up to now.
-    came: u64,
-    /// The CPU time of each task, counted from the floor when it came.
-    had_ns: BTreeMap<TaskId, Time>,
-    /// `min_vruntime`: what the least of all have had, which never falls.
-    floor_ns: Time,
+pub(super) enum RunQueue {
+    OfTimes(TimeQueue),
+    OfDeadlines(DeadlineQueue),
 }
 
 impl RunQueue {
-    pub(super) fn new(order: TaskOrder) -> RunQueue {
-        RunQueue {
-            order,
-            ready: BTreeMap::new(),
-            came: 0,
-            had_ns: BTreeMap::new(),
-            floor_ns: 0,
+    pub(super) fn new(order: TaskOrder, slice_ns: Time) -> RunQueue {
+        match order {
+            TaskOrder::InLine => RunQueue::OfTimes(TimeQueue::new(false)),
+            TaskOrder::ByTimeHad => RunQueue::OfTimes(TimeQueue::new(true)),
+            TaskOrder::ByDeadline { delays } => {
+                RunQueue::OfDeadlines(DeadlineQueue::new(slice_ns, delays))
+            }
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.ready.is_empty()
+        match self {
+            RunQueue::OfTimes(queue) => queue.is_empty(),
+            RunQueue::OfDeadlines(queue) => queue.is_empty(),
+        }
     }
 
-    /// The task wakes up (`place_entity`).
-    pub(super) fn wakes(&mut self, task: TaskId) {
-        let least = self.floor_ns.saturating_sub(SLEEPER_CREDIT_NS);
-        let had_ns = self.had_ns.entry(task).or_insert(least);
-        *had_ns = (*had_ns).max(least);
+    /// The task wakes up; `waits`: there is no CPU for it.
+    pub(super) fn wakes(&mut self, now: Time, task: TaskId, waits: bool) {
+        match self {
+            RunQueue::OfTimes(queue) => {
+                if waits {
+                    queue.waits(now, task);
+                } else {
+                    queue.wakes(task);
+                }
+            }
+            RunQueue::OfDeadlines(queue) => queue.wakes(now, task),
+        }
     }
 
-    /// Who is awake waits for a CPU.
-    pub(super) fn push(&mut self, task: TaskId) {
-        let key = match self.order {
-            TaskOrder::InLine => 0,
-            TaskOrder::ByTimeHad => self.had(task),
-        };
-        self.ready.insert((key, self.came), task);
-        self.came += 1;
-    }
-
-    /// Who is next.
+    /// Who is next, if somebody waits.
     pub(super) fn pop(&mut self) -> Option<TaskId> {
-        let (_, task) = self.ready.pop_first()?;
-        Some(task)
-    }
-
-    /// The task has the CPU for so long (`update_curr`).
-    pub(super) fn runs_for(&mut self, task: TaskId, ns: Time) {
-        if self.order == TaskOrder::InLine {
-            return;
+        match self {
+            RunQueue::OfTimes(queue) => queue.pop(),
+            RunQueue::OfDeadlines(queue) => queue.pop(),
         }
-        let had_ns = self.had_ns.entry(task).or_default();
-        *had_ns += ns;
-        let least = self
-            .ready
-            .first_key_value()
-            .map_or(*had_ns, |((first, _), _)| *first);
-        self.floor_ns = self.floor_ns.max(least.min(*had_ns));
     }
 
-    /// Whether somebody who waits has had so much less than the running task that it takes the CPU from it.
-    pub(super) fn preempts(&self, running: TaskId) -> bool {
-        let first = self.ready.first_key_value().map(|((first, _), _)| *first);
-        self.order == TaskOrder::ByTimeHad
-            && first.is_some_and(|first| self.had(running) > first + PREEMPTS_BEYOND_NS)
-    }
-
-    fn had(&self, task: TaskId) -> Time {
-        self.had_ns.get(&task).copied().unwrap_or(self.floor_ns)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn order_of(queue: &mut RunQueue) -> Vec<TaskId> {
-        std::iter::from_fn(|| queue.pop()).collect()
-    }
-
-    fn waiting(order: TaskOrder, had_ns: &[(TaskId, Time)]) -> RunQueue {
-        let mut queue = RunQueue::new(order);
-        for &(task, ns) in had_ns {
-            queue.wakes(task);
-            queue.runs_for(task, ns);
+    /// The task has been given a CPU.
+    pub(super) fn begins(&mut self, now: Time, task: TaskId) {
+        match self {
+            RunQueue::OfTimes(queue) => queue.begins(now, task),
+            RunQueue::OfDeadlines(queue) => queue.begins(now, task),
         }
-        for &(task, _) in had_ns {
-            queue.wakes(task);
-            queue.push(task);
+    }
+
+    /// The task has its CPU for so long from now on.
+    pub(super) fn runs_for(&mut self, now: Time, task: TaskId, ns: Time) {
+        match self {
+            RunQueue::OfTimes(queue) => queue.runs_for(task, ns),
+            RunQueue::OfDeadlines(queue) => queue.runs_for(now, task, ns),
         }
-        queue
     }
 
-    #[test]
-    fn who_has_had_the_least_is_first_since_2_6_23() {
-        let had = [(1, 30_000), (2, 10_000), (3, 20_000)];
-        assert_eq!(
-            order_of(&mut waiting(TaskOrder::ByTimeHad, &had)),
-            [2, 3, 1]
-        );
-        assert_eq!(order_of(&mut waiting(TaskOrder::InLine, &had)), [1, 2, 3]);
+    /// Whether the task gives its CPU to one that waits, which it has had for a slice since then or not.
+    pub(super) fn is_over(&mut self, now: Time, task: TaskId, slice_ends_at: Time) -> bool {
+        match self {
+            RunQueue::OfTimes(queue) => now >= slice_ends_at || queue.preempts(task),
+            RunQueue::OfDeadlines(queue) => queue.is_over(now, task),
+        }
     }
 
-    #[test]
-    fn equals_stay_in_line() {
-        let had = [(3, 1000), (1, 1000), (2, 1000)];
-        assert_eq!(
-            order_of(&mut waiting(TaskOrder::ByTimeHad, &had)),
-            [3, 1, 2]
-        );
+    /// The task has no CPU any more, and waits for one.
+    pub(super) fn gives_way(&mut self, now: Time, task: TaskId) {
+        match self {
+            RunQueue::OfTimes(queue) => {
+                queue.ends(task);
+                queue.push(task);
+            }
+            RunQueue::OfDeadlines(queue) => queue.gives_way(now, task),
+        }
     }
 
-    #[test]
-    fn a_long_sleep_earns_no_more_than_the_credit() {
-        let mut queue = RunQueue::new(TaskOrder::ByTimeHad);
-        queue.wakes(1);
-        queue.runs_for(1, 1_000 * MILLISECOND);
-        queue.wakes(2);
-        queue.runs_for(2, SLEEPER_CREDIT_NS + 1);
-        queue.push(2);
-        queue.push(1);
-        assert_eq!(order_of(&mut queue), [1, 2]);
-    }
-
-    #[test]
-    fn a_waiter_preempts_who_has_had_much_more() {
-        let mut queue = RunQueue::new(TaskOrder::ByTimeHad);
-        queue.wakes(1);
-        queue.runs_for(1, 10 * MILLISECOND);
-        queue.wakes(2);
-        queue.push(2);
-        assert!(queue.preempts(1));
-        let mut queue = waiting(TaskOrder::ByTimeHad, &[(2, 0)]);
-        queue.wakes(1);
-        queue.runs_for(1, PREEMPTS_BEYOND_NS / 2);
-        assert!(!queue.preempts(1));
+    /// The task has no CPU any more, and sleeps.
+    pub(super) fn sleeps(&mut self, now: Time, task: TaskId) {
+        match self {
+            RunQueue::OfTimes(queue) => queue.ends(task),
+            RunQueue::OfDeadlines(queue) => queue.sleeps(now, task),
+        }
     }
 }

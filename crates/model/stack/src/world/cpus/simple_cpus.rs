@@ -102,7 +102,7 @@ impl SimpleCpus {
         SimpleCpus {
             spec,
             running: vec![None; usize::from(spec.count)],
-            ready: RunQueue::new(order),
+            ready: RunQueue::new(order, spec.time_slice_ns),
             runners: Vec::new(),
             locks: Vec::new(),
             schedulers: Vec::new(),
@@ -150,18 +150,18 @@ impl SimpleCpus {
     }
 
     pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
-        self.ready.wakes(task);
-        let Some(cpu) = self.running.iter().position(Option::is_none) else {
-            self.ready.push(task);
-            return None;
-        };
-        self.give(now, cpu as u16, task);
-        Some(cpu as u16)
+        let idle = self.running.iter().position(Option::is_none);
+        self.ready.wakes(now, task, idle.is_none());
+        let cpu = idle? as u16;
+        self.give(now, cpu, task);
+        Some(cpu)
     }
 
     /// Whoever has it goes to sleep or is done.
     pub(super) fn leaves(&mut self, now: Time, cpu: u16) -> Option<Turn> {
-        self.running[usize::from(cpu)] = None;
+        if let Some(running) = self.running[usize::from(cpu)].take() {
+            self.ready.sleeps(now, running.task);
+        }
         let next = self.ready.pop()?;
         self.give(now, cpu, next);
         Some(self.turn_of(now, cpu, next))
@@ -171,11 +171,11 @@ impl SimpleCpus {
     /// next in line.
     pub(super) fn goes_on(&mut self, now: Time, cpu: u16) -> Turn {
         let running = self.running[usize::from(cpu)].expect("somebody runs there");
-        let is_over = now >= running.slice_ends_at || self.ready.preempts(running.task);
+        let is_over = self.ready.is_over(now, running.task, running.slice_ends_at);
         if !is_over || self.ready.is_empty() {
             return self.turn_of(now, cpu, running.task);
         }
-        self.ready.push(running.task);
+        self.ready.gives_way(now, running.task);
         let next = self.ready.pop().expect("it was not empty");
         self.give(now, cpu, next);
         self.turn_of(now, cpu, next)
@@ -203,7 +203,7 @@ impl SimpleCpus {
         if let Some(drive) = calling.drive {
             takes_ns += self.schedulers[drive].takes_ns(now + takes_ns, self.spec.clock_hz);
         }
-        self.ready.runs_for(calling.task, takes_ns);
+        self.ready.runs_for(now, calling.task, takes_ns);
         used.system(takes_ns);
         (now + takes_ns, Reminder::Worked(calling.cpu))
     }
@@ -230,6 +230,7 @@ impl SimpleCpus {
     }
 
     fn give(&mut self, now: Time, cpu: u16, task: TaskId) {
+        self.ready.begins(now, task);
         self.running[usize::from(cpu)] = Some(RunningTask {
             task,
             slice_ends_at: now + self.spec.time_slice_ns,
@@ -272,7 +273,7 @@ impl SimpleCpus {
             takes_ns += begins - now;
         }
         self.runners[runner as usize].takes_ns = takes_ns;
-        self.ready.runs_for(RUNNERS + runner, takes_ns);
+        self.ready.runs_for(now, RUNNERS + runner, takes_ns);
         now + takes_ns
     }
 

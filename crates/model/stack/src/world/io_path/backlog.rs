@@ -29,13 +29,13 @@ impl Backlog {
         waiting.push_back((drive, bio));
     }
 
-    /// All of the task's; `put_back` what finds no request again.
+    /// All of the task's; `put_back` what finds no request again, behind what waits by then.
     pub(super) fn take(&mut self, task: TaskId) -> Option<VecDeque<(usize, Bio)>> {
         self.waiting.remove(&task)
     }
 
     pub(super) fn put_back(&mut self, task: TaskId, waiting: VecDeque<(usize, Bio)>) {
-        self.waiting.insert(task, waiting);
+        self.waiting.entry(task).or_default().extend(waiting);
     }
 
     pub(super) fn hand_over(&mut self, drive: usize, bio: Bio) {

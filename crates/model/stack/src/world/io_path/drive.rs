@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use super::poll_delay::{PollRules, Polling};
 use block_layer::{
-    Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector, SubmitOutcome, TaskId,
+    AllocateOutcome, Bio, Direction, QueueEvent, Request, RequestId, RequestQueue, Sector,
+    SubmitOutcome, TaskId,
 };
 use devices::flash::{FlashSpace, ProgrammedUnits};
 use devices::{Command, Completion, Device};
@@ -92,7 +93,7 @@ impl Component for Drive {
     fn next_event(&self) -> Option<Time> {
         let device = self.device.next_event();
         // With every tag taken, only the device can change anything, but for what is taken ahead.
-        let may_dispatch = !self.free_tags.is_empty() || self.peek && self.taken_ahead.is_none();
+        let may_dispatch = self.may_dispatch();
         let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
         [self.told_at, device, queue, self.queue.next_look()]
             .into_iter()
@@ -171,10 +172,22 @@ impl Drive {
     /// The same, perhaps of a bio that has waited for a request.
     pub(super) fn submit_after(&mut self, now: Time, bio: Bio, has_waited: bool) -> SubmitOutcome {
         self.told_at = Some(now);
-        match has_waited {
+        let outcome = match has_waited {
             true => self.queue.submit_again(now, bio),
             false => self.queue.submit(now, bio),
-        }
+        };
+        self.queue.take_woken(&mut self.may_retry);
+        outcome
+    }
+
+    /// A bio comes into its task's plug, of which the device sees nothing yet; `has_waited`: its task was woken for it.
+    pub(super) fn allocate_for_plug(
+        &mut self,
+        now: Time,
+        bio: Bio,
+        has_waited: bool,
+    ) -> AllocateOutcome {
+        self.queue.allocate_for_plug(now, bio, has_waited)
     }
 
     /// A task waits.
@@ -291,9 +304,15 @@ impl Drive {
         self.queue.take_woken(&mut self.may_retry);
     }
 
+    /// Whether the queue is asked for a request, or has its scheduler asked for one that it holds back.
+    fn may_dispatch(&self) -> bool {
+        let has_room = !self.free_tags.is_empty();
+        has_room || self.queue.pulls_ahead() || self.peek && self.taken_ahead.is_none()
+    }
+
     /// Sends the device a request, if one may go: its tag.
     fn send(&mut self, now: Time) -> Option<u32> {
-        if self.taken_ahead.is_none() && (self.peek || !self.free_tags.is_empty()) {
+        if self.taken_ahead.is_none() && self.may_dispatch() {
             self.taken_ahead = self.queue.dispatch(now);
         }
         let &tag = self.free_tags.last()?;

@@ -4,13 +4,13 @@ mod backlog;
 mod drive;
 mod poll_delay;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::{Index, IndexMut};
 
 use super::clock::{Clock, Event};
 use super::driven_component::DrivenComponent;
 use backlog::Backlog;
-use block_layer::{Bio, QueueEvent, SubmitOutcome, TaskId, TaskPlug};
+use block_layer::{AllocateOutcome, Bio, QueueEvent, SubmitOutcome, TaskId, TaskPlug};
 use drive::Drive;
 pub use drive::DriveParts;
 pub(super) use drive::Effect;
@@ -46,14 +46,16 @@ pub(super) enum PlugOutcome {
     Full(Bio),
     /// There is no plug.
     No(Bio),
+    /// There is no request for it.
+    MustWait(Bio),
 }
 
 /// What has become of a task's bios that waited for a request.
 pub(super) struct RetryOutcome {
     /// The drives whose queues got some.
     pub(super) entered: BTreeSet<usize>,
-    /// None of them waits any more.
-    pub(super) all: bool,
+    /// Those that wait still: for `wait_again`, after what the task's call holds back has gone.
+    pub(super) late: VecDeque<(usize, Bio)>,
 }
 
 /// Workers of a ring for each CPU: for I/O that ends (`io_init_wq_offload`, `io_wq_create` of 5.x).
@@ -124,10 +126,13 @@ impl IoPath {
     pub(super) fn hold(&mut self, drive: usize, bio: Bio) -> PlugOutcome {
         match &mut self.plug {
             None => PlugOutcome::No(bio),
-            Some(plug) => match plug.hold(drive, bio) {
-                Some(bio) => PlugOutcome::Full(bio),
-                None => PlugOutcome::Yes,
-            },
+            Some(plug) => {
+                let limits = self.drives[drive].queue().request_limits();
+                match plug.hold(drive, bio, limits) {
+                    Some(bio) => PlugOutcome::Full(bio),
+                    None => PlugOutcome::Yes,
+                }
+            }
         }
     }
 
@@ -139,14 +144,43 @@ impl IoPath {
         }
     }
 
-    /// As `hold`, into the plug of the task's submission.
-    pub(super) fn hold_for_submission(&mut self, drive: usize, bio: Bio) -> PlugOutcome {
-        match self.submissions.get_mut(&bio.task) {
-            None => PlugOutcome::No(bio),
-            Some(plug) => match plug.hold(drive, bio) {
-                Some(bio) => PlugOutcome::Full(bio),
-                None => PlugOutcome::Yes,
-            },
+    /// As `hold`, into the plug of the task's submission, which gets its requests as bios come (`blk_mq_submit_bio`). A
+    /// worker gets those of a ring's task that find none.
+    pub(super) fn hold_for_submission(
+        &mut self,
+        now: Time,
+        drive: usize,
+        bio: Bio,
+        has_waited: bool,
+    ) -> PlugOutcome {
+        let Some(plug) = self.submissions.get_mut(&bio.task) else {
+            return PlugOutcome::No(bio);
+        };
+        if self.backlog.has(bio.task) {
+            return PlugOutcome::MustWait(bio);
+        }
+        let limits = self.drives[drive].queue().request_limits();
+        if plug.joins(drive, &bio, limits) {
+            return PlugOutcome::Yes;
+        }
+        if plug.is_full() {
+            return PlugOutcome::Full(bio);
+        }
+        match self.drives[drive].allocate_for_plug(now, bio, has_waited) {
+            AllocateOutcome::Merged => PlugOutcome::Yes,
+            AllocateOutcome::Plugged(bio) => {
+                plug.begins(drive, bio);
+                PlugOutcome::Yes
+            }
+            AllocateOutcome::MustWait(bio) => PlugOutcome::MustWait(bio),
+        }
+    }
+
+    /// The bio has found no request: its task waits, or a worker of its ring.
+    pub(super) fn wait(&mut self, drive: usize, bio: Bio) {
+        match bio.workers > 0 {
+            true => self.backlog.hand_over(drive, bio),
+            false => self.backlog.push(drive, bio),
         }
     }
 
@@ -158,6 +192,12 @@ impl IoPath {
     /// The task's submission goes on, with nothing held.
     pub(super) fn continue_submission(&mut self, task: TaskId, plug: TaskPlug) {
         self.submissions.insert(task, plug);
+    }
+
+    /// Whether the call that the task is in holds some back now.
+    pub(super) fn holds_for_submission(&self, task: TaskId) -> bool {
+        let plug = self.submissions.get(&task);
+        plug.is_some_and(|plug| !plug.is_empty())
     }
 
     /// Whether the call that the task is in holds bios back.
@@ -182,31 +222,43 @@ impl IoPath {
         if !waits && self.drives[drive].submit(now, bio.clone()) != SubmitOutcome::MustWait {
             return false;
         }
-        match has_worker {
-            true => self.backlog.hand_over(drive, bio),
-            false => self.backlog.push(drive, bio),
-        }
+        self.wait(drive, bio);
         !has_worker && !waits
     }
 
-    /// Puts what has waited into the queues until there is no request again. None: nothing has waited.
+    /// Puts what has waited into the queues, or into the plug of the task's submission, until there is no request again.
+    /// None: nothing has waited.
     pub(super) fn retry(&mut self, now: Time, task: TaskId) -> Option<RetryOutcome> {
         let mut waiting = self.backlog.take(task)?;
         let mut entered = BTreeSet::new();
-        let mut has_waited = true;
+        let mut is_first = true;
         while let Some((drive, mut bio)) = waiting.pop_front() {
             bio.submitted_at = now;
-            if !self.submits_again(now, drive, &bio, std::mem::take(&mut has_waited)) {
+            let has_waited = std::mem::take(&mut is_first);
+            // `backlog` has none of the task's while these are here.
+            let late = match self.hold_for_submission(now, drive, bio, has_waited) {
+                PlugOutcome::Yes => None,
+                PlugOutcome::MustWait(bio) => Some(bio),
+                PlugOutcome::No(bio) | PlugOutcome::Full(bio) => {
+                    let enters = self.submits_again(now, drive, &bio, has_waited);
+                    (!enters).then_some(bio)
+                }
+            };
+            if let Some(bio) = late {
                 waiting.push_front((drive, bio));
-                self.backlog.put_back(task, waiting);
-                return Some(RetryOutcome {
-                    entered,
-                    all: false,
-                });
+                break;
             }
             entered.insert(drive);
         }
-        Some(RetryOutcome { entered, all: true })
+        Some(RetryOutcome {
+            entered,
+            late: waiting,
+        })
+    }
+
+    /// These bios of the task wait for a request again.
+    pub(super) fn wait_again(&mut self, task: TaskId, late: VecDeque<(usize, Bio)>) {
+        self.backlog.put_back(task, late);
     }
 
     /// A worker that waits for the task may have a request now; then it continues with what no worker has taken up.

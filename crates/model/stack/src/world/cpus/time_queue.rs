@@ -1,0 +1,201 @@
+//! Who waits for a simple CPU, and in which order: in line, or by the CPU time that each has had.
+//!
+//! Source: `kernel/sched/fair.c` of 6.1 (`place_entity`, `update_min_vruntime`, `wakeup_preempt_entity`): the first is who
+//! has had the least; who slept comes back at most half a latency behind the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use block_layer::TaskId;
+use events::time::{MILLISECOND, Time};
+
+/// Half of `sysctl_sched_latency` on one CPU: a sleeper's credit (`GENTLE_FAIR_SLEEPERS`).
+const SLEEPER_CREDIT_NS: Time = 3 * MILLISECOND;
+/// `sysctl_sched_wakeup_granularity` on one CPU.
+const PREEMPTS_BEYOND_NS: Time = MILLISECOND;
+
+#[derive(Clone, Debug)]
+pub(super) struct TimeQueue {
+    /// Who has had the least CPU time is first; false: who came first.
+    by_time: bool,
+    /// By the time that each has had, then in line.
+    ready: BTreeMap<(Time, u64), TaskId>,
+    /// Who has come up to now.
+    came: u64,
+    /// The CPU time of each task, counted from the floor when it came.
+    had_ns: BTreeMap<TaskId, Time>,
+    /// Who has a CPU: since when, and what it had had then.
+    running: BTreeMap<TaskId, (Time, Time)>,
+    /// Those of them that give it to another after the call that they began with.
+    giving_way: BTreeSet<TaskId>,
+    /// `min_vruntime`: what the least of all have had, which never falls.
+    floor_ns: Time,
+}
+
+impl TimeQueue {
+    pub(super) fn new(by_time: bool) -> TimeQueue {
+        TimeQueue {
+            by_time,
+            ready: BTreeMap::new(),
+            came: 0,
+            had_ns: BTreeMap::new(),
+            running: BTreeMap::new(),
+            giving_way: BTreeSet::new(),
+            floor_ns: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// The task wakes up (`place_entity`).
+    pub(super) fn wakes(&mut self, task: TaskId) {
+        let least = self.floor_ns.saturating_sub(SLEEPER_CREDIT_NS);
+        let had_ns = self.had_ns.entry(task).or_insert(least);
+        *had_ns = (*had_ns).max(least);
+    }
+
+    /// The task wakes up and waits for a CPU. An interrupt wakes all before the first of them runs, and a task that has
+    /// been given an idle CPU in that instant has it after those that have had less: here it makes its first call, and
+    /// gives way then.
+    pub(super) fn waits(&mut self, now: Time, task: TaskId) {
+        self.wakes(task);
+        self.push(task);
+        let had_ns = self.had(task);
+        let mut running = self.running.iter();
+        let later = running.find(|&(_, &(began, before))| began == now && before > had_ns);
+        if let Some((&later, _)) = later.filter(|_| self.by_time) {
+            self.giving_way.insert(later);
+        }
+    }
+
+    /// The task has a CPU.
+    pub(super) fn begins(&mut self, now: Time, task: TaskId) {
+        let had_ns = self.had(task);
+        self.running.insert(task, (now, had_ns));
+    }
+
+    /// The task has no CPU any more.
+    pub(super) fn ends(&mut self, task: TaskId) {
+        self.running.remove(&task);
+        self.giving_way.remove(&task);
+    }
+
+    /// Who is awake waits for a CPU.
+    pub(super) fn push(&mut self, task: TaskId) {
+        let key = if self.by_time { self.had(task) } else { 0 };
+        self.ready.insert((key, self.came), task);
+        self.came += 1;
+    }
+
+    /// Who is next.
+    pub(super) fn pop(&mut self) -> Option<TaskId> {
+        let (_, task) = self.ready.pop_first()?;
+        Some(task)
+    }
+
+    /// The task has the CPU for so long (`update_curr`).
+    pub(super) fn runs_for(&mut self, task: TaskId, ns: Time) {
+        if !self.by_time {
+            return;
+        }
+        let had_ns = self.had_ns.entry(task).or_default();
+        *had_ns += ns;
+        let least = self
+            .ready
+            .first_key_value()
+            .map_or(*had_ns, |((first, _), _)| *first);
+        self.floor_ns = self.floor_ns.max(least.min(*had_ns));
+    }
+
+    /// Whether somebody who waits has had so much less than the running task that it takes the CPU from it.
+    pub(super) fn preempts(&self, running: TaskId) -> bool {
+        let first = self.ready.first_key_value().map(|((first, _), _)| *first);
+        self.giving_way.contains(&running)
+            || self.by_time
+                && first.is_some_and(|first| self.had(running) > first + PREEMPTS_BEYOND_NS)
+    }
+
+    fn had(&self, task: TaskId) -> Time {
+        self.had_ns.get(&task).copied().unwrap_or(self.floor_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order_of(queue: &mut TimeQueue) -> Vec<TaskId> {
+        std::iter::from_fn(|| queue.pop()).collect()
+    }
+
+    fn waiting(by_time: bool, had_ns: &[(TaskId, Time)]) -> TimeQueue {
+        let mut queue = TimeQueue::new(by_time);
+        for &(task, ns) in had_ns {
+            queue.wakes(task);
+            queue.runs_for(task, ns);
+        }
+        for &(task, _) in had_ns {
+            queue.wakes(task);
+            queue.push(task);
+        }
+        queue
+    }
+
+    #[test]
+    fn who_has_had_the_least_is_first_since_2_6_23() {
+        let had = [(1, 30_000), (2, 10_000), (3, 20_000)];
+        assert_eq!(order_of(&mut waiting(true, &had)), [2, 3, 1]);
+        assert_eq!(order_of(&mut waiting(false, &had)), [1, 2, 3]);
+    }
+
+    #[test]
+    fn equals_stay_in_line() {
+        let had = [(3, 1000), (1, 1000), (2, 1000)];
+        assert_eq!(order_of(&mut waiting(true, &had)), [3, 1, 2]);
+    }
+
+    #[test]
+    fn a_long_sleep_earns_no_more_than_the_credit() {
+        let mut queue = TimeQueue::new(true);
+        queue.wakes(1);
+        queue.runs_for(1, 1_000 * MILLISECOND);
+        queue.wakes(2);
+        queue.runs_for(2, SLEEPER_CREDIT_NS + 1);
+        queue.push(2);
+        queue.push(1);
+        assert_eq!(order_of(&mut queue), [1, 2]);
+    }
+
+    #[test]
+    fn a_waiter_preempts_who_has_had_much_more() {
+        let mut queue = TimeQueue::new(true);
+        queue.wakes(1);
+        queue.runs_for(1, 10 * MILLISECOND);
+        queue.wakes(2);
+        queue.push(2);
+        assert!(queue.preempts(1));
+        let mut queue = waiting(true, &[(2, 0)]);
+        queue.wakes(1);
+        queue.runs_for(1, PREEMPTS_BEYOND_NS / 2);
+        assert!(!queue.preempts(1));
+    }
+
+    #[test]
+    fn who_is_woken_in_the_instant_in_which_another_begins_is_before_it_if_it_has_had_less() {
+        let gives_way = |had_ns: [Time; 2], later_ns: Time| {
+            let mut queue = TimeQueue::new(true);
+            for (task, ns) in [1, 2].into_iter().zip(had_ns) {
+                queue.wakes(task);
+                queue.runs_for(task, ns);
+            }
+            queue.wakes(1);
+            queue.begins(1000, 1);
+            queue.waits(1000 + later_ns, 2);
+            queue.preempts(1)
+        };
+        assert!(gives_way([12_000, 5_000], 0));
+        assert!(!gives_way([12_000, 5_000], 1));
+        assert!(!gives_way([5_000, 5_000], 0));
+    }
+}
