@@ -353,7 +353,7 @@ def test_several_metrics_are_answered_from_the_same_trials(iolab: CommandLine) -
         "bisect", "versions.toml", "--out", "hunt", *metrics, "--confirm", "4", "--fail-on", "regressed", status=1
     )
     assert "--fail-on holds: rate_bytes_per_s: slower" in failed.stderr
-    assert failed.text.count("changed by v7") == 2
+    assert failed.stdout.count("changed by v7") == 2
     assert "CPU per I/O of reads, v0 to v11: nothing changes" in failed.text
     assert "read_ahead_kb is 16 in v7, 128 in v6" in " ".join(failed.text.split())
     iolab("report", "hunt", "-o", "hunt.html")
