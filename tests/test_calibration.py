@@ -160,7 +160,7 @@ def test_jobs_of_fio_are_cells(tmp_path: Path) -> None:
     found = measured.read(written(tmp_path, deep, commits))
     first, second = found.cells
     assert (first.operation, first.depth, first.iops) == ("read", 128, 2000)
-    assert (second.operation, second.depth, second.options.dsync_every) == ("durable write", 1, 1)
+    assert (second.operation, second.depth, second.options.osync_every) == ("durable write", 1, 1)
     assert second.options.block_size == {16384: 1.0}
     assert found.left_out == []
 

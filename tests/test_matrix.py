@@ -68,7 +68,7 @@ def test_tunables_of_a_scheduler_expand() -> None:
             "queue_depth = [1, 2, 1]\n",
             "x.toml:1: workloads.reads: two members of the matrix are named reads[queue_depth=1]",
         ),
-        (f"queue_depth = {list(range(1, 41))}\njobs = {list(range(1, 41))}\n", "1600 members"),
+        (f"queue_depth = {list(range(1, 41))}\njobs = {list(range(1, 41))}\n", "1,600 members"),
         ("queue_depth = [1, 0]\n", "x.toml:3: workloads.reads.queue_depth: 0 given"),
     ],
 )

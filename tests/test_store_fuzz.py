@@ -269,7 +269,7 @@ def test_a_small_file_that_claims_much_is_not_decoded(run: Path, place: str, mon
                 entry |= {"size_bytes": stored.size_bytes, "sha256": stored.sha256}
         path.write_bytes(b"".join(map(checked_lines.encode, entries)))
         (problem,) = read(run).problems
-    assert "claims 300000 rows" in problem and "left out" in problem
+    assert "claims 300,000 rows" in problem and "left out" in problem
 
 
 def test_a_bomb_takes_no_memory(run: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_bomb_takes_no_memory(run: Path) -> None:
     (run / "trials" / "000009.parquet").write_bytes(edited(bomb(100_000), rows=2_000_000_000))
     done = subprocess.run([sys.executable, "-c", LOOK, run], capture_output=True, text=True, check=True, timeout=60)
     problems, most_bytes = done.stdout.splitlines()
-    assert "claims 2000000000 rows" in problems
+    assert "claims 2,000,000,000 rows" in problems
     assert int(most_bytes) < 700 * 2**20
 
 

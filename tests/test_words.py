@@ -114,6 +114,7 @@ NEVER_ONE = {
     "len(versions.files)": "none of several",
     "filesystem['kind']": "no number",
     "path.name": "no number",
+    "per": "as fs_mark prints it",
 }
 """Expression -> why it needs no singular."""
 

@@ -13,7 +13,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
-from iolab.base.plain_text import counted
 from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.fs_mark import FsMarkOptions
 
@@ -77,7 +76,7 @@ def _directories(options: FsMarkOptions) -> str:
     if options.subdirectories is None:
         return f"{options.directories}, without subdirectories"
     per = options.files_per_subdirectory
-    turn = f"{counted(per, 'file')} each, in turn" if per else "one after the other by time"
+    turn = f"{per} files each, in turn" if per else "one after the other by time"
     return f"{options.directories}, each with {options.subdirectories} subdirectories, {turn}"
 
 
