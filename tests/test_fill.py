@@ -7,19 +7,9 @@ from pathlib import Path
 import pytest
 from iolab.files import store
 from support.command_line import CommandLine
-from support.simulated import experiment
+from support.simulated import SMALL_FLASH, experiment
 
-SMALL = ", ".join(
-    f'"drives.0.device.{key}" = {value}'
-    for key, value in {
-        "geometry.blocks_per_plane": 64,
-        "geometry.pages_per_block": 16,
-        "geometry.channels": 2,
-        "geometry.dies_per_channel": 2,
-        "geometry.over_provision_per_mille": 200,
-        "firmware.filled": "false",
-    }.items()
-)
+SMALL = f'{SMALL_FLASH}, "drives.0.device.firmware.filled" = false'
 FILLED = f"""\
 machine = "model:sata_ssd"
 rounds = 1

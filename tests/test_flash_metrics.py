@@ -8,18 +8,8 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.files import store
 from support.command_line import CommandLine
-from support.simulated import experiment
+from support.simulated import SMALL_FLASH, experiment
 
-SMALL = ", ".join(
-    f'"drives.0.device.geometry.{key}" = {value}'
-    for key, value in {
-        "blocks_per_plane": 64,
-        "pages_per_block": 16,
-        "channels": 2,
-        "dies_per_channel": 2,
-        "over_provision_per_mille": 200,
-    }.items()
-)
 WRITES = f"""\
 machine = "model:sata_ssd"
 rounds = 1
@@ -31,9 +21,9 @@ file_size = "80MiB"
 operations = 60000
 layout = false
 [settings.random]
-machine = {{ {SMALL} }}
+machine = {{ {SMALL_FLASH} }}
 [settings.sequential]
-machine = {{ {SMALL} }}
+machine = {{ {SMALL_FLASH} }}
 workload = {{ pattern = "sequential" }}
 """
 

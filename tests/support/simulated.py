@@ -10,6 +10,18 @@ from iolab.files.store import RunData, read
 from iolab.machines.model import ModelExecutor
 from iolab.studies.run import run as run_experiment
 
+SMALL_FLASH = ", ".join(
+    f'"drives.0.device.geometry.{key}" = {value}'
+    for key, value in {
+        "blocks_per_plane": 64,
+        "pages_per_block": 16,
+        "channels": 2,
+        "dies_per_channel": 2,
+        "over_provision_per_mille": 200,
+    }.items()
+)
+"""Of `machine` in a setting: a flash drive that is soon full."""
+
 
 def experiment(text: str) -> Experiment:
     Path("x.toml").write_text(text)

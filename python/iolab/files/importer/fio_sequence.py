@@ -60,7 +60,7 @@ class Heading:
 
 
 def snapshots(count: int) -> str:
-    """That of each run the last of what --status-interval prints is read."""
+    """What is left out if `--status-interval` printed a run several times: all but the last."""
     return counted(count, "snapshot of a run that went on is left out", "snapshots of runs that went on are left out")
 
 

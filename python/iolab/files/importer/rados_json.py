@@ -34,9 +34,10 @@ _RECOGNISED = re.compile(r'"(?:Total time run|total_time_run)"\s*:')
 
 def _objects(text: str, name: str) -> Iterator[tuple[int, dict[str, object]]]:
     """The outermost objects of the text and their lines. InputError for one that does not end."""
-    decoder, place = json.JSONDecoder(), 0
+    decoder, place, counted, line = json.JSONDecoder(), 0, 0, 1
     while found := _BEGINS.search(text, place):
-        line = text.count("\n", 0, found.start()) + 1
+        line += text.count("\n", counted, found.start())
+        counted = found.start()
         try:
             content, place = decoder.raw_decode(text, found.start())
         except (ValueError, RecursionError):

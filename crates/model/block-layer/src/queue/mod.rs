@@ -455,12 +455,12 @@ impl RequestQueue {
     fn is_let_in(&mut self, now: Time, bio: &Bio) -> bool {
         match &mut self.wbt {
             Some(wbt) if bio.writeback => {
-                let is = wbt.allows(now, bio.task, bio.sync);
-                if !is {
+                let is_allowed = wbt.allows(now, bio.task, bio.sync);
+                if !is_allowed {
                     let class = self.class_of(bio.direction, bio.sync, bio.cpu);
                     self.pools[class].passes_on(bio.task, &mut self.woken);
                 }
-                is
+                is_allowed
             }
             _ => true,
         }

@@ -68,7 +68,7 @@ impl RunQueue {
         }
     }
 
-    /// Whether the task gives its CPU to one that waits, which it has had for a slice since then or not.
+    /// Whether the task has to give its CPU to one that waits. The slice that it was given ends at `slice_ends_at`.
     pub(super) fn is_over(&mut self, now: Time, task: TaskId, slice_ends_at: Time) -> bool {
         match self {
             RunQueue::OfTimes(queue) => now >= slice_ends_at || queue.preempts(task),
