@@ -56,6 +56,23 @@ def test_a_fio_job_file_overwrites_no_data(iolab: CommandLine, loop_device: Path
     assert command("sha256sum", loop_device) == before
 
 
+@pytest.mark.parametrize("fill", ["sequential twice", "random until steady"])
+def test_filling_a_device_that_is_only_read_afterwards_overwrites_no_data(
+    iolab: CommandLine, loop_device: Path, fill: str
+) -> None:
+    with loop_device.open("r+b") as device:
+        device.write(b"row")
+    before = command("sha256sum", loop_device)
+    filled = DEFAULT_WORKLOAD + f'fill = "{fill}"\nsteady = {{ window = "50ms" }}\n'
+    target = f'kind = "device"\npath = "{loop_device}"\n'
+    iolab.write("fill.toml", experiment(target, workload=filled, rounds=1))
+    iolab("run", "fill.toml", status=None).assert_one_clear_line(2, str(loop_device), "carries data", "destroy = true")
+    assert command("sha256sum", loop_device) == before
+    iolab.write("fill.toml", experiment(target + "destroy = true", workload=filled, rounds=1))
+    iolab("run", "fill.toml")
+    assert command("sha256sum", loop_device) != before
+
+
 @pytest.mark.parametrize("at_end", [False, True])
 def test_a_guid_partition_table_without_its_protecting_mbr_is_data(
     iolab: CommandLine, loop_device: Path, at_end: bool

@@ -29,6 +29,8 @@ class PhaseSpec(Spec):
     name: str
     measured: bool
     """False for laying out files: run, but no metrics."""
+    fills: bool = Field(default=False, exclude_if=lambda fills: not fills)
+    """Not measured, and asked for: what is there is overwritten, even if what is measured only reads."""
     beside: PhaseOverlap | None = Field(default=None, exclude_if=lambda beside: beside is None)
     """None: it runs alone."""
 
@@ -36,6 +38,11 @@ class PhaseSpec(Spec):
     @abstractmethod
     def writes(self) -> bool:
         """Whether it changes what the target holds."""
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether it does so on a target that is there already; files are laid out only if another phase does."""
+        return self.writes and (self.measured or self.fills)
 
     @property
     def verifies(self) -> bool:

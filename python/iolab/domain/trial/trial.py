@@ -56,8 +56,8 @@ class Trial(Spec):
 
     @property
     def writes(self) -> bool:
-        """Whether any measured phase changes what the target holds."""
-        return any(phase.measured and phase.writes for phase in self.phases)
+        """Whether any phase overwrites what the target holds."""
+        return any(phase.overwrites for phase in self.phases)
 
     @property
     def has_flash(self) -> bool:

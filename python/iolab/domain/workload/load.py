@@ -87,12 +87,14 @@ def layout_phase(
     queue_depth: int = 1,
     verify: bool = False,
     passes: int = 1,
+    fills: bool = False,
 ) -> Phase:
     """Each file written from start to end, one after the other, so that their blocks don't interleave.
 
     Args:
         file_bytes: of each file; blocks are as large as divide it, up to LAYOUT_BLOCK_BYTES_MAX. direct: past the page
-        cache, if that block allows it. passes: how often all files are written.
+        cache, if that block allows it. passes: how often all files are written. fills: as of a
+        phase.
     """
     block = math.gcd(file_bytes, LAYOUT_BLOCK_BYTES_MAX)
     writer = job_json(
@@ -107,7 +109,7 @@ def layout_phase(
     )
     group = group_json(name, engine=engine, direct=direct and not block % SECTOR_BYTES, jobs=[writer])
     load = phase_json(name, files=files, groups=[group], seed=derive_seed(seed, name), verify=verify)
-    return LoadPhase(name=name, measured=False, load=load)
+    return LoadPhase(name=name, measured=False, fills=fills, load=load)
 
 
 def file_json(name: str, size_bytes: int, *, place: int = 0, extend: bool = True) -> native.FileSpec:
@@ -301,6 +303,7 @@ def _layout(
         queue_depth=LAYOUT_QUEUE_DEPTH if asynchronous else 1,
         verify=phase.verify,
         passes=2 if job.fill == "sequential twice" else 1,
+        fills=job.fill is not None,
     )
     if job.fill == "random until steady":
         yield _random_until_steady(f"fill {name}", job, phase, files, derive_seed(seed, f"fill {name}"))
@@ -327,7 +330,7 @@ def _random_until_steady(
     )
     group = group_json(name, engine=job.engine, direct=job.uses_direct, jobs=[writer])
     load = phase_json(name, files=files, groups=[group], seed=seed, verify=phase.verify)
-    return LoadPhase(name=name, measured=False, load=load)
+    return LoadPhase(name=name, measured=False, fills=True, load=load)
 
 
 def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[native.GroupSpec]:

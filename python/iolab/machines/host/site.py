@@ -140,8 +140,8 @@ def place_of(file: native.FileSpec) -> int:
 
 
 def writes(phases: Sequence[Phase]) -> bool:
-    """Whether any measured phase writes."""
-    return any(phase.measured and phase.writes for phase in phases)
+    """Whether any phase overwrites what is there."""
+    return any(phase.overwrites for phase in phases)
 
 
 def _scratch(target: ScratchTarget, undo: UndoJournal, *, bare: bool) -> Site:
