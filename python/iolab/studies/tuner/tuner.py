@@ -106,8 +106,8 @@ class _Tuner:
     progress: Display | None
     refused: dict[str, str] = field(default_factory=dict)
     consent_of: Callable[[Path], Consent] | None = None
-    _left_out: tuple[str, ...] = ()
-    """Keys that can't be set on the machine itself."""
+    _left_out: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By machine the keys that can't be set on it, and why."""
 
     def complete(self) -> TunerResult:
         try:
@@ -161,8 +161,7 @@ class _Tuner:
         if not possible.parameters:
             key, reason = next(iter(left_out.items()))
             raise InputError(f"no key can be set on {machine}; {key}: {reason}", where="[tune.space]")
-        for key, reason in left_out.items():
-            self._report_line(f"{key} is left as it is on {machine}: {reason}")
+        self._left_out[machine] = left_out
         return possible, tuple(left_out)
 
     def _reason_against(self, key: Parameter, machine: str) -> str | None:
@@ -181,7 +180,7 @@ class _Tuner:
     def _search(self, survivors: Sequence[Point] | None) -> Search:
         tuning = self.directory.tuning
         if survivors is None:
-            space, self._left_out = self._space_on(self.directory.machine)
+            space, _ = self._space_on(self.directory.machine)
             return self._new_search(space, tuning.budget, ())
         most = min(tuning.budget.trials, SURVIVOR_ROUNDS * (len(survivors) + 1))
         given = tuning.budget
@@ -205,8 +204,11 @@ class _Tuner:
         """Goes through what is there of the stage, and on until its budget is used up."""
         machine = self._machine_of(stage)
         self._replay(search, stage, machine)
-        for path in self.directory.of_runs(stage)[:1]:
+        begun = self.directory.of_runs(stage)[:1]
+        for path in begun:
             self._check_values(path)
+        for key, reason in {} if begun else self._left_out.get(machine, {}).items():
+            self._report_line(f"{key} is left as it is on {machine}: {reason}")
         while (block := search.next()) is not None and block.stage == "search":
             name = f"{block.number + 1:04d}"
             experiment, points = self._block(search, block, machine)
@@ -337,7 +339,8 @@ class _Tuner:
                         {key: of_point[key] for key in keys[len(tuning.objectives) :]},
                     )
         kept = answer(fresh, self.directory.tuning)
-        return TunerResult(self.directory, search, on_model, kept, confirmed, self._left_out, left_out)
+        here = tuple(self._left_out.get(self.directory.machine, ()))
+        return TunerResult(self.directory, search, on_model, kept, confirmed, here, left_out)
 
     def _take(self, search: Search, block: Block, points: dict[str, Point], path: Path) -> None:
         """The records of a run of one round."""
