@@ -181,3 +181,12 @@ def test_what_was_too_short_to_measure_is_not_zero(tmp_path: Path) -> None:
     assert value(run, "bonnie", "bonnie++", "put_char/rate_bytes_per_s") == 1679 * 1024
     (row,) = run.metrics.filter(key="put_block/rate_bytes_per_s").to_dicts()
     assert row["value"] is None and "too short" in row["reason"]
+
+
+def test_first_lines_that_differ_by_a_version_name_settings(tmp_path: Path) -> None:
+    text = f"16+0 records in\n16+0 records out\n{COPIED['64k']}\n"
+    (tmp_path / "kernels.txt").write_text(f"kernel 6.1\n{text}\nkernel 6.6\n{text}\n")
+    assert list(open_run(tmp_path / "kernels.txt").settings) == ["kernel 6.1", "kernel 6.6"]
+    times = "real 0.01\nuser 0.00\nsys 0.00\n\nreal 0.02\nuser 0.00\nsys 0.00\n"
+    (tmp_path / "time.txt").write_text(times)
+    assert list(open_run(tmp_path / "time.txt").settings) == ["time"]

@@ -24,11 +24,11 @@ BARE_MIN = 2
 BARE_WORDS_MAX = 8
 """Of a title without a mark: a longer line is a sentence."""
 _FIGURE = re.compile(r"\d[\d.,]*+")
-_NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s")
+_NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|^\d+\+\d+ ")
 """Parts of figures, sentences and code."""
 _HEADING = re.compile(r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*$|=+ (?P<ruled>[^=]++) =+$")
 _ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
-_OF_TOOL = re.compile(r"[#$|/]|Compare |Test(?: if)? |Non-[Ss]ync|Options?:|statement latencies ")
+_OF_TOOL = re.compile(r"[#$|/]|(?:real|user|sys) +\d|Compare |Test(?: if)? |Non-[Ss]ync|Options?:|statement latencies ")
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
 _ROUND = r"(?:round|run|iteration|iter|pass|attempt|trial|try|test|time|loop|repeat)"
@@ -72,7 +72,19 @@ class Titles:
             if (shapes[_shape(one[1])] < outputs and _may_be_title(one[1]))
             or (texts[one[1].strip()] < outputs and _is_amount(one[1]))
         ]
+        if not found:
+            found = self._first_lines(tables, outputs, shapes)
         return _in_force([(line, _without_numbering(text.strip())) for line, text in found], tables)
+
+    def _first_lines(self, tables: Sequence[int], outputs: int, shapes: Counter[str]) -> list[Numbered]:
+        """The first line of each output, if these lines differ by their figures: `kernel 6.1`, `kernel 6.6`."""
+        own = [one for one in self._lines if one[1].strip() and shapes[_shape(one[1])] >= outputs]
+        found = [one for one in own if _shape(one[1]) == _shape(own[0][1])]
+        texts = {text.strip() for _, text in found}
+        is_above = len(found) == len(tables) and all(
+            line < table for (line, _), table in zip(found, sorted(tables), strict=True)
+        )
+        return found if is_above and len(texts) > 1 and all(map(_may_be_title, texts)) else []
 
 
 def _in_force(titles: Sequence[Numbered], tables: Sequence[int]) -> dict[int, str | None]:
