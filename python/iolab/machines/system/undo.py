@@ -168,10 +168,6 @@ class UndoJournal:
     def _remains(self) -> bool:
         return bool(self._pending) or self._stays
 
-    @property
-    def _fd(self) -> int:
-        return self._file.fd
-
 
 def restore_abandoned() -> list[str]:
     """Undoes what dead owners left on this machine. Returns one line for each thing done or not possible."""
@@ -306,7 +302,9 @@ def _taken_over(path: Path, dying_patience_s: float, on_wait: OnWait | None) -> 
 def _does_not_end(path: Path, owner: int | None) -> MachineError:
     if owner is None:
         who = ", ".join(users_of(path)) or "another process"
-        return MachineError(f"{who} is putting this back", where=str(path), remedy="see what it waits for")
+        return MachineError(
+            f"{who} is changing this, or putting it back", where=str(path), remedy="see what it waits for"
+        )
     stuck = life.named(task for task in life.tasks_of([owner]) if task.is_stuck)
     text = f": {stuck}" if stuck else ""
     return MachineError(
