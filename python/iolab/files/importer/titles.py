@@ -103,6 +103,11 @@ def _may_be_title(text: str) -> bool:
     )
 
 
+def may_name(text: str) -> bool:
+    """Whether the line may be a title, with a mark or without."""
+    return title_of(text) is not None or _may_be_title(text)
+
+
 def without_markup(text: str) -> tuple[str, bool]:
     """The line without tags of HTML, empty if it is a fence of Markdown; and whether its tags make it a title."""
     return ("" if _FENCE.match(text) else _TAG.sub("", text)), bool(_TITLE_TAG.match(text))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
 from iolab.base.quantity import change, scale_for
-from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, sweeps, values
+from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, knee_of, main_metric, rows_of, sweeps, values
 from iolab.presentation.table.words import beside, label, unit_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def as_dicts(summary: Levels) -> list[JsonObject]:
 def sentence(sweep: Sweep, summary: Levels) -> str | None:
     """The point at which the throughput stops rising, and the latency beyond it; None without a throughput."""
     by_metric = rows_of(sweep, summary)
-    throughput = main_metric(list(by_metric), THROUGHPUTS)
+    throughput = main_metric(list(by_metric), sweep.throughputs)
     if throughput is None:
         return None
     sentences = [_of_line(sweep, line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
@@ -117,7 +117,7 @@ def sentence(sweep: Sweep, summary: Levels) -> str | None:
 def knee_texts(sweep: Sweep, summary: Levels) -> dict[str, str]:
     """By value of the parameter: `knee`, with the names of the lines that have theirs there, if not all do."""
     by_metric = rows_of(sweep, summary)
-    throughput = main_metric(list(by_metric), THROUGHPUTS)
+    throughput = main_metric(list(by_metric), sweep.throughputs)
     found: dict[str, list[str]] = {}
     for line in sweep.lines if throughput else ():
         if (at := knee_of(line, by_metric[throughput or ""])) is not None:
