@@ -118,10 +118,11 @@ class Landscape:
 
 
 def _along(table: Array, axes: Sequence[int], count: int) -> Array:
+    """The table with its axes at these places among so many."""
     shape = [1] * count
     for axis, size in zip(axes, table.shape, strict=True):
         shape[axis] = size
-    return table.reshape(shape)
+    return np.transpose(table, np.argsort(axes)).reshape(shape)
 
 
 def _hill(random: np.random.Generator, count: int, height: float) -> Array:
