@@ -113,3 +113,71 @@ def test_each_group_of_fios_jobs_has_a_sentence(tmp_path: Path) -> None:
 )
 def test_what_a_tool_is_run_for_is_stated_first(name: str, sentence: str) -> None:
     assert sentence in render(open_run(SAMPLES / name), "plain").splitlines()[2]
+
+
+COPIED = {
+    "4k": "65536 bytes (66 kB, 64 KiB) copied, 0.0655360 s, 1.0 MB/s",
+    "64k": "1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.1048576 s, 10 MB/s",
+    "1M": "16777216 bytes (17 MB, 16 MiB) copied, 0.0838860 s, 200 MB/s",
+}
+
+
+@pytest.mark.parametrize("title", ["bs={}", "{}", "== {} ==", "bs={} count=16"])
+def test_lines_that_differ_by_their_figures_alone_name_settings(tmp_path: Path, title: str) -> None:
+    """What `for bs in 4k 64k 1M; do echo "bs=$bs"; dd ...; done` prints."""
+    records = "16+0 records in\n16+0 records out\n"
+    (tmp_path / "loop.txt").write_text("".join(f"{title.format(bs)}\n{records}{end}\n" for bs, end in COPIED.items()))
+    run = open_run(tmp_path / "loop.txt")
+    rates = [value(run, title.format(bs).strip("= "), "dd", "rate_bytes_per_s") for bs in COPIED]
+    assert rates == pytest.approx([1e6, 1e7, 2e8], rel=1e-5)
+    assert run.problems == []
+    shown = render(run, "plain")
+    assert "rate is highest at 1M" in shown
+
+
+def test_copies_of_several_sizes_are_no_rounds_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "dd.txt").write_text("".join(f"16+0 records in\n16+0 records out\n{end}\n" for end in COPIED.values()))
+    problems = open_run(tmp_path / "dd.txt").problems
+    assert len(problems) == 2 and all("not the same measurement" in one for one in problems)
+    assert "dd of 1,048,576 bytes, and of 65,536 bytes elsewhere" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "scale"), [("hyperfine-1.15.txt", "elapsed_s_mean", 1e-3), ("hyperfine-1.15.md", "Mean_ns", 1e6)]
+)
+def test_what_hyperfine_prints_for_people_has_its_means(name: str, metric: str, scale: float) -> None:
+    run = open_run(SAMPLES / name)
+    commands = ("dd if=/dev/zero of=t bs=1M count=8", "dd if=/dev/zero of=t bs=64k count=128")
+    assert list(run.settings) == list(commands)
+    (workload,) = run.workloads
+    means = [value(run, one, workload, metric) for one in commands]
+    assert means == pytest.approx([12.0 * scale, 15.4 * scale])
+    assert any("±" in problem for problem in run.problems) == name.endswith(".md")
+
+
+@pytest.mark.parametrize(
+    ("column", "name", "unit"),
+    [
+        ("rate_MiB/s", "rate", "MiB/s"),
+        ("bw (MB/s)", "bw", "MB/s"),
+        ("MB/s", "rate", "MB/s"),
+        ("read KiB/s", "read", "KiB/s"),
+    ],
+)
+def test_a_rate_in_a_unit_of_its_own_has_it_beside_the_figure(
+    tmp_path: Path, column: str, name: str, unit: str
+) -> None:
+    (tmp_path / "rates.csv").write_text(f"round,{column}\n1,100\n2,120\n3,110\n")
+    shown = render(open_run(tmp_path / "rates.csv"), "plain").splitlines()
+    assert shown[2] == f"● {name} 110.0 {unit} (100.0 to 120.0)."
+
+
+def test_what_was_too_short_to_measure_is_not_zero(tmp_path: Path) -> None:
+    """bonnie++ 2.00's table, of a machine whose cache holds the file."""
+    rows = "vm      32M::8192:5 1679k  82    0k +++    0k +++ 2650k  81    0k +++ +++++ +++"
+    head = "Version     2.00a   ------Sequential Output------ --Sequential Input- --Random-"
+    (tmp_path / "bonnie.txt").write_text(f"{head}\n{rows}\n")
+    run = open_run(tmp_path / "bonnie.txt")
+    assert value(run, "bonnie", "bonnie++", "put_char/rate_bytes_per_s") == 1679 * 1024
+    (row,) = run.metrics.filter(key="put_block/rate_bytes_per_s").to_dicts()
+    assert row["value"] is None and "too short" in row["reason"]

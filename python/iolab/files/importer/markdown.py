@@ -13,7 +13,7 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, quantities, with_unit, without_unit
+from iolab.files.importer.quantity_cell import LATENCY, SPREAD, quantities, with_unit, without_spread, without_unit
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
@@ -33,6 +33,8 @@ _OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|\b\d+ ?[km]i?b?(?:qd\d
 
 
 def _parse(source: Source, results: Results) -> None:
+    if any(SPREAD.match(cell) for line in source.text_lines for cell in _cells(line)):
+        results.problem("what follows ± in a cell is left out: it is a spread, and no round")
     header: list[str] = []
     before: list[str] = []
     rows: list[list[str]] = []
@@ -42,7 +44,7 @@ def _parse(source: Source, results: Results) -> None:
         if _RULE.match(line.text) and len(before) > 1:
             header, rows, table = before, [], results.table(line.number)
         elif table is not None and len(cells) == len(header):
-            rows.append(cells)
+            rows.append([without_spread(cell) for cell in cells])
         else:
             if table is not None:
                 _add(table, header, rows, source, results)

@@ -49,12 +49,13 @@ def tables_by_line(sweep: Sweep, summary: Levels) -> list[Table]:
 
 
 def _measured(sweep: Sweep, summary: Levels) -> dict[str, dict[str, Row]]:
-    """By metric, those that some point has."""
-    found = rows_of(sweep, summary).items()
+    """By metric, those that some point has; first what the sweep's sentence is about."""
+    found = rows_of(sweep, summary)
+    first = [main_metric(list(found), among) for among in (sweep.throughputs, LATENCIES)]
     return {
-        metric: rows
-        for metric, rows in found
-        if any(one is not None for line in sweep.lines for one in values(line, rows))
+        metric: found[metric]
+        for metric in dict.fromkeys([*filter(None, first), *found])
+        if any(one is not None for line in sweep.lines for one in values(line, found[metric]))
     }
 
 
