@@ -43,6 +43,7 @@ pub struct Job {
     queue_depth: u32,
     ops_left: u64,
     bytes_left: u64,
+    /// With the last operation of a bound, `ENDED`: the time is then the only bound to look at.
     ends_at: Time,
     pacing: Pacing,
     /// The course of reads, and of writes that have none of their own.
@@ -63,6 +64,8 @@ pub struct Job {
     writes: bool,
     until: JobBounds,
 }
+
+const ENDED: Time = 0;
 
 /// Which writes have to be on the medium before they complete.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +154,10 @@ impl Job {
                 .map_or(spec.queue_depth, |search| search.depth()),
             ops_left: spec.until.ops.unwrap_or(u64::MAX),
             bytes_left: spec.until.bytes.unwrap_or(u64::MAX),
-            ends_at: spec.until.duration_ns.unwrap_or(Time::MAX),
+            ends_at: match spec.until.ops {
+                Some(0) => ENDED,
+                _ => spec.until.duration_ns.unwrap_or(Time::MAX),
+            },
             pacing: Pacing::new(
                 spec.arrival,
                 spec.start_ns.unwrap_or(0),
@@ -197,7 +203,7 @@ impl Job {
         if self.in_flight >= self.queue_depth {
             return JobStep::WaitForCompletion;
         }
-        if now >= self.ends_at || self.ops_left == 0 {
+        if now >= self.ends_at {
             let step = self.finish();
             return self.take(step, now);
         }
@@ -207,29 +213,23 @@ impl Job {
                 step => self.take(step, now),
             };
         }
-        let held = match &mut self.exclusion {
-            None => None,
-            Some(exclusion) => exclusion.take_held(),
-        };
-        let op = match held {
+        let op = match &self.exclusion {
             None => self.draw(now),
-            Some(op) => Op {
-                due: self.pacing.due(now),
-                ..op
+            Some(_) => match self.draw_exclusively(now) {
+                Some(op) => op,
+                None => return JobStep::WaitForCompletion,
             },
         };
         if u64::from(op.bytes) > self.bytes_left {
             let step = self.finish();
             return self.take(step, now);
         }
-        if let Some(exclusion) = &mut self.exclusion
-            && !exclusion.admit(op)
-        {
-            return JobStep::WaitForCompletion;
-        }
         // Not one after the other: two neighbours in memory are subtracted as a vector, which takes three times as many
         // instructions.
         self.ops_left -= 1;
+        if self.ops_left == 0 {
+            self.ends_at = ENDED;
+        }
         self.pacing.started();
         self.bytes_left -= u64::from(op.bytes);
         self.in_flight += 1;
@@ -411,6 +411,26 @@ impl Job {
         }
         self.syncs.cancel();
         self.stage = Stage::Finishing;
+    }
+
+    /// An operation that had to wait, or the next one; none if it overlaps one in flight. One that exceeds the bytes left
+    /// is not to start, and so claims nothing.
+    #[inline(never)]
+    fn draw_exclusively(&mut self, now: Time) -> Option<Op> {
+        let held = self
+            .exclusion
+            .as_mut()
+            .and_then(|exclusion| exclusion.take_held());
+        let op = match held {
+            None => self.draw(now),
+            Some(op) => Op {
+                due: self.pacing.due(now),
+                ..op
+            },
+        };
+        let starts = u64::from(op.bytes) > self.bytes_left
+            || self.exclusion.as_mut().is_none_or(|e| e.admit(op));
+        starts.then_some(op)
     }
 
     #[inline(always)]
