@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Callable
@@ -225,7 +224,7 @@ def test_a_dead_run_s_group_goes_with_what_is_left_in_it(state_dir: Path, leftov
     group = cgroup.make(hierarchy, "test", undo)
     with subprocess.Popen(["sleep", "60"]) as straggler:
         group.add(straggler.pid)
-        os.close(undo._fd)  # as kill -9 does: the lock goes, the file stays
+        undo._file.close()  # as kill -9 does: the lock goes, the file stays
         (line,) = restore_abandoned()
         assert str(group.path) in line
         assert straggler.wait(timeout=60) == -signal.SIGKILL
@@ -241,7 +240,7 @@ def test_a_dead_run_s_swap_is_taken_off(state_dir: Path, loop_device: Path, left
     swap.make(loop_device)
     swap.on(loop_device)
     assert swap.is_on(loop_device)
-    os.close(undo._fd)
+    undo._file.close()
     (line,) = restore_abandoned()
     assert str(loop_device) in line
     assert not swap.is_on(loop_device)

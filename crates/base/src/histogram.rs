@@ -208,12 +208,25 @@ impl Moments {
     #[inline]
     fn record(&mut self, value: u64) {
         self.count += 1;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        // Not `min` and `max`, which store each time: new extremes are rare.
+        if value < self.min {
+            self.min = value;
+        }
+        if value > self.max {
+            self.max = value;
+        }
         self.sum += u128::from(value);
-        self.sum_of_squares = self
-            .sum_of_squares
-            .saturating_add(u128::from(value) * u128::from(value));
+        let square = u128::from(value) * u128::from(value);
+        match self.sum_of_squares.checked_add(square) {
+            Some(sum) => self.sum_of_squares = sum,
+            None => self.saturate(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn saturate(&mut self) {
+        self.sum_of_squares = u128::MAX;
     }
 
     fn merge(&mut self, other: &Moments) {
@@ -254,17 +267,19 @@ impl Moments {
 const PRECISION_BITS: u32 = 7;
 /// Longest latency with a bucket of its own, about 73 minutes.
 const LONGEST_NS: u64 = (1 << 42) - 1;
-const BUCKETS: usize = bucket_of(LONGEST_NS) + 1;
+const BUCKETS: usize = place_of(LONGEST_NS) + 1;
 
+/// Below `BUCKETS`, which spares `record` the check of its index.
 #[inline]
-const fn bucket_of(latency_ns: u64) -> usize {
-    let value = if latency_ns < LONGEST_NS {
-        latency_ns
-    } else {
-        LONGEST_NS
-    };
-    let shift = (value | (EXACT_BELOW - 1)).ilog2() - PRECISION_BITS;
-    ((shift as usize) << PRECISION_BITS) + (value >> shift) as usize
+fn bucket_of(latency_ns: u64) -> usize {
+    place_of(latency_ns).min(BUCKETS - 1)
+}
+
+/// The bucket, if there were one for each latency.
+#[inline]
+const fn place_of(latency_ns: u64) -> usize {
+    let shift = (latency_ns | (EXACT_BELOW - 1)).ilog2() - PRECISION_BITS;
+    ((shift as usize) << PRECISION_BITS) + (latency_ns >> shift) as usize
 }
 
 const EXACT_BELOW: u64 = 2 << PRECISION_BITS;

@@ -160,7 +160,7 @@ impl Freshener {
 
     /// # Safety
     /// `data` must be valid for writes of `bytes` and aligned to eight bytes.
-    #[inline(always)]
+    #[inline(never)]
     pub unsafe fn freshen(&mut self, data: *mut u8, bytes: u32) {
         for at in (0..bytes as usize & !7).step_by(512) {
             // SAFETY: `at + 8 <= bytes`, as `at` is a multiple of eight below `bytes` rounded down to eight.

@@ -17,7 +17,7 @@ pub enum Contents {
     Same,
     /// Pseudo-random and never the same twice.
     Noise(Freshener),
-    Stamps(Stamps),
+    Stamps(Box<Stamps>),
 }
 
 pub struct Stamps {
@@ -63,45 +63,33 @@ impl Contents {
             base: file.base,
             generations: memory.file(&file.path, file.base + file.size),
         };
-        Contents::Stamps(Stamps {
+        Contents::Stamps(Box::new(Stamps {
             files: files
                 .iter()
                 .map(|file| file.as_ref().map(stamped))
                 .collect(),
             filling,
-        })
+        }))
     }
 
-    /// Before a write starts from the slot's buffer.
+    /// Before an operation starts, which may be a write from the slot's buffer.
     #[inline(always)]
     pub fn prepare(&mut self, op: &Op, buffers: &Buffers, slot: u32) {
         match self {
-            Contents::Same => {}
-            // SAFETY: the slot's buffer is page-aligned, holds the largest operation and is idle until the write starts.
-            Contents::Noise(freshener) => unsafe {
-                freshener.freshen(buffers.write(slot), op.bytes)
-            },
-            Contents::Stamps(stamps) => stamps.stamp(op, buffers, slot),
-        }
-    }
-
-    /// After an operation ended, as `completed` in full or not; hands each wrong block to `report`.
-    #[inline(always)]
-    pub fn finish(
-        &self,
-        op: &Op,
-        completed: bool,
-        buffers: &Buffers,
-        slot: u32,
-        report: impl FnMut(MismatchRecord),
-    ) {
-        if let Contents::Stamps(stamps) = self {
-            stamps.finish(op, completed, buffers, slot, report);
+            Contents::Noise(freshener) if op.kind.is_write() => {
+                // SAFETY: the slot's buffer is page-aligned, holds the largest operation and is idle until the write starts.
+                unsafe { freshener.freshen(buffers.write(slot), op.bytes) }
+            }
+            Contents::Stamps(stamps) if op.kind.is_write() => {
+                stamps.stamp(&{ *op }, buffers, slot);
+            }
+            Contents::Same | Contents::Noise(_) | Contents::Stamps(_) => {}
         }
     }
 }
 
 impl Stamps {
+    #[inline(never)]
     fn stamp(&self, op: &Op, buffers: &Buffers, slot: u32) {
         let file = self.file(op);
         // SAFETY: as in `prepare`; nothing else refers to the buffer while it is stamped.
@@ -129,7 +117,9 @@ impl Stamps {
         }
     }
 
-    fn finish(
+    /// After an operation ended, as `completed` in full or not; hands each wrong block to `report`.
+    #[inline(never)]
+    pub fn finish(
         &self,
         op: &Op,
         completed: bool,

@@ -11,7 +11,7 @@ use workload::assemble::GroupMeasured;
 use workload::job::{Job, JobStep, Op, OpKind};
 use workload::measure::{Measure, Verdict, op_name};
 
-use crate::backend::{IoQueue, Serial};
+use crate::backend::{Completion, IoQueue, Serial};
 use crate::batch::Batcher;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
@@ -38,7 +38,7 @@ pub struct Group {
     /// The end of some of the phase's jobs stops the others.
     pub may_be_stopped: bool,
     pub notes: Vec<String>,
-    pub log: Option<IoLog>,
+    pub log: Option<Box<IoLog>>,
     pub state: State,
 }
 
@@ -107,15 +107,6 @@ impl RunningJob {
             idle: slots.rev().collect(),
             wake_at: NEVER,
             done: false,
-        }
-    }
-
-    #[cold]
-    fn park(&mut self, next: JobStep) {
-        match next {
-            JobStep::WaitUntil(time) => self.wake_at = time,
-            JobStep::Done => self.done = true,
-            JobStep::Io(_) | JobStep::WaitForCompletion => {}
         }
     }
 }
@@ -201,11 +192,7 @@ impl Group {
             let mut reaped = 0;
             while let Some(completion) = backend.reap() {
                 now = clock.now();
-                let (op, job) = self.slots[completion.slot as usize].kept();
-                self.state.in_flight -= 1;
-                self.jobs[job].idle.push(completion.slot);
-                self.on_completion(job, completion.slot, &op, completion.result, now);
-                self.offer(job, now, backend);
+                self.on_completion(completion, now, backend);
                 reaped += 1;
             }
             if reaped == 0 {
@@ -245,21 +232,14 @@ impl Group {
                 match running.job.next(now) {
                     JobStep::Io(op) => {
                         wake_at = now;
-                        if op.kind.is_write() {
-                            self.contents.prepare(&op, &self.buffers, SLOT);
-                        }
+                        self.contents.prepare(&op, &self.buffers, SLOT);
                         let result = backend.execute(&op);
                         now = clock.now();
-                        self.on_completion(job, SLOT, &op, result, now);
+                        self.record(job, SLOT, &op, result, now);
                     }
                     JobStep::WaitUntil(time) => wake_at = wake_at.min(time),
                     JobStep::WaitForCompletion => {}
-                    JobStep::Done if running.done => {}
-                    JobStep::Done => {
-                        running.done = true;
-                        self.state.jobs_done += 1;
-                        self.shared.job_done(running.stops);
-                    }
+                    JobStep::Done => self.end(job),
                 }
             }
             if self.ends_with_first && self.shared.first_done.load(Ordering::Relaxed) {
@@ -319,9 +299,7 @@ impl Group {
         const SLOT: u32 = 0;
         let running = &mut self.jobs[job];
         while let JobStep::Io(op) = next {
-            if op.kind.is_write() {
-                self.contents.prepare(&op, &self.buffers, SLOT);
-            }
+            self.contents.prepare(&op, &self.buffers, SLOT);
             let result = backend.execute(&op);
             running.job.completed(now, &op, Ok(op.bytes));
             if result != op.bytes as i32 {
@@ -404,64 +382,123 @@ impl Group {
         }
     }
 
-    /// Fills the job's idle slots with what it has to offer.
+    /// Records a completion, and puts the job's next operation in its place, without a detour through the idle slots.
     #[inline(always)]
+    fn on_completion<B: IoQueue>(&mut self, completion: Completion, now: Time, backend: &mut B) {
+        let Completion { slot, result } = completion;
+        let (op, job) = self.slots[slot as usize].kept();
+        let running = self.record(job, slot, &op, result, now);
+        match running.job.next(now) {
+            JobStep::Io(op) if running.idle.is_empty() => self.push(slot, &op, backend),
+            JobStep::Io(op) => {
+                self.push(slot, &{ op }, backend);
+                self.offer(job, now, backend);
+            }
+            JobStep::WaitUntil(time) => {
+                running.wake_at = time;
+                self.leave_idle(slot, job);
+            }
+            JobStep::WaitForCompletion => self.leave_idle(slot, job),
+            JobStep::Done => {
+                self.leave_idle(slot, job);
+                self.end(job);
+            }
+        }
+    }
+
+    /// Fills the job's idle slots with what it has to offer.
+    #[cold]
     fn offer<B: IoQueue>(&mut self, job: usize, now: Time, backend: &mut B) {
-        let running = &mut self.jobs[job];
-        while let Some(&slot) = running.idle.last() {
-            match running.job.next(now) {
+        while let Some(&slot) = self.jobs[job].idle.last() {
+            match self.jobs[job].job.next(now) {
                 JobStep::Io(op) => {
-                    running.idle.pop();
+                    self.jobs[job].idle.pop();
                     self.state.in_flight += 1;
-                    self.slots[slot as usize].keep(&op);
-                    if op.kind.is_write() {
-                        self.contents.prepare(&op, &self.buffers, slot);
-                    }
-                    backend.push(slot, &op);
+                    self.push(slot, &op, backend);
                 }
-                other => {
-                    let was_done = running.done;
-                    running.park(other);
-                    if running.done && !was_done {
-                        self.state.jobs_done += 1;
-                        self.shared.job_done(running.stops);
-                    }
-                    return;
-                }
+                JobStep::WaitUntil(time) => return self.jobs[job].wake_at = time,
+                JobStep::WaitForCompletion => return,
+                JobStep::Done => return self.end(job),
             }
         }
     }
 
     #[inline(always)]
-    fn on_completion(&mut self, job: usize, slot: u32, op: &Op, result: i32, now: Time) {
+    fn push<B: IoQueue>(&mut self, slot: u32, op: &Op, backend: &mut B) {
+        self.slots[slot as usize].keep(op);
+        self.contents.prepare(op, &self.buffers, slot);
+        backend.push(slot, op);
+    }
+
+    #[cold]
+    fn leave_idle(&mut self, slot: u32, job: usize) {
+        self.jobs[job].idle.push(slot);
+        self.state.in_flight -= 1;
+    }
+
+    /// The job offers nothing more.
+    #[cold]
+    fn end(&mut self, job: usize) {
+        let running = &mut self.jobs[job];
+        if !running.done {
+            running.done = true;
+            self.state.jobs_done += 1;
+            self.shared.job_done(running.stops);
+        }
+    }
+
+    /// Records an operation that has ended, and returns the job whose it was. Who hears of it on rare paths alone gets
+    /// a copy: the common path then keeps the operation in registers.
+    #[inline(always)]
+    fn record(
+        &mut self,
+        job: usize,
+        slot: u32,
+        op: &Op,
+        result: i32,
+        now: Time,
+    ) -> &mut RunningJob {
         if let Some(log) = &mut self.log {
-            log.add(op, now, result);
+            log.add(*op, now, result);
+        }
+        if !op.has_completed(result) {
+            return self.record_failure(job, slot, *op, result, now);
         }
         let running = &mut self.jobs[job];
-        // A sync moves no bytes and returns 0, so the one comparison serves it too.
-        let completed = result == op.result();
-        self.contents
-            .finish(op, completed, &self.buffers, slot, |wrong| {
-                running.measure.mismatched(wrong)
-            });
-        if completed {
-            running.measure.succeeded(now, op);
-            running.job.completed(now, op, Ok(op.bytes));
-        } else {
-            self.failed(job, op, result, now);
+        if let Contents::Stamps(stamps) = &self.contents {
+            let report = |wrong| running.measure.mismatched(wrong);
+            stamps.finish(&{ *op }, true, &self.buffers, slot, report);
         }
-        if self.jobs[job].job.measures_anew() {
-            self.measure_anew(job, now);
+        running.measure.succeeded(now, op);
+        running.job.completed(now, op, Ok(op.bytes));
+        if running.job.measures_anew() {
+            running.measure.begin_anew(now);
+            self.samples.add(sample(now));
         }
+        running
     }
 
     #[cold]
-    fn measure_anew(&mut self, job: usize, now: Time) {
-        self.jobs[job].measure.begin_anew(now);
-        self.samples.add(sample(now));
+    fn record_failure(
+        &mut self,
+        job: usize,
+        slot: u32,
+        op: Op,
+        result: i32,
+        now: Time,
+    ) -> &mut RunningJob {
+        if let Contents::Stamps(stamps) = &self.contents {
+            stamps.finish(&op, false, &self.buffers, slot, |_| {});
+        }
+        self.failed(job, &op, result, now);
+        let running = &mut self.jobs[job];
+        if running.job.measures_anew() {
+            running.measure.begin_anew(now);
+            self.samples.add(sample(now));
+        }
+        running
     }
 
-    #[cold]
     fn failed(&mut self, job: usize, op: &Op, result: i32, now: Time) {
         let running = &mut self.jobs[job];
         let errno = if result < 0 { -result } else { 0 };

@@ -30,12 +30,9 @@ impl IoLog {
     }
 
     /// One is over; `result`: as its completion carried it.
-    pub fn add(&mut self, op: &Op, ended: Time, result: i32) {
-        self.entries.push(Entry {
-            op: *op,
-            ended,
-            result,
-        });
+    #[cold]
+    pub fn add(&mut self, op: Op, ended: Time, result: i32) {
+        self.entries.push(Entry { op, ended, result });
     }
 
     /// Writes the lines. `origin_ns`: the group's zero on CLOCK_MONOTONIC.

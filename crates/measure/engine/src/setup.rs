@@ -105,7 +105,7 @@ fn prepare_group(
     let poll = polls && spec.poll && can_poll(&spec, &files, &mut notes);
     let contents = if phase.verify {
         Contents::stamps(&files, memory, phase.pattern.as_ref())
-    } else if spec.fresh_data {
+    } else if spec.fresh_data && spec.jobs.iter().any(writes) {
         Contents::noise(phase.seed ^ (index as u64) << 32)
     } else {
         Contents::Same
@@ -187,7 +187,7 @@ impl PreparedGroup {
             ends_with_first: self.ends_with_first,
             may_be_stopped: !self.stoppers.is_empty(),
             notes: self.notes,
-            log: self.spec.io_log.clone().map(IoLog::new),
+            log: self.spec.io_log.clone().map(IoLog::new).map(Box::new),
             state: State::default(),
         };
         Ok((group, self.spec, self.files))

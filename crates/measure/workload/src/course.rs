@@ -9,16 +9,21 @@ use base::rng::Stream;
 /// A way through the files: of all operations of a job, or of those of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
-    sizes: Size,
-    blocks: Vec<Block>,
+    blocks: Blocks,
     turn: Turn,
     walk: Walk,
 }
 
+#[derive(Clone, Debug)]
+enum Blocks {
+    One(Block),
+    Several(Vec<Block>, Size),
+}
+
 /// Where the next operation goes.
 pub(crate) struct Extent {
-    /// The place in the job's list of files.
-    pub slot: usize,
+    /// Index into the phase's files.
+    pub file: u32,
     pub offset: u64,
     pub bytes: u32,
 }
@@ -38,25 +43,30 @@ impl Course {
             .map(|block| Block::new(block.bytes, align_bytes, spec.length_bytes))
             .collect();
         Course {
-            sizes,
             turn: Turn::new(spec.files.len(), spec.file_order, of_files),
             walk: Walk::new(spec, align_bytes, &blocks, of_offsets),
-            blocks,
+            blocks: match blocks[..] {
+                [only] => Blocks::One(only),
+                _ => Blocks::Several(blocks, sizes),
+            },
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Extent {
-        let block = self.blocks[self.sizes.draw()];
+        let block = match &mut self.blocks {
+            Blocks::One(block) => &*block,
+            Blocks::Several(blocks, sizes) => &blocks[sizes.draw()],
+        };
         let mut slot = self.turn.take();
-        let offset = loop {
-            if let Some(offset) = self.walk.step(slot, &block) {
-                break offset;
+        let (file, offset) = loop {
+            if let Some(place) = self.walk.step(slot, block) {
+                break place;
             }
             slot = self.turn.range_finished();
         };
         Extent {
-            slot,
+            file,
             offset,
             bytes: block.bytes,
         }

@@ -43,25 +43,29 @@ pub struct Job {
     queue_depth: u32,
     ops_left: u64,
     bytes_left: u64,
+    /// With the last operation of a bound, `ENDED`: the time is then the only bound to look at.
     ends_at: Time,
     pacing: Pacing,
-    files: Vec<u32>,
     /// The course of reads, and of writes that have none of their own.
     course: Course,
     course_of_writes: Option<Box<Course>>,
     direction: Direction,
     syncs: Syncs,
     durable: Option<DurableWrites>,
-    exclusion: Option<Exclusion>,
+    exclusion: Option<Box<Exclusion>>,
     search: Option<Box<Search>>,
     until_steady: Option<Box<UntilSteady>>,
     /// With the stage `Replaying`, and instead of everything above but the bounds.
     replay: Option<Box<Replay>>,
     /// The measured part has ended before the job.
     early_end: Option<Box<EarlyEnd>>,
+    /// One of the last five has to hear of each completion: one look instead of five.
+    is_followed: bool,
     writes: bool,
     until: JobBounds,
 }
+
+const ENDED: Time = 0;
 
 /// Which writes have to be on the medium before they complete.
 #[derive(Clone, Copy, Debug)]
@@ -150,13 +154,15 @@ impl Job {
                 .map_or(spec.queue_depth, |search| search.depth()),
             ops_left: spec.until.ops.unwrap_or(u64::MAX),
             bytes_left: spec.until.bytes.unwrap_or(u64::MAX),
-            ends_at: spec.until.duration_ns.unwrap_or(Time::MAX),
+            ends_at: match spec.until.ops {
+                Some(0) => ENDED,
+                _ => spec.until.duration_ns.unwrap_or(Time::MAX),
+            },
             pacing: Pacing::new(
                 spec.arrival,
                 spec.start_ns.unwrap_or(0),
                 stream(component::ARRIVAL),
             ),
-            files: spec.files.clone(),
             course: Course::new(
                 spec,
                 &spec.blocks,
@@ -167,6 +173,7 @@ impl Job {
             direction: Direction::new(spec.read_share, stream(component::DIRECTION)),
             syncs: Syncs::new(spec, file_sizes.len()),
             durable: DurableWrites::new(spec),
+            is_followed: search.is_some() || until_steady.is_some() || replay.is_some(),
             exclusion: None,
             search,
             until_steady,
@@ -179,72 +186,95 @@ impl Job {
 
     /// With `true`, an operation that overlaps one in flight waits for it when one of the two writes: for verification.
     pub fn exclusive(&mut self, exclusive: bool) {
-        self.exclusion = exclusive.then(Exclusion::default);
+        self.exclusion = exclusive.then(Box::default);
+        self.is_followed |= exclusive;
     }
 
     /// The job's next step at `now`. An operation that is returned counts as in flight.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, now: Time) -> JobStep {
-        if self.early_end.is_some() {
-            return self.next_of_early_end(now);
-        }
-        self.next_of_its_own(now)
-    }
-
-    #[inline]
-    fn next_of_its_own(&mut self, now: Time) -> JobStep {
-        if self.stage != Stage::Offering {
-            if let Some(replay) = &mut self.replay {
-                return replay.next(now);
-            }
-            match self.advance() {
-                Step::Offer => {}
-                step => return self.take(step, now),
+        let mut now = now;
+        if self.stage != Stage::Offering || self.early_end.is_some() {
+            match self.turn(now) {
+                Turn::Offer(offered_at) => now = offered_at,
+                Turn::Other(step) => return step,
             }
         }
         if self.in_flight >= self.queue_depth {
             return JobStep::WaitForCompletion;
         }
-        if now >= self.ends_at || self.ops_left == 0 {
-            return self.finish(now);
+        if now >= self.ends_at {
+            let step = self.finish();
+            return self.take(step, now);
         }
         if now < self.pacing.opens_at() {
-            if self.in_flight == 0 && self.syncs.is_due_when_idle() {
-                self.stage = Stage::Draining;
-                let step = self.advance();
-                return self.take(step, now);
-            }
-            return JobStep::WaitUntil(self.pacing.opens_at().min(self.ends_at));
+            return match self.sync_when_idle() {
+                Step::Offer => JobStep::WaitUntil(self.pacing.opens_at().min(self.ends_at)),
+                step => self.take(step, now),
+            };
         }
-        let held = self.exclusion.as_mut().and_then(Exclusion::take_held);
-        let op = match held {
+        let op = match &self.exclusion {
             None => self.draw(now),
-            Some(op) => Op {
-                due: self.pacing.due(now),
-                ..op
+            Some(_) => match self.draw_exclusively(now) {
+                Some(op) => op,
+                None => return JobStep::WaitForCompletion,
             },
         };
         if u64::from(op.bytes) > self.bytes_left {
-            return self.finish(now);
+            let step = self.finish();
+            return self.take(step, now);
         }
-        if let Some(exclusion) = &mut self.exclusion
-            && !exclusion.admit(op)
-        {
-            return JobStep::WaitForCompletion;
+        // Not one after the other: two neighbours in memory are subtracted as a vector, which takes three times as many
+        // instructions.
+        self.ops_left -= 1;
+        if self.ops_left == 0 {
+            self.ends_at = ENDED;
         }
         self.pacing.started();
-        self.ops_left -= 1;
         self.bytes_left -= u64::from(op.bytes);
         self.in_flight += 1;
-        if self.syncs.concern(op.kind) && self.syncs.write_started() {
+        if self.syncs.are_wanted() && op.kind.is_write() && self.syncs.write_started() {
             self.stage = Stage::Draining;
         }
         JobStep::Io(op)
     }
 
+    /// Goes through what comes before an offer: the syncs of an early end, and the stages other than offering.
+    #[cold]
+    fn turn(&mut self, now: Time) -> Turn {
+        let mut now = now;
+        if let Some(end) = &mut self.early_end {
+            match end.next() {
+                Some(sync) => return Turn::Other(JobStep::Io(Op { due: now, ..sync })),
+                None if end.begins_rest() && !self.writes => self.stop(),
+                None => {}
+            }
+            now = EarlyEnd::OFFERED_AT;
+        }
+        if self.stage == Stage::Offering {
+            return Turn::Offer(now);
+        }
+        if let Some(replay) = &mut self.replay {
+            return Turn::Other(replay.next(now));
+        }
+        match self.advance() {
+            Step::Offer => Turn::Offer(now),
+            step => Turn::Other(self.take(step, now)),
+        }
+    }
+
     /// Each operation that `next` gave out is to be reported once, also when it failed.
-    #[inline]
+    #[inline(always)]
     pub fn completed(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
+        if self.is_followed {
+            return self.completed_before_followers(now, &{ *op }, result);
+        }
+        self.in_flight -= 1;
+        self.count_completed(now, op, result);
+    }
+
+    #[inline(never)]
+    fn completed_before_followers(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
         let now = match &self.early_end {
             None => now,
             Some(end) if end.is_syncing() => return,
@@ -260,17 +290,23 @@ impl Job {
         if self.until_steady.is_some() && result.is_ok() {
             self.look_for_steadiness(now, op);
         }
-        if op.kind.is_sync() {
-            self.syncs.sync_completed();
-            return;
-        }
-        self.pacing.completed(now);
-        if self.syncs.concern(op.kind) {
-            self.syncs.write_completed(op.file, result.is_ok());
-        }
         if let Some(exclusion) = &mut self.exclusion {
             exclusion.release(*op);
         }
+        self.count_completed(now, op, result);
+    }
+
+    #[inline(always)]
+    fn count_completed(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
+        if self.syncs.are_wanted() {
+            if op.kind.is_sync() {
+                return self.syncs.sync_completed();
+            }
+            if op.kind.is_write() {
+                self.syncs.write_completed(op.file, result.is_ok());
+            }
+        }
+        self.pacing.completed(now);
     }
 
     /// Instead of `completed`, for an operation that clears and that the target does not take.
@@ -287,7 +323,7 @@ impl Job {
         if let Some(replay) = &self.replay {
             return replay.next_wakeup();
         }
-        let is_held = self.exclusion.as_ref().is_some_and(Exclusion::is_holding);
+        let is_held = self.exclusion.as_ref().is_some_and(|e| e.is_holding());
         let waits_for_time =
             self.stage == Stage::Offering && self.in_flight < self.queue_depth && !is_held;
         waits_for_time.then(|| self.pacing.opens_at().min(self.ends_at))
@@ -352,6 +388,7 @@ impl Job {
         if self.early_end.is_none() {
             let end = EarlyEnd::new(self.syncs.take_written(), now);
             self.early_end = Some(Box::new(end));
+            self.is_followed = true;
         }
     }
 
@@ -367,17 +404,6 @@ impl Job {
         self.early_end.as_ref().is_none_or(|end| end.is_syncing())
     }
 
-    #[cold]
-    fn next_of_early_end(&mut self, now: Time) -> JobStep {
-        let end = self.early_end.as_mut().expect("the caller has looked");
-        match end.next() {
-            Some(sync) => return JobStep::Io(Op { due: now, ..sync }),
-            None if end.begins_rest() && !self.writes => self.stop(),
-            None => {}
-        }
-        self.next_of_its_own(EarlyEnd::OFFERED_AT)
-    }
-
     /// Offer nothing more, not even a sync; `Done` once nothing is in flight.
     pub fn stop(&mut self) {
         if let Some(replay) = &mut self.replay {
@@ -387,7 +413,27 @@ impl Job {
         self.stage = Stage::Finishing;
     }
 
-    #[inline]
+    /// An operation that had to wait, or the next one; none if it overlaps one in flight. One that exceeds the bytes left
+    /// is not to start, and so claims nothing.
+    #[inline(never)]
+    fn draw_exclusively(&mut self, now: Time) -> Option<Op> {
+        let held = self
+            .exclusion
+            .as_mut()
+            .and_then(|exclusion| exclusion.take_held());
+        let op = match held {
+            None => self.draw(now),
+            Some(op) => Op {
+                due: self.pacing.due(now),
+                ..op
+            },
+        };
+        let starts = u64::from(op.bytes) > self.bytes_left
+            || self.exclusion.as_mut().is_none_or(|e| e.admit(op));
+        starts.then_some(op)
+    }
+
+    #[inline(always)]
     fn draw(&mut self, now: Time) -> Op {
         let kind = if self.direction.reads() {
             OpKind::Read
@@ -403,7 +449,7 @@ impl Job {
         let place = course.next();
         Op {
             kind,
-            file: self.files[place.slot],
+            file: place.file,
             offset: place.offset,
             bytes: place.bytes,
             due: self.pacing.due(now),
@@ -442,14 +488,23 @@ impl Job {
         }
     }
 
-    #[inline]
-    fn finish(&mut self, now: Time) -> JobStep {
+    #[cold]
+    fn finish(&mut self) -> Step {
         self.stage = Stage::Finishing;
-        let step = self.advance();
-        self.take(step, now)
+        self.advance()
     }
 
-    #[inline]
+    /// Before the time of the next operation: a sync that is due as soon as nothing else is.
+    #[cold]
+    fn sync_when_idle(&mut self) -> Step {
+        if self.in_flight == 0 && self.syncs.is_due_when_idle() {
+            self.stage = Stage::Draining;
+            return self.advance();
+        }
+        Step::Offer
+    }
+
+    #[inline(always)]
     fn take(&mut self, step: Step, now: Time) -> JobStep {
         match step {
             Step::Sync(file) => {
@@ -502,11 +557,18 @@ impl Job {
     }
 }
 
-/// What a stage other than offering asks for. Small enough to come back in registers: an operation returned through
-/// memory on the rare path would have to be built in memory on the common one too.
+/// What a stage other than offering asks for. Small enough to come back in registers.
 enum Step {
     Offer,
     Sync(u32),
     Wait,
     Done,
+}
+
+/// Whose turn it is. A type of its own: an operation that comes back through memory on the rare path as a `JobStep`
+/// would have to be built in memory on the common one too.
+enum Turn {
+    /// The next operation's, offered at this time.
+    Offer(Time),
+    Other(JobStep),
 }

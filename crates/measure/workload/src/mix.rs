@@ -5,31 +5,30 @@ use base::rng::Stream;
 
 /// Read or write, by share.
 #[derive(Clone, Debug)]
-pub(crate) struct Direction {
-    /// A draw below this is a read.
-    read_below: u64,
-    /// Neither all reads nor all writes: each operation draws.
-    mixed: bool,
-    stream: Stream,
+pub(crate) enum Direction {
+    Reads,
+    Writes,
+    /// Each operation draws: below this is a read.
+    Mixed(u64, Stream),
 }
 
 impl Direction {
     pub fn new(read_share: f64, stream: Stream) -> Direction {
-        // The cast saturates: a share of 1.0 becomes u64::MAX, which `mixed` takes care of.
-        let read_below = (read_share * 2f64.powi(64)) as u64;
-        Direction {
-            read_below,
-            mixed: read_share > 0.0 && read_share < 1.0,
-            stream,
+        if read_share >= 1.0 {
+            Direction::Reads
+        } else if read_share > 0.0 {
+            Direction::Mixed((read_share * 2f64.powi(64)) as u64, stream)
+        } else {
+            Direction::Writes
         }
     }
 
     #[inline]
     pub fn reads(&mut self) -> bool {
-        if self.mixed {
-            self.stream.next_u64() < self.read_below
-        } else {
-            self.read_below > 0
+        match self {
+            Direction::Reads => true,
+            Direction::Writes => false,
+            Direction::Mixed(read_below, stream) => stream.next_u64() < *read_below,
         }
     }
 }
@@ -58,9 +57,6 @@ impl Size {
 
     #[inline]
     pub fn draw(&mut self) -> usize {
-        if self.bounds.is_empty() {
-            return 0;
-        }
         let draw = self.stream.next_u64();
         // A sum, not a search: the branches of a search cannot be predicted.
         self.bounds

@@ -70,6 +70,12 @@ pub struct Op {
 }
 
 impl Op {
+    /// Whether a system call for it that returned `result` has done all of it. A sync moves no bytes and returns 0.
+    #[inline(always)]
+    pub fn has_completed(&self, result: i32) -> bool {
+        result == self.bytes as i32 || (result == 0 && self.kind.clears())
+    }
+
     /// What a system call for it returns when all of it is done.
     #[inline(always)]
     pub fn result(&self) -> i32 {

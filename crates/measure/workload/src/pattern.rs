@@ -42,16 +42,21 @@ pub(crate) struct Walk {
     stream: Stream,
 }
 
+/// The two patterns that cost next to nothing stand apart: their step is compiled into the engine's loop, and the code of
+/// the others is not.
 #[derive(Clone, Debug)]
 enum Kind {
     Sequential,
+    Uniform { bytes_per_pass: u64 },
+    Other(Box<Other>),
+}
+
+#[derive(Clone, Debug)]
+enum Other {
     Backward,
     Strided {
         stride_bytes: u64,
         lap_step: u64,
-    },
-    Uniform {
-        bytes_per_pass: u64,
     },
     Scattered {
         ranks: Ranks,
@@ -71,6 +76,8 @@ enum Kind {
 /// A file's place in its pass. What the numbers mean is the pattern's affair.
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
+    /// Index into the phase's files.
+    file: u32,
     /// Sequential and strided: the next offset in the range. Backward: the last one. Permutation: blocks visited in
     /// this pass. Other random ones: bytes offered in this pass.
     position: u64,
@@ -89,49 +96,47 @@ impl Walk {
         let places = blocks.iter().map(|block| block.places).min().unwrap_or(1);
         let step = blocks.iter().map(|block| block.step).max().unwrap_or(1);
         let bytes_per_pass = spec.length_bytes;
+        let other = |pattern| Kind::Other(Box::new(pattern));
         let kind = match &spec.pattern {
             Pattern::Sequential => Kind::Sequential,
-            Pattern::Backward => Kind::Backward,
+            Pattern::Backward => other(Other::Backward),
             &Pattern::Strided {
                 stride_bytes,
                 one_lap,
-            } => Kind::Strided {
+            } => other(Other::Strided {
                 stride_bytes,
                 lap_step: if one_lap { stride_bytes } else { step },
-            },
+            }),
             Pattern::Uniform => Kind::Uniform { bytes_per_pass },
-            Pattern::Zoned { zones } => Kind::Zoned {
+            Pattern::Zoned { zones } => other(Other::Zoned {
                 zones: Zones::new(zones, align_bytes, places),
                 bytes_per_pass,
-            },
+            }),
             Pattern::Zipf { .. } | Pattern::Pareto { .. } | Pattern::Normal { .. } => {
-                Kind::Scattered {
+                other(Other::Scattered {
                     ranks: Ranks::new(&spec.pattern, places),
                     scattered: Permutation::new(places),
                     key: stream.next_u64(),
                     bytes_per_pass,
-                }
+                })
             }
-            Pattern::Permutation => Kind::Permutation {
+            Pattern::Permutation => other(Other::Permutation {
                 blocks: Permutation::new((places - 1) * align_bytes / step + 1),
-            },
+            }),
         };
         let cursors = spec
             .files
             .iter()
-            .map(|_| match kind {
-                Kind::Backward => Cursor {
-                    position: AT_THE_END,
-                    lap: 0,
-                },
-                Kind::Permutation { .. } => Cursor {
-                    position: 0,
-                    lap: stream.next_u64(),
-                },
-                _ => Cursor {
-                    position: 0,
-                    lap: 0,
-                },
+            .map(|&file| {
+                let (position, lap) = match &kind {
+                    Kind::Other(other) => other.start(&mut stream),
+                    Kind::Sequential | Kind::Uniform { .. } => (0, 0),
+                };
+                Cursor {
+                    file,
+                    position,
+                    lap,
+                }
             })
             .collect();
         Walk {
@@ -143,40 +148,65 @@ impl Walk {
         }
     }
 
-    /// The file's next offset, or `None` when its range is finished: asked again, it begins a new pass.
-    #[inline]
-    pub fn step(&mut self, slot: usize, block: &Block) -> Option<u64> {
+    /// The file in this place of the job's list, and its next offset; `None` when its range is finished: asked again, it
+    /// begins a new pass.
+    #[inline(always)]
+    pub fn step(&mut self, slot: usize, block: &Block) -> Option<(u32, u64)> {
         let cursor = &mut self.cursors[slot];
         let offset = match &self.kind {
             Kind::Sequential => cursor.forward(block)?,
-            Kind::Backward => cursor.backward(block)?,
-            Kind::Strided {
-                stride_bytes,
-                lap_step,
-            } => cursor.strided(block, *stride_bytes, *lap_step)?,
             Kind::Uniform { bytes_per_pass } => {
                 cursor.count(block, *bytes_per_pass)?;
                 self.stream.below(block.places) * self.align_bytes
             }
-            Kind::Scattered {
+            Kind::Other(other) => other.step(cursor, block, self.align_bytes, &mut self.stream)?,
+        };
+        Some((cursor.file, self.start_bytes + offset))
+    }
+}
+
+impl Other {
+    /// Position and lap of a cursor before the first step.
+    fn start(&self, stream: &mut Stream) -> (u64, u64) {
+        match self {
+            Other::Backward => (AT_THE_END, 0),
+            Other::Permutation { .. } => (0, stream.next_u64()),
+            Other::Strided { .. } | Other::Scattered { .. } | Other::Zoned { .. } => (0, 0),
+        }
+    }
+
+    #[inline(never)]
+    fn step(
+        &self,
+        cursor: &mut Cursor,
+        block: &Block,
+        align_bytes: u64,
+        stream: &mut Stream,
+    ) -> Option<u64> {
+        Some(match self {
+            Other::Backward => cursor.backward(block)?,
+            Other::Strided {
+                stride_bytes,
+                lap_step,
+            } => cursor.strided(block, *stride_bytes, *lap_step)?,
+            Other::Scattered {
                 ranks,
                 scattered,
                 key,
                 bytes_per_pass,
             } => {
                 cursor.count(block, *bytes_per_pass)?;
-                scattered.at(*key, ranks.draw(&mut self.stream)) * self.align_bytes
+                scattered.at(*key, ranks.draw(stream)) * align_bytes
             }
-            Kind::Zoned {
+            Other::Zoned {
                 zones,
                 bytes_per_pass,
             } => {
                 cursor.count(block, *bytes_per_pass)?;
-                zones.draw(&mut self.stream) * self.align_bytes
+                zones.draw(stream) * align_bytes
             }
-            Kind::Permutation { blocks } => cursor.permuted(blocks, &mut self.stream)? * block.step,
-        };
-        Some(self.start_bytes + offset)
+            Other::Permutation { blocks } => cursor.permuted(blocks, stream)? * block.step,
+        })
     }
 }
 
@@ -211,10 +241,7 @@ impl Cursor {
             self.lap = self.lap.saturating_add(lap_step);
             self.position = self.lap;
             if self.lap >= stride_bytes || self.lap > block.last {
-                *self = Cursor {
-                    position: 0,
-                    lap: 0,
-                };
+                (self.position, self.lap) = (0, 0);
                 return None;
             }
         }
@@ -237,10 +264,7 @@ impl Cursor {
     #[inline]
     fn permuted(&mut self, blocks: &Permutation, stream: &mut Stream) -> Option<u64> {
         if self.position == blocks.len() {
-            *self = Cursor {
-                position: 0,
-                lap: stream.next_u64(),
-            };
+            (self.position, self.lap) = (0, stream.next_u64());
             return None;
         }
         let index = self.position;

@@ -50,11 +50,10 @@ impl Syncs {
         }
     }
 
-    /// Whether this is a write, and writes matter. Not `&&`: whether the next operation writes cannot be predicted, that
-    /// no write matters can.
+    /// Whether there is any sync, so that writes and syncs matter.
     #[inline]
-    pub fn concern(&self, kind: OpKind) -> bool {
-        self.is_wanted & kind.is_write()
+    pub fn are_wanted(&self) -> bool {
+        self.is_wanted
     }
 
     /// Returns whether this write is the last one before a sync.

@@ -14,10 +14,11 @@ from typing import Literal
 from iolab import _native
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
+from iolab.domain import layer
 from iolab.domain.probe import PROBES
 from iolab.machines.host import probe_needs
 from iolab.machines.host.load import IO_URING_REMEDY
-from iolab.machines.system import cgroup, command, interrupt, io_cost, kernel_module, scheduler, swap, undo
+from iolab.machines.system import cgroup, command, interrupt, io_cost, kernel_module, layers, scheduler, swap, undo
 from iolab.machines.system.block import SYS, BlockDevice, device_in
 from iolab.machines.system.facts import is_absent, text
 from iolab.machines.system.filesystem import FILESYSTEMS
@@ -50,6 +51,7 @@ def findings() -> list[Finding]:
         *_engine(),
         *_scratch(),
         *_filesystems(),
+        *_layers(),
         *_controls(),
         *_clocks(),
         *_probes(),
@@ -145,6 +147,29 @@ def _filesystems() -> Iterator[Finding]:
             )
         else:
             yield _ok("filesystems", name, f"{filesystem.tool}, kernel support")
+
+
+def _layers() -> Iterator[Finding]:
+    """For the key `layers` of a scratch target."""
+    lacking = {kind: layers.missing_module(each) for kind, each in layer.KINDS.items()}
+    mapped = [kind for kind in lacking if kind != "raid"]
+    there = [kind for kind in mapped if lacking[kind] is None]
+    absent = [f"{kind} ({layer.KINDS[kind].configuration})" for kind in mapped if lacking[kind]]
+    if not there:
+        remedy = "sudo modprobe dm_mod; if there is none, boot a kernel with CONFIG_BLK_DEV_DM"
+        yield Finding("layers", "device mapper", "missing", "this kernel has no module dm_mod", remedy)
+    elif command.find("dmsetup") is None:
+        yield Finding("layers", "device mapper", "missing", "dmsetup is not installed", "sudo apt-get install dmsetup")
+    elif absent:
+        detail = f"{', '.join(there)}; not {', '.join(absent)}"
+        yield Finding("layers", "device mapper", "limited", detail, "boot a kernel with these options")
+    else:
+        yield _ok("layers", "device mapper", ", ".join(there))
+    if module := lacking["raid"]:
+        remedy = f"sudo modprobe {module}; if there is none, boot a kernel with CONFIG_BLK_DEV_MD"
+        yield Finding("layers", "md", "missing", f"this kernel has no module {module}", remedy)
+    else:
+        yield _ok("layers", "md", "raid")
 
 
 def _controls() -> Iterator[Finding]:

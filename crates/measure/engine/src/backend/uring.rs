@@ -4,10 +4,9 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
-use io_uring::types::{CancelBuilder, Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{
-    Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, cqueue, opcode,
-    squeue,
+    Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, opcode, squeue,
 };
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
@@ -22,10 +21,12 @@ pub struct Uring {
     /// Borrows from `ring`, so it goes first: see `Drop`.
     queues: ManuallyDrop<Queues>,
     ring: *mut IoUring,
-    files: Vec<Target>,
+    files: Vec<RingFile>,
     buffers: Rc<Buffers>,
-    fixed_files: bool,
-    fixed_buffers: bool,
+    file_flag: squeue::Flags,
+    opcodes: Opcodes,
+    /// No bits without registered buffers, of which no piece is to be named.
+    piece_mask: u16,
     flags: CallFlags,
     sqpoll: bool,
     unsubmitted: u32,
@@ -33,6 +34,36 @@ pub struct Uring {
     queues_discards: bool,
     /// Done in the call: discards of devices that it does not take.
     cleared: Vec<Completion>,
+}
+
+#[derive(Clone, Copy)]
+struct RingFile {
+    /// Its index among the registered files if there are such, or its descriptor: `file_flag` distinguishes them.
+    name: Fd,
+    target: Target,
+}
+
+struct Opcodes {
+    read: u8,
+    write: u8,
+}
+
+/// A read or a write as the kernel has it, `struct io_uring_sqe` (include/uapi/linux/io_uring.h, Linux 6.12), because
+/// the forms with and without registered buffers and files differ in values alone. The crate's builders are different
+/// types, which branches would put together in registers and copy piece by piece.
+#[repr(C)]
+struct Transfer {
+    opcode: u8,
+    flags: u8,
+    priority: u16,
+    file: i32,
+    offset: u64,
+    buffer: u64,
+    bytes: u32,
+    call_flags: i32,
+    slot: u64,
+    piece: u16,
+    unused: [u16; 11],
 }
 
 struct Queues {
@@ -84,10 +115,21 @@ impl Uring {
         Ok(Uring {
             queues,
             ring: pointer,
-            files,
+            files: (0..)
+                .zip(files)
+                .map(|(index, target)| RingFile {
+                    name: Fd(if fixed_files { index } else { target.fd }),
+                    target,
+                })
+                .collect(),
             buffers,
-            fixed_files,
-            fixed_buffers,
+            file_flag: if fixed_files {
+                squeue::Flags::FIXED_FILE
+            } else {
+                squeue::Flags::empty()
+            },
+            opcodes: Opcodes::new(fixed_buffers),
+            piece_mask: if fixed_buffers { u16::MAX } else { 0 },
             flags: CallFlags::of_group(spec),
             sqpoll,
             unsubmitted: 0,
@@ -97,86 +139,110 @@ impl Uring {
     }
 
     #[inline(always)]
-    fn entry(&self, slot: u32, op: &Op) -> squeue::Entry {
-        let file = self.files[op.file as usize];
-        let offset = file.base + op.offset;
-        macro_rules! with_file {
-            ($file:ident => $make:expr) => {
-                if self.fixed_files {
-                    let $file = Fixed(op.file);
-                    $make
-                } else {
-                    let $file = Fd(file.fd);
-                    $make
-                }
-            };
-        }
-        let entry = match op.kind {
-            OpKind::Read => {
-                let flags = self.flags.of(op.kind);
-                let buffer = self.buffers.read(slot);
-                if self.fixed_buffers {
-                    let piece = self.buffers.piece(slot, false);
-                    with_file!(f => opcode::ReadFixed::new(f, buffer, op.bytes, piece).offset(offset).rw_flags(flags).build())
-                } else {
-                    with_file!(f => opcode::Read::new(f, buffer, op.bytes).offset(offset).rw_flags(flags).build())
-                }
-            }
-            OpKind::Write | OpKind::DurableWrite | OpKind::OsyncWrite => {
-                let flags = self.flags.of(op.kind);
-                let buffer = self.buffers.write(slot);
-                if self.fixed_buffers {
-                    let piece = self.buffers.piece(slot, true);
-                    with_file!(f => opcode::WriteFixed::new(f, buffer, op.bytes, piece).offset(offset).rw_flags(flags).build())
-                } else {
-                    with_file!(f => opcode::Write::new(f, buffer, op.bytes).offset(offset).rw_flags(flags).build())
-                }
-            }
-            OpKind::Fsync => with_file!(f => opcode::Fsync::new(f).build()),
-            OpKind::Fdatasync => {
-                with_file!(f => opcode::Fsync::new(f).flags(FsyncFlags::DATASYNC).build())
-            }
-            OpKind::SyncFileRange => {
-                // A length of 0 is to the end, beyond what the call has room for.
-                let bytes = u32::try_from(file.size).unwrap_or(0);
-                with_file!(f => opcode::SyncFileRange::new(f, bytes).offset(file.base).flags(WRITE_AND_WAIT).build())
-            }
-            OpKind::Discard if file.is_device => {
-                let mut command = [0; 16];
-                command[..8].copy_from_slice(&u64::from(op.bytes).to_ne_bytes());
-                with_file!(f => opcode::UringCmd16::new(f, DISCARD).cmd(command).addr(Some(offset)).build())
-            }
-            OpKind::Discard | OpKind::WriteZeroes => {
-                let (length, mode) = (u64::from(op.bytes), fallocate_mode(op.kind));
-                with_file!(f => opcode::Fallocate::new(f, length).offset(offset).mode(mode).build())
-            }
+    fn push_transfer(&mut self, slot: u32, op: &Op, opcode: u8, buffer: *mut u8) {
+        let file = &self.files[op.file as usize];
+        let entry = Transfer {
+            opcode,
+            flags: self.file_flag.bits(),
+            priority: 0,
+            file: file.name.0,
+            offset: file.target.base + op.offset,
+            buffer: buffer as u64,
+            bytes: op.bytes,
+            call_flags: self.flags.of(op.kind),
+            slot: u64::from(slot),
+            piece: self.buffers.piece(slot, op.kind.is_write()) & self.piece_mask,
+            unused: [0; 11],
         };
-        entry.user_data(u64::from(slot))
+        self.enqueue(&entry.into());
     }
 
+    /// What moves no data.
+    #[cold]
+    fn push_other(&mut self, slot: u32, op: Op) {
+        let op = &op;
+        let RingFile { name: file, target } = self.files[op.file as usize];
+        if op.kind == OpKind::Discard && target.is_device && !self.queues_discards {
+            let result = target.clear(op);
+            return self.cleared.push(Completion { slot, result });
+        }
+        let offset = target.base + op.offset;
+        let entry = match op.kind {
+            OpKind::Fdatasync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            OpKind::SyncFileRange => {
+                // A length of 0 is to the end, beyond what the call has room for.
+                let bytes = u32::try_from(target.size).unwrap_or(0);
+                let sync = opcode::SyncFileRange::new(file, bytes).offset(target.base);
+                sync.flags(WRITE_AND_WAIT).build()
+            }
+            OpKind::Discard if target.is_device => {
+                let mut command = [0; 16];
+                command[..8].copy_from_slice(&u64::from(op.bytes).to_ne_bytes());
+                let discard = opcode::UringCmd16::new(file, DISCARD).cmd(command);
+                discard.addr(Some(offset)).build()
+            }
+            OpKind::Discard | OpKind::WriteZeroes => {
+                let clear = opcode::Fallocate::new(file, u64::from(op.bytes)).offset(offset);
+                clear.mode(fallocate_mode(op.kind)).build()
+            }
+            _ => opcode::Fsync::new(file).build(),
+        };
+        let entry = entry.flags(self.file_flag).user_data(u64::from(slot));
+        self.enqueue(&entry);
+    }
+
+    #[inline(always)]
     fn enqueue(&mut self, entry: &squeue::Entry) {
         // SAFETY: the buffers in the entry live until the ring is gone, and each slot has at most one operation in flight.
         while unsafe { self.queues.submissions.push(entry) }.is_err() {
-            // Only a polling kernel thread falls behind: without it the queue is emptied by each submit.
-            self.queues.submissions.sync();
-            std::thread::yield_now();
+            self.wait_for_room();
         }
         self.unsubmitted += 1;
+    }
+
+    /// Only a polling kernel thread falls behind: without it the queue is emptied by each submit.
+    #[cold]
+    fn wait_for_room(&mut self) {
+        self.queues.submissions.sync();
+        std::thread::yield_now();
+    }
+}
+
+impl Opcodes {
+    fn new(fixed_buffers: bool) -> Opcodes {
+        if fixed_buffers {
+            Opcodes {
+                read: opcode::ReadFixed::CODE,
+                write: opcode::WriteFixed::CODE,
+            }
+        } else {
+            Opcodes {
+                read: opcode::Read::CODE,
+                write: opcode::Write::CODE,
+            }
+        }
+    }
+}
+
+impl From<Transfer> for squeue::Entry {
+    #[inline(always)]
+    fn from(transfer: Transfer) -> squeue::Entry {
+        // SAFETY: both are C's layout of the same structure of the kernel, made of integers, and as long as one another,
+        // which the compiler checks.
+        unsafe { std::mem::transmute(transfer) }
     }
 }
 
 impl IoQueue for Uring {
     #[inline(always)]
     fn push(&mut self, slot: u32, op: &Op) {
-        if op.kind == OpKind::Discard && !self.queues_discards {
-            let file = self.files[op.file as usize];
-            if file.is_device {
-                let result = file.clear(op);
-                return self.cleared.push(Completion { slot, result });
-            }
+        if op.kind == OpKind::Read {
+            self.push_transfer(slot, op, self.opcodes.read, self.buffers.read(slot));
+        } else if op.kind.is_write() {
+            self.push_transfer(slot, op, self.opcodes.write, self.buffers.write(slot));
+        } else {
+            self.push_other(slot, *op);
         }
-        let entry = self.entry(slot, op);
-        self.enqueue(&entry);
     }
 
     #[inline]
@@ -224,11 +290,7 @@ impl IoQueue for Uring {
 
     #[inline(always)]
     fn reap(&mut self) -> Option<Completion> {
-        if let Some(cleared) = self.cleared.pop() {
-            return Some(cleared);
-        }
-        loop {
-            let entry: cqueue::Entry = self.queues.completions.next()?;
+        for entry in &mut self.queues.completions {
             if entry.user_data() != NO_SLOT {
                 return Some(Completion {
                     slot: entry.user_data() as u32,
@@ -236,6 +298,7 @@ impl IoQueue for Uring {
                 });
             }
         }
+        self.cleared.pop()
     }
 
     fn cancel(&mut self) {
@@ -336,4 +399,61 @@ fn granted(answer: io::Result<()>, what: &str, notes: &mut Vec<String>) -> bool 
         ));
     }
     answer.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use io_uring::types::Fixed;
+
+    use super::*;
+
+    fn bytes(entry: squeue::Entry) -> [u8; 64] {
+        // SAFETY: an entry is 64 bytes of integers without padding.
+        unsafe { std::mem::transmute(entry) }
+    }
+
+    #[test]
+    fn a_transfer_is_what_the_builder_makes() {
+        let mut data = [0u8; 4096];
+        let buffer = data.as_mut_ptr();
+        let transfer = |opcode, flags: squeue::Flags, piece| Transfer {
+            opcode,
+            flags: flags.bits(),
+            priority: 0,
+            file: 3,
+            offset: 8192,
+            buffer: buffer as u64,
+            bytes: 4096,
+            call_flags: libc::RWF_DSYNC,
+            slot: 7,
+            piece,
+            unused: [0; 11],
+        };
+        let (none, fixed) = (squeue::Flags::empty(), squeue::Flags::FIXED_FILE);
+        let read = opcode::Read::new(Fd(3), buffer, 4096).offset(8192);
+        let write = opcode::Write::new(Fixed(3), buffer, 4096).offset(8192);
+        let read_fixed = opcode::ReadFixed::new(Fixed(3), buffer, 4096, 5).offset(8192);
+        let write_fixed = opcode::WriteFixed::new(Fd(3), buffer, 4096, 5).offset(8192);
+        let (plain, registered) = (Opcodes::new(false), Opcodes::new(true));
+        for (made, built) in [
+            (
+                transfer(plain.read, none, 0),
+                read.rw_flags(libc::RWF_DSYNC).build(),
+            ),
+            (
+                transfer(plain.write, fixed, 0),
+                write.rw_flags(libc::RWF_DSYNC).build(),
+            ),
+            (
+                transfer(registered.read, fixed, 5),
+                read_fixed.rw_flags(libc::RWF_DSYNC).build(),
+            ),
+            (
+                transfer(registered.write, none, 5),
+                write_fixed.rw_flags(libc::RWF_DSYNC).build(),
+            ),
+        ] {
+            assert_eq!(bytes(made.into()), bytes(built.user_data(7)));
+        }
+    }
 }

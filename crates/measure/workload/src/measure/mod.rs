@@ -106,7 +106,6 @@ impl Measure {
     #[inline(always)]
     pub fn succeeded(&mut self, now: Time, op: &Op) {
         self.ops += 1;
-        self.bytes += u64::from(op.bytes);
         self.finished = now;
         self.failures.succeeded();
         let latency = now.saturating_sub(op.due);
@@ -118,12 +117,13 @@ impl Measure {
         } else {
             self.timeline.record(now, op.kind, op.bytes, latency);
             if let Some(commits) = &mut self.commits {
-                for record in commits.after(op) {
+                for record in commits.after(&{ *op }) {
                     let took_ns = now.saturating_sub(record.due);
                     self.timeline.record_commit(now, record.bytes, took_ns);
                 }
             }
         }
+        self.bytes += u64::from(op.bytes);
     }
 
     /// For what takes the job's time after its last operation.
