@@ -90,7 +90,10 @@ def records_of(done: PhaseRecord) -> list[PhaseRecord]:
     return [{**first, **probes}, *others]
 
 
-IO_URING_REMEDY = 'sudo sysctl kernel.io_uring_disabled=0, or engine = "libaio"'
+IO_URING_REMEDY = (
+    'engine = "libaio", or sudo sysctl kernel.io_uring_disabled=0; a container also needs a seccomp profile '
+    "that allows io_uring"
+)
 
 
 def refused(error: OSError, where: str) -> MachineError:
