@@ -28,6 +28,8 @@ class Failures:
 def pytest_configure(config: pytest.Config) -> None:
     if reporter := config.pluginmanager.get_plugin("terminalreporter"):
         config.pluginmanager.register(Failures(reporter))
+    # Those that systemd enables for a container stay enabled, which is no test's doing.
+    command("systemd-run", "--quiet", "--unit=all-controllers", "--property=Delegate=yes", "sleep", "infinity")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
