@@ -5,8 +5,7 @@ what came out. Simulations and real machines drive the same search.
 
 A block is the default and some candidates, each once, in random order: the block's level is taken out
 (`iolab.domain.tune.estimate`). First every candidate is new. Later some slots go to promising ones again: those that
-may, by what is known, be the best. One slot goes to the point that the estimate itself places highest, until that was
-measured. The last blocks hold only these. When trials or time are used up, mixtures of the
+may, by what is known, be the best. The last blocks hold only these. When trials or time are used up, mixtures of the
 winner and the default show which keys matter, and fresh rounds of default, winner and the smaller setting decide.
 
 While every trial gives what the default gives beside it, within 0.01 %, new candidates have values that were not
@@ -297,9 +296,7 @@ class Search:
         again = count if share >= RACE else max(0, round(count * (share - NEW_ONLY)))
         chosen = self._promising(again)
         chosen += self._new(count - len(chosen), blind=False) if share < RACE or not chosen else []
-        chosen = self._distinct(chosen) or self._promising(count)
-        peak = self._peak() if share >= NEW_ONLY and chosen and not self.first else None
-        return chosen if peak is None or peak in chosen else [peak, *chosen[: count - 1]]
+        return self._distinct(chosen) or self._promising(count)
 
     def _distinct(self, points: Sequence[Point]) -> list[Point]:
         found: list[Point] = []
@@ -346,26 +343,6 @@ class Search:
             if dict(improved) not in [*self.points, *chosen]:
                 chosen.append(dict(improved))
         return chosen
-
-    def _peak(self) -> dict[str, int] | None:
-        """The end of the way uphill from the best measured point, by the estimate itself, a key at a time; None if it
-        was measured. The estimate may place the best point where no proposal was."""
-        objective, alive = self._blocks % self.objectives, self._alive()
-        if not alive:
-            return None
-        scores = self._scores(0.0)[:, objective]
-        best = max(alive, key=lambda place: float(scores[place]))
-        now, at = dict(self.points[best]), float(self._scores(0.0, [self.points[best]])[0, objective])
-        for _ in range(STEPS_MAX):
-            near = [point for point in self.space.neighbours(now) if self.space.allows(point)]
-            if not near:
-                break
-            heights = self._scores(0.0, near)[:, objective]
-            top = int(np.argmax(heights))
-            if heights[top] <= at:
-                break
-            now, at = near[top], float(heights[top])
-        return None if now in self.points else now
 
     def _improved(self, start: Point, objective: int, taken: Sequence[Point]) -> Point:
         """The best point, never measured, on the way from this one uphill: a key at a time, by the estimate with some
