@@ -21,6 +21,8 @@ from tune_simulation import one_thread
 
 Array = NDArray[np.float64]
 
+COUNTS_ONLY = True
+"""Nothing is timed, so any build of the extension will do."""
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "bisection.md"
 COMMAND = ["benches/run.py bisect_simulation"]
 VERSIONS = 1025

@@ -25,6 +25,8 @@ from statistics_simulation import write
 
 Array = NDArray[np.float64]
 
+COUNTS_ONLY = True
+"""Nothing is timed, so any build of the extension will do."""
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "tuning.md"
 COMMAND = ["benches/run.py tune_simulation"]
 NOISE = 0.05
@@ -116,10 +118,11 @@ class Landscape:
 
 
 def _along(table: Array, axes: Sequence[int], count: int) -> Array:
+    """The table with its axes at these places among so many."""
     shape = [1] * count
     for axis, size in zip(axes, table.shape, strict=True):
         shape[axis] = size
-    return table.reshape(shape)
+    return np.transpose(table, np.argsort(axes)).reshape(shape)
 
 
 def _hill(random: np.random.Generator, count: int, height: float) -> Array:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.domain.attribute.design import mixtures
 from iolab.domain.attribute.judgement import Attribution, attribute
+from iolab.domain.attribute.margin import sets_that_count
 from iolab.domain.bisect.outliers import weights_of
 from iolab.files.experiment import loads
 from iolab.presentation.table.attribution import lines
@@ -166,15 +167,35 @@ def test_the_command_names_the_key_on_a_simulated_machine(iolab: CommandLine) ->
 def test_effects_that_are_too_small_to_count_are_not_named() -> None:
     noise = np.random.default_rng(3).normal(0, 0.01, 64)
     values = [1000 - 2 * row[0] - 40 * row[1] + float(one) for row, one in zip(ROWS, noise, strict=True)]
-    found = attribute(ROWS, values, BLOCKS)
+    found = attribute(ROWS, values, BLOCKS, margin=10.0)
     asked = AttributionQuestion("good", "bad", {"jitter": (1, 2), "real": (1, 2)}, {})
     said = AttributionAnswer(asked, "w", "iops", 1000.0, 0.01, 8, 0.95, found)
-    assert found.keys == (0, 1) and said.named == ["real"]
+    assert attribute(ROWS, values, BLOCKS).keys == (0, 1) and said.named == ["real"]
     answer, jitter, real, *_ = lines(said)
     assert "real makes the difference" in answer and "too small to count" in jitter and "too small" not in real
-    nothing = attribute(ROWS, [1000 - 2 * row[0] for row in ROWS], BLOCKS)
+    nothing = attribute(ROWS, [1000 - 2 * row[0] for row in ROWS], BLOCKS, margin=10.0)
     (answer, *_) = lines(AttributionAnswer(asked, "w", "iops", 1000.0, 0.01, 8, 0.95, nothing))
     assert "no key makes a difference of more than 1.0% (same_within)" in answer
+
+
+def test_effects_near_the_margin_count_by_their_probability() -> None:
+    """One key's effect is 1 to 3, and 2 is the margin; the other's is 8. Standard errors are a quarter."""
+    stated, right = [], []
+    for seed in range(200):
+        random = np.random.default_rng([39, seed])
+        near = random.uniform(1, 3)
+        values = [100 + near * row[0] - 8 * row[1] + random.normal() for row in ROWS]
+        found = attribute(ROWS, values, BLOCKS, margin=2.0)
+        stated.append(found.probability)
+        right.append(found.keys == ((0, 1) if near > 2 else (1,)))
+    assert np.mean(right) == pytest.approx(np.mean(stated), abs=0.08)
+    sure = np.asarray(stated) >= 0.95
+    assert 100 <= sure.sum() <= 160 and np.mean(np.asarray(right)[sure]) >= 0.95
+
+
+def test_two_keys_whose_interaction_alone_counts() -> None:
+    shares = sets_that_count([(0,), (1,), (0, 1)], [0.0, 0.5, 0.8])
+    assert shares == pytest.approx({(): 0.1, (1,): 0.1, (0, 1): 0.8})
 
 
 @pytest.mark.parametrize(

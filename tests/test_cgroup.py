@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -207,6 +208,19 @@ def test_a_model_that_the_kernel_guessed_is_noted(
     assert (tmp_path / io_cost.QOS).read_text() == f"259:7 enable=1 ctrl=auto {QOS}\n"
 
 
+@pytest.mark.parametrize(("number", "named"), [(errno.EROFS, True), (errno.EBUSY, True), (errno.EINVAL, False)])
+def test_a_container_that_may_not_make_groups_names_how_to_start_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, named: bool
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    with pytest.raises(MachineError, match=os.strerror(number)) as refused:
+        Cgroup(tmp_path, 2).set("cgroup.subtree_control", "+io")
+    assert ("--cgroupns=host" in str(refused.value.remedy)) == named
+
+
 def test_buffered_writes_are_a_group_s_own_only_with_both_controllers(tmp_path: Path) -> None:
     (tmp_path / "io.stat").touch()
     assert not Cgroup(tmp_path, 2).owns_buffered_writes
@@ -225,7 +239,7 @@ def test_a_dead_run_s_group_goes_with_what_is_left_in_it(state_dir: Path, leftov
     group = cgroup.make(hierarchy, "test", undo)
     with subprocess.Popen(["sleep", "60"]) as straggler:
         group.add(straggler.pid)
-        os.close(undo._fd)  # as kill -9 does: the lock goes, the file stays
+        undo._file.close()  # as kill -9 does: the lock goes, the file stays
         (line,) = restore_abandoned()
         assert str(group.path) in line
         assert straggler.wait(timeout=60) == -signal.SIGKILL
@@ -241,7 +255,7 @@ def test_a_dead_run_s_swap_is_taken_off(state_dir: Path, loop_device: Path, left
     swap.make(loop_device)
     swap.on(loop_device)
     assert swap.is_on(loop_device)
-    os.close(undo._fd)
+    undo._file.close()
     (line,) = restore_abandoned()
     assert str(loop_device) in line
     assert not swap.is_on(loop_device)

@@ -34,3 +34,12 @@ def test_a_setting_alone_has_a_sentence_with_its_levels_and_its_rounds(tmp_path:
     path.write_text("test,iops\nread,100\nwrite,80\nread,100\nwrite,80\n")
     shown = render(open_run(path), "markdown").splitlines()
     assert shown[4:6] == ["- read: IOPS 100.0 (100.0 to 100.0).", "- write: IOPS 80.00 (80.00 to 80.00)."]
+
+
+def test_one_round_names_only_figures_that_differ(tmp_path: Path) -> None:
+    path = tmp_path / "same.csv"
+    path.write_text("setting,iops,elapsed_s\na,100,2\nb,100,3\nc,100,2\n")
+    (stated,) = [line for line in render(open_run(path), "plain").splitlines() if line.startswith("○")]
+    assert "IOPS" not in stated and "b differs from a in elapsed (+50.0 %)" in stated and "c differs" not in stated
+    path.write_text("setting,iops\na,100\nb,100\n")
+    assert "in it, no figure differs." in render(open_run(path), "plain")

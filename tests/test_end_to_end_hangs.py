@@ -197,7 +197,7 @@ def test_restore_goes_on_behind_what_hangs(iolab: CommandLine, place: Path, loop
     (own / "data").write_bytes(b"x" * MIB)
     undo.before(WriteFile(str(settings[1]), before[1]))
     settings[1].write_text("64")
-    os.close(undo._fd)  # as kill -9 does: the lock goes, the file stays
+    undo._file.close()  # as kill -9 does: the lock goes, the file stays
     with frozen(place):
         outcome = iolab("restore", "--patience", "1s", status=3, time_limit_s=FROZEN_AT_MOST_S)
     assert [setting.read_text().strip() for setting in settings] == before

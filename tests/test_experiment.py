@@ -56,6 +56,12 @@ def test_without_settings_there_is_one() -> None:
     assert loads(READS, "x.toml").settings == {"default": {}}
 
 
+@pytest.mark.parametrize("written", ["12.5", '"12.5%"', '" 12.5 % "'])
+def test_a_percentage_has_its_sign_or_none(written: str) -> None:
+    reads = loads(READS + f"read_percent = {written}\n", "x.toml").workloads["reads"]
+    assert reads.options.read_percent == 12.5
+
+
 @pytest.mark.parametrize(("user", "kind"), [(0, ScratchTarget), (1000, DirectoryTarget)])
 def test_the_default_target_is_what_the_user_can_have(user: int, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: user)
@@ -188,6 +194,13 @@ def test_what_makes_no_sense_is_refused_on_its_line(options: str, key: str, word
             "3 given; expected a table",
         ),
         ("workloads.a.file_size = '1KiB'\n", "x.toml:1: workloads.a.file_size", '"1KiB" given; expected a size'),
+        (
+            "workloads.a.read_percent = 'half'\n",
+            "x.toml:1: workloads.a.read_percent",
+            "expected a percentage such as 20",
+        ),
+        ("workloads.a.read_percent = '20'\n", "x.toml:1: workloads.a.read_percent", 'such as 20 or "20%"'),
+        ("workloads.a.read_percent = '120%'\n", "x.toml:1: workloads.a.read_percent", "from 0 to 100"),
         ("workloads.a = 3\n", "x.toml:1: workloads.a", "expected a table"),
         ("[workloads.'a[b]']\nduration = '1s'\n", "x.toml:1: workloads.a[b]", "letters, digits"),
     ],

@@ -90,6 +90,11 @@ def test_a_plain_job_reads_its_size_once_in_sequence() -> None:
             {"kind": "zoned", "zones": zones((50, 52428), (30, 157287), (20, 838861))},
         ),
         (
+            # The last zone has what the others leave: fio's examples/rand-zones.fio.
+            "rw=randread\nrandom_distribution=zoned:50/5:30/15:20/",
+            {"kind": "zoned", "zones": zones((50, 52428), (30, 157287), (20, 838861))},
+        ),
+        (
             "rw=randread\nrandom_distribution=zoned_abs:60/20k:40/80k",
             {"kind": "zoned", "zones": zones((60, 20480), (40, 81920))},
         ),

@@ -187,6 +187,25 @@ def test_the_gate_holds_until_the_change_is_known(nights: Path, capsys: pytest.C
     assert invoke(["history", str(nights), "--fail-on", "regressed", "--same-within", "0.2"]) == 0
 
 
+def test_what_may_be_drift_is_reported_and_fails_only_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drift = next(
+        values
+        for values in (stepped(60, 30, -1.5, seed) for seed in range(12))
+        if [one.may_be_drift for one in changes_in(values)] == [True]
+    )
+    (nights := tmp_path / "nights.csv").write_text("night,iops\n" + "".join(f"{n},{v}\n" for n, v in enumerate(drift)))
+    for condition in ("regressed", "changed"):
+        assert invoke(["history", str(nights), "--fail-on", condition]) == 0
+        shown = capsys.readouterr()
+        assert "it may be drift" in shown.out
+        (line,) = shown.err.splitlines()
+        assert f"--fail-on possibly-{condition}" in line and "iops of the file slower" in line
+        assert invoke(["history", str(nights), "--fail-on", f"possibly-{condition}"]) == 1
+        assert "--fail-on holds" in capsys.readouterr().err
+
+
 def test_what_was_undone_and_what_is_better_fails_no_gate(tmp_path: Path) -> None:
     undone = np.repeat([100.0, 90.0, 100.0], 20) + 0.5 * noise(60)
     back = table(tmp_path / "undone.csv", list(undone))

@@ -116,3 +116,29 @@ def test_a_headers_unit_is_that_of_its_cells(tmp_path: Path) -> None:
     run = open_run(path)
     assert value(run, "units", "Seq", "read.rate_bytes_per_s") == 590.5e6
     assert value(run, "units", "4K", "write.rate_bytes_per_s") == 10 * 2**20
+
+
+ROWS = (("scheduler", "iops", "BW (MB/s)"), ("none", "120,345", "470.1"), ("bfq", "80,112", "312.9"))
+
+
+def drawn(left: str, cross: str, right: str, line: str, bar: str) -> str:
+    """The table as clients of databases and libraries draw it."""
+    rule = left + cross.join(line * 11 for _ in ROWS) + right
+    head, *rows = (bar + bar.join(f" {cell:<9} " for cell in row) + bar for row in ROWS)
+    return "\n".join((rule, head, rule, *rows, rule, ""))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        drawn("+", "+", "+", "-", "|"),
+        drawn("┌", "┬", "┐", "─", "│"),
+        " scheduler | iops | BW (MB/s)\n-----------+------+-----------\n none | 120345 | 470.1\n bfq | 80112 | 312.9\n",
+    ],
+)
+def test_drawn_tables_are_read_as_those_of_markdown(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mail.txt").write_text(f"Hi, here are the results:\n\n{text}\n(2 rows)\n")
+    run = open_run(tmp_path / "mail.txt")
+    assert list(run.settings) == ["none", "bfq"] and run.problems == []
+    assert [value(run, name, "table", "iops") for name in ("none", "bfq")] == [120345, 80112]
+    assert value(run, "bfq", "table", "rate_bytes_per_s") == 312.9e6

@@ -18,6 +18,7 @@ from iolab.files.experiment import loads
 from iolab.machines.guest import layers as guest_layers
 from iolab.machines.guest import plan
 from iolab.machines.guest.modules import Modules
+from iolab.machines.host import doctor
 from iolab.machines.system import action, block, kernel_module, layers, stacked
 from iolab.machines.system.action import CannotUndo, RemoveMapping, StopArray
 from iolab.studies.run.plan import Plan
@@ -282,6 +283,23 @@ def test_a_kernel_that_lacks_a_layer_is_named(monkeypatch: pytest.MonkeyPatch, t
         with pytest.raises(MachineError) as error:
             guest_layers.modules_of(layer.read([{"kind": kind}]), Modules(tmp_path))
         assert configuration in str(error.value)
+
+
+def test_the_doctor_names_the_layers_that_a_kernel_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def layers_with(modules: set[str], *tools: str) -> dict[str, doctor.Finding]:
+        monkeypatch.setattr(kernel_module, "loads", lambda alias: alias in modules)
+        monkeypatch.setattr(doctor.command, "find", lambda tool: tool if tool in tools else None)
+        return {finding.what: finding for finding in doctor._layers()}
+
+    monkeypatch.setattr(block, "SYS", tmp_path)
+    assert {one.state for one in layers_with(set(), "dmsetup").values()} == {"missing"}
+    mapped = layers_with({"dm_mod", "dm_crypt"}, "dmsetup")["device mapper"]
+    assert mapped.state == "limited"
+    assert mapped.detail.startswith("linear, striped, crypt; not ")
+    assert "delay (CONFIG_DM_DELAY)" in mapped.detail
+    assert layers_with({"dm_mod"})["device mapper"].remedy == "sudo apt-get install dmsetup"
+    every = {module for kind in layer.KINDS.values() for module in kind.modules}
+    assert {one.state for one in layers_with(every, "dmsetup").values()} == {"ok"}
 
 
 def test_a_guest_makes_layers_from_the_drives_up(tmp_path: Path) -> None:

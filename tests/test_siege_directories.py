@@ -323,7 +323,7 @@ def test_a_run_that_cannot_be_removed_has_its_name_back(tmp_path: Path, monkeypa
 
 def die(journal: UndoJournal) -> None:
     """As a kill leaves it."""
-    os.close(journal._fd)
+    journal._file.close()
     journal._closed = journal._taken_over = True
 
 

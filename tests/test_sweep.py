@@ -65,6 +65,27 @@ def test_settings_that_are_called_by_an_amount_are_a_sweep_too(tmp_path: Path) -
     assert swept(tmp_path, "", settings) == [("", "depth", "setting", ["1", "4", "16"], [""])]
 
 
+@pytest.mark.parametrize(
+    ("settings", "parameter", "texts"),
+    [
+        (("64k", "4k", "1M"), "size", ["4k", "64k", "1M"]),
+        (("bs=64k", "bs=4k", "bs=1m"), "bs", ["4k", "64k", "1m"]),
+        (("x bs=4k qd=8", "x bs=4k qd=1", "x bs=4k qd=32"), "qd", ["1", "8", "32"]),
+    ],
+)
+def test_sizes_and_assignments_are_a_sweep_whose_rate_leads_over_sizes(
+    tmp_path: Path, settings: tuple[str, ...], parameter: str, texts: list[str]
+) -> None:
+    heights = {name: 100 * (1 + texts.index(next(one for one in texts if name.endswith(one)))) for name in settings}
+    rows = "".join(f"{name},{1000 - height},{height}\n" for name, height in heights.items())
+    (tmp_path / "loop.csv").write_text(f"setting,iops,rate_bytes_per_s\n{rows}")
+    shown = render(open_run(tmp_path / "loop.csv"), "plain").splitlines()
+    best = f"rate is highest at {texts[-1]}, 300.0 B/s" if parameter != "qd" else "IOPS is highest at 1, 900"
+    name = "x bs=4k " if parameter == "qd" else ""
+    assert f"● {name}over {parameter}: {best}" in shown[2]
+    assert [line.split()[0] for line in shown if line.split()[:1] and line.split()[0] in texts][-3:] == texts
+
+
 def test_versions_and_mixed_names_are_none(tmp_path: Path) -> None:
     kernels = "".join(f"[settings.v{number}]\nnr_requests = {number}\n" for number in (16, 32, 64))
     assert swept(tmp_path, "", kernels) == []

@@ -663,3 +663,15 @@ def test_a_slow_request_ends_a_recording(loop_device: Path, tmp_path: Path, caps
     recorded = json.loads(capsys.readouterr().out)
     assert recorded["slow_ns"] >= 1000 and recorded["seconds"] < 25
     assert study(trace_of([path]))["all"]["device_ns"]["max"] >= 1000
+
+
+def test_a_trace_without_sizes_states_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """Absent is never 0: biosnoop.bt prints neither sizes nor operations."""
+    assert invoke(["trace", str(TRACES / "biosnoop-bpftrace.txt")]) == 0
+    stated = capsys.readouterr().out
+    assert "biosnoop.bt: 60 records over 0.415 s, 60 requests\n" in stated
+    assert "\n144.6 requests/s\n" in stated
+    assert "! no operations, sizes and sectors: the trace states none of them\n" in stated
+    assert not any(word in stated for word in ("0B", "0 B", "written", "sector ", "reads"))
+    assert invoke(["trace", str(TRACES / "blkparse.txt")]) == 0
+    assert "written" in capsys.readouterr().out

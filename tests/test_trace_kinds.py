@@ -390,6 +390,10 @@ disk = b'sdb'
 """,
         [("sda", 101, [(512_000, 1_024_000, 11), (1_024_000, 2_048_000, 90)])],
     ),
+    "titles": (
+        "before:\n@usecs:\n[4, 8)  20 |@@|\n[8, 16) 5 |@|\n== after ==\n@usecs:\n[8, 16) 50 |@@|\n",
+        [("before", 25, [(4_000, 8_000, 20), (8_000, 16_000, 5)]), ("after", 50, [(8_000, 16_000, 50)])],
+    ),
     "iolatency": (
         """Tracing block I/O. Output every 1 seconds. Ctrl-C to end.
 

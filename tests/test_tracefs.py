@@ -35,7 +35,7 @@ def test_what_a_killed_run_traced_is_removed_and_nothing_else(instances: tuple[P
     journal.before(RemoveTraceInstance(ours.name))
     ours.mkdir()
     (ours / "events/sched/sched_switch/enable").write_text("1")
-    os.close(journal._fd)  # as kill -9 does: the lock goes, the file stays
+    journal._file.close()  # as kill -9 does: the lock goes, the file stays
     assert restore_abandoned() == [f"removed the tracing instance {ours}"]
     assert not ours.exists()
     assert (theirs / "events/sched/sched_switch/enable").read_text().strip() == "1"

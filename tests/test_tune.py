@@ -8,8 +8,11 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.base.toml import parse, write
 from iolab.domain.tune.estimate import Estimate, _pairs
@@ -17,6 +20,7 @@ from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.search import Block, Search
 from iolab.domain.tune.space import Parameter, Point, Requirement, Space, flat, nested
 from iolab.domain.tune.tuning import Budget
+from iolab.domain.tune.untried import POINTS_LEAST, VALUES_MAX, untried
 from iolab.files.experiment import load, loads
 from iolab.files.experiment.grid import grid
 from iolab.studies.run.sweep_file import cells_of, source_of
@@ -377,6 +381,55 @@ def test_a_metric_that_the_default_has_no_value_of_is_one_line_and_no_answer(iol
         outcome = iolab("tune", *again, status=None)
         outcome.assert_one_clear_line(2, "latency_ns_p99 has no value in a trial of the default: of fewer than 1,000")
     assert len(list((iolab.cwd / "found" / "search").iterdir())) == 1
+
+
+@given(st.integers(0, 2**31))
+@hypothesis.settings(max_examples=25, deadline=None)
+def test_every_value_that_a_point_may_have_is_tried(seed: int) -> None:
+    parent = Parameter("p", ("x", "y", "z"), ordered=False)
+    beside = Parameter("q", (0, 1, 2, 3), ordered=True, sizes=(0.0, 1.0, 2.0, 3.0), when={"p": frozenset({1})})
+    space = Space((parent, beside, ordered("a", 40), ordered("b", 4)), (Requirement("a", ">=", "b"),))
+    points: list[Point] = []
+    while fresh := untried(space, points, 5, seed + len(points)):
+        assert all(dict(one) not in points and space.allows(one) for one in fresh)
+        points += fresh
+    assert POINTS_LEAST <= len(points) <= 40
+    found = {one for point in points for one in point.items()}
+    assert {("p", 0), ("p", 1), ("p", 2), *(("q", at) for at in range(4)), *(("b", at) for at in range(4))} <= found
+    assert len([at for key, at in found if key == "a"]) == VALUES_MAX
+
+
+def test_a_search_ends_if_no_key_acts() -> None:
+    search = Search(SPACE, proposer(SPACE), Budget(trials=1000), seed=1)
+    while (block := search.next()) is not None and block.stage == "search":
+        search.measured(block, [(0.01 * search.trials_used,)] * (1 + len(block.points)))
+    assert block is None and search.nothing_acts and search.winners() == []
+    assert 15 <= search.candidates <= 20 and search.trials_used <= 25
+
+
+def test_a_search_goes_on_once_a_key_acts() -> None:
+    space = Space((ordered("a", 8), ordered("b", 8)))
+    search = Search(space, proposer(space), Budget(trials=60), seed=1)
+    while (block := search.next()) is not None and block.stage == "search":
+        search.measured(block, [(0.5 * (point.get("a") == 5),) for point in ({}, *block.points)])
+    assert not search.nothing_acts and search.winners()[0]["a"] == 5 and search.trials_used >= 60
+
+
+def test_the_command_states_that_no_key_acts(iolab: CommandLine) -> None:
+    space = "nr_requests = [32, 64, 128]\nnomerges = [0, 1, 2]\n"
+    direct = BASE.replace("sequential", "random").replace("direct = false\n", "").replace("100ms", "20ms")
+    text = (
+        direct + '[settings.plain]\nkernel = "3.10"\n[tune]\nobjectives = ["rate_bytes_per_s"]\n[tune.space]\n' + space
+    )
+    iolab.write("tune.toml", text)
+    shown = iolab("tune", "tune.toml", "--out", "found").text
+    assert "Keep the default: no key acts. 9 candidates" in shown
+    found = iolab("tune", "found", "--json").json()
+    assert found["nothing_acts"] is True and found["trials"] == 11 and found["chosen"] == []
+    iolab.write("none.toml", text.replace('"3.10"', '"2.5.58"').replace("nomerges = [0, 1, 2]", ""))
+    for again in (("none.toml", "--out", "none"), ("--resume", "none")):
+        iolab("tune", *again, status=None).assert_one_clear_line(2, "no key can be set on model:quad-7200; nr_requests")
+    assert not (iolab.cwd / "none" / "search").exists()
 
 
 def test_a_search_ends_where_nothing_can_be_measured() -> None:

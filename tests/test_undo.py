@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iolab.base import checked_lines
 from iolab.base.errors import MachineError
-from iolab.machines.system import state, undo
+from iolab.machines.system import command, state, undo
 from iolab.machines.system.action import (
     MARKER,
     Action,
@@ -50,7 +50,7 @@ def change(journal: UndoJournal, path: Path, value: str) -> None:
 
 def die(journal: UndoJournal) -> None:
     """As kill -9 does: the lock goes, the file stays."""
-    os.close(journal._fd)
+    journal._file.close()
 
 
 def journals() -> list[Path]:
@@ -137,6 +137,17 @@ def killed_and_not_ended(knob: Path) -> Iterator[int]:
         os.waitpid(owner, 0)
 
 
+def test_a_tool_holds_the_journal_as_long_as_it_runs(state_dir: Path) -> None:
+    """Killed with its owner in the middle of a system call, it ends later: what it changes is undone after that."""
+
+    def files_of_a_tool() -> str:
+        return command.run(["ls", "-l", "/proc/self/fd"], package="coreutils", where="/proc")
+
+    with UndoJournal.open() as journal:
+        assert str(journal.path) in files_of_a_tool()
+    assert str(journal.path) not in files_of_a_tool()
+
+
 def test_the_end_of_a_killed_owner_is_waited_for(tmp_path: Path, state_dir: Path) -> None:
     knob = tmp_path / "knob"
     knob.write_text("first")
@@ -182,7 +193,7 @@ def test_a_crash_at_any_point_restores_everything(
     for number, value in changes:
         change(journal, knobs[number], value)
     entry = json.dumps({"number": len(changes), "action": "WriteFile", "path": str(knobs[0]), "previous": "wrong"})
-    os.write(journal._fd, entry[: min(torn, len(entry) - 1)].encode())
+    os.write(journal._file.fd, entry[: min(torn, len(entry) - 1)].encode())
     die(journal)
     restore_abandoned()
     assert [knob.read_text() for knob in knobs] == [f"original of {knob.name}" for knob in knobs]
@@ -437,7 +448,7 @@ def test_a_wrong_type_in_one_line_stops_no_other(tmp_path: Path, state_dir: Path
         {"undone": {"a": 1}},
     ]
     for entry in wrong:
-        os.write(journal._fd, checked_lines.encode(entry))
+        os.write(journal._file.fd, checked_lines.encode(entry))
     die(journal)
     lines = restore_abandoned()
     assert not made.exists()

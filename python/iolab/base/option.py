@@ -90,6 +90,7 @@ _EXPECTED_BY_UNIT = {
     "bytes": 'a size such as "4KiB"',
     "ns": 'a duration such as "2s" or "500ms"',
     "bytes/s": 'a rate such as "100MiB/s"',
+    "percent": 'a percentage such as 20 or "20%"',
 }
 
 
@@ -101,7 +102,7 @@ def _quantity(parse: Callable[[str], float], unit: Unit, *, plain: Callable[[obj
             try:
                 return parse(given)
             except ValueError as error:
-                raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
+                raise PydanticCustomError("quantity", "{why}", {"why": clipped(str(error), 2 * SHOWN_MAX)}) from None
         if isinstance(given, bool) or not plain(given):
             why = f"{shown(given)} given; expected {_EXPECTED_BY_UNIT[unit]}"
             raise PydanticCustomError("quantity", "{why}", {"why": why})
@@ -119,6 +120,10 @@ Duration = Annotated[int, _quantity(quantity.parse_duration_ns, "ns", plain=lamb
 """A duration in nanoseconds: `"2s"`, or 0; any other plain number would leave its unit to guess."""
 Rate = Annotated[float, _quantity(quantity.parse_rate, "bytes/s", plain=lambda given: isinstance(given, int | float))]
 """`"100MiB/s"`, or a number of bytes per second."""
+Percent = Annotated[
+    float, _quantity(quantity.parse_percent, "percent", plain=lambda given: isinstance(given, int | float))
+]
+"""`"20%"`, or 20."""
 
 
 def shown(value: object) -> str:

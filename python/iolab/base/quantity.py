@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from iolab import _native
@@ -145,6 +146,15 @@ def parse_duration_ns(text: str) -> int:
 def parse_rate(text: str) -> float:
     """A rate in bytes per second: `"100MiB/s"` -> 104857600.0. ValueError states what was expected."""
     return _native.parse_rate(text)
+
+
+def parse_percent(text: str) -> float:
+    """A percentage: `"20%"` -> 20.0. ValueError states what was expected."""
+    number, sign, rest = text.partition("%")
+    with suppress(ValueError):
+        if sign and not rest.strip() and math.isfinite(percent := float(number)):
+            return percent
+    raise ValueError(f'"{text}" given; expected a percentage such as 20 or "20%"')
 
 
 def format_bytes(count: int) -> str:

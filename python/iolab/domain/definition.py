@@ -106,7 +106,8 @@ def describe_by_name(key: str) -> MetricDescription:
         if name.startswith(prefix):
             what = name.removeprefix(prefix).replace("_", " ")
             return MetricDescription(name, "", nature, f"The benchmark's own {what}, in its own unit.")
-    unit = next((unit for pattern, unit in _UNITS if pattern.search(key)), "")
+    own = BYTE_RATE.search(key)
+    unit = f"{own['unit']}/s" if own else next((unit for pattern, unit in _UNITS if pattern.search(key)), "")
     return MetricDescription(key, unit, _nature(key.lower()), "As the file names it.")
 
 
@@ -130,6 +131,8 @@ _WORDS: dict[Nature, set[str]] = {
     "rate": {"iops", "rate", "throughput", "bandwidth", "bw", "kbps", "mbps", "gbps", "tps", "qps"},
 }
 
+BYTE_RATE = re.compile(r"[ _]?[(\[]?(?P<unit>[kKMGT]i?[Bb])_per_s(?:ec)?[)\]]?$")
+"""How a column's name ends whose figures are in a unit of its own, such as `bw (MB/s)`."""
 _UNITS = [
     (re.compile(pattern), unit)
     for pattern, unit in (

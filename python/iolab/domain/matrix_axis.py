@@ -1,18 +1,19 @@
 """A sweep: settings or workloads of one matrix that differ in one number, which is an axis then and no list of names.
 
 Read from the names that `iolab.base.matrix` gives (`reads[block_size=4KiB,queue_depth=8]`), or from names such as
-`depth1`, `depth8`. The knee is where more stops paying (docs/reference/statistics.md).
+`depth1`, `depth8`; `4k`, `64k`; or `bs=4k iodepth=1`, `bs=4k iodepth=8`. The knee is where more stops paying
+(docs/reference/statistics.md).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import parse_bytes, parse_duration_ns
-from iolab.domain.parameter import named_amount
+from iolab.domain.parameter import BLOCK_SIZES, named_amount, plain
 from iolab.domain.verdict.judgement import judge
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ NAMES = frozenset(
 THROUGHPUTS = ("iops", "rate_bytes_per_s", "files_per_s")
 LATENCIES = ("latency_ns_mean", "latency_ns_p99", "latency_ns_p50")
 
+_SIZE = re.compile(r"(?P<count>\d{1,12}+)(?P<unit>[kKmMgGtT])(?:i?B)?")
+"""As tools take it: powers of 1,024, whichever letters follow."""
 _NAME = re.compile(r"(?P<base>[^\[\]]*)\[(?P<labels>[^\[\]]*)\]$")
 
 
@@ -63,6 +66,12 @@ class Sweep:
     parameter: str
     along: Literal["workload", "setting"]
     lines: list[Line]
+
+    @property
+    def throughputs(self) -> tuple[str, ...]:
+        """What is to rise along it, the first that was measured: bytes where blocks differ in size, else operations."""
+        of_blocks = plain(self.parameter.rpartition(".")[2]) in BLOCK_SIZES
+        return tuple(sorted(THROUGHPUTS, key=lambda one: one != "rate_bytes_per_s")) if of_blocks else THROUGHPUTS
 
     @property
     def texts(self) -> list[str]:
@@ -160,12 +169,27 @@ def _matrices(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]
             pairs = [label.partition("=") for label in match["labels"].split(",")]
             if all(between for _, between, _ in pairs):
                 found.setdefault(match["base"], {})[name] = {key: value for key, _, value in pairs}
-    return list(found.items()) or _numbered(names)
+    return list(found.items()) or _assigned(names) or _numbered(names)
+
+
+def _assigned(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]]]:
+    """The same of names such as `bs=4k iodepth=8`, if all of them have the same other words and the same keys."""
+    found: dict[str, dict[str, str]] = {}
+    others = set()
+    for name in names:
+        pairs = dict(word.split("=", 1) for word in name.split() if "=" in word)
+        others.add((" ".join(word for word in name.split() if "=" not in word), tuple(pairs)))
+        found[name] = pairs
+    if len(others) != 1 or not all(found.values()):
+        return []
+    varied = {key for pairs in found.values() for key in pairs if len({one[key] for one in found.values()}) > 1}
+    base = " ".join(word for word in names[0].split() if word.partition("=")[0] not in varied)
+    return [(base, {name: {key: pairs[key] for key in pairs if key in varied} for name, pairs in found.items()})]
 
 
 def _numbered(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]]]:
-    """The same of names such as `depth1`, `depth8`, if all of them are of one parameter."""
-    pairs = {name: named_amount(name) for name in names}
+    """The same of names such as `depth1`, `depth8`, or of sizes, if all of them are of one parameter."""
+    pairs = {name: named_amount(name) or (("size", name) if _SIZE.fullmatch(name) else None) for name in names}
     keys = {pair[0] if pair else None for pair in pairs.values()}
     key = keys.pop() if len(keys) == 1 else None
     return [("", {name: {key: pair[1]} for name, pair in pairs.items() if pair})] if key else []
@@ -178,15 +202,16 @@ def _sweep(
     parameter = _axis(members)
     if parameter is None:
         return None
+    xs = _numbers([labels[parameter] for labels in members.values()])
+    assert xs is not None, "an axis has numbers only"
     lines: dict[str, list[Point]] = {}
     for name, labels in members.items():
         fixed = [f"{key}={value}" for key, value in labels.items() if key != parameter]
         for other in others:
             workload, setting = (name, other) if along == "workload" else (other, name)
             line = ", ".join([*fixed, other] if len(others) > 1 else fixed)
-            x = _number(labels[parameter])
-            assert x is not None, "an axis has numbers only"
-            lines.setdefault(line, []).append(Point(x, labels[parameter], workload, setting))
+            text = labels[parameter]
+            lines.setdefault(line, []).append(Point(xs[text], text, workload, setting))
     ordered = [Line(name, sorted(points, key=lambda point: point.x)) for name, points in lines.items()]
     return Sweep(base, parameter, along, ordered)
 
@@ -197,21 +222,38 @@ def _axis(members: dict[str, dict[str, str]]) -> str | None:
     for key in dict.fromkeys(key for labels in members.values() for key in labels):
         if key.rpartition(".")[2] in NAMES:
             continue
-        texts = {labels.get(key, "") for labels in members.values()}
-        if len(texts) >= max(most, VALUES_MIN) and all(_number(text) is not None for text in texts):
+        texts = list(dict.fromkeys(labels.get(key, "") for labels in members.values()))
+        if len(texts) >= max(most, VALUES_MIN) and _numbers(texts) is not None:
             best, most = key, len(texts)
     return best
 
 
-def _number(text: str) -> float | None:
-    """`8`, `4KiB` in bytes, `8ms` in ns."""
-    for read in (float, parse_bytes, parse_duration_ns):
+def _numbers(texts: Sequence[str]) -> dict[str, float] | None:
+    """Numbers and sizes (`4KiB`, `4k`, in bytes), else numbers and durations (`8ms`, in ns); None if one is none."""
+    for readers in ((float, _short_size, parse_bytes), (float, parse_duration_ns)):
+        found = {text: _number(text, readers) for text in texts}
+        known = {text: x for text, x in found.items() if x is not None}
+        if len(known) == len(found):
+            return known
+    return None
+
+
+def _number(text: str, readers: Sequence[Callable[[str], float]]) -> float | None:
+    for read in readers:
         try:
             found = float(read(text))
         except ValueError:
             continue
         return found if found == found and abs(found) != float("inf") else None
     return None
+
+
+def _short_size(text: str) -> float:
+    """`64k`, `1M`; ValueError for anything else, `64KB` too: its unit is the metric one."""
+    found = _SIZE.fullmatch(text)
+    if found is None or not text.endswith(found["unit"]):
+        raise ValueError(text)
+    return float(int(found["count"]) * 1024 ** ("kmgt".index(found["unit"].lower()) + 1))
 
 
 def _is_of_one(key: str) -> bool:

@@ -13,6 +13,9 @@ AMOUNTS = frozenset(
 )
 """In lower case, less spaces, signs and units."""
 
+BLOCK_SIZES = frozenset(("bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize", "size"))
+"""Those of one operation; `size` alone is what names such as `4k` and `64k` vary."""
+
 _UNIT = re.compile(r"[(\[].*")
 _NUMBERED = re.compile(r"(?P<name>[A-Za-z][A-Za-z _-]*?)[ _=-]?(?P<amount>\d+(?:\.\d+)?(?:[kKMGT]i?B?|[num]?s)?)")
 

@@ -2,7 +2,8 @@
 
 A set's account of the values is a regression on its keys' sides, with or without the interactions of its pairs; level,
 sizes and noise are integrated out (`iolab.domain.bisect.regression`). Sets of up to two keys are all looked at, larger
-ones where they extend likely ones. Outliers lose weight as in a search among versions.
+ones where they extend likely ones. An effect counts by the probability that it lies beyond a margin
+(`iolab.domain.attribute.margin`). Outliers lose weight as in a search among versions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from iolab.domain.attribute.margin import sets_that_count, sizes_of
 from iolab.domain.bisect.outliers import weights_of
 from iolab.domain.bisect.regression import Regression
 
@@ -36,12 +38,15 @@ WORTH_KEEPING = 1e-6
 SURE = 0.95
 """The confidence of an effect's interval."""
 
+Account = tuple[tuple[int, ...], bool]
+"""A set of keys, and whether its pairs interact."""
+
 
 @dataclass(frozen=True)
 class Effect:
     """What a key, or two together, do. `keys`: their places; `size`: from the good side to the bad, in the metric's
     unit, the mean over the other keys' sides, of an interaction how much more both do than each by itself would say;
-    `low`, `high`: its 95 % interval; `probability`: that it matters."""
+    `low`, `high`: its 95 % interval; `probability`: that it is there, and beyond the margin."""
 
     keys: tuple[int, ...]
     size: float
@@ -56,8 +61,10 @@ class Effect:
 
 @dataclass(frozen=True)
 class Attribution:
-    """What is known. `keys`: the likeliest set, which may be empty; `probability`: its own; `effects`: of its keys and
-    their interactions; `inclusion`: of every key the probability that it matters; `trials`: how many there were."""
+    """What is known. `keys`: the likeliest set of keys with effects beyond the margin, which may be empty;
+    `probability`: its own; `effects`: of the likeliest account in which these keys are, with effects that are too small
+    to count; `inclusion`: of every key the probability that it has an effect beyond the margin; `trials`: how many
+    there were."""
 
     keys: tuple[int, ...]
     probability: float
@@ -66,15 +73,18 @@ class Attribution:
     trials: int
 
 
-def attribute(sides: Sequence[Sequence[bool]], values: Sequence[float], blocks: Sequence[int]) -> Attribution:
-    """From trials: of each its keys' sides (True: bad), its value, and its block, whose level is its own."""
+def attribute(
+    sides: Sequence[Sequence[bool]], values: Sequence[float], blocks: Sequence[int], margin: float = 0.0
+) -> Attribution:
+    """From trials: of each its keys' sides (True: bad), its value, and its block, whose level is its own. An effect of
+    at most `margin`, in the metric's unit, does not count."""
     import numpy as np
 
     x = np.where(np.asarray(sides, dtype=np.bool_), 1.0, -1.0)
     y = np.asarray(values, dtype=np.float64)
-    first = _weigh(x, y, np.asarray(blocks), np.ones(len(y)))
+    first = _weigh(x, y, np.asarray(blocks), np.ones(len(y)), margin)
     weights = weights_of((y - first.fitted) / (float(np.ptp(y)) or 1.0))
-    return (_weigh(x, y, np.asarray(blocks), weights) if np.ptp(weights) else first).attribution
+    return (_weigh(x, y, np.asarray(blocks), weights, margin) if np.ptp(weights) else first).attribution
 
 
 @dataclass(frozen=True)
@@ -83,13 +93,13 @@ class _WeighedFit:
     fitted: Array
 
 
-def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _WeighedFit:
+def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array, margin: float) -> _WeighedFit:
     import numpy as np
-    from scipy.special import stdtrit
 
     keys = x.shape[1]
     pairs = list(combinations(range(keys), 2))
     place_of = {pair: keys + place for place, pair in enumerate(pairs)}
+    names = [*((key,) for key in range(keys)), *pairs]
     columns = np.concatenate([x, *(x[:, [a]] * x[:, [b]] for a, b in pairs)], axis=1)
     root = np.sqrt(weights)[:, None]
     levels = np.asarray(np.unique(blocks)[None, :] == blocks[:, None], dtype=np.float64) * root
@@ -103,42 +113,39 @@ def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _Wei
     best = max(scores.values())
     mass = {one: math.exp(score - best) for one, score in scores.items() if score > best + math.log(WORTH_KEEPING)}
     total = sum(mass.values())
-    of_set: dict[tuple[int, ...], float] = {}
-    for (chosen, _), share in mass.items():
-        of_set[chosen] = of_set.get(chosen, 0.0) + share / total
-    likeliest = max(of_set, key=lambda one: of_set[one])
-    interact = mass.get((likeliest, True), 0.0) > mass.get((likeliest, False), 0.0)
-    used = _columns(likeliest, place_of, with_pairs=interact)
-    inclusion = tuple(sum(share for chosen, share in of_set.items() if key in chosen) for key in range(keys))
-    fitted = np.full(len(y), 0.0)
-    effects: list[Effect] = []
-    left = target
-    if used:
-        sizes, errors = (one[0] for one in regression.sizes(np.asarray([used], dtype=np.intp)))
-        left = target - free[:, used] @ sizes
-        freedom = max(1, len(y) - 1 - lost - len(used))
-        wide = float(stdtrit(freedom, 1 - (1 - SURE) / 2)) * math.sqrt(float(left @ left) / freedom)
-        shares = [*(inclusion[key] for key in likeliest)]
-        together = mass.get((likeliest, True), 0.0) / total / of_set[likeliest]
-        names = [(key,) for key in likeliest] + [pair for pair in combinations(likeliest, 2) if interact]
-        shares += [together] * (len(names) - len(shares))
-        effects = [
-            Effect(name, 2 * size, 2 * (size - wide * error), 2 * (size + wide * error), share)
-            for name, size, error, share in zip(names, sizes.tolist(), errors.tolist(), shares, strict=True)
-        ]
+    sizes = sizes_of(regression, {one: _columns(one[0], place_of, with_pairs=one[1]) for one in mass})
+
+    of_keys: dict[tuple[int, ...], float] = {}
+    by_account: dict[tuple[int, ...], dict[Account, float]] = {}
+    of_effect: dict[tuple[int, ...], float] = {}
+    for account, share in mass.items():
+        beyond = sizes[account].beyond(margin / 2)
+        effects_of = [names[column] for column in sizes[account].columns]
+        for effect, probability in zip(effects_of, beyond, strict=True):
+            of_effect[effect] = of_effect.get(effect, 0.0) + probability * share / total
+        for counting, probability in sets_that_count(effects_of, beyond).items():
+            of_keys[counting] = of_keys.get(counting, 0.0) + probability * share / total
+            by_account.setdefault(counting, {})[account] = probability * share
+    likeliest = max(of_keys, key=lambda one: of_keys[one])
+    account = max(by_account[likeliest], key=lambda one: by_account[likeliest][one])
+    inclusion = tuple(sum(share for chosen, share in of_keys.items() if key in chosen) for key in range(keys))
+    used = sizes[account]
+    effects = [
+        Effect(names[column], 2 * size, 2 * low, 2 * high, of_effect[names[column]])
+        for column, size, (low, high) in zip(used.columns, used.sizes, used.intervals(SURE), strict=True)
+    ]
+    left = target - free[:, used.columns] @ np.asarray(used.sizes)
     fitted = y - left / root[:, 0]
-    return _WeighedFit(Attribution(likeliest, of_set[likeliest], tuple(effects), inclusion, len(y)), fitted)
+    return _WeighedFit(Attribution(likeliest, of_keys[likeliest], tuple(effects), inclusion, len(y)), fitted)
 
 
 def _columns(chosen: tuple[int, ...], place_of: dict[tuple[int, int], int], *, with_pairs: bool) -> list[int]:
     return [*chosen, *(place_of[a, b] for a, b in combinations(chosen, 2) if with_pairs)]
 
 
-def _scores(
-    regression: Regression, keys: int, place_of: dict[tuple[int, int], int]
-) -> dict[tuple[tuple[int, ...], bool], float]:
+def _scores(regression: Regression, keys: int, place_of: dict[tuple[int, int], int]) -> dict[Account, float]:
     """The log of prior times evidence, by set and whether its pairs interact."""
-    found: dict[tuple[tuple[int, ...], bool], float] = {}
+    found: dict[Account, float] = {}
     sets: list[tuple[int, ...]] = [()]
     for count in range(min(keys, len(PRIOR_OF_COUNT) - 1) + 1):
         if count <= 2:

@@ -11,7 +11,7 @@ from iolab.base.errors import InputError
 from iolab.domain.collection.hardware import Facts
 from iolab.domain.conditions import facts_of
 from iolab.domain.definition import Nature, Verdict
-from iolab.domain.matrix_axis import LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, sweeps
+from iolab.domain.matrix_axis import LATENCIES, knee_of, main_metric, rows_of, sweeps
 from iolab.domain.summary import cell_of, summarise
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _sweeps(summary: Summary) -> list[Swept]:
     found = []
     for sweep in sweeps(summary):
         by_metric = rows_of(sweep, summary)
-        throughput = main_metric(list(by_metric), THROUGHPUTS)
+        throughput = main_metric(list(by_metric), sweep.throughputs)
         lines = []
         for line in sweep.lines:
             at = knee_of(line, by_metric[throughput]) if throughput else None

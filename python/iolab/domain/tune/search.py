@@ -5,8 +5,12 @@ what came out. Simulations and real machines drive the same search.
 
 A block is the default and some candidates, each once, in random order: the block's level is taken out
 (`iolab.domain.tune.estimate`). First every candidate is new. Later some slots go to promising ones again: those that
-may, by what is known, be the best. The last blocks hold only these. When trials or time are used up, mixtures of the
+may, by what is known, be the best. One slot goes to the point that the estimate itself places highest, until that was
+measured. The last blocks hold only these. When trials or time are used up, mixtures of the
 winner and the default show which keys matter, and fresh rounds of default, winner and the smaller setting decide.
+
+While every trial gives what the default gives beside it, within 0.01 %, new candidates have values that were not
+tried yet. If none is left, no key acts, and the search ends.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from iolab.domain.tune.estimate import Estimate, Variances
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.space import Point, Space
 from iolab.domain.tune.tuning import Budget
+from iolab.domain.tune.untried import untried
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +62,12 @@ FRONT_MAX = 4
 BEYOND_LIMIT = 3.0
 """What a candidate loses for each unit that it is beyond a limit, in the logarithm."""
 GAIN_LEAST = 0.0
+SAME_LOG = 1e-4
+"""Values whose logarithms differ by no more are the same: 0.01 % is no reason to set a key."""
+SEEDS_APART = 1_000_003
+"""Between the seeds of two proposals for one block."""
+IMPOSSIBLE_MAX = 4
+"""So many blocks of which no point can be a setting, one after another, end the search."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,8 @@ class Search:
     time_used_s: float = 0.0
     refused: set[int] = field(default_factory=set)
     reduction: Reduction | None = None
+    impossible: int = 0
+    """Blocks since the last one that was measured of which no point could be a setting."""
     _trials: list[tuple[int, int, tuple[float, ...]]] = field(default_factory=list)
     _seconds: dict[int, list[float]] = field(default_factory=dict)
     _blocks: int = 0
@@ -98,7 +111,7 @@ class Search:
         """What to measure now; None when the answer stands."""
         if self._confirmed:
             return None
-        if self.share_used < 1:
+        if self.share_used < 1 and self.impossible < IMPOSSIBLE_MAX:
             points = self._chosen()
             if points:
                 return Block("search", self._blocks, tuple(points))
@@ -133,7 +146,13 @@ class Search:
         self.trials_used += len(places)
         self.time_used_s += sum(seconds)
         self._blocks += 1
+        self.impossible = 0
         self._estimates = self._gains = None
+
+    @property
+    def nothing_acts(self) -> bool:
+        """Whether every trial gave what the default gave beside it, and no value of a key is left to try."""
+        return bool(self._alive()) and not self._acts and not self._untried(1)
 
     @property
     def share_used(self) -> float:
@@ -168,7 +187,7 @@ class Search:
         if self.reduction is not None:
             return [self.reduction.winner]
         alive = self._alive()
-        if not alive:
+        if not alive or self.nothing_acts:
             return []
         scores = self._scores(-SURE_SD)
         if self.objectives == 1:
@@ -213,6 +232,28 @@ class Search:
             return []
         return sorted({place for _, place, _ in self._trials if place >= 0} - self.refused)
 
+    @property
+    def _acts(self) -> bool:
+        """Whether a trial differs from that of the default in its block. What was given to begin with is measured
+        whatever it shows."""
+        if self.first:
+            return True
+        default = {block: arm for block, place, arm in self._trials if place < 0}
+        return any(
+            abs(ours - theirs) > SAME_LOG
+            for block, place, arm in self._trials
+            if place >= 0 and block in default
+            for ours, theirs in zip(arm, default[block], strict=True)
+        )
+
+    def _untried(self, count: int) -> list[Point]:
+        return untried(self.space, self.points, count, self._seed)
+
+    @property
+    def _seed(self) -> int:
+        """The seed of the next block's proposals."""
+        return self.seed + self._blocks + self.impossible * SEEDS_APART
+
     def _place(self, point: Point) -> int:
         """The point's place among those measured; a new point is added."""
         if dict(point) not in self.points:
@@ -245,16 +286,20 @@ class Search:
     def _chosen(self) -> list[Point]:
         """The next block's points: promising ones again, and new ones."""
         count = self.budget.per_block
+        if self._alive() and not self._acts:
+            return self._untried(count)
         started = [point for point in self.first if dict(point) not in self.points]
         if started or not self._alive() or len(self.points) < BLIND:
             fresh = [*started[:count], *self._new(count - len(started[:count]), blind=True)]
-            if fresh:
+            if fresh or not self._alive():
                 return self._distinct(fresh)
         share = self.share_used
         again = count if share >= RACE else max(0, round(count * (share - NEW_ONLY)))
         chosen = self._promising(again)
         chosen += self._new(count - len(chosen), blind=False) if share < RACE or not chosen else []
-        return self._distinct(chosen) or self._promising(count)
+        chosen = self._distinct(chosen) or self._promising(count)
+        peak = self._peak() if share >= NEW_ONLY and chosen and not self.first else None
+        return chosen if peak is None or peak in chosen else [peak, *chosen[: count - 1]]
 
     def _distinct(self, points: Sequence[Point]) -> list[Point]:
         found: list[Point] = []
@@ -294,13 +339,33 @@ class Search:
         if not blind:
             scores = self._scores(0.0)
             known = [(self.points[place], scores[place].tolist()) for place in self._alive()]
-        offered = self._distinct(self.propose(known, count, self.seed + self._blocks))
+        offered = self._distinct(self.propose(known, count, self._seed))
         chosen: list[Point] = []
         for slot, point in enumerate(offered):
             improved = point if blind or not slot else self._improved(point, slot % self.objectives, chosen)
             if dict(improved) not in [*self.points, *chosen]:
                 chosen.append(dict(improved))
         return chosen
+
+    def _peak(self) -> dict[str, int] | None:
+        """The end of the way uphill from the best measured point, by the estimate itself, a key at a time; None if it
+        was measured. The estimate may place the best point where no proposal was."""
+        objective, alive = self._blocks % self.objectives, self._alive()
+        if not alive:
+            return None
+        scores = self._scores(0.0)[:, objective]
+        best = max(alive, key=lambda place: float(scores[place]))
+        now, at = dict(self.points[best]), float(self._scores(0.0, [self.points[best]])[0, objective])
+        for _ in range(STEPS_MAX):
+            near = [point for point in self.space.neighbours(now) if self.space.allows(point)]
+            if not near:
+                break
+            heights = self._scores(0.0, near)[:, objective]
+            top = int(np.argmax(heights))
+            if heights[top] <= at:
+                break
+            now, at = near[top], float(heights[top])
+        return None if now in self.points else now
 
     def _improved(self, start: Point, objective: int, taken: Sequence[Point]) -> Point:
         """The best point, never measured, on the way from this one uphill: a key at a time, by the estimate with some

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from iolab.base.option import Bytes, Options, option
+from iolab.base.option import Bytes, Options, Percent, option
 from iolab.base.quantity import format_bytes
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
@@ -101,7 +101,7 @@ class IozoneOptions(Options):
         "The first thread to finish a test ends it for all, as in the tool's throughput mode; false is -x. The rest is "
         "written outside the test's time.",
     )
-    mixed_read_percent: float | None = option(
+    mixed_read_percent: Percent | None = option(
         None,
         "Share of the threads that read in the test mixed (-+p); the others write.",
         unit="percent",

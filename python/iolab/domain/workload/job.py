@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from iolab.base.option import Bytes, Duration, Options, Rate, option
+from iolab.base.option import Bytes, Duration, Options, Percent, Rate, option
 from iolab.domain.workload.block_sizes import BlockSizes, mean_bytes
 from iolab.domain.workload.steady import SteadyOptions
 
@@ -64,7 +64,7 @@ class JobOptions(Options):
         lt=1,
         default_is="0.2 with pareto",
     )
-    normal_deviation: float | None = option(
+    normal_deviation: Percent | None = option(
         None,
         "Width of pattern normal, in percent of the range, as fio adds it to the mean of twelve uniform ranks.",
         unit="percent",
@@ -77,7 +77,9 @@ class JobOptions(Options):
         'Parts of the range for pattern zoned, operations in percent and size of each: "50/5%:30/15%:20/80%", or '
         '"60/1GiB:40/3GiB". What is behind the last is left out.',
     )
-    read_percent: float = option(100.0, "Share of operations that read; the rest write.", unit="percent", ge=0, le=100)
+    read_percent: Percent = option(
+        100.0, "Share of operations that read; the rest write.", unit="percent", ge=0, le=100
+    )
     block_size: BlockSizes = option(
         {4096: 1.0},
         "Bytes of one operation, or several sizes with the weight of each.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from iolab.base.option import Bytes, Options, option
+from iolab.base.option import Bytes, Options, Percent, option
 from iolab.base.quantity import format_bytes
 from iolab.domain.trial import Phase, SortPhase
 from iolab.domain.trial.phase import sorted_bytes
@@ -21,7 +21,7 @@ class QsbenchOptions(Options):
     """The options of `kind = "qsbench"`."""
 
     processes: int = option(4, "Processes that sort at once.", ge=1, le=256)
-    share: float = option(30.0, "Percentage of memory_limit that each process sorts.", unit="percent", gt=0, le=1000)
+    share: Percent = option(30.0, "Percentage of memory_limit that each process sorts.", unit="percent", gt=0, le=1000)
     memory_limit: Bytes | None = option(
         None,
         "Memory that all processes may use together; the rest is swapped to the target.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from iolab.base.option import Duration, Options, option
+from iolab.base.option import Duration, Options, Percent, option
 from iolab.base.plain_text import counted
 from iolab.base.quantity import format_duration_ns
 from iolab.domain import native_types as native
@@ -27,7 +27,7 @@ class SteadyOptions(Options):
 
     called: ClassVar[str] = "steady"
 
-    slope: float = option(
+    slope: Percent = option(
         10.0,
         "The line through the rounds' rates by least squares changes by less than this from the window's first round "
         "to its last, in percent of their mean.",
@@ -35,7 +35,7 @@ class SteadyOptions(Options):
         gt=0,
         le=100,
     )
-    spread: float = option(
+    spread: Percent = option(
         20.0,
         "The highest rate is less than this above the lowest, in percent of the mean.",
         unit="percent",

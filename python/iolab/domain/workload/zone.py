@@ -25,13 +25,14 @@ class Zone:
 
 
 def read_zones(text: str, size_of: Callable[[str], int], *, in_percent: bool = False) -> list[Zone]:
-    """The zones of a text. ValueError states what is wrong with it.
+    """The zones of a text. Those without a size (`20/`) share what the others leave of the range, as in fio
+    (zone_split_ddir in options.c, 3.41). ValueError states what is wrong with it.
 
     Args:
         size_of: bytes of a size as text, or ValueError.
         in_percent: sizes are in percent without a sign, too.
     """
-    zones = [_zone(part, size_of, in_percent=in_percent) for part in text.split(":")]
+    zones = [_zone(part, size_of, in_percent=in_percent) for part in _sized(text.split(":"), in_percent=in_percent)]
     if len(zones) > ZONES_MAX:
         raise ValueError(f"{len(zones)} zones; expected at most {ZONES_MAX}")
     operations = sum(zone.operations_percent for zone in zones)
@@ -41,6 +42,19 @@ def read_zones(text: str, size_of: Callable[[str], int], *, in_percent: bool = F
     if size > 100.01:
         raise ValueError(f'"{text}": the zones are {size:g} % of the range; expected at most 100 %')
     return zones
+
+
+def _sized(parts: Sequence[str], *, in_percent: bool) -> list[str]:
+    """The parts, those without a size with their share of what is left."""
+    sizes = [part.strip().rpartition("/")[2].removesuffix("%") for part in parts]
+    unsized = sizes.count("")
+    try:
+        rest = 100 - sum(float(size) for size in sizes if size)
+    except ValueError:
+        return list(parts)
+    if not in_percent or not unsized:
+        return list(parts)
+    return [part if size else f"{part.strip()}{rest / unsized:g}" for part, size in zip(parts, sizes, strict=True)]
 
 
 def _zone(text: str, size_of: Callable[[str], int], *, in_percent: bool) -> Zone:

@@ -15,7 +15,10 @@ from iolab.files.importer import csv_entries
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX, is_number
 
-SETTING = ("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label")
+SETTING = (
+    *("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label"),
+    "command",
+)
 WORKLOAD = ("workload", "benchmark", "test", "job", "case")
 ROUND = ("round", "run", "iteration", "iter", "repeat", "rep", "trial")
 IGNORED = ("trial", "status", "seed", "position", "attempt")

@@ -65,11 +65,13 @@ class Rule:
     """A metric that is one group's number by another's."""
     decimal_comma: bool = False
     """Commas are decimal signs, as the tool prints them in other languages; it parts no thousands."""
+    amount: str | None = None
+    """The figure that states how much was done, in bytes: the same in all rounds."""
     absent: str = "not in the source"
     """Why a figure is missing that the line has a place for."""
 
 
-_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "absent")
+_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "amount", "absent")
 
 
 def rule(pattern: str, **more: Any) -> Rule:
@@ -131,6 +133,8 @@ class _Reader:
             scale = UNITS[unit] if (unit := groups.get(f"{group}_unit")) is not None else figure.scale
             value = _value(groups[group], scale) if groups.get(group) else None
             row.add(figure.metric, value, op=figure.op, absent=one.absent)
+            if group == one.amount and value is not None:
+                row.amount = f"{value:,.0f} bytes"
         if one.closes:
             for other in self.table.rows:
                 other.workload = workload

@@ -20,6 +20,7 @@ from iolab.files.importer.fio_text import FORMAT as FIO_TEXT
 from iolab.files.importer.format import Format
 from iolab.files.importer.fs_mark import FORMAT as FS_MARK
 from iolab.files.importer.hyperfine import FORMAT as HYPERFINE
+from iolab.files.importer.hyperfine import PRINTED as HYPERFINE_PRINTED
 from iolab.files.importer.iostat import FORMAT as IOSTAT
 from iolab.files.importer.iostest import FORMAT as IOSTEST
 from iolab.files.importer.iozone import FORMAT as IOZONE
@@ -60,6 +61,7 @@ FORMATS: dict[str, Format] = {
         MMTESTS,
         MMTESTS_LOG,
         HYPERFINE,
+        HYPERFINE_PRINTED,
         SYSBENCH,
         PGBENCH,
         PGBENCH_LOG,

@@ -1,6 +1,6 @@
-"""hyperfine's --export-json and --export-csv: commands, timed several times.
+"""hyperfine's --export-json and --export-csv, and what it prints: commands, timed several times.
 
-The JSON has each repetition's time, which is a round; CPU times it has as means only. The CSV has summaries only. A
+The JSON has each repetition's time, which is a round; CPU times it has as means only. The others have summaries only. A
 command is a setting; the parameters of --parameter-list distinguish commands of the same name.
 """
 
@@ -141,6 +141,35 @@ def _recognises(source: Source) -> bool:
     return bool(_JSON.match(source.head)) or bool(_CSV.match(source.head))
 
 
+_PRINTED = re.compile(r"\s*+Benchmark (?:#|)\d++: (?P<command>\S.*)")
+_TIME = r"(?P<{0}>[\d.]++) (?P<{0}_unit>ms|s|[uµ]s)"
+_SUMMARY = re.compile(
+    rf"\s*+Time \((?:mean ± .|abs ≡)\):\s++{_TIME.format('mean')}(?:\s*+±\s*+{_TIME.format('stddev')})?"
+    rf"\s++\[User: {_TIME.format('user')}, System: {_TIME.format('system')}\]"
+)
+_RANGE = re.compile(rf"\s*+Range \(min … max\):\s++{_TIME.format('min')} …\s++{_TIME.format('max')}")
+_IN_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+
+
+def _parse_printed(source: Source, results: Results) -> None:
+    row: Row | None = None
+    for line in source.lines(results.problem):
+        if found := _PRINTED.match(line.text):
+            row = results.table(line.number).row(found["command"][:NAME_MAX], WORKLOAD)
+        elif row is not None and (found := _SUMMARY.match(line.text) or _RANGE.match(line.text)):
+            groups = found.groupdict()
+            for key, metric in (SUMMARIES | CPU_MEANS).items():
+                if groups.get(key) and (value := number(groups[key])) is not None:
+                    row.add(metric, value * _IN_SECONDS[groups[f"{key}_unit"]])
+
+
+PRINTED = Format(
+    name="hyperfine-text",
+    help="what hyperfine prints: mean, spread, least and most of each command",
+    recognises=lambda source: source.has_line(_SUMMARY),
+    parse=_parse_printed,
+    words=("Benchmark 1", "Time (mean", "Range (min", "[User:"),
+)
 FORMAT = Format(
     name="hyperfine",
     help="hyperfine --export-json (a time is a round) and --export-csv",

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 
-from iolab.files.importer.format import Format, TableReader
+from typing_extensions import override
+
+from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.sysstat import Means, add_means, cpu_metric, decimal_point, sample
+from iolab.files.importer.sysstat import Means, OutputReader, add_means, cpu_metric, decimal_point, sample
 from iolab.files.importer.text import numbers
 
 SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
@@ -83,6 +85,8 @@ class Reports:
     as the others are."""
 
     def __init__(self, workload: str = WORKLOAD, *, first_since_boot: bool = True) -> None:
+        self.line = 1
+        """Where the output stands in its text."""
         self._workload = workload
         self._first_since_boot = first_since_boot
         self._seen: set[str] = set()
@@ -106,19 +110,34 @@ class Reports:
                 weight = requests[op] if metric in _PER_REQUEST else 1.0
                 sample(means, metric, value * scale, op=op, weight=weight)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was added."""
+        return not self._seen
+
     def finish(self, source: Source, results: Results) -> None:
-        """Adds a row of means for each device and for the CPUs: without the first report, if there are others."""
-        for name, means in (self._later or self._first).items():
-            row = results.table(1).row(source.stem_without_round, f"{self._workload} {name}")
-            add_means(row, means, interval_s=None)
+        """Adds a row of means for each device, the busiest first, and for the CPUs: without the first report, if there
+        are others."""
+        table = results.table(self.line)
+        reports = self._later or self._first
+        for name in sorted(reports, key=lambda name: (name == CPU, -activity(reports[name]))):
+            row = table.row(source.stem_without_round, f"{self._workload} {name}")
+            add_means(row, reports[name], interval_s=None)
         if self._first and self._later:
             results.problem("the first report, averages since the boot, is left out")
 
 
-class _Reader(TableReader):
+def activity(means: Means) -> float:
+    """The requests per second of a device, of all operations."""
+    rates = {op: series.mean or 0.0 for (metric, op, _), series in means.items() if metric == "iops"}
+    return rates.get("all", 0.0) or sum(rates.values())
+
+
+class _Reader(OutputReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
         self.reports = Reports()
+        self.outputs = [self.reports]
         self.is_cpu = self.is_last = False
         self.waiting: dict[str, dict[str, float]] = {}
         """What was read of a report with several tables, by device."""
@@ -134,6 +153,8 @@ class _Reader(TableReader):
             self.report()
         self.columns = columns
         self.table = self.results.table(line.number)
+        if self.reports.is_empty and not self.waiting:
+            self.reports.line = line.number
         return True
 
     def row(self, line: Line, table: Table) -> bool:
@@ -151,6 +172,20 @@ class _Reader(TableReader):
         else:
             self.reports.add(name, values)
         return True
+
+    @override
+    def between(self, line: Line) -> None:
+        # The header of a table without a column that is read, such as that of discards.
+        if not _DEVICE.match(line.text):
+            super().between(line)
+
+    @override
+    def begin(self, *, continues: bool) -> None:
+        self.report()
+        if self.reports.is_empty:
+            self.outputs.pop()
+        self.reports = Reports(first_since_boot=not continues)
+        self.outputs.append(self.reports)
 
     def report(self) -> None:
         """The report ends: all of its tables are read."""
@@ -180,7 +215,8 @@ def _parse(source: Source, results: Results) -> None:
     reader = _Reader(source, results)
     reader.read()
     reader.report()
-    reader.reports.finish(source, results)
+    for reports in reader.outputs:
+        reports.finish(source, results)
 
 
 FORMAT = Format(
@@ -189,6 +225,7 @@ FORMAT = Format(
     recognises=lambda source: source.has_line(_CPU) or any(_names_columns(line) for line in source.text_lines),
     parse=_parse,
     words=("avg-cpu", "Device", "rkB/s", "w_await", "%util", "tps"),
+    titled=True,
 )
 
 

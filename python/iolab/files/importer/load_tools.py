@@ -35,7 +35,8 @@ _BONNIE_BLOCKS = {
     "seek_cpu": of("cpu_percent", phase="seek"),
 }
 _BONNIE_FILES = {name: of("operations_per_s", phase=name) for name in BONNIE_FILES}
-_CELLS = r"(?P<{0}>[\d.]++[kmg]?|\++)\s++(?P<{0}_cpu>\d++|\++)"
+_CELLS = r"(?:0[kmg]?(?=\s++\+)|(?P<{0}>[\d.]++[kmg]?|\++))\s++(?P<{0}_cpu>\d++|\++)"
+"""`0k +++` is too short to measure as well."""
 BONNIE = figures_format(
     "bonnie++",
     "bonnie++'s line of comma-separated values (-q prints it alone), else its table",
@@ -149,6 +150,7 @@ DD = figures_format(
             decimal_comma=True,
             size=of("bytes"),
             time=of("elapsed_s"),
+            amount="size",
             quotient=("rate_bytes_per_s", "size", "time"),
         ),
     ],

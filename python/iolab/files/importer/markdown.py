@@ -1,4 +1,5 @@
-"""Tables of Markdown: `| setting | iops |` above `|---|---|`.
+"""Tables of Markdown, and those that clients of databases and libraries draw with `+`: `| setting | iops |` above
+`|---|---|`, or between lines such as `+---+---+`.
 
 Columns are known by their names, as in a CSV file; without a column of settings the first that has text is one. If the
 figures of each row are of one kind and no column is called as a metric, the columns are the settings, or rounds if they
@@ -13,13 +14,19 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, quantities, with_unit, without_unit
+from iolab.files.importer.quantity_cell import LATENCY, SPREAD, quantities, with_unit, without_spread, without_unit
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
 
 OF_NO_NAME = "table"
 _RULE = re.compile(r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$")
+_DRAWN = re.compile(r"\s*+\+?(?:[-=]{2,}+\+)++(?:[-=]{2,}+)?\s*+$")
+"""`+------+------+`, above the header, below it and below the rows; `------+------` below the header."""
+_CROSSINGS = "┌┬┐├┼┤└┴┘┏┳┓┡╇┩┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯╔╦╗╠╬╣╚╩╝"
+_BOX = str.maketrans(
+    {**dict.fromkeys("│┃║", "|"), **dict.fromkeys("─━═╌", "-"), **dict.fromkeys(_CROSSINGS, "+")},
+)
 _MARKS = "*_` "
 _NUMBERED = re.compile(r"(?:round|run|iteration|iter|repeat|rep|trial|test|result|sample|#)[ _.#-]?\d+", re.IGNORECASE)
 
@@ -33,16 +40,20 @@ _OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|\b\d+ ?[km]i?b?(?:qd\d
 
 
 def _parse(source: Source, results: Results) -> None:
+    if any(SPREAD.match(cell) for line in source.text_lines for cell in _cells(line)):
+        results.problem("what follows ± in a cell is left out: it is a spread, and no round")
     header: list[str] = []
     before: list[str] = []
     rows: list[list[str]] = []
     table: Table | None = None
     for line in source.lines(results.problem):
         cells = _cells(line.text)
-        if _RULE.match(line.text) and len(before) > 1:
+        # A line below rows ends them, if it is drawn.
+        is_rule = _is_rule(line.text) and (not rows or table is None or bool(_RULE.match(line.text)))
+        if is_rule and len(before) > 1:
             header, rows, table = before, [], results.table(line.number)
         elif table is not None and len(cells) == len(header):
-            rows.append(cells)
+            rows.append([without_spread(cell) for cell in cells])
         else:
             if table is not None:
                 _add(table, header, rows, source, results)
@@ -121,7 +132,16 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
     return left_out
 
 
+def _is_rule(text: str) -> bool:
+    return bool(_RULE.match(text) or _DRAWN.match(_drawn(text)))
+
+
+def _drawn(text: str) -> str:
+    return text if text.isascii() else text.translate(_BOX)
+
+
 def _cells(text: str) -> list[str]:
+    text = _drawn(text)
     if "|" not in text:
         return []
     return [cell.strip(_MARKS) for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
@@ -139,13 +159,13 @@ def _names_rows(cells: list[str], *, is_first: bool) -> bool:
 
 
 def _recognises(source: Source) -> bool:
-    return any(_RULE.match(line) and len(_cells(above)) > 1 for above, line in pairwise(source.text_lines))
+    return any(_is_rule(line) and len(_cells(above)) > 1 for above, line in pairwise(source.text_lines))
 
 
 FORMAT = Format(
     name="markdown",
-    help="tables of Markdown with numbers in them",
+    help="tables of Markdown with numbers in them, also drawn with + and lines",
     recognises=_recognises,
     parse=_parse,
-    words=("|---", "---|", "| ---"),
+    words=("|---", "---|", "| ---", "-+-"),
 )

@@ -7,10 +7,21 @@ from __future__ import annotations
 
 import re
 
-from iolab.files.importer.format import Format, TableReader
+from typing_extensions import override
+
+from iolab.files.importer.format import Format
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.sysstat import AVERAGE, Means, add_means, clock_s, cpu_metric, decimal_point, sample
+from iolab.files.importer.sysstat import (
+    AVERAGE,
+    Means,
+    OutputReader,
+    add_means,
+    clock_s,
+    cpu_metric,
+    decimal_point,
+    sample,
+)
 from iolab.files.importer.text import numbers
 
 WORKLOAD = "mpstat"
@@ -25,9 +36,10 @@ def _has_states(line: str) -> bool:
     return bool(found) and any(cpu_metric(column) for column in line.split())
 
 
-class _Reader(TableReader):
+class _Reader(OutputReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
+        self.line = 1
         self.samples: Means = {}
         self.averages: Means = {}
         self.times: list[int] = []
@@ -38,6 +50,8 @@ class _Reader(TableReader):
             return False
         self.columns = found["columns"].split()
         self.table = self.results.table(line.number)
+        if not self.samples and not self.averages:
+            self.line = line.number
         return True
 
     def row(self, line: Line, table: Table) -> bool:
@@ -59,14 +73,20 @@ class _Reader(TableReader):
             self.times = [*self.times[:1], time]
         return True
 
+    @override
+    def begin(self, *, continues: bool) -> None:
+        self.finish()
+        self.samples, self.averages, self.times = {}, {}, []
+
     def finish(self) -> None:
+        """Adds the output that ends here."""
         chosen = self.samples or self.averages
         if not chosen:
             return
         count = max(series.count for series in chosen.values())
         span_s = self.times[-1] - self.times[0] if len(self.times) == 2 else 0
         interval_s = span_s / (count - 1) if self.samples and count > 1 and span_s > 0 else None
-        add_means(self.results.table(1).row(self.source.stem_without_round, WORKLOAD), chosen, interval_s)
+        add_means(self.results.table(self.line).row(self.source.stem_without_round, WORKLOAD), chosen, interval_s)
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -80,5 +100,6 @@ FORMAT = Format(
     help="mpstat's reports: CPU time by state, of all CPUs and of each",
     recognises=lambda source: any(map(_has_states, source.text_lines)),
     parse=_parse,
+    titled=True,
     words=("CPU", "%usr", "%idle", "%iowait", "%soft", "Average:"),
 )

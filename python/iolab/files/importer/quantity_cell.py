@@ -22,6 +22,10 @@ LATENCY = re.compile(r"(?:\b|_)c?lat(?:ency)?(?:\b|_)", re.IGNORECASE)
 _PERCENTILE = re.compile(r"\bp(?P<digits>50|90|99|99\.9|999)\b", re.IGNORECASE)
 
 
+SPREAD = re.compile(r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z")
+"""`12.0 ± 3.7 ms`: a figure with its spread."""
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A number and what its unit says of it."""
@@ -71,6 +75,15 @@ def quantity(cell: str) -> Quantity | None:
             # Mbps and Mb/s may be bits.
             return Quantity(value * _BYTES[prefix], "rate_bytes_per_s") if "B" in unit else None
     return None
+
+
+def without_spread(cell: str) -> str:
+    """`12.0 ± 3.7 ms` -> `12.0 ms`; any other cell as it is."""
+    found = SPREAD.match(cell.strip())
+    if found is None:
+        return cell
+    bare = quantity(found["value"])
+    return f"{found['value']} {found['unit']}".strip() if bare and bare.metric is None else found["value"]
 
 
 def with_unit(cell: str, header: str) -> str:

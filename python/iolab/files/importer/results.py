@@ -59,6 +59,8 @@ class Row:
     """What went wrong according to the source."""
     started_unix_ns: int = 0
     """When it was measured; 0 if the source does not report it."""
+    amount: str = ""
+    """What was done, if the source states it: the same in all rounds of a measurement."""
     reported: set[tuple[str, str]] = field(default_factory=set)
     """Key and job of every metric in it."""
 
@@ -182,6 +184,8 @@ class Results:
         self._by_place: dict[tuple[str, str, int], ImportedTrial] = {}
         self._rounds: dict[tuple[str, str, str, str], int] = {}
         """How often each metric of a setting and workload was measured: (setting, workload, key, job)."""
+        self._amounts: dict[tuple[str, str, str], str] = {}
+        """What was done in the first round, by setting, workload and phase."""
         self._variants: dict[ResultKey, tuple[str, int]] = {}
         self._contents: dict[tuple[Any, ...], int] = {}
         self._left_out = 0
@@ -294,6 +298,12 @@ class Results:
             return
         self._known(self._settings, row.setting, SETTINGS_MAX, "settings")
         self._known(self._workloads, row.workload, WORKLOADS_MAX, "workloads")
+        before = self._amounts.setdefault((row.setting, row.workload, row.phase), row.amount)
+        if before != row.amount:
+            self.problem(
+                f"{row.workload} of {row.amount}, and of {before} elsewhere in {row.setting}: not the same measurement;"
+                " a line above each, such as bs=4k, makes settings of them"
+            )
         metrics = [(row.setting, row.workload, *reported) for reported in row.reported]
         number = max((self._rounds.get(metric, 0) for metric in metrics), default=0)
         self._rounds.update(dict.fromkeys(metrics, number + 1))

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 
-from iolab.files.importer.format import Format, TableReader
-from iolab.files.importer.iostat import COLUMNS, in_kib
+from typing_extensions import override
+
+from iolab.files.importer.format import Format
+from iolab.files.importer.iostat import COLUMNS, activity, in_kib
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
-from iolab.files.importer.sysstat import AVERAGE, Means, add_means, sample
+from iolab.files.importer.sysstat import AVERAGE, Means, OutputReader, add_means, sample
 from iolab.files.importer.text import numbers
 
 WORKLOAD = "sar"
@@ -20,12 +22,27 @@ _SADF = re.compile(r"\s*+#\s*+hostname;interval;timestamp;DEV;(?P<columns>tps;.*
 _WEIGHTED = ("latency_ns_mean", "request_bytes_mean")
 
 
-class _Reader(TableReader):
+class _Output:
+    """One output of sar."""
+
+    def __init__(self) -> None:
+        self.line = 1
+        self.samples: dict[str, Means] = {}
+        self.averages: dict[str, Means] = {}
+
+
+class _Reader(OutputReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
         self.is_last = self.is_sadf = False
-        self.samples: dict[str, Means] = {}
-        self.averages: dict[str, Means] = {}
+        self.output = _Output()
+        self.outputs = [self.output]
+
+    @override
+    def begin(self, *, continues: bool) -> None:
+        if self.output.samples or self.output.averages:
+            self.output = _Output()
+            self.outputs.append(self.output)
 
     def header(self, line: Line) -> bool:
         sadf, found = _SADF.match(line.text), _HEADER.match(line.text)
@@ -37,6 +54,8 @@ class _Reader(TableReader):
             return False
         self.is_sadf, self.is_last = bool(sadf), bool(found and found["columns"] is None)
         self.table = self.results.table(line.number)
+        if not self.output.samples and not self.output.averages:
+            self.output.line = line.number
         return True
 
     def row(self, line: Line, table: Table) -> bool:
@@ -50,7 +69,7 @@ class _Reader(TableReader):
             return False
         values = dict(zip(self.columns, cells, strict=True))
         is_average = found is not None and not found["time"][0].isdigit()
-        means = (self.averages if is_average else self.samples).setdefault(name, {})
+        means = (self.output.averages if is_average else self.output.samples).setdefault(name, {})
         for column, value in values.items():
             if value is not None and (known := COLUMNS.get(column)):
                 metric, op, scale = known
@@ -62,9 +81,10 @@ class _Reader(TableReader):
 def _parse(source: Source, results: Results) -> None:
     reader = _Reader(source, results)
     reader.read()
-    for name, means in (reader.samples or reader.averages).items():
-        row = results.table(1).row(source.stem_without_round, f"{WORKLOAD} {name}")
-        add_means(row, means, interval_s=None)
+    for output in reader.outputs:
+        table, reports = results.table(output.line), output.samples or output.averages
+        for name in sorted(reports, key=lambda name: -activity(reports[name])):
+            add_means(table.row(source.stem_without_round, f"{WORKLOAD} {name}"), reports[name], interval_s=None)
 
 
 FORMAT = Format(
@@ -72,5 +92,6 @@ FORMAT = Format(
     help="sar -d: devices over time, also with -p and -h; sadf -d",
     recognises=lambda source: source.has_line(_HEADER) or source.has_line(_SADF),
     parse=_parse,
+    titled=True,
     words=("DEV", "tps", "rkB/s", "areq-sz", "Average:"),
 )

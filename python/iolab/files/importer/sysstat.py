@@ -1,11 +1,18 @@
-"""What mpstat and iostat have in common: reports over time, columns named by a header, CPU states."""
+"""What mpstat, iostat and sar have in common: reports over time, columns named by a header, CPU states, and several of
+their outputs in one text."""
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 
-from iolab.files.importer.results import Row
+from typing_extensions import override
+
+from iolab.files.importer.format import TableReader
+from iolab.files.importer.results import Results, Row
 from iolab.files.importer.series import Series
+from iolab.files.importer.source import Line, Source
+from iolab.files.importer.titles import may_name
 
 NS_PER_S = 1e9
 CPU_STATES = {
@@ -27,6 +34,8 @@ CPU_STATES = {
 _DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}[BkMGTP%]?")
 AVERAGE = r"[^\W\d]\S*+(?:\s++:)?"
 """`Average:` in any language, before the averages that a report ends with."""
+_BANNER = re.compile(r"\s*+Linux \S++ \([^()]*+\)\s")
+"""What every output begins with, unless it was left out by whoever posted it."""
 _CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)$")
 
 Means = dict[tuple[str, str, str], Series]
@@ -63,3 +72,21 @@ def add_means(row: Row, means: Means, interval_s: float | None) -> None:
         if interval_s and series.count > 1:
             for start, value in series.intervals():
                 row.interval(metric, start * interval_s * NS_PER_S, value, op=op, job=job)
+
+
+class OutputReader(TableReader):
+    """Reads a text that may hold several outputs: a banner, or a line that may be a title, begins the next."""
+
+    def __init__(self, source: Source, results: Results) -> None:
+        super().__init__(source, results)
+        self._has_banner = any(map(_BANNER.match, source.text_lines))
+
+    @abstractmethod
+    def begin(self, *, continues: bool) -> None:
+        """What follows is another output, or, if it `continues`, a later part of the same one under another title."""
+
+    @override
+    def between(self, line: Line) -> None:
+        is_banner = bool(_BANNER.match(line.text))
+        if is_banner or may_name(line.text):
+            self.begin(continues=self._has_banner and not is_banner)

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from iolab.domain.parameter import named_amount
 from iolab.files.importer.source import Line
 
 OF_ANY_RUN = re.compile(
@@ -23,15 +24,17 @@ BARE_MIN = 2
 BARE_WORDS_MAX = 8
 """Of a title without a mark: a longer line is a sentence."""
 _FIGURE = re.compile(r"\d[\d.,]*+")
-_NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s")
+_NOT_BARE = re.compile(r"[:=|{}<>;\"\t]|[.,!?]$|^[^\w#*=~(\[-]|^\d+(?:\.\d+)?\s|^\d+\+\d+ ")
 """Parts of figures, sentences and code."""
 _HEADING = re.compile(r"#{2,6}\s++(?P<title>\S.*)|\*\*(?P<bold>[^*]++)\*\*$|=+ (?P<ruled>[^=]++) =+$")
 _ATTRIBUTION = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|написал)\s*:$", re.IGNORECASE)
-_OF_TOOL = re.compile(r"[#$|/]|Compare |Test(?: if)? |Non-[Ss]ync|Options?:|statement latencies ")
+_OF_TOOL = re.compile(r"[#$|/]|(?:real|user|sys) +\d|Compare |Test(?: if)? |Non-[Ss]ync|Options?:|statement latencies ")
 """Lines of tools, of commands and of remarks that look like titles."""
 _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
 _ROUND = r"(?:round|run|iteration|iter|pass|attempt|trial|try|test|time|loop|repeat)"
 _NUMBERING = re.compile(rf"\W*\b(?:{_ROUND}\W?{_COUNT}|{_COUNT} {_ROUND}|#\d+)\b\W*|^\W*\d+\W*$", re.IGNORECASE)
+_ASSIGNMENT = re.compile(r"[A-Za-z][\w.-]*+=[^\s=,;]+")
+_SIZE = re.compile(r"\d{1,9}+[kKmMgG](?:i?B)?")
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
@@ -62,12 +65,26 @@ class Titles:
         """The same of short lines without a mark, right above a line that each output has. `outputs`: how often the
         tool's output stands in the text."""
         shapes = Counter(_shape(text) for _, text in self._lines)
+        texts = Counter(text.strip() for _, text in self._lines)
         found = [
             one
             for one in _above_output(self._lines, {shape for shape, count in shapes.items() if count >= outputs})
-            if shapes[_shape(one[1])] < outputs and _may_be_title(one[1])
+            if (shapes[_shape(one[1])] < outputs and _may_be_title(one[1]))
+            or (texts[one[1].strip()] < outputs and _is_amount(one[1]))
         ]
+        if not found:
+            found = self._first_lines(tables, outputs, shapes)
         return _in_force([(line, _without_numbering(text.strip())) for line, text in found], tables)
+
+    def _first_lines(self, tables: Sequence[int], outputs: int, shapes: Counter[str]) -> list[Numbered]:
+        """The first line of each output, if these lines differ by their figures: `kernel 6.1`, `kernel 6.6`."""
+        own = [one for one in self._lines if one[1].strip() and shapes[_shape(one[1])] >= outputs]
+        found = [one for one in own if _shape(one[1]) == _shape(own[0][1])]
+        texts = {text.strip() for _, text in found}
+        is_above = len(found) == len(tables) and all(
+            line < table for (line, _), table in zip(found, sorted(tables), strict=True)
+        )
+        return found if is_above and len(texts) > 1 and all(map(_may_be_title, texts)) else []
 
 
 def _in_force(titles: Sequence[Numbered], tables: Sequence[int]) -> dict[int, str | None]:
@@ -81,7 +98,9 @@ def _above_output(lines: Sequence[Numbered], own: set[str]) -> Iterator[Numbered
     written = [one for one in lines if one[1].strip()]
     shapes = [_shape(text) for _, text in written]
     for place in range(len(written) - 1):
-        begins = place == 0 or shapes[place - 1] in own or written[place - 1][0] < written[place][0] - 1
+        text = written[place][1]
+        apart = place == 0 or shapes[place - 1] in own or written[place - 1][0] < written[place][0] - 1
+        begins = apart or _is_amount(text)
         if begins and shapes[place + 1] in own:
             yield written[place]
 
@@ -101,6 +120,26 @@ def _may_be_title(text: str) -> bool:
         and bool(re.search(r"[^\W\d_]", title := _without_numbering(short)))
         and not OF_ANY_RUN.fullmatch(title)
     )
+
+
+def _is_amount(text: str) -> bool:
+    """`bs=64k iodepth=8`, `threads 16`, `16 threads`, `64k`: what a script writes above each output. Such lines
+    differ by their figures alone, as lines of tools do."""
+    short = text.strip(_MARKS + "-")
+    words = short.split()
+    if not words or len(short) > TITLE_MAX:
+        return False
+    reversed_ = f"{words[-1]} {words[0]}" if len(words) == 2 else ""
+    return (
+        all(map(_ASSIGNMENT.fullmatch, words))
+        or any(map(named_amount, (short, reversed_)))
+        or bool(_SIZE.fullmatch(short))
+    )
+
+
+def may_name(text: str) -> bool:
+    """Whether the line may be a title, with a mark or without."""
+    return title_of(text) is not None or _may_be_title(text) or _is_amount(text)
 
 
 def without_markup(text: str) -> tuple[str, bool]:

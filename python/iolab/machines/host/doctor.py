@@ -14,10 +14,23 @@ from typing import Literal
 from iolab import _native
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
+from iolab.domain import layer
 from iolab.domain.probe import PROBES
 from iolab.machines.host import probe_needs
 from iolab.machines.host.load import IO_URING_REMEDY
-from iolab.machines.system import cgroup, command, interrupt, io_cost, kernel_module, scheduler, swap, undo
+from iolab.machines.system import (
+    cgroup,
+    command,
+    interrupt,
+    io_cost,
+    kernel_module,
+    layers,
+    loop,
+    rights,
+    scheduler,
+    swap,
+    undo,
+)
 from iolab.machines.system.block import SYS, BlockDevice, device_in
 from iolab.machines.system.facts import is_absent, text
 from iolab.machines.system.filesystem import FILESYSTEMS
@@ -50,6 +63,7 @@ def findings() -> list[Finding]:
         *_engine(),
         *_scratch(),
         *_filesystems(),
+        *_layers(),
         *_controls(),
         *_clocks(),
         *_probes(),
@@ -112,7 +126,7 @@ def _engine() -> Iterator[Finding]:
 
 def _scratch() -> Iterator[Finding]:
     if not Path("/dev/loop-control").exists():
-        yield Finding("scratch", "loop devices", "missing", "no /dev/loop-control", "sudo modprobe loop")
+        yield Finding("scratch", "loop devices", "missing", "no /dev/loop-control", loop.LOOP_REMEDY)
     elif os.geteuid() != 0:
         yield Finding("scratch", "loop devices", "limited", "attaching needs root", AS_ROOT)
     else:
@@ -145,6 +159,29 @@ def _filesystems() -> Iterator[Finding]:
             )
         else:
             yield _ok("filesystems", name, f"{filesystem.tool}, kernel support")
+
+
+def _layers() -> Iterator[Finding]:
+    """For the key `layers` of a scratch target."""
+    lacking = {kind: layers.missing_module(each) for kind, each in layer.KINDS.items()}
+    mapped = [kind for kind in lacking if kind != "raid"]
+    there = [kind for kind in mapped if lacking[kind] is None]
+    absent = [f"{kind} ({layer.KINDS[kind].configuration})" for kind in mapped if lacking[kind]]
+    if not there:
+        remedy = "sudo modprobe dm_mod; if there is none, boot a kernel with CONFIG_BLK_DEV_DM"
+        yield Finding("layers", "device mapper", "missing", "this kernel has no module dm_mod", remedy)
+    elif command.find("dmsetup") is None:
+        yield Finding("layers", "device mapper", "missing", "dmsetup is not installed", "sudo apt-get install dmsetup")
+    elif absent:
+        detail = f"{', '.join(there)}; not {', '.join(absent)}"
+        yield Finding("layers", "device mapper", "limited", detail, "boot a kernel with these options")
+    else:
+        yield _ok("layers", "device mapper", ", ".join(there))
+    if module := lacking["raid"]:
+        remedy = f"sudo modprobe {module}; if there is none, boot a kernel with CONFIG_BLK_DEV_MD"
+        yield Finding("layers", "md", "missing", f"this kernel has no module {module}", remedy)
+    else:
+        yield _ok("layers", "md", "raid")
 
 
 def _controls() -> Iterator[Finding]:
@@ -202,7 +239,10 @@ def _cgroups() -> Iterator[Finding]:
         else:
             extra = ", io.cost too" if found.controller == "io" and io_cost.is_there(found.root) else ""
             detail = f"version {found.version} at {found.root}, with the {found.controller} controller{extra}"
-            yield _ok("controls", what, detail)
+            if os.geteuid() == 0 and not os.access(found.parent, os.W_OK):
+                yield Finding("controls", what, "limited", f"{detail}; not writable", rights.IN_A_CONTAINER)
+            else:
+                yield _ok("controls", what, detail)
     if not swap.SWAPS.exists():
         yield Finding("controls", "swap", "missing", f"no {swap.SWAPS}", "a kernel with CONFIG_SWAP=y")
     elif command.find("mkswap") is None:
@@ -267,7 +307,8 @@ def _ok(area: str, what: str, detail: str) -> Finding:
 def _writable(what: str, path: Path) -> Finding:
     if os.access(path, os.W_OK):
         return _ok("controls", what, f"{path} is writable")
-    return Finding("controls", what, "limited", f"{path} is not writable", AS_ROOT)
+    remedy = AS_ROOT if os.geteuid() != 0 else rights.IN_A_CONTAINER
+    return Finding("controls", what, "limited", f"{path} is not writable", remedy)
 
 
 def _is_registered(filesystem: str) -> bool:

@@ -19,6 +19,13 @@ TIME_LIMIT_S = 600.0
 KILLED_AFTER_S = 1.0
 _libc = ctypes.CDLL(None)
 
+kept_open: set[int] = set()
+"""Descriptors that a tool holds open as long as it runs: the undo journals of this process, whose locks show that
+something may still be changed. A tool that is killed with this process ends only when its system call has ended: it may
+attach a loop device, or mount a filesystem, after this process is gone. A fork begins with none, since it closes them.
+"""
+os.register_at_fork(after_in_child=kept_open.clear)
+
 
 class CommandFailed(MachineError):
     """The tool ran and ended with an error; the text has its last words."""
@@ -66,6 +73,7 @@ def run(
         errors="replace",
         env={**child_process.environment(), "LC_ALL": "C", **(variables or {})},
         start_new_session=True,
+        pass_fds=tuple(kept_open),
         preexec_fn=dying_with_parent(),
     )
     limit_s = limit_s or TIME_LIMIT_S

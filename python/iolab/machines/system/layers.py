@@ -31,16 +31,25 @@ def check(layers: Sequence[Layer]) -> None:
         MachineError: names what this kernel lacks, and how to get it.
     """
     for each in layers:
-        kind = type(each).model_fields["kind"].default
-        for module in (*each.modules, *each.needed_modules[:1]) if kind == "raid" else each.modules:
-            if not _is_there(module):
-                raise MachineError(
-                    f"this kernel has no module {module}, which layer {kind} needs",
-                    where="target.layers",
-                    remedy=f"sudo modprobe {module}; if there is none, boot a kernel with {each.configuration}",
-                )
+        kind = kind_of(type(each))
+        if module := missing_module(type(each), *(each.needed_modules[:1] if kind == "raid" else ())):
+            raise MachineError(
+                f"this kernel has no module {module}, which layer {kind} needs",
+                where="target.layers",
+                remedy=f"sudo modprobe {module}; if there is none, boot a kernel with {each.configuration}",
+            )
         if kind == "raid":
             command.run(["modprobe", "md_mod"], package="kmod", where="target.layers")
+
+
+def kind_of(layer: type[Layer]) -> str:
+    """As an experiment names it."""
+    return str(layer.model_fields["kind"].default)
+
+
+def missing_module(layer: type[Layer], *more: str) -> str | None:
+    """The first module of a kind of layer, or of `more`, that this kernel neither has nor can load."""
+    return next((module for module in (*layer.modules, *more) if not _is_there(module)), None)
 
 
 def _is_there(module: str) -> bool:

@@ -6,6 +6,7 @@ before its line is complete on disk. A line that is damaged is named and stays; 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -43,18 +44,15 @@ class UndoJournal:
 
     @classmethod
     def open(cls) -> UndoJournal:
-        """A new, empty journal of this process.
-
-        Raises:
-            MachineError: it cannot be kept, so nothing must be changed.
-        """
-        made = cls(UndoFile.make(state.state_subdirectory("undo"), {"boot_id": state.boot_id()}), [])
+        """A new, empty journal of this process. Its file is made before the first change: to make it durable and to
+        remove it takes longer than a short trial that changes nothing."""
+        made = cls(None, [])
         UndoJournal.latest = made
         return made
 
-    def __init__(self, file: UndoFile, pending: list[tuple[int, Action]], *, stays: bool = False) -> None:
+    def __init__(self, file: UndoFile | None, pending: list[tuple[int, Action]], *, stays: bool = False) -> None:
         """`stays`: the file has lines that only a person can judge."""
-        self._file = file
+        self._made = file
         self._pending = pending
         self._next = 1 + max((number for number, _ in pending), default=-1)
         self._stays = stays
@@ -65,8 +63,14 @@ class UndoJournal:
 
     @property
     def path(self) -> Path:
-        """The journal's file."""
+        """The journal's file. Raises MachineError as `before`."""
         return self._file.path
+
+    @property
+    def _file(self) -> UndoFile:
+        if self._made is None:
+            self._made = UndoFile.make(state.state_subdirectory("undo"), {"boot_id": state.boot_id()})
+        return self._made
 
     def before(self, change: Action) -> None:
         """Makes the change's undoing durable, and reserves the room that saying so will take. Only after this may the
@@ -79,7 +83,7 @@ class UndoJournal:
         if not change.is_iolabs_own:
             raise ValueError(f"iolab restore would not undo {action.to_json(change)}")
         if self._taken_over:
-            raise MachineError("the trial was given up, so nothing more is changed", where=str(self.path))
+            raise MachineError("the trial was given up, so nothing more is changed", where=f"process {os.getpid()}")
         entry = {"number": self._next, "boot_id": state.boot_id(), **action.to_json(change)}
         self._file.reserve(len(checked_lines.encode(entry)) + MARK_BYTES * (1 + len(self._pending)))
         self._file.append(entry)
@@ -150,10 +154,12 @@ class UndoJournal:
         if self._closed:
             return
         self._closed = True
+        if self._made is None:
+            return
         if self._remains:
-            self._file.close()
+            self._made.close()
         else:
-            self._file.remove()
+            self._made.remove()
 
     def __enter__(self) -> Self:
         return self
@@ -167,10 +173,6 @@ class UndoJournal:
     @property
     def _remains(self) -> bool:
         return bool(self._pending) or self._stays
-
-    @property
-    def _fd(self) -> int:
-        return self._file.fd
 
 
 def restore_abandoned() -> list[str]:
@@ -306,7 +308,9 @@ def _taken_over(path: Path, dying_patience_s: float, on_wait: OnWait | None) -> 
 def _does_not_end(path: Path, owner: int | None) -> MachineError:
     if owner is None:
         who = ", ".join(users_of(path)) or "another process"
-        return MachineError(f"{who} is putting this back", where=str(path), remedy="see what it waits for")
+        return MachineError(
+            f"{who} is changing this, or putting it back", where=str(path), remedy="see what it waits for"
+        )
     stuck = life.named(task for task in life.tasks_of([owner]) if task.is_stuck)
     text = f": {stuck}" if stuck else ""
     return MachineError(

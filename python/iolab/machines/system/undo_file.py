@@ -17,7 +17,7 @@ from iolab.base import checked_lines
 from iolab.base.checked_lines import Lines
 from iolab.base.errors import MachineError
 from iolab.base.strict_json import JsonObject
-from iolab.machines.system import trust
+from iolab.machines.system import command, trust
 
 SUFFIX = ".jsonl"
 UNFINISHED_SUFFIX = ".new"
@@ -28,12 +28,14 @@ ROOM_BYTES = 64 << 10
 
 
 class UndoFile:
-    """An undo journal's file whose lock this process holds, until the last copy of `fd` is closed: a process that is
-    forked, and may outlive this one, closes its own. The descriptor's position is where the next line goes."""
+    """An undo journal's file whose lock this process holds, until the last copy of `fd` is closed: a tool that changes
+    the machine for this process has one (`command.kept_open`), and a process that is forked closes its own. The
+    descriptor's position is where the next line goes."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self.fd = fd
+        command.kept_open.add(fd)
 
     @classmethod
     def make(cls, directory: Path, header: JsonObject) -> UndoFile:
@@ -138,6 +140,7 @@ class UndoFile:
 
     def close(self) -> None:
         """Closes the file; it stays where it is."""
+        command.kept_open.discard(self.fd)
         os.close(self.fd)
 
 

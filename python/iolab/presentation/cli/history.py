@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from iolab.domain.history.history import History, HistoryFinding
 
-CONDITIONS = ("regressed", "changed")
+CONDITIONS = ("regressed", "changed", "possibly-regressed", "possibly-changed")
+POSSIBLY = "possibly-"
+"""Before a condition: a change that may be drift meets it too."""
 LOOKS_MAX = 100_000
 
 
@@ -69,7 +71,7 @@ def history(
         typer.Option(
             metavar="CONDITION",
             help="Exit with status 1 if a metric has regressed and no later change made up for it, or if anything has "
-            "changed.",
+            "changed. A change that may be drift is reported and meets possibly-regressed and possibly-changed only.",
             show_default=False,
         ),
     ] = None,
@@ -134,11 +136,21 @@ def _place(read: History, since: str) -> int:
 
 
 def _exit_if_met(condition: str | None, found: Sequence[HistoryFinding]) -> None:
-    met = [one for one in found if one.regressed or condition == "changed"]
-    if condition is not None and met:
-        named = "; ".join(
-            f"{one.series.metric} of {one.series.workload or 'the file'} {one.verdict}" for one in met[:5]
-        )
-        rest = f"; and {len(met) - 5} more" if len(met) > 5 else ""
-        print(f"iolab: --fail-on holds: {named}{rest}", file=sys.stderr)
+    """Status 1 if a change meets the condition. Changes that drift explains as well exceed the share of false alarms
+    that the limits are set for, so they count only if asked for; what was not counted is reported."""
+    if condition is None:
+        return
+    counts_drift = condition.startswith(POSSIBLY)
+    asked = [one for one in found if one.regressed or condition.removeprefix(POSSIBLY) == "changed"]
+    met = [one for one in asked if counts_drift or not one.change.may_be_drift]
+    if met:
+        print(f"iolab: --fail-on holds: {_named(met)}", file=sys.stderr)
         raise typer.Exit(EXIT_CONDITION)
+    if asked:
+        remedy = f"count what may be drift with: --fail-on {POSSIBLY}{condition}"
+        print(f"iolab: --fail-on does not hold; it may be drift: {_named(asked)}; {remedy}", file=sys.stderr)
+
+
+def _named(found: Sequence[HistoryFinding]) -> str:
+    named = "; ".join(f"{one.series.metric} of {one.series.workload or 'the file'} {one.verdict}" for one in found[:5])
+    return f"{named}; and {len(found) - 5} more" if len(found) > 5 else named

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
-from iolab.domain.matrix_axis import LATENCIES, THROUGHPUTS, Sweep, knee_of, main_metric, rows_of, sweeps, values
+from iolab.domain.matrix_axis import LATENCIES, Sweep, knee_of, main_metric, rows_of, sweeps, values
 from iolab.domain.summary import Summary
 from iolab.presentation.report.plot import Figure, Plot, literal, marker_of, series
 from iolab.presentation.table.axis import curve, title
@@ -34,7 +34,7 @@ def figure(summary: Summary) -> Figure:
 
 def _plots(sweep: Sweep, summary: Summary, number: int) -> Iterator[Plot]:
     by_metric = rows_of(sweep, summary)
-    throughput, latency = (main_metric(list(by_metric), among) for among in (THROUGHPUTS, LATENCIES))
+    throughput, latency = (main_metric(list(by_metric), among) for among in (sweep.throughputs, LATENCIES))
     shown = {metric: rows for metric, rows in by_metric.items() if any(curve(line, rows)[0] for line in sweep.lines)}
     if not shown:
         return

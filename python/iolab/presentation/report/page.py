@@ -22,7 +22,8 @@ from iolab.presentation.report.figures import figures
 from iolab.presentation.report.forest import forest
 from iolab.presentation.report.plot import Figure
 from iolab.presentation.table import axis, cause, csv
-from iolab.presentation.table.conclusions import alone, conclusions
+from iolab.presentation.table.alone import alone
+from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
 from iolab.presentation.table.words import sentences, tally

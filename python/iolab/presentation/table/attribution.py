@@ -30,10 +30,11 @@ def lines(found: AttributionAnswer) -> Iterator[str]:
         yield f"{place}: {' and '.join(found.named)} {makes} the difference {sure}."
     else:
         yield f"{place}: no key makes a difference of more than {found.same_within:.1%} (same_within) {sure}."
+    shown = {place for effect in attribution.effects for place in effect.keys}
     for effect in attribution.effects:
         yield _effect(found, effect)
     for key, share in sorted(zip(keys, attribution.inclusion, strict=True), key=lambda one: -one[1]):
-        if share >= DOUBTFUL_FROM and keys.index(key) not in attribution.keys:
+        if share >= DOUBTFUL_FROM and keys.index(key) not in shown:
             yield f"in doubt: {key} ({share:.0%})"
     yield f"{counted(len(keys), 'key')}, {counted(attribution.trials, 'trial')} in {counted(found.rounds, 'round')}."
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
 from iolab.base.quantity import change, scale_for
-from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, THROUGHPUTS, knee_of, main_metric, rows_of, sweeps, values
+from iolab.domain.matrix_axis import FLAT_BELOW, LATENCIES, knee_of, main_metric, rows_of, sweeps, values
 from iolab.presentation.table.words import beside, label, unit_of
 
 if TYPE_CHECKING:
@@ -49,12 +49,13 @@ def tables_by_line(sweep: Sweep, summary: Levels) -> list[Table]:
 
 
 def _measured(sweep: Sweep, summary: Levels) -> dict[str, dict[str, Row]]:
-    """By metric, those that some point has."""
-    found = rows_of(sweep, summary).items()
+    """By metric, those that some point has; first what the sweep's sentence is about."""
+    found = rows_of(sweep, summary)
+    first = [main_metric(list(found), among) for among in (sweep.throughputs, LATENCIES)]
     return {
-        metric: rows
-        for metric, rows in found
-        if any(one is not None for line in sweep.lines for one in values(line, rows))
+        metric: found[metric]
+        for metric in dict.fromkeys([*filter(None, first), *found])
+        if any(one is not None for line in sweep.lines for one in values(line, found[metric]))
     }
 
 
@@ -105,7 +106,7 @@ def as_dicts(summary: Levels) -> list[JsonObject]:
 def sentence(sweep: Sweep, summary: Levels) -> str | None:
     """The point at which the throughput stops rising, and the latency beyond it; None without a throughput."""
     by_metric = rows_of(sweep, summary)
-    throughput = main_metric(list(by_metric), THROUGHPUTS)
+    throughput = main_metric(list(by_metric), sweep.throughputs)
     if throughput is None:
         return None
     sentences = [_of_line(sweep, line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
@@ -117,7 +118,7 @@ def sentence(sweep: Sweep, summary: Levels) -> str | None:
 def knee_texts(sweep: Sweep, summary: Levels) -> dict[str, str]:
     """By value of the parameter: `knee`, with the names of the lines that have theirs there, if not all do."""
     by_metric = rows_of(sweep, summary)
-    throughput = main_metric(list(by_metric), THROUGHPUTS)
+    throughput = main_metric(list(by_metric), sweep.throughputs)
     found: dict[str, list[str]] = {}
     for line in sweep.lines if throughput else ():
         if (at := knee_of(line, by_metric[throughput or ""])) is not None:

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
-from iolab.base.quantity import change, scale_for
+from iolab.base.quantity import change
 from iolab.domain.definition import VERDICTS
-from iolab.presentation.table.words import beside, change_of, label, of_one_round, span_of_rounds, tally, unit_of
+from iolab.presentation.table.words import change_of, label, listed, of_one_round, span_of_rounds, tally, unit_of
 
 if TYPE_CHECKING:
     from iolab.domain.comparison import Comparison
     from iolab.domain.definition import Verdict
-    from iolab.domain.summary import Cell, Row, Summary
 
 RARE = 0.01
 """What happens less often than this per operation, under both settings, is no conclusion, however large the ratio."""
@@ -25,10 +24,6 @@ SETTINGS_IN_FULL = 2
 """Up to so many settings, the sentence about one round has several metrics of each."""
 UNDECIDED_NAMED_MAX = 4
 """Settings that the line of the undecided names; more are counted."""
-ALONE_MAX = 3
-"""Metrics that the sentence of a setting without another names."""
-WORKLOADS_MAX = 4
-"""Workloads that have such a sentence."""
 SO_FAR = "so far"
 """The mark of a verdict that further rounds may overturn."""
 SETTINGS_MAX = 12
@@ -75,41 +70,6 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[Conclusion]:
     return sentences
 
 
-def alone(summary: Summary) -> list[str]:
-    """A sentence per workload of a run with one setting: its first metrics, those that are zero last, as is how long
-    it ran if a rate is known, and from where to where its rounds reach."""
-    if len(summary.settings) != 1:
-        return []
-    found: dict[str, tuple[list[str], list[str]]] = {}
-    has_rate = {row.place: False for row in summary.rows}
-    for row in summary.rows:
-        has_rate[row.place] |= row.metric.endswith(("iops", "_per_s"))
-    for row in summary.rows:
-        cell = row.cells.get(summary.settings[0])
-        if cell is not None and cell.typical is not None:
-            used, idle = found.setdefault(row.place, ([], []))
-            is_length = row.metric.endswith("elapsed_s") and has_rate[row.place]
-            (used if cell.typical and not is_length else idle).append(_level(row, cell))
-    several = len(found) > 1
-    sentences = [
-        f"{f'{place}: ' if several else ''}{_listed([*used, *idle][:ALONE_MAX])}."
-        for place, (used, idle) in found.items()
-    ]
-    more = len(sentences) - WORKLOADS_MAX
-    rest = f"And {counted(more, 'more workload')}; see the tables."
-    return [*sentences[:WORKLOADS_MAX], *([rest] if more > 0 else [])]
-
-
-def _level(row: Row, cell: Cell) -> str:
-    """`rate 459.2 MiB/s (410.0 to 480.3)`: typical, and the least and most of the rounds."""
-    values = [value for value in cell.rounds if value is not None]
-    assert cell.typical is not None, "a level is told of what has one"
-    scale, name = scale_for(unit_of(row.metric), (cell.typical,)), label(row.metric)
-    typical = beside(name, scale, cell.typical)
-    spread = f" ({scale.number(min(values))} to {scale.number(max(values))})" if len(values) > 1 else ""
-    return f"{name} {typical}{spread}"
-
-
 def _is_rare(one: Comparison) -> bool:
     """Whether it counts events per operation, of which there are next to none."""
     if not one.metric.endswith(("_per_io", "_per_op")) or unit_of(one.metric) != "count":
@@ -149,7 +109,7 @@ def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
                 how = f"is undecided against {against}" if not number else verdict
             case _:
                 how = f"is {verdict} than {against}" if not number else verdict
-        clauses.append(f"{how} in {_listed(named)}")
+        clauses.append(f"{how} in {listed(named)}")
     return Conclusion(present[0][0], setting, f"{setting} {'; '.join(clauses)}.")
 
 
@@ -165,7 +125,7 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
     if not by_setting:
         return f"{count}: no round has values of both settings."
     shown = list(by_setting.items())[:UNDECIDED_NAMED_MAX]
-    places = [f"{setting} in {_listed(_metrics(ones, several=several, changed=False))}" for setting, ones in shown]
+    places = [f"{setting} in {listed(_metrics(ones, several=several, changed=False))}" for setting, ones in shown]
     more = len(by_setting) - len(shown)
     rest = f"; and {counted(more, 'more setting')}" if more else ""
     return f"{count}: {'; '.join(places)}{rest}."
@@ -175,7 +135,8 @@ def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
     """`; in it b differs from a in rate (-71.8 %) and IOPS (-71.8 %)`: what the round shows, undecided as it is."""
     of_settings: dict[tuple[str, str], list[tuple[float, Comparison]]] = {}
     for one in found:
-        if "stddev" not in one.metric and (ratio := of_one_round(one.judgement)):
+        ratio = of_one_round(one.judgement)
+        if ratio and "stddev" not in one.metric and change(ratio) != change(1.0):
             of_settings.setdefault((one.setting, one.against), []).append((ratio, one))
     clauses: list[str] = []
     most = NAMED_MAX if len(of_settings) <= SETTINGS_IN_FULL else 1
@@ -188,10 +149,11 @@ def _in_one_round(found: Sequence[Comparison], *, several: bool) -> str:
         ]
         more = [f"{len(ones) - NAMED_MAX} more"] if len(ones) > NAMED_MAX == most else []
         from_which = f" from {against}" if not clauses else ""
-        clauses.append(f"{setting} differs{from_which} in {_listed([*named, *more])}")
+        clauses.append(f"{setting} differs{from_which} in {listed([*named, *more])}")
     rest = len(of_settings) - len(clauses)
     clauses += [f"and {counted(rest, 'more setting')}"] if rest else []
-    return f"; in it, {'; '.join(clauses)}" if clauses else ""
+    alike = any(of_one_round(one.judgement) for one in found)
+    return f"; in it, {'; '.join(clauses)}" if clauses else "; in it, no figure differs" if alike else ""
 
 
 def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> list[str]:
@@ -237,8 +199,3 @@ def _rank(one: Comparison) -> tuple[bool, float]:
 def _size(one: Comparison) -> float:
     ratio = one.judgement.ratio
     return abs(math.log(ratio)) if ratio else 0.0
-
-
-def _listed(names: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from iolab.base.plain_text import counted
 from iolab.domain.summary import summarise
 from iolab.presentation.table import axis
-from iolab.presentation.table.conclusions import alone, conclusions
+from iolab.presentation.table.alone import alone
+from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
 from iolab.presentation.table.plain import LEGEND, SPREAD

@@ -10,7 +10,8 @@ from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.matrix_axis import sweeps
 from iolab.domain.summary import UNFAITHFUL, Summary, summarise
 from iolab.presentation.table import axis
-from iolab.presentation.table.conclusions import alone, conclusions
+from iolab.presentation.table.alone import alone
+from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Alternatives, Footnotes
 from iolab.presentation.table.words import medians, tally

@@ -44,7 +44,7 @@ def shown(figures: native.TraceFigures) -> Iterator[RenderableType]:
 def tables(figures: native.TraceFigures) -> Iterator[Table]:
     """All but that of the slowest."""
     yield from _stages(figures["all"])
-    yield _devices(figures["devices"])
+    yield _devices(figures["devices"], are_known=has_operations(figures))
     yield from _groups("Latency by operation", figures["by_operation"])
     yield from _groups("Latency by size", figures["by_size"])
     yield from _groups("Latency by hardware queue", figures["by_queue"])
@@ -57,13 +57,19 @@ def remarks(figures: native.TraceFigures) -> Iterator[str]:
     yield from _reuse(figures["reuse"])
 
 
+def has_operations(figures: native.TraceFigures) -> bool:
+    """Whether the trace states what requests did, and with how many bytes: biosnoop.bt does not."""
+    return figures["all"]["bytes"] > 0 or any(one["name"] != "other" for one in figures["by_operation"])
+
+
 def summary(figures: native.TraceFigures) -> Iterator[str]:
     """What was read, what failed, and what is missing; a line each."""
     elapsed_s = figures["elapsed_ns"] / 1e9
     everything = figures["all"]
+    are_known = has_operations(figures)
     yield (
         f"{figures['format']}: {counted(figures['records'], 'record')} over {plain(elapsed_s, 6)} s, "
-        f"{counted(everything['count'], 'request')}, {bytes_in_words(everything['bytes'])}"
+        f"{counted(everything['count'], 'request')}" + (f", {bytes_in_words(everything['bytes'])}" if are_known else "")
     )
     for one in figures["failed"]:
         yield one_line(
@@ -73,7 +79,7 @@ def summary(figures: native.TraceFigures) -> Iterator[str]:
         )
     if elapsed_s > 0:
         rate = plain(everything["count"] / elapsed_s, 4)
-        yield f"{rate} requests/s, {bytes_in_words(everything['bytes'] / elapsed_s)}/s"
+        yield f"{rate} requests/s" + (f", {bytes_in_words(everything['bytes'] / elapsed_s)}/s" if are_known else "")
     for line in doubts(figures):
         yield f"! {line}"
 
@@ -108,6 +114,8 @@ def doubts(figures: native.TraceFigures) -> Iterator[str]:
     for key, one, many, rest in captions:
         if counts[key]:
             yield one_line(counted(counts[key], one, many) + rest)
+    if figures["all"]["count"] and not has_operations(figures):
+        yield "no operations, sizes and sectors: the trace states none of them"
     for figure, reason in figures["absent"].items():
         yield f"no {figure}: {reason}"
     yield from (one_line(note) for note in figures["notes"])
@@ -160,18 +168,19 @@ def _groups(title: str, groups: list[native.GroupFigures]) -> Iterator[Table]:
         yield _quantiles(title + (f" ({more} more: --json)" if more > 0 else ""), "", known)
 
 
-def _devices(devices: list[native.DeviceFigures]) -> Table:
-    """The table of devices, without the optional columns in which no device has anything."""
+def _devices(devices: list[native.DeviceFigures], *, are_known: bool) -> Table:
+    """The table of devices, without the optional columns in which no device has anything. `are_known`: operations and
+    sizes; else no column of theirs is needed."""
     from rich.table import Table
 
     columns: list[tuple[str, str, Callable[[Any], str], bool]] = [
-        ("reads", "reads", str, True),
-        ("writes", "writes", str, True),
+        ("reads", "reads", str, are_known),
+        ("writes", "writes", str, are_known),
         ("zeroes", "zeroes", str, False),
         ("discards", "discards", str, False),
         ("other", "others", str, False),
-        ("read", "bytes_read", bytes_in_words, True),
-        ("written", "bytes_written", bytes_in_words, True),
+        ("read", "bytes_read", bytes_in_words, are_known),
+        ("written", "bytes_written", bytes_in_words, are_known),
         ("zeroed", "bytes_zeroed", bytes_in_words, False),
         ("discarded", "bytes_discarded", bytes_in_words, False),
         ("flush", "flushes", str, False),
@@ -179,7 +188,7 @@ def _devices(devices: list[native.DeviceFigures]) -> Table:
         ("merges", "merges", str, False),
         ("requeues", "requeues", str, False),
         ("splits", "splits", str, False),
-        ("seq.", "sequential_share", _share, True),
+        ("seq.", "sequential_share", _share, are_known),
         ("depth", "depth_mean", lambda depth: "" if depth is None else plain(depth, 3), True),
         ("most", "depth_max", lambda depth: "" if depth is None else str(depth), True),
         ("idle", "idle_share", _share, True),
@@ -212,7 +221,8 @@ def slowest(figures: native.TraceFigures) -> Table:
         title_justify="left",
     )
     failed = any(slow["error"] for slow in figures["slowest"])
-    for head in ("at (s)", "device", "what", "sector", "size", "process"):
+    are_known = has_operations(figures)
+    for head in ("at (s)", "device", *(("what", "sector", "size") if are_known else ()), "process"):
         table.add_column(head, justify="right" if head in ("at (s)", "sector", "size") else "left")
     for _, stage in STAGES:
         table.add_column(stage, justify="right", no_wrap=True)
@@ -223,9 +233,7 @@ def slowest(figures: native.TraceFigures) -> Table:
         table.add_row(
             f"{slow['arrived_ns'] / 1e9:.6f}",
             slow["device"],
-            slow["rwbs"],
-            str(slow["sector"]),
-            bytes_in_words(slow["bytes"]),
+            *((slow["rwbs"], str(slow["sector"]), bytes_in_words(slow["bytes"])) if are_known else ()),
             task(slow["pid"], figures),
             *("" if value is None else microseconds(value) for value in slow["stages_ns"]),
             *([error_name(slow["error"]) if slow["error"] else ""] if failed else []),
@@ -243,7 +251,9 @@ def total(slow: native.SlowRequest) -> float:
 def in_front(slow: native.SlowRequest, figures: native.TraceFigures) -> str:
     """`fio 12 requests, 48 KiB; kworker ...`."""
     tasks = (
-        f"{task(one['pid'], figures)} {one['requests']} ({bytes_in_words(one['bytes'])})" for one in slow["ahead"][:3]
+        f"{task(one['pid'], figures)} {one['requests']}"
+        + (f" ({bytes_in_words(one['bytes'])})" if has_operations(figures) else "")
+        for one in slow["ahead"][:3]
     )
     return "; ".join(tasks) or "none"
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from iolab.base.option import shown
 from iolab.base.plain_text import counted
 from iolab.base.quantity import change
+from iolab.domain.tune.search import SAME_LOG
+from iolab.domain.tune.untried import VALUES_MAX
 from iolab.presentation.table.words import label
 from iolab.studies.tuner.commands import commands, device_of
 
@@ -55,6 +57,7 @@ def as_dict(found: TunerResult) -> JsonObject:
         "objectives": list(tuning.objectives),
         "trials": found.search.trials_used,
         "candidates": found.search.candidates,
+        "nothing_acts": found.search.nothing_acts,
         "chosen": list(found.answer.chosen),
         "finalists": {
             name: {
@@ -69,7 +72,8 @@ def as_dict(found: TunerResult) -> JsonObject:
         },
         "keys": None if reduction is None else _inclusion(reduction),
         "commands": {name: _commands(name, found).__dict__ for name in found.answer.chosen},
-        "left_out_on_model": list(found.left_out),
+        "left_out": list(found.left_out),
+        "left_out_on_model": list(found.left_out_on_model),
     }
 
 
@@ -91,7 +95,13 @@ def _effort(search: Search) -> str:
 
 
 def _without_rounds(found: TunerResult) -> str:
-    if found.search.share_used < 1:
+    if found.search.nothing_acts:
+        return (
+            f"Keep the default: no key acts. {counted(found.search.candidates, 'candidate').capitalize()} with every "
+            f"value of every key ({VALUES_MAX} of a longer range) gave what the default gave beside them, within "
+            f"{SAME_LOG:.2%}."
+        )
+    if found.search.next() is not None:
         return f"The search is not over: iolab tune --resume {found.directory.path}"
     return "Keep the default: no candidate looked better, so there was nothing to confirm."
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted
 from iolab.base.quantity import MULTIPLE_FROM, Scale, change, scale_for
-from iolab.domain.definition import VERDICTS
+from iolab.domain.definition import BYTE_RATE, VERDICTS
 from iolab.domain.metric import describe
 from iolab.domain.summary import Summary
 from iolab.domain.verdict.forecast import FORECAST_MAX
@@ -192,7 +192,7 @@ def _more_rounds(judgement: Judgement) -> str:
 COMMITS_PER_S = "commit.iops"
 """Nobody calls them I/O operations."""
 _WORDS = {"cpu": "CPU", "io": "I/O", "iops": "IOPS", "rpc": "RPC", "rtt": "RTT", "stddev": "standard deviation"}
-_UNIT_PARTS = re.compile(r"_bytes_per_s|_per_s(?=_|$)|_ns(?=_|$)|_s$")
+_UNIT_PARTS = re.compile(r"_bytes_per_s|_per_s(?=_|$)|_ns(?=_|$)|_s(?=_(?:min|mean|max|median|stddev)$|$)")
 _QUANTILE = re.compile(r"p(\d\d)(\d*)$")
 
 
@@ -200,9 +200,14 @@ def label(key: str) -> str:
     """`random_read/read.latency_ns_p99` -> `random read: read latency p99`. The unit is left to the table."""
     phase, _, rest = key.rpartition("/")
     op, _, metric = rest.rpartition(".")
-    words = [_word(word) for word in _UNIT_PARTS.sub("", metric).split("_")]
+    words = [_word(word) for word in (_UNIT_PARTS.sub("", BYTE_RATE.sub("", metric)) or "rate").split("_")]
     text = "commits" if rest == COMMITS_PER_S else " ".join([op, *words] if op else words)
     return f"{phase.replace('_', ' ')}: {text}" if phase else text
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def beside(name: str, scale: Scale, value: float) -> str:

@@ -70,9 +70,8 @@ class AttributionAnswer:
 
     @property
     def named(self) -> list[str]:
-        """The keys of the likeliest set, less those whose effects, by their whole intervals, are too small to count."""
-        counting = {place for one in self.attribution.effects if not one.is_within(self.margin) for place in one.keys}
-        return [key for place, key in enumerate(self.asked.keys) if place in counting]
+        """The likeliest set of keys whose effects are large enough to count."""
+        return [key for place, key in enumerate(self.asked.keys) if place in self.attribution.keys]
 
 
 def mixed(experiment: Experiment) -> Experiment:
@@ -143,9 +142,10 @@ def attributed(data: RunData, workload: str | None, metric: str | None, confiden
     if len(set(sides)) <= len(asked.keys):
         raise InputError(f"too few trials have {key} to distinguish keys", where=str(data.path))
     level = [value for at_bad, value in zip(sides, values, strict=True) if not any(at_bad)]
-    found = attribute(sides, values, blocks)
     mean = sum(level) / max(1, len(level))
-    return AttributionAnswer(asked, chosen, key, mean, experiment.compare.same_within, wide.height, confidence, found)
+    same_within = experiment.compare.same_within
+    found = attribute(sides, values, blocks, abs(mean) * same_within)
+    return AttributionAnswer(asked, chosen, key, mean, same_within, wide.height, confidence, found)
 
 
 def _question_of(data: RunData) -> AttributionQuestion:

@@ -20,6 +20,8 @@ _NAME = re.compile(r"\s*((?!avg\b)[a-z]\w{0,30})\s*=\s*(\S.*?)\s*$")
 """`disk = 'sda'`, `flags = Read`, `operation = write`: what the next histogram counts."""
 _RANGE = re.compile(r"\s*(\d+)\s*(?:->\s*(\d+)\s*)?:\s*(\d+)\s*\|")
 _RANGE_OF_BPFTRACE = re.compile(r"\[(\d+)([kKMGT]?)(?:, (\d+)([kKMGT]?))?[)\]]\s+(\d+)\s*\|")
+_TITLE = re.compile(r"(?:#+ *|[*=]+ *)?([A-Za-z][^@:=|\[\]]{0,60}?)\s*(?:[*=]+|:)\s*$|#+ +([^@:=|\[\]]{1,60}?)\s*$")
+"""`before:`, `== before ==`, `## before`: what the histograms below it are called, by whoever put them together."""
 _QUOTE = "'"
 IMPOSSIBLE_NS = 10**16
 """116 days."""
@@ -85,14 +87,14 @@ def histograms_of(paths: Sequence[Path]) -> list[Histogram]:
 
 def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
     found: dict[str, Histogram] = {}
-    unit_ns, text, current, closed = 0, "", None, False
+    unit_ns, text, current, closed, title = 0, "", None, False, ""
     for line in lines:
         if named := _NAME.match(line):
             text = f"{named[1]} = {named[2].removeprefix('b').strip(_QUOTE) if _QUOTE in named[2] else named[2]}"
         elif (unit := _unit(line)) is not None:
             unit_ns, name, closed = unit
             # A name stands before its own histogram.
-            name, text = name or text, ""
+            name, text = ", ".join(filter(None, (title, name or text))), ""
             current = found.setdefault(name, Histogram(name))
             current.intervals += 1
         elif current is not None and (bucket := _bucket(line, closed=closed)):
@@ -102,6 +104,8 @@ def _histograms(lines: Sequence[str]) -> Iterator[Histogram]:
                 current.impossible += count
                 continue
             current.counts[place] = current.counts.get(place, 0) + count
+        elif titled := _TITLE.match(line):
+            title = titled[1] or titled[2]
     yield from (one for one in found.values() if one.count or one.impossible)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,13 +34,13 @@ from iolab.studies.tuner.refusals import RefusalGuard
 if TYPE_CHECKING:
     from iolab.domain.executor import Display, Executor
     from iolab.domain.record import Record
-    from iolab.domain.tune.space import Point, Space
+    from iolab.domain.tune.space import Parameter, Point, Space
     from iolab.files.experiment import Experiment
 
 SURVIVORS = 6
 """So many of the candidates that the simulated machine finds best are measured on the machine itself."""
 SURVIVOR_ROUNDS = 5
-WINNER, SMALLER = "winner", "smaller"
+WINNER, SMALLER, CANDIDATE = "winner", "smaller", "candidate"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class TunerResult:
     answer: Answer
     confirmed: Path | None
     left_out: tuple[str, ...]
-    """Keys that nothing in the simulated machine reads."""
+    """Keys that can't be set on the machine itself."""
+    left_out_on_model: tuple[str, ...]
 
 
 def start(
@@ -104,6 +106,8 @@ class _Tuner:
     progress: Display | None
     refused: dict[str, str] = field(default_factory=dict)
     consent_of: Callable[[Path], Consent] | None = None
+    _left_out: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By machine the keys that can't be set on it, and why."""
 
     def complete(self) -> TunerResult:
         try:
@@ -140,33 +144,44 @@ class _Tuner:
         tuning = self.directory.tuning
         if tuning.first is None:
             return None, None, ()
-        left_out = [key.key for key in tuning.space.parameters if not self._means_something(key.key, tuning.first)]
-        space = tuning.space.without(left_out)
-        if not space.parameters:
-            raise InputError(f"nothing in {tuning.first} reads any of the keys", where="[tune] first")
-        if left_out:
-            self._report_line(f"nothing in {tuning.first} reads {', '.join(left_out)}: left as they are there")
+        space, left_out = self._space_on(tuning.first)
         search = self._new_search(space, tuning.budget, ())
         searched(search, "model")
-        return search, search.best(SURVIVORS), tuple(left_out)
+        if search.nothing_acts:
+            self._report_line(f"no key acts on {tuning.first}: the machine itself is searched without it")
+            return search, None, left_out
+        return search, search.best(SURVIVORS), left_out
 
-    def _means_something(self, key: str, machine: str) -> bool:
-        """Whether the simulated machine takes a value of the key, beside those that it depends on."""
+    def _space_on(self, machine: str) -> tuple[Space, tuple[str, ...]]:
+        """What can be set on a machine, and the keys that cannot. InputError if none can."""
         space = self.directory.tuning.space
-        parameter = next(one for one in space.parameters if one.key == key)
-        beside = {other: min(places) for other, places in parameter.when.items()}
-        for place in range(len(parameter.values)):
-            try:
-                self.directory.of_points(machine, {"candidate": {**beside, key: place}}, space)
-            except InputError:
-                continue
-            return True
-        return False
+        reasons = {key.key: self._reason_against(key, machine) for key in space.parameters}
+        left_out = {key: reason for key, reason in reasons.items() if reason is not None}
+        possible = space.without(tuple(left_out))
+        if not possible.parameters:
+            key, reason = next(iter(left_out.items()))
+            raise InputError(f"no key can be set on {machine}; {key}: {reason}", where="[tune.space]")
+        self._left_out[machine] = left_out
+        return possible, tuple(left_out)
+
+    def _reason_against(self, key: Parameter, machine: str) -> str | None:
+        """Why the machine takes no value of the key, beside those that it depends on; None if it takes one."""
+        space, reason = self.directory.tuning.space, None
+        for beside in product(*([(other, place) for place in sorted(places)] for other, places in key.when.items())):
+            for place in range(len(key.values)):
+                try:
+                    self.directory.of_points(machine, {CANDIDATE: {**dict(beside), key.key: place}}, space)
+                except InputError as error:
+                    reason = reason or error.what.splitlines()[0].rpartition(f"settings.{CANDIDATE}.")[2]
+                    continue
+                return None
+        return reason
 
     def _search(self, survivors: Sequence[Point] | None) -> Search:
         tuning = self.directory.tuning
         if survivors is None:
-            return self._new_search(tuning.space, tuning.budget, ())
+            space, _ = self._space_on(self.directory.machine)
+            return self._new_search(space, tuning.budget, ())
         most = min(tuning.budget.trials, SURVIVOR_ROUNDS * (len(survivors) + 1))
         given = tuning.budget
         budget = Budget(most, given.time_s, len(survivors) or 1, given.key_rounds, given.confirm)
@@ -189,11 +204,17 @@ class _Tuner:
         """Goes through what is there of the stage, and on until its budget is used up."""
         machine = self._machine_of(stage)
         self._replay(search, stage, machine)
-        for path in self.directory.of_runs(stage)[:1]:
+        begun = self.directory.of_runs(stage)[:1]
+        for path in begun:
             self._check_values(path)
+        for key, reason in {} if begun else self._left_out.get(machine, {}).items():
+            self._report_line(f"{key} is left as it is on {machine}: {reason}")
         while (block := search.next()) is not None and block.stage == "search":
             name = f"{block.number + 1:04d}"
             experiment, points = self._block(search, block, machine)
+            if not points:
+                search.impossible += 1
+                continue
             path = self.directory.path / stage / name
             self._run(experiment, path, derive_seed(self.directory.seed, stage, block.number))
             if block.number == 0:
@@ -236,7 +257,7 @@ class _Tuner:
             found = self._possible(point, machine, search.space)
             if found is not None and found not in possible.values():
                 possible[name] = found
-            else:
+            if found != point:
                 search.refuse(point)
         return self.directory.of_points(machine, possible, search.space), possible
 
@@ -244,10 +265,11 @@ class _Tuner:
         shorter = (space.point({other: place for other, place in point.items() if other != key}) for key in point)
         for candidate in (point, *shorter):
             try:
-                self.directory.of_points(machine, {"candidate": candidate}, space)
+                self.directory.of_points(machine, {CANDIDATE: candidate}, space)
             except InputError:
                 continue
-            return candidate
+            # A candidate that is left with nothing is the default.
+            return candidate or None
         return None
 
     def _measure_keys(self, search: Search, block: Block) -> None:
@@ -317,7 +339,8 @@ class _Tuner:
                         {key: of_point[key] for key in keys[len(tuning.objectives) :]},
                     )
         kept = answer(fresh, self.directory.tuning)
-        return TunerResult(self.directory, search, on_model, kept, confirmed, left_out)
+        here = tuple(self._left_out.get(self.directory.machine, ()))
+        return TunerResult(self.directory, search, on_model, kept, confirmed, here, left_out)
 
     def _take(self, search: Search, block: Block, points: dict[str, Point], path: Path) -> None:
         """The records of a run of one round."""

@@ -63,7 +63,7 @@ class Action(ABC):
         """Takes the change back; None when there was nothing to do.
 
         Raises:
-            CannotUndo
+            CannotUndo, MachineError: not now; neither stops the undoing of others.
         """
 
 

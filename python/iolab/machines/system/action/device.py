@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from iolab.base.errors import MachineError
 from iolab.machines.system import command, loop, safety, stacked, swap
 from iolab.machines.system.action.base import Action, CannotUndo, Outcome
 from iolab.machines.system.action.path import is_device_node, is_in_own_directory
@@ -41,10 +40,7 @@ class DetachLoop(Action):
             for process, mount in in_other_namespaces():
                 if mount.source == str(device.node):
                     raise CannotUndo(f"cannot detach {device.node}: it is mounted in the namespace of {process.text}")
-            try:
-                loop.detach(device)
-            except MachineError as error:
-                raise CannotUndo(str(error)) from error
+            loop.detach(device)
         names = ", ".join(str(device.node) for device in found)
         return Outcome(f"detached {names} from {self.backing_file}") if found else None
 
@@ -70,12 +66,9 @@ class EraseFilesystem(Action):
 
     @override
     def undo(self) -> Outcome | None:
-        try:
-            if self.uuid not in (found.uuid for found in safety.signatures(Path(self.path))):
-                return None
-            command.run(["wipefs", "--all", self.path], package="util-linux", where=self.path)
-        except MachineError as error:
-            raise CannotUndo(str(error)) from error
+        if self.uuid not in (found.uuid for found in safety.signatures(Path(self.path))):
+            return None
+        command.run(["wipefs", "--all", self.path], package="util-linux", where=self.path)
         return Outcome(f"erased the {self.what} that was made on {self.path}")
 
 
@@ -132,10 +125,7 @@ class RemoveMapping(Action):
     def undo(self) -> Outcome | None:
         if not stacked.mapping_exists(self.name):
             return None
-        try:
-            stacked.remove_mapping(self.name)
-        except MachineError as error:
-            raise CannotUndo(str(error)) from error
+        stacked.remove_mapping(self.name)
         return Outcome(f"removed the device-mapper device {self.name}")
 
 
@@ -159,8 +149,5 @@ class StopArray(Action):
     def undo(self) -> Outcome | None:
         if not stacked.array_directory(self.name).exists():
             return None
-        try:
-            stacked.stop_array(self.name)
-        except MachineError as error:
-            raise CannotUndo(str(error)) from error
+        stacked.stop_array(self.name)
         return Outcome(f"stopped the array {self.name}")

@@ -1,0 +1,124 @@
+"""What a run of one setting shows, before any table: a sentence per workload with its first figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from iolab.base.plain_text import counted
+from iolab.base.quantity import scale_for
+from iolab.domain.experiment import IMPORTED
+from iolab.presentation.table.words import beside, label, listed, unit_of
+
+if TYPE_CHECKING:
+    from iolab.domain.summary import Cell, Row, Summary
+
+FIGURES_MAX = 3
+"""Figures that a sentence has."""
+WORKLOADS_MAX = 4
+"""Workloads that have a sentence."""
+PARTS_MAX = 8
+"""Parts of a workload that one sentence names with a figure each."""
+IDLE_MAX = 4
+"""Workloads without activity that are named."""
+RATES = ("iops", "_per_s", "_per_min")
+TELLING = (RATES, ("latency_ns_mean",), ("latency_ns_p99",), ("latency_ns_p95",), ("latency_ns_max",))
+"""Ends of metrics' names, the most telling first."""
+
+Parts = dict[tuple[str, str], list[tuple["Row", "Cell"]]]
+"""By workload and phase (empty: all of it, or iolab's own run), the rows that have a value."""
+
+
+def alone(summary: Summary) -> list[str]:
+    """A sentence per workload: its first metrics, those that are zero last, as is how long it ran if a rate is known,
+    and from where to where its rounds reach. One line names the workloads without activity.
+
+    Other tools' files have figures in the order in which they are printed: of these, rates come first, then latencies,
+    and each part of a workload (fio's groups, dbench's operations) has a sentence, unless the whole has a rate.
+    """
+    if len(summary.settings) != 1:
+        return []
+    parts = _parts(summary)
+    active = {place for (place, _), rows in parts.items() if any(cell.typical for _, cell in rows)}
+    idle = list(dict.fromkeys(place for place, _ in parts if place not in active))
+    if not active or not idle:
+        return _sentences(parts)
+    sentences = _sentences({part: rows for part, rows in parts.items() if part[0] in active}, named=True)
+    return [*sentences, f"No activity: {_some(idle, IDLE_MAX)}."]
+
+
+def _parts(summary: Summary) -> Parts:
+    is_imported = summary.machine.name == IMPORTED
+    parts: Parts = {}
+    for row in summary.rows:
+        cell = row.cells.get(summary.settings[0])
+        if cell is not None and cell.typical is not None:
+            phase = row.metric.rpartition("/")[0] if is_imported else ""
+            parts.setdefault((row.place, phase), []).append((row, cell))
+    if not is_imported:
+        return parts
+    wholes = {place for (place, phase), rows in parts.items() if not phase and any(_is_rate(row) for row, _ in rows)}
+    return {
+        part: sorted(rows, key=lambda one: _rank(one[0]))
+        for part, rows in parts.items()
+        if not part[1] or part[0] not in wholes
+    }
+
+
+def _sentences(parts: Parts, *, named: bool = False) -> list[str]:
+    """A sentence per part, or per workload if there are too many. `named`: with the workload's name if it is the only
+    one, too."""
+    places = list(dict.fromkeys(place for place, _ in parts))
+    in_full = len(parts) <= WORKLOADS_MAX or len(places) == len(parts)
+    texts = list(_of_parts(parts) if in_full else _of_workloads(parts))
+    with_names = [f"{place}: {text}." if (named or len(places) > 1) and place else f"{text}." for place, text in texts]
+    more = len(texts) - WORKLOADS_MAX
+    rest = f"And {counted(more, 'more workload')}; see the tables."
+    return [*with_names[:WORKLOADS_MAX], *([rest] if more > 0 else [])]
+
+
+def _of_parts(parts: Parts) -> Iterator[tuple[str, str]]:
+    for (place, phase), rows in parts.items():
+        has_rate = any(_is_rate(row) for row, _ in rows)
+        used = [(row, cell) for row, cell in rows if cell.typical and not (has_rate and _is_length(row))]
+        rest = [one for one in rows if one not in used]
+        shown = [*used, *rest][:FIGURES_MAX]
+        levels = [_level(row, cell, label(row.metric.removeprefix(f"{phase}/"))) for row, cell in shown]
+        part = f"{phase.replace('_', ' ')}: " if phase else ""
+        yield place, f"{part}{listed(levels)}"
+
+
+def _of_workloads(parts: Parts) -> Iterator[tuple[str, str]]:
+    """The first figure of each part."""
+    by_place: dict[str, list[str]] = {}
+    for (place, _), rows in parts.items():
+        row, cell = rows[0]
+        by_place.setdefault(place, []).append(_level(row, cell, label(row.metric)))
+    for place, levels in by_place.items():
+        yield place, _some(levels, PARTS_MAX)
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    return listed([*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])])
+
+
+def _is_rate(row: Row) -> bool:
+    return row.metric.endswith(RATES)
+
+
+def _is_length(row: Row) -> bool:
+    return row.metric.endswith("elapsed_s")
+
+
+def _rank(row: Row) -> int:
+    metric = row.metric.rpartition("/")[2].rpartition(".")[2]
+    return next((rank for rank, ends in enumerate(TELLING) if metric.endswith(ends)), len(TELLING))
+
+
+def _level(row: Row, cell: Cell, name: str) -> str:
+    """`rate 459.2 MiB/s (410.0 to 480.3)`: typical, and the least and most of the rounds."""
+    values = [value for value in cell.rounds if value is not None]
+    assert cell.typical is not None, "a level is of what has one"
+    scale = scale_for(unit_of(row.metric), (cell.typical,))
+    spread = f" ({scale.number(min(values))} to {scale.number(max(values))})" if len(values) > 1 else ""
+    return f"{name} {beside(name, scale, cell.typical)}{spread}"
