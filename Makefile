@@ -103,7 +103,7 @@ attack: $(VENV)/extension.stamp $(VENV)/dev.stamp ## kill, damage, plant, hang a
 wheel: $(VENV)/wheel.stamp $(VENV)/extension.stamp ## wheels for x86-64 and arm64 in target/wheels, tried in an empty environment (ONLY=aarch64 for one)
 	$(PYTHON) tools/build_wheels.py $(ONLY)
 
-test-host: $(VENV)/wheel.stamp $(VENV)/extension.stamp ## a whole Debian under QEMU: the wheel is installed and tested there (SUITE=trixie WHEEL=file)
+test-host: $(VENV)/wheel.stamp $(VENV)/extension.stamp ## a whole Debian under QEMU: the wheel is installed and tested there (SUITE=trixie WHEEL=file or built)
 	@tools/setup.sh programs host
 	$(PYTHON) tools/test_host.py $(if $(SUITE),--suite $(SUITE)) $(if $(WHEEL),--wheel $(WHEEL)) $(ARGS)
 

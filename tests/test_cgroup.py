@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import subprocess
 from collections.abc import Callable
@@ -204,6 +206,19 @@ def test_a_model_that_the_kernel_guessed_is_noted(
     assert "rrandiops=370" in note
     assert "cost_model" in note
     assert (tmp_path / io_cost.QOS).read_text() == f"259:7 enable=1 ctrl=auto {QOS}\n"
+
+
+@pytest.mark.parametrize(("number", "named"), [(errno.EROFS, True), (errno.EBUSY, True), (errno.EINVAL, False)])
+def test_a_container_that_may_not_make_groups_names_how_to_start_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, named: bool
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    with pytest.raises(MachineError, match=os.strerror(number)) as refused:
+        Cgroup(tmp_path, 2).set("cgroup.subtree_control", "+io")
+    assert ("--cgroupns=host" in str(refused.value.remedy)) == named
 
 
 def test_buffered_writes_are_a_group_s_own_only_with_both_controllers(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from iolab.domain.trial import DirectoryTarget, ScratchTarget
@@ -79,3 +81,14 @@ def test_a_filesystem_that_refuses_direct_io_is_measured_through_the_page_cache(
 def test_asking_for_direct_io_leaves_no_file(tmp_path: Path) -> None:
     assert demo._takes_direct_io(tmp_path) in (True, False)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("can_make_devices", [True, False])
+def test_a_machine_that_refuses_rings_gets_libaio(monkeypatch: pytest.MonkeyPatch, can_make_devices: bool) -> None:
+    monkeypatch.setattr(demo, "_can_make_devices", lambda: can_make_devices)
+    features = json.dumps({"io_uring": {"usable": False}})
+    monkeypatch.setattr(demo, "_native", SimpleNamespace(features=lambda: features))
+    text = demo.experiment_text(quick=True)
+    assert 'engine = "libaio"' in text
+    assert "io_uring" not in text
+    loads(text, "demo.toml")

@@ -399,7 +399,9 @@ def test_a_filesystem_that_does_not_take_what_was_laid_out_is_an_error(tmp_path:
 
 
 def test_a_refused_ring_names_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    denied = PermissionError(errno.EPERM, "Operation not permitted")
+    denied = PermissionError(
+        errno.EPERM, 'can\'t set up io_uring for group "main": Operation not permitted', "io_uring"
+    )
     for usable, named in ((False, True), (True, False)):
         features = json.dumps({"io_uring": {"usable": usable}})
         monkeypatch.setattr("iolab.machines.host.load._native", SimpleNamespace(features=lambda text=features: text))

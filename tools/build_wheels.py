@@ -100,17 +100,48 @@ def build(processor: str) -> Path:
     return wheel
 
 
+def of_what_is_built() -> Path:
+    """A wheel for this machine's own tests, without a compiler: the package as it is, with the extension that is built
+    in it, which may have assertions and needs a libc as new as this machine's."""
+    place = OUT / "built"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(prefix="iolab-wheel-") as made:
+        written = ["maturin", "pep517", "write-dist-info", "--metadata-directory", made, "--interpreter"]
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        subprocess.run(
+            [*written, sys.executable], cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, check=True
+        )
+        (information,) = Path(made).iterdir()
+        tag = f"{PYTHON_TAG}-linux_{platform.machine()}"
+        wheel = place / f"{information.name.removesuffix('.dist-info')}-{tag}.whl"
+        guest = [str(file.relative_to(PACKAGE.parent)) for file in PACKAGE.glob("guest/*")]
+        files = {name: PACKAGE.parent / name for name in (*expected(), *guest)}
+        files |= {str(file.relative_to(made)): file for file in information.rglob("*") if file.is_file()}
+        record = f"{information.name}/RECORD"
+        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as opened:
+            for name, file in files.items():
+                opened.write(file, name)
+            lines = (_record_line(name, file.read_bytes()) for name, file in files.items())
+            opened.writestr(record, "".join((*lines, f"{record},,\n")))
+    return wheel
+
+
 def add(wheel: Path, name: str, content: bytes) -> None:
     """Puts a file into a wheel, and its line into the wheel's RECORD, which stands last."""
-    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
     made = wheel.with_suffix(".part")
     with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as after:
         *entries, record = sorted(before.infolist(), key=lambda entry: entry.filename.endswith(".dist-info/RECORD"))
         for entry in entries:
             after.writestr(entry, before.read(entry))
         after.writestr(name, content)
-        after.writestr(record, before.read(record) + f"{name},sha256={digest},{len(content)}\n".encode())
+        after.writestr(record, before.read(record) + _record_line(name, content).encode())
     made.replace(wheel)
+
+
+def _record_line(name: str, content: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(content)}\n"
 
 
 def missing_from(wheel: Path) -> list[str]:

@@ -26,7 +26,7 @@ PACKAGES = (
     *("linux-image-amd64", "systemd-sysv", "udev", "dbus", "libpam-systemd", "dbus-user-session", "kmod", "zstd"),
     *("python3-venv", "procps", "util-linux", "fdisk", "mount", "e2fsprogs", "xfsprogs", "btrfs-progs"),
     *("dmsetup", "cryptsetup-bin", "mdadm", "lvm2", "blktrace", "fio", "git"),
-    *("podman", "crun"),
+    *("podman", "crun", "uidmap"),
 )
 TESTS = ("pytest", "hypothesis")
 """What the tests inside need besides."""
@@ -165,9 +165,11 @@ def _apt_options() -> list[str]:
 def _run(arguments: list[str], disk: int | None = None) -> str:
     """What it prints. The environment says which of its files is the disk."""
     opened = {} if disk is None else {"DISK": str(disk)}
+    # What mmdebstrap mounts as root is not to be seen from here, and goes with it.
+    apart = ["unshare", "--mount"] if disk is not None and os.geteuid() == 0 else []
     try:
         done = subprocess.run(
-            arguments,
+            [*apart, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

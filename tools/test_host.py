@@ -1,7 +1,9 @@
 """Boots a whole Debian under QEMU, installs iolab's wheel in it and runs the tests of tests/host there. `make
 test-host` calls it.
 
-    tools/test_host.py [--suite bookworm] [--wheel FILE] [--accelerator tcg|kvm] [PYTEST'S ARGUMENTS ...]
+    tools/test_host.py [--suite bookworm] [--wheel FILE|built] [--accelerator tcg|kvm] [PYTEST'S ARGUMENTS ...]
+
+By KVM where it works, else emulated. The wheel is built for release, or is packed of what `make` has built already.
 
 The machine has four CPUs, systemd with control groups of version 2, two NVMe drives (one with four queues, one with a
 zoned namespace besides), two SCSI disks, and Debian's kernel with device mapper, md and null_blk. Its disk comes from
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -29,7 +32,8 @@ import build_wheels
 import host_image
 from host_image import Image, ImageError
 from iolab.base.errors import MachineError
-from iolab.machines.guest import programs
+from iolab.machines.guest import kvm, programs
+from iolab.machines.guest.limit import Deadline
 from iolab.machines.guest.qemu import chunks, last_bytes
 from iolab.machines.system import command
 
@@ -62,8 +66,8 @@ LIMIT_S = {"tcg": 3600.0, "kvm": 900.0}
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the tests of a host in a whole Debian.")
     parser.add_argument("--suite", choices=host_image.SUITES, default="bookworm")
-    parser.add_argument("--wheel", type=Path, help="this one, instead of one that is built")
-    parser.add_argument("--accelerator", choices=ACCELERATORS, default="tcg")
+    parser.add_argument("--wheel", help="this file instead of a release build; built: packed of what is built already")
+    parser.add_argument("--accelerator", choices=ACCELERATORS, help="instead of kvm where that works, else tcg")
     arguments, for_pytest = parser.parse_known_args()
     try:
         image = host_image.image(arguments.suite)
@@ -73,17 +77,37 @@ def main() -> int:
         return 3
     # What is made is removed on the way out, and the machine ends with it.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    wheel = arguments.wheel or build_wheels.build("x86_64")
+    accelerator = arguments.accelerator or fastest(image)
+    wheel = wheel_of(arguments.wheel)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="iolab-host-", dir="/var/tmp") as made:
         directory = Path(made)
-        pack(directory / "files", wheel, for_pytest or ["tests/host"], SLOWER[arguments.accelerator])
+        pack(directory / "files", wheel, for_pytest or ["tests/host"], SLOWER[accelerator])
         for name in DRIVES:
             (directory / name).touch()
             os.truncate(directory / name, DRIVE_BYTES)
-        status = report([qemu, *machine(image, arguments.accelerator)], directory, LIMIT_S[arguments.accelerator])
-    print(f"test-host: {arguments.suite}, {arguments.accelerator}: {time.monotonic() - began:.0f} s")
+        status = report([qemu, *machine(image, accelerator)], directory, LIMIT_S[accelerator])
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = f"{time.monotonic() - began:.0f} s, CPU time {used.ru_utime + used.ru_stime:.0f} s"
+    print(f"test-host: {arguments.suite}, {accelerator}: {took}")
     return status
+
+
+def fastest(image: Image) -> str:
+    """KVM where it works."""
+    try:
+        kvm.check(image.kernel, Deadline.after(kvm.LIMIT_S))
+    except MachineError as error:
+        print(f"test-host: emulated: {error.what.splitlines()[0]}", file=sys.stderr)
+        return "tcg"
+    return "kvm"
+
+
+def wheel_of(wanted: str | None) -> Path:
+    """Args: wanted: a file, or `built`; None: a release build."""
+    if wanted == "built":
+        return build_wheels.of_what_is_built()
+    return build_wheels.build("x86_64") if wanted is None else Path(wanted)
 
 
 def pack(target: Path, wheel: Path, for_pytest: list[str], slower: int) -> None:

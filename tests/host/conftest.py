@@ -13,6 +13,25 @@ from support.devices import command
 from support.host import HOW, USER, blank, drive
 
 
+class Failures:
+    """Shows each failure when it happens: the machine may end before its tests do."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._reporter.write_line(f"\n{report.longreprtext}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if reporter := config.pluginmanager.get_plugin("terminalreporter"):
+        config.pluginmanager.register(Failures(reporter))
+    # Those that systemd enables for a container stay enabled, which is no test's doing.
+    command("systemd-run", "--quiet", "--unit=all-controllers", "--property=Delegate=yes", "sleep", "infinity")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent:

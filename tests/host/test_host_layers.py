@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import signal
+import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
+from iolab.domain.trial import ScratchTarget
+from iolab.machines.system import command, scratch
+from iolab.machines.system.undo import UndoJournal
 from support.command_line import CommandLine
 from support.experiments import experiment
 from support.runs import faults, statuses
@@ -38,34 +42,46 @@ STACKS = (
     '[{"kind": "raid", "level": 1, "members": 2}, {"kind": "striped"}]',
     '[{"kind": "thin"}, {"kind": "writecache"}]',
 )
-KILLED_AT = """
-import json, os, signal, sys
-from pathlib import Path
-from iolab.domain.trial import ScratchTarget
-from iolab.machines.system import command, scratch
-from iolab.machines.system.undo import UndoJournal
 
-layers, at = json.loads(sys.argv[1]), int(sys.argv[2])
-steps = 0
 
-def dying(function):
-    def step(*given, **named):
-        global steps
-        done = function(*given, **named)
-        steps += 1
-        if steps == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return done
-    return step
+def make_and_die(layers: list[dict[str, object]], place: Path, at: int) -> int:
+    """Makes a scratch device in a child, which is killed after that many steps; its exit status, negative if killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            _make(layers, place, at)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-UndoJournal.before = dying(UndoJournal.before)
-command.run = dying(command.run)
-Path.write_text = dying(Path.write_text)
-target = ScratchTarget(size_bytes=32 << 20, filesystem=None, mkfs_options="", mount_options="",
-                       backing_directory=sys.argv[3], sector_bytes=None, layers=layers)
-with UndoJournal.open() as undo:
-    scratch.make(target, undo)
-"""
+
+def _make(layers: list[dict[str, object]], place: Path, at: int) -> None:
+    steps_left = iter(range(at - 1, -1, -1))
+
+    def dying(function: Any) -> Any:
+        def step(*given: Any, **named: Any) -> Any:
+            done = function(*given, **named)
+            if next(steps_left) == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done
+
+        return step
+
+    for owner, name in ((UndoJournal, "before"), (command, "run"), (Path, "write_text")):
+        setattr(owner, name, dying(getattr(owner, name)))
+    target = ScratchTarget(
+        size_bytes=32 << 20,
+        filesystem=None,
+        mkfs_options="",
+        mount_options="",
+        backing_directory=str(place),
+        sector_bytes=None,
+        layers=layers,
+    )
+    with UndoJournal.open() as undo:
+        scratch.make(target, undo)
 
 
 def left(scratch: Path) -> list[str]:
@@ -91,16 +107,12 @@ def test_what_layers_hold_is_verified_and_nothing_of_them_stays(iolab: CommandLi
 def test_a_kill_at_any_step_leaves_no_layer_behind(iolab: CommandLine, tmp_path: Path, stack: str) -> None:
     place = tmp_path / "scratch"
     place.mkdir()
-    environment = {**os.environ, "IOLAB_STATE_DIR": str(iolab.state_dir)}
-    steps = 0
-    while True:
-        steps += 1
-        arguments = [sys.executable, "-c", KILLED_AT, json.dumps(json.loads(stack)), str(steps), str(place)]
-        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            break
-        assert done.returncode == -9, done.stderr
+    layers = json.loads(stack)
+    steps = 1
+    while (status := make_and_die(layers, place, steps)) == -signal.SIGKILL:
         iolab("restore")
         assert left(place) == [], f"killed after step {steps}"
+        steps += 1
+    assert status == 0
     assert steps > 20
     assert left(place) == []

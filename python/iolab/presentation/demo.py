@@ -6,11 +6,14 @@ so a first run has verdicts, and shows what an undecided one looks like.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from iolab import _native
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,17 @@ def experiment_text(*, quick: bool) -> str:
     """An experiment for this machine and this user, as TOML to keep and change."""
     length = QUICK if quick else MINUTE
     if _can_make_devices():
-        return _read_ahead(length, _other_scheduler())
-    return _request_size(length, direct=_takes_direct_io(Path.cwd()))
+        return _read_ahead(length, _other_scheduler(), _queueing_engine())
+    return _request_size(length, _queueing_engine(), direct=_takes_direct_io(Path.cwd()))
 
 
 def _can_make_devices() -> bool:
     return os.geteuid() == 0 and os.access("/dev/loop-control", os.W_OK) and shutil.which("mkfs.ext4") is not None
+
+
+def _queueing_engine() -> str:
+    """io_uring, which many containers and some distributions refuse."""
+    return "io_uring" if json.loads(_native.features())["io_uring"]["usable"] else "libaio"
 
 
 def _other_scheduler() -> str | None:
@@ -46,7 +54,7 @@ def _other_scheduler() -> str | None:
     return next((name for name in ("mq-deadline", "kyber", "bfq") if name in offered), None)
 
 
-def _read_ahead(length: Length, scheduler: str | None) -> str:
+def _read_ahead(length: Length, scheduler: str | None, engine: str) -> str:
     other = f'[settings.{scheduler}]\nread_ahead_kb = 128\nscheduler = "{scheduler}"\n\n' if scheduler else ""
     return f"""\
 # A file read from its beginning, through the page cache, which is dropped first.
@@ -60,6 +68,7 @@ filesystem = "ext4"
 
 [workloads.sequential_reads]
 pattern = "sequential"
+engine = "{engine}"
 direct = false
 block_size = "4KiB"
 file_size = "{length.file_size}"
@@ -86,9 +95,9 @@ same_within = "5%"
 """
 
 
-def _request_size(length: Length, *, direct: bool) -> str:
+def _request_size(length: Length, engine: str, *, direct: bool) -> str:
     return f"""\
-# The same file read in order, one request at a time: small requests, large ones, or small ones through a ring.
+# The same file read in order, one request at a time: small requests, large ones, or small ones through a queue.
 title = "Reading a file in order: how large should each request be?"
 rounds = {length.rounds}
 
@@ -110,8 +119,8 @@ cut_transient = false     # so short a trial is measured from its start to its e
 [settings.requests_128KiB]
 workload = {{ block_size = "128KiB" }}
 
-[settings.requests_4KiB_io_uring]
-workload = {{ engine = "io_uring" }}
+[settings.requests_4KiB_{engine}]
+workload = {{ engine = "{engine}" }}
 
 [compare]
 metrics = ["rate_bytes_per_s", "latency_ns_mean", "cpu_ns_per_byte"]

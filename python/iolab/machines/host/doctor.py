@@ -18,7 +18,19 @@ from iolab.domain import layer
 from iolab.domain.probe import PROBES
 from iolab.machines.host import probe_needs
 from iolab.machines.host.load import IO_URING_REMEDY
-from iolab.machines.system import cgroup, command, interrupt, io_cost, kernel_module, layers, scheduler, swap, undo
+from iolab.machines.system import (
+    cgroup,
+    command,
+    interrupt,
+    io_cost,
+    kernel_module,
+    layers,
+    loop,
+    rights,
+    scheduler,
+    swap,
+    undo,
+)
 from iolab.machines.system.block import SYS, BlockDevice, device_in
 from iolab.machines.system.facts import is_absent, text
 from iolab.machines.system.filesystem import FILESYSTEMS
@@ -114,7 +126,7 @@ def _engine() -> Iterator[Finding]:
 
 def _scratch() -> Iterator[Finding]:
     if not Path("/dev/loop-control").exists():
-        yield Finding("scratch", "loop devices", "missing", "no /dev/loop-control", "sudo modprobe loop")
+        yield Finding("scratch", "loop devices", "missing", "no /dev/loop-control", loop.LOOP_REMEDY)
     elif os.geteuid() != 0:
         yield Finding("scratch", "loop devices", "limited", "attaching needs root", AS_ROOT)
     else:
@@ -227,7 +239,10 @@ def _cgroups() -> Iterator[Finding]:
         else:
             extra = ", io.cost too" if found.controller == "io" and io_cost.is_there(found.root) else ""
             detail = f"version {found.version} at {found.root}, with the {found.controller} controller{extra}"
-            yield _ok("controls", what, detail)
+            if os.geteuid() == 0 and not os.access(found.parent, os.W_OK):
+                yield Finding("controls", what, "limited", f"{detail}; not writable", rights.IN_A_CONTAINER)
+            else:
+                yield _ok("controls", what, detail)
     if not swap.SWAPS.exists():
         yield Finding("controls", "swap", "missing", f"no {swap.SWAPS}", "a kernel with CONFIG_SWAP=y")
     elif command.find("mkswap") is None:
@@ -292,7 +307,8 @@ def _ok(area: str, what: str, detail: str) -> Finding:
 def _writable(what: str, path: Path) -> Finding:
     if os.access(path, os.W_OK):
         return _ok("controls", what, f"{path} is writable")
-    return Finding("controls", what, "limited", f"{path} is not writable", AS_ROOT)
+    remedy = AS_ROOT if os.geteuid() != 0 else rights.IN_A_CONTAINER
+    return Finding("controls", what, "limited", f"{path} is not writable", remedy)
 
 
 def _is_registered(filesystem: str) -> bool:

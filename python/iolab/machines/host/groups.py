@@ -17,7 +17,7 @@ from iolab.base.errors import MachineError
 from iolab.domain.trial import WeightedLoadPhase
 from iolab.domain.trial.control_group import from_the_top
 from iolab.machines.host import weights
-from iolab.machines.system import cgroup
+from iolab.machines.system import cgroup, rights
 
 if TYPE_CHECKING:
     from iolab.domain.trial import ControlGroup, Phase
@@ -128,7 +128,7 @@ def check(phases: Iterable[Phase]) -> None:
             raise MachineError(
                 "control groups need root, in a delegated scope of systemd's too",
                 where=f"phase {phase.name}",
-                remedy="run as root: sudo iolab run ...",
+                remedy=rights.AS_ROOT,
             )
 
 

@@ -90,7 +90,12 @@ def records_of(done: PhaseRecord) -> list[PhaseRecord]:
     return [{**first, **probes}, *others]
 
 
-IO_URING_REMEDY = 'sudo sysctl kernel.io_uring_disabled=0, or engine = "libaio"'
+RING = "io_uring"
+"""The file that the engine names when the kernel makes no ring."""
+IO_URING_REMEDY = (
+    'engine = "libaio", or sudo sysctl kernel.io_uring_disabled=0; a container also needs a seccomp profile '
+    "that allows io_uring"
+)
 
 
 def refused(error: OSError, where: str) -> MachineError:
@@ -100,8 +105,8 @@ def refused(error: OSError, where: str) -> MachineError:
     line = what if not reason or reason in what else f"{what}: {reason}"
     denied = isinstance(error, PermissionError)
     remedy = "run as root: sudo iolab run ..." if denied and os.geteuid() != 0 else None
-    of_no_file = error.errno in (errno.EPERM, errno.ENOSYS) and not error.filename
-    if of_no_file and not json.loads(_native.features())["io_uring"]["usable"]:
+    of_a_ring = error.errno in (errno.EPERM, errno.ENOSYS) and error.filename in (None, RING)
+    if of_a_ring and not json.loads(_native.features())["io_uring"]["usable"]:
         remedy = IO_URING_REMEDY
     return MachineError(line, where=str(error.filename) if error.filename else where, remedy=remedy)
 

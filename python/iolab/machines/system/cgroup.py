@@ -7,6 +7,7 @@ no group both processes and controlled groups below it, except the root: there a
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from iolab.base.errors import MachineError
+from iolab.machines.system import rights
 from iolab.machines.system.action import DisableController, RemoveCgroup
 from iolab.machines.system.mounts import mounts
 from iolab.machines.system.undo import UndoJournal
@@ -98,9 +100,7 @@ def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
         MachineError: no permission, or the controller cannot be enabled.
     """
     if os.geteuid() != 0:
-        raise MachineError(
-            "control groups need root", where=str(hierarchy.parent), remedy="run as root: sudo iolab run ..."
-        )
+        raise MachineError("control groups need root", where=str(hierarchy.parent), remedy=rights.AS_ROOT)
     if hierarchy.version == 2:
         enable(hierarchy, undo)
     path = hierarchy.parent / f"{PREFIX}{name}-{secrets.token_hex(4)}"
@@ -108,7 +108,8 @@ def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
     try:
         path.mkdir()
     except OSError as error:
-        raise MachineError(f"cannot make a control group: {error.strerror}", where=str(path)) from error
+        what = f"cannot make a control group: {error.strerror}"
+        raise MachineError(what, where=str(path), remedy=_remedy(error)) from error
     return Cgroup(path, hierarchy.version)
 
 
@@ -183,7 +184,14 @@ def _write(file: Path, text: str) -> None:
     except FileNotFoundError as error:
         raise MachineError("this kernel has no such control group file", where=str(file)) from error
     except OSError as error:
-        raise MachineError(f"the kernel refuses {text}: {error.strerror}", where=str(file)) from error
+        what = f"the kernel refuses {text}: {error.strerror}"
+        raise MachineError(what, where=str(file), remedy=_remedy(error)) from error
+
+
+def _remedy(error: OSError) -> str | None:
+    """A container sees its own group as the top of the hierarchy: read-only (EROFS), or with processes in it, which
+    version 2 allows no controllers below (EBUSY; cgroup-v2.rst, "No Internal Process Constraint")."""
+    return rights.IN_A_CONTAINER if error.errno in (errno.EROFS, errno.EBUSY) else None
 
 
 def _words(file: Path) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import time
 from pathlib import Path
 
@@ -19,8 +20,9 @@ REMOVE_PATIENCE_S = 10.0
 
 
 def root() -> Path | None:
-    """The first of `ROOTS` at which tracefs is mounted and readable; None if there is none."""
-    return next((root for root in ROOTS if (root / "instances").is_dir()), None)
+    """The first of `ROOTS` at which tracefs is mounted and may be entered; None if there is none."""
+    # Below a root that this user may not enter, `Path.is_dir` raises PermissionError.
+    return next((root for root in ROOTS if os.access(root / "instances", os.X_OK)), None)
 
 
 def is_in_kernel() -> bool:

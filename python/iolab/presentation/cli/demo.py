@@ -20,7 +20,7 @@ def demo(
     """Run an A/B experiment on this machine in about a minute: a table, verdicts in words, and a report to open.
 
     As root: how far ahead the kernel reads a file, and one other I/O scheduler, on a device that iolab makes from a
-    file and removes again. Otherwise: small requests, large ones and small ones through io_uring, in a directory of
+    file and removes again. Otherwise: small requests, large ones and small ones through a queue, in a directory of
     iolab's own. One difference is many times the noise of a busy machine, the other is likely to stay undecided.
     """
     from iolab.files import experiment

@@ -132,10 +132,10 @@ def _numbers(device: Path) -> list[int]:
 def _instance(buffer_kib: int) -> Iterator[Path]:
     """Buffers and switches of our own, gone at the end; what a killed recording left is removed first."""
     root = tracefs.root()
+    if root is None and os.geteuid() != 0:
+        raise MachineError("tracefs is for root", remedy="run as root: sudo iolab record ...")
     if root is None:
-        raise MachineError(
-            "tracefs is not mounted, or not for you", remedy="mount -t tracefs nodev /sys/kernel/tracing, as root"
-        )
+        raise MachineError("tracefs is not mounted", remedy="sudo mount -t tracefs nodev /sys/kernel/tracing")
     restore_dead()
     name = f"iolab-{secrets.token_hex(8)}"
     instance = root / "instances" / name

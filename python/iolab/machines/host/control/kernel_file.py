@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import MachineError
 from iolab.machines.host.control.applier import AppliedValue
+from iolab.machines.system import rights
 from iolab.machines.system.action import WriteFile
 from iolab.machines.system.block import shown
 
@@ -67,7 +68,7 @@ def check_writable(name: str, path: Path) -> None:
     if not path.exists():
         raise MachineError(f"{name}: this kernel or device has no such file", where=str(path))
     if not os.access(path, os.W_OK):
-        raise MachineError(f"{name} needs write access to {path}", remedy="run as root: sudo iolab run ...")
+        raise MachineError(f"{name} needs write access to {path}", remedy=rights.remedy())
 
 
 def together(changes: list[tuple[str, AppliedValue]]) -> AppliedValue:
