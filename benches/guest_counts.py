@@ -68,7 +68,7 @@ def measure(quick: bool) -> list[Result]:
     return found
 
 
-def chosen_kernel() -> str:
+def chosen_kernel(*, newest: bool = False) -> str:
     from iolab.base.errors import IolabError
     from iolab.machines.guest import kernel, programs
 
@@ -78,7 +78,7 @@ def chosen_kernel() -> str:
         known = [one["name"] for one in kernel.listed() if one["name"].endswith("-cloud")]
         if not cached and not known:
             raise NotMeasured("no kernel is cached, and the package index has none")
-        name = (cached or known)[0]
+        name = (cached or known)[-1 if newest else 0]
         kernel.find(name)
     except IolabError as error:
         raise NotMeasured(str(error)) from error

@@ -13,7 +13,7 @@ import ours
 from alternate import alternate, cpu
 from result import Result, bounded, paired
 
-LIMIT_NS = 50.0
+LIMIT_NS = 40.0
 SIZE_BYTES = 1 << 40
 
 

@@ -33,6 +33,7 @@ BENCHES = [
     "null_engine",
     "loop_reads",
     "t_io_uring",
+    "t_io_uring_counts",
     "cached_reads",
     "fs_mark",
     "iozone",

@@ -331,6 +331,17 @@ def test_rados_bench_as_json_and_as_cbt_keeps_it(content: dict[str, str], indent
     assert run.trials.height == 2
 
 
+def test_processes_of_cbt_are_no_rounds_in_silence(tmp_path: Path) -> None:
+    for process in range(2):
+        (tmp_path / f"json_output.{process}.node1").write_text(
+            '{"Total time run": "300.1", "Bandwidth (MB/sec)": "24.5"}'
+        )
+    run = open_run(tmp_path / "json_output.1.node1")
+    assert any("run at the same time" in problem for problem in run.problems)
+    (tmp_path / "alone.json").write_text('{"Total time run": "300.1", "Bandwidth (MB/sec)": "24.5"}')
+    assert open_run(tmp_path / "alone.json").problems == []
+
+
 def test_rados_bench_as_json_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "json_output.0.node-a"
     path.write_text(json.dumps(CBT)[:-20])

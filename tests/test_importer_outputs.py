@@ -83,23 +83,29 @@ def test_the_busiest_device_is_first_and_idle_ones_are_one_line(tmp_path: Path) 
 def test_each_group_of_fios_jobs_has_a_sentence(tmp_path: Path) -> None:
     """Jobs behind `stonewall` are measurements of their own: the first must not hide the others."""
     sides = {"iops": 0, "io_bytes": 4096000, "total_ios": 1000, "runtime": 1000}
-    latency = {"min": 1, "max": 9, "mean": 5.0, "stddev": 1.0, "N": 1000}
-    names = ("seq-read", "rand-read", "rand-write")
+    quantiles = {f"{share}.000000": 5 for share in (50, 90, 99)} | {"99.900000": 9}
+    latency = {"min": 1, "max": 9, "mean": 5.0, "stddev": 1.0, "N": 20000, "percentile": quantiles}
+    names = ("seq-read", "rand-read", "rand-write", "seq-write")
     jobs = [
         {
             "jobname": name,
             "groupid": place,
             "error": 0,
+            "usr_cpu": 1.0,
+            "sys_cpu": 2.0,
+            "ctx": 9,
+            "majf": 0,
+            "minf": 1,
             "read": {**sides, "total_ios": 1000 * (place + 1), "lat_ns": latency},
         }
         for place, name in enumerate(names)
     ]
     (tmp_path / "corners.json").write_text(json.dumps({"fio version": "fio-3.33", "jobs": jobs}))
     shown = render(open_run(tmp_path / "corners.json"), "plain").splitlines()
-    assert [line.partition(",")[2].partition(" and")[0] for line in shown[2:5]] == [
-        f" IOPS {count}" for count in ("1,000", "2,000", "3,000")
+    assert [line.partition(",")[2].partition(" and")[0] for line in shown[2:6]] == [
+        f" IOPS {count}" for count in ("1,000", "2,000", "3,000", "4,000")
     ]
-    assert [line.partition(":")[0] for line in shown[2:5]] == [f"● {name}" for name in names]
+    assert [line.partition(":")[0] for line in shown[2:6]] == [f"● {name}" for name in names]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +165,7 @@ def test_what_hyperfine_prints_for_people_has_its_means(name: str, metric: str, 
     ("column", "name", "unit"),
     [
         ("rate_MiB/s", "rate", "MiB/s"),
+        ("rkB/s", "rkB", "/s"),
         ("bw (MB/s)", "bw", "MB/s"),
         ("MB/s", "rate", "MB/s"),
         ("read KiB/s", "read", "KiB/s"),
@@ -190,3 +197,10 @@ def test_first_lines_that_differ_by_a_version_name_settings(tmp_path: Path) -> N
     times = "real 0.01\nuser 0.00\nsys 0.00\n\nreal 0.02\nuser 0.00\nsys 0.00\n"
     (tmp_path / "time.txt").write_text(times)
     assert list(open_run(tmp_path / "time.txt").settings) == ["time"]
+
+
+def test_a_name_before_a_line_of_dd_is_its_setting(tmp_path: Path) -> None:
+    copied = "1073741824 bytes (1.1 GB, 1.0 GiB) copied"
+    (tmp_path / "mail.txt").write_text(f"none: {copied}, 2 s, 537 MB/s\nbfq:  {copied}, 4 s, 268 MB/s\n")
+    run = open_run(tmp_path / "mail.txt")
+    assert [value(run, name, "dd", "rate_bytes_per_s") for name in ("none", "bfq")] == [2**29, 2**28]

@@ -116,7 +116,7 @@ def test_buffered_io_on_a_mount_is_refused_and_beside_it_on_a_drive_it_is_not() 
     )
     assert refusal(f"{HEAD}{buffered}devices = [1]\n").startswith("x.toml:4: workloads.w.direct: the simulated machine")
     assert experiment(f"{HEAD}{buffered}devices = [0]\n")
-    assert "uses drive 2, the machine has 1 and 1 mounts, from 0" in refusal(f"{HEAD}{buffered}devices = [2]\n")
+    assert "uses drive 2, the machine has 1 and 1 mount, from 0" in refusal(f"{HEAD}{buffered}devices = [2]\n")
 
 
 def test_the_probe_needs_a_mount() -> None:

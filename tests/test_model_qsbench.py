@@ -95,7 +95,7 @@ def test_what_the_machine_lacks_is_refused_before_anything_runs(here: Path) -> N
 def test_a_wrong_swap_table_is_said_with_its_line(here: Path) -> None:
     write_machine(here, MACHINE + SWAP.replace("drive = 0", "drive = 3"))
     (line,) = refusals(HEAD + SORTERS)
-    assert line == "small.toml:18: swap.drive: the machine has 1 drives, from 0"
+    assert line == "small.toml:18: swap.drive: the machine has 1 drive, from 0"
 
 
 def test_too_little_swap_is_an_error_without_a_traceback() -> None:

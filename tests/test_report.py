@@ -11,6 +11,7 @@ from pathlib import Path
 import iolab
 import pytest
 from iolab.base.errors import InputError
+from iolab.files.importer.run_import import open_run
 from iolab.files.store import RunData
 from iolab.presentation.report import write
 from iolab.presentation.table import render
@@ -213,3 +214,12 @@ def test_a_browser_draws_every_plot_without_a_network_and_without_an_error(page:
     for figure in re.findall(r"<figure>.*?</figure>", opened_page.dom, flags=re.S):
         assert '<svg class="main-svg"' in figure and ('class="trace scatter' in figure or 'class="hm"' in figure)
     assert not opened_page.console, "\n".join(opened_page.console)
+
+
+def test_an_imported_file_has_no_date_that_it_does_not_report_and_its_sweep_first(tmp_path: Path) -> None:
+    (tmp_path / "loop.csv").write_text("setting,rate_bytes_per_s\n4k,100\n16k,200\n64k,400\n")
+    write(open_run(tmp_path / "loop.csv"), tmp_path / "loop.html")
+    page = (tmp_path / "loop.html").read_text()
+    assert "1970" not in page.partition("<header")[2].partition("</header>")[0]
+    conclusion = page.split("Conclusion</h2>")[1]
+    assert conclusion.index("over size: rate is highest at 64k") < conclusion.index("2 undecided")

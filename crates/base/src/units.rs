@@ -56,6 +56,13 @@ pub fn format_duration_ns(duration_ns: u64) -> String {
     format(duration_ns, &DURATIONS)
 }
 
+/// `1 drive`, `2 drives`: how many there are of something whose plural ends in s.
+pub fn counted(count: impl TryInto<u64>, what: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
 /// A kind of quantity: its units, the base unit first.
 struct Dimension {
     units: &'static [Unit],
@@ -221,6 +228,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        assert_eq!(counted(1_usize, "drive"), "1 drive");
+        assert_eq!(counted(0_u64, "drive"), "0 drives");
+        assert_eq!(counted(12_u32, "event"), "12 events");
+    }
 
     #[test]
     fn texts_mean_what_people_mean() {

@@ -131,7 +131,7 @@ _WORDS: dict[Nature, set[str]] = {
     "rate": {"iops", "rate", "throughput", "bandwidth", "bw", "kbps", "mbps", "gbps", "tps", "qps"},
 }
 
-BYTE_RATE = re.compile(r"[ _]?[(\[]?(?P<unit>[kKMGT]i?[Bb])_per_s(?:ec)?[)\]]?$")
+BYTE_RATE = re.compile(r"(?:(?:^|[ _])[(\[]?|[(\[])(?P<unit>[kKMGT]i?[Bb])_per_s(?:ec)?[)\]]?$")
 """How a column's name ends whose figures are in a unit of its own, such as `bw (MB/s)`."""
 _UNITS = [
     (re.compile(pattern), unit)

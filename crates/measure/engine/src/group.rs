@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::time::Time;
+use base::units::counted;
 use base::usage::{Sample, Samples};
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, JobStep, Op, OpKind};
@@ -582,8 +583,9 @@ impl Group {
         {
             let count = running.job.in_flight();
             self.notes.push(format!(
-                "job {:?}: {count} operations had not come back when it was left",
-                running.name
+                "job {:?}: {} had not come back when it was left",
+                running.name,
+                counted(count, "operation")
             ));
         }
     }

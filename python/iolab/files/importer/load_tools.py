@@ -134,6 +134,7 @@ STRESS_NG = figures_format(
 )
 
 _DD_COPIED = (
+    r"(?:(?P<setting>[A-Za-z][\w .=-]{0,40}+):\s++)?"
     rf"{_figure('size')} [^\s\d]{{1,12}}+ (?:\([^()]*+\) )?(?:[^\s\d]{{1,14}}, |transferred in ){_figure('time')} s"
 )
 DD = figures_format(

@@ -27,6 +27,11 @@ METRICS = {
     "min_latency": ("latency_ns_min", 1e9),
 }
 """By key without unit: the metric, and what the number is multiplied by."""
+_OF_CBT = re.compile(r"json_output\.\d+\.[^/]+$")
+"""cbt's file of one process: `json_output.PROCESS.HOST`."""
+AT_ONCE = (
+    "cbt writes a file for each process, which run at the same time: the rates of several add up, and none is a round"
+)
 _BEGINS = re.compile(r"\{")
 _UNIT = re.compile(r"\s*\([^)]*\)|:")
 _RECOGNISED = re.compile(r'"(?:Total time run|total_time_run)"\s*:')
@@ -46,6 +51,8 @@ def _objects(text: str, name: str) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def _parse(source: Source, results: Results) -> None:
+    if _OF_CBT.search(source.name):
+        results.problem(AT_ONCE)
     for line, content in _objects(json_text(source), source.name):
         by_key = {_UNIT.sub("", key).strip().lower().replace(" ", "_"): value for key, value in content.items()}
         figures = {key: number(str(by_key[key])) for key in METRICS if key in by_key}

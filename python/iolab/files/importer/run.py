@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -209,7 +210,17 @@ def compared_keys(results: Results) -> list[str]:
     keys = [key for key, by_trial in values.items() if values.get(_of_all_operations(key)) != by_trial]
     with_direction = [key for key in keys if describe(key).better is not None]
     loads = [key for key in keys if key.rpartition("/")[2] in LOADS]
-    return ([*with_direction, *loads] if with_direction else keys)[:METRICS_SHOWN_MAX]
+    return _of_each_phase([*with_direction, *loads] if with_direction else keys)
+
+
+def _of_each_phase(keys: list[str]) -> list[str]:
+    """The first keys of each phase, in the order of the source, so that none is left out for those before it."""
+    by_phase: dict[str, list[str]] = {}
+    for key in keys:
+        by_phase.setdefault(key.rpartition("/")[0], []).append(key)
+    turns = chain.from_iterable(zip_longest(*by_phase.values()))
+    kept = set(islice(filter(None, turns), METRICS_SHOWN_MAX))
+    return [key for key in keys if key in kept]
 
 
 def _of_all_operations(key: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from iolab.base.plain_text import counted
 from iolab.domain import native_model
 from iolab.domain.simulated_machine import cpu_count, is_detailed, scheduler_of, with_groups
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
@@ -189,7 +190,7 @@ def _of_places(phase: LoadPhase, machine: native.MachineFile) -> Iterator[Refusa
     places = [file.get("place") or 0 for file in phase.load["files"]]
     most = max(places, default=0)
     if most >= drives + mounts:
-        here = f"{drives}, from 0" if not mounts else f"{drives} and {mounts} mounts, from 0"
+        here = f"{drives}, from 0" if not mounts else f"{drives} and {counted(mounts, 'mount')}, from 0"
         yield Refusal("devices", f"uses drive {most}, the machine has {here}")
         return
     for group in phase.load["groups"]:

@@ -162,8 +162,8 @@ def _csv(run: RunData, metrics: Sequence[str]) -> Any:
 
 
 def _facts(run: RunData, summary: Summary) -> Iterator[str]:
-    starts = run.trials["started_unix_ns"].drop_nulls()
-    if len(starts):
+    # 0: the source of an imported run does not report it.
+    if starts := [start for start in run.trials["started_unix_ns"].drop_nulls() if start]:
         yield datetime.fromtimestamp(min(starts) / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
     for count, what in ((summary.rounds, "round"), (summary.trials, "trial"), (len(summary.settings), "setting")):
         yield counted(count, what)

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
 
+use base::units::counted;
 use trace::format::FormatError;
 use trace::page::{LostEvents, PageFormat, RawEvent};
 use trace::recording::{Item, Recording as Pages};
@@ -139,7 +140,8 @@ impl<I: Interpret> Reader<I> {
         let mut notes = self.presence.notes();
         if let Some((times, first)) = self.garbled {
             notes.push(format!(
-                "{times} records of the trace could not be read; the first: {first}"
+                "{} of the trace could not be read; the first: {first}",
+                counted(times, "record")
             ));
         }
         Ok(RecordingResult {

@@ -69,9 +69,9 @@ impl DecodeLine for Blkparse {
     fn end(&mut self, events: &mut Vec<TraceEvent>, about: &mut TraceInfo) {
         self.decide(events);
         if self.filtered > 0 {
-            let filtered = self.filtered;
             about.note(&format!(
-                "the text was filtered: the numbers of {filtered} events are left out; if they were lost, say --gaps lost"
+                "the text was filtered: the numbers of {} are left out; if they were lost, say --gaps lost",
+                base::units::counted(self.filtered, "event")
             ));
         }
     }

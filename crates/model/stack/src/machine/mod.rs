@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use crate::drive_name::DriveName;
 use crate::world::{SwapArea, World};
 use ::memory::swap::{SortLoad, SwapSpec};
+use base::units::counted;
 use block_layer::completion::CompletionSpec;
 use block_layer::scheduler::spec::SchedulerSpec;
 use block_layer::{Priority, SECTOR_BYTES, Sector};
@@ -301,7 +302,7 @@ fn mount_of((number, mount): (usize, Value)) -> Result<NfsSpec, SpecError> {
 fn swap_of(table: Value, drives: &[DrivePlan]) -> Result<SwapSpec, SpecError> {
     let swap: SwapSpec = read("swap", table)?;
     let Some(drive) = drives.get(swap.drive) else {
-        let what = format!("the machine has {} drives, from 0", drives.len());
+        let what = format!("the machine has {}, from 0", counted(drives.len(), "drive"));
         return Err(SpecError::of("swap.drive", what));
     };
     swap.check(drive.sectors * SECTOR_BYTES)

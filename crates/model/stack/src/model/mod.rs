@@ -39,6 +39,7 @@ use workload::record::{ClockKind, Snapshot};
 use crate::machine::MachineSpec;
 use crate::probe::extents::{FileExtents, examined};
 use crate::world::{FileLayout, FileSpec, PhaseSpec, World};
+use base::units::counted;
 use block_layer::{SECTOR_BYTES, Sector};
 use devices::flash::ProgrammedUnits;
 use events::SpecError;
@@ -359,7 +360,11 @@ impl Model {
         let place = spec.place.unwrap_or(0) as usize;
         if place >= drives + mounts {
             let key = format!("files.{number}.place");
-            let what = format!("the machine has {drives} drives and {mounts} mounts");
+            let what = format!(
+                "the machine has {} and {}",
+                counted(drives, "drive"),
+                counted(mounts, "mount")
+            );
             return Err(SpecError::of(&key, what));
         }
         let file = self.world.add_file(FileSpec {
