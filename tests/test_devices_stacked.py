@@ -116,3 +116,14 @@ def test_a_filesystem_whose_module_is_not_loaded_yet_is_there(
 def test_without_modprobe_no_module_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "find", lambda tool: None)
     assert not kernel_module.loads("fs-xfs")
+
+
+def test_a_device_is_found_where_a_container_hides_the_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = tmp_path / "class" / "block" / "sda"
+    named.mkdir(parents=True)
+    (named / "dev").write_text("8:0\n")
+    monkeypatch.setattr(block, "SYS", tmp_path)
+    found = block.device_numbered(8, 0)
+    assert found is not None
+    assert (found.number, found.directory) == ((8, 0), named)
+    assert block.device_numbered(8, 1) is None

@@ -12,6 +12,10 @@ from support.command_line import CommandLine
 from support.devices import command
 from support.host import HOW, USER, blank, drive
 
+CGROUPS = Path("/sys/fs/cgroup")
+CONTROLLERS_OF_CRUN = {"hugetlb", "misc", "rdma"}
+"""Which systemd does not manage."""
+
 
 class Failures:
     """Shows each failure when it happens: the machine may end before its tests do."""
@@ -28,8 +32,9 @@ class Failures:
 def pytest_configure(config: pytest.Config) -> None:
     if reporter := config.pluginmanager.get_plugin("terminalreporter"):
         config.pluginmanager.register(Failures(reporter))
-    # Those that systemd enables for a container stay enabled, which is no test's doing.
-    command("systemd-run", "--quiet", "--unit=all-controllers", "--property=Delegate=yes", "sleep", "infinity")
+    # crun enables them for a container, and leaves them to nobody.
+    for controller in CONTROLLERS_OF_CRUN & set((CGROUPS / "cgroup.controllers").read_text().split()):
+        (CGROUPS / "cgroup.subtree_control").write_text(f"+{controller}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

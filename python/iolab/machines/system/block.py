@@ -125,7 +125,12 @@ def device_bytes(path: Path) -> int:
 
 def device_numbered(major: int, minor: int) -> BlockDevice | None:
     """The block device of these numbers; None if there is none."""
-    directory = SYS / "dev" / "block" / f"{major}:{minor}"
+    number = f"{major}:{minor}"
+    directory = SYS / "dev" / "block" / number
+    if not directory.exists():
+        # podman 4.3 hides /sys/dev/block in its containers.
+        named = (SYS / "class" / "block").glob("*/dev")
+        directory = next((file.parent for file in named if shown(file) == number), directory)
     return BlockDevice((major, minor), directory.resolve()) if directory.exists() else None
 
 

@@ -14,7 +14,10 @@ from iolab.presentation.cli.output import print_json
 
 def record(
     device: Annotated[
-        Path, typer.Argument(metavar="DEVICE", help="The block device, such as /dev/sda.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DEVICE", help="The block device, such as /dev/sda.", show_default=False, readable=False
+        ),
     ],
     command: Annotated[
         list[str] | None,
