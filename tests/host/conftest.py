@@ -32,6 +32,8 @@ class Failures:
 def pytest_configure(config: pytest.Config) -> None:
     if reporter := config.pluginmanager.get_plugin("terminalreporter"):
         config.pluginmanager.register(Failures(reporter))
+    # The kernel loads it when it is first asked for, and shows it at every queue from then on.
+    command("modprobe", "bfq")
     # crun enables them for a container, and leaves them to nobody.
     for controller in CONTROLLERS_OF_CRUN & set((CGROUPS / "cgroup.controllers").read_text().split()):
         (CGROUPS / "cgroup.subtree_control").write_text(f"+{controller}")
