@@ -13,6 +13,7 @@ import pytest
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, command, detach, sparse_file
 from support.experiments import experiment
+from support.leftovers import processes_with
 
 pytestmark = pytest.mark.root
 SLOW = '[workloads.writes]\npattern = "random"\nduration = "1500ms"\nfile_size = "8MiB"\nread_percent = 0\n'
@@ -42,6 +43,8 @@ def kill_in_the_second_trial(iolab: CommandLine) -> None:
     wait_until(lambda: journal.exists() and journal.read_text().count('"trial_started"') == 2, "the second trial")
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+    # A killed process ends, and lets go of the device, when its I/O in flight has ended.
+    wait_until(lambda: not processes_with(iolab.state_dir), "the trial's process to be gone")
 
 
 @pytest.mark.long
