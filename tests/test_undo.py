@@ -482,13 +482,15 @@ def test_a_full_state_filesystem_stops_no_undoing(tmp_path: Path, state_dir: Pat
 @pytest.mark.root
 def test_nothing_is_changed_when_the_journal_has_no_room(tmp_path: Path, state_dir: Path) -> None:
     with tmpfs(state_dir, size_kib=64):
+        change = RemoveFile(str(tmp_path / "made"))
         journal = UndoJournal.open()
+        journal.before(change)
         fill(state_dir)
         with pytest.raises(MachineError, match="nothing is changed"):
             for _ in range(1000):
-                journal.before(RemoveFile(str(tmp_path / "made")))
+                journal.before(change)
         with pytest.raises(MachineError, match="nothing is changed"):
-            UndoJournal.open()
+            UndoJournal.open().before(change)
         assert journals() == [journal.path]
         journal.restore()
         journal.close()
