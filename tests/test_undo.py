@@ -80,7 +80,7 @@ def test_an_exception_restores_too(tmp_path: Path, state_dir: Path) -> None:
 def test_the_entry_is_on_disk_before_the_change(state_dir: Path) -> None:
     journal = UndoJournal.open()
     journal.before(RemoveTree("/nonexistent/directory", "token"))
-    entries = checked_lines.read(journal.path.read_bytes()).entries
+    entries = checked_lines.read(journal._file.path.read_bytes()).entries
     known = {"path": "/nonexistent/directory", "token": "token", "mount_point": None, "mounted": None}
     expected = {"number": 0, "boot_id": state.boot_id(), "action": "RemoveTree", **known}
     assert entries[-1] == expected
@@ -104,7 +104,7 @@ def test_a_dead_owner_s_changes_are_undone_once(tmp_path: Path, state_dir: Path)
     journal = UndoJournal.open()
     change(journal, knob, "second")
     die(journal)
-    assert undo.journals().dead == [journal.path]
+    assert undo.journals().dead == [journal._file.path]
     assert restore_abandoned() == [f"set {knob} back to first"]
     knob.write_text("somebody else's")
     assert restore_abandoned() == []
@@ -144,8 +144,8 @@ def test_a_tool_holds_the_journal_as_long_as_it_runs(state_dir: Path) -> None:
         return command.run(["ls", "-l", "/proc/self/fd"], package="coreutils", where="/proc")
 
     with UndoJournal.open() as journal:
-        assert str(journal.path) in files_of_a_tool()
-    assert str(journal.path) not in files_of_a_tool()
+        assert str(journal._file.path) in files_of_a_tool()
+    assert str(journal._file.path) not in files_of_a_tool()
 
 
 def test_the_end_of_a_killed_owner_is_waited_for(tmp_path: Path, state_dir: Path) -> None:
@@ -377,7 +377,7 @@ def abandon(*changes: Action) -> Path:
     for each in changes:
         journal.before(each)
     die(journal)
-    return journal.path
+    return journal._file.path
 
 
 def test_settings_of_a_queue_are_put_back_in_their_order_or_later(
@@ -453,8 +453,8 @@ def test_a_wrong_type_in_one_line_stops_no_other(tmp_path: Path, state_dir: Path
     lines = restore_abandoned()
     assert not made.exists()
     for number in range(3, 7):
-        assert any(line.startswith(f"{journal.path}:{number}:") for line in lines), (number, lines)
-    assert journals() == [journal.path]
+        assert any(line.startswith(f"{journal._file.path}:{number}:") for line in lines), (number, lines)
+    assert journals() == [journal._file.path]
 
 
 @pytest.mark.root
@@ -472,7 +472,7 @@ def test_a_full_state_filesystem_stops_no_undoing(tmp_path: Path, state_dir: Pat
         outcomes, problems = journal.restore()
         assert problems == []
         assert len(outcomes) == 101
-        assert checked_lines.read(journal.path.read_bytes()).entries[-1] == {"undone": 0}
+        assert checked_lines.read(journal._file.path.read_bytes()).entries[-1] == {"undone": 0}
         journal.close()
         assert journals() == []
     assert (knob.read_text(), other.exists()) == ("first", False)
@@ -491,10 +491,10 @@ def test_nothing_is_changed_when_the_journal_has_no_room(tmp_path: Path, state_d
                 journal.before(change)
         with pytest.raises(MachineError, match="nothing is changed"):
             UndoJournal.open().before(change)
-        assert journals() == [journal.path]
+        assert journals() == [journal._file.path]
         journal.restore()
         journal.close()
-        assert list(journal.path.parent.iterdir()) == []
+        assert list(journal._file.path.parent.iterdir()) == []
 
 
 def test_a_disk_that_refuses_to_take_down_what_is_undone_stops_no_undoing(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import parse_bytes, parse_duration_ns
-from iolab.domain.parameter import BLOCK_SIZES, named_amount, plain
+from iolab.domain.parameter import BLOCK_SIZES, SIZE, named_amount, plain
 from iolab.domain.verdict.judgement import judge
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ NAMES = frozenset(
 THROUGHPUTS = ("iops", "rate_bytes_per_s", "files_per_s")
 LATENCIES = ("latency_ns_mean", "latency_ns_p99", "latency_ns_p50")
 
-_SIZE = re.compile(r"(?P<count>\d{1,12}+)(?P<unit>[kKmMgGtT])(?:i?B)?")
-"""As tools take it: powers of 1,024, whichever letters follow."""
 _NAME = re.compile(r"(?P<base>[^\[\]]*)\[(?P<labels>[^\[\]]*)\]$")
 
 
@@ -189,7 +187,7 @@ def _assigned(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]
 
 def _numbered(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]]]:
     """The same of names such as `depth1`, `depth8`, or of sizes, if all of them are of one parameter."""
-    pairs = {name: named_amount(name) or (("size", name) if _SIZE.fullmatch(name) else None) for name in names}
+    pairs = {name: named_amount(name) or (("size", name) if SIZE.fullmatch(name) else None) for name in names}
     keys = {pair[0] if pair else None for pair in pairs.values()}
     key = keys.pop() if len(keys) == 1 else None
     return [("", {name: {key: pair[1]} for name, pair in pairs.items() if pair})] if key else []
@@ -250,7 +248,7 @@ def _number(text: str, readers: Sequence[Callable[[str], float]]) -> float | Non
 
 def _short_size(text: str) -> float:
     """`64k`, `1M`; ValueError for anything else, `64KB` too: its unit is the metric one."""
-    found = _SIZE.fullmatch(text)
+    found = SIZE.fullmatch(text)
     if found is None or not text.endswith(found["unit"]):
         raise ValueError(text)
     return float(int(found["count"]) * 1024 ** ("kmgt".index(found["unit"].lower()) + 1))

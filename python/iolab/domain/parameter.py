@@ -16,6 +16,8 @@ AMOUNTS = frozenset(
 BLOCK_SIZES = frozenset(("bs", "blocksize", "recordsize", "reclen", "requestsize", "iosize", "size"))
 """Those of one operation; `size` alone is what names such as `4k` and `64k` vary."""
 
+SIZE = re.compile(r"(?P<count>\d{1,12}+)(?P<unit>[kKmMgGtT])(?:i?B)?")
+"""As tools take it: powers of 1,024, whichever letters follow."""
 _UNIT = re.compile(r"[(\[].*")
 _NUMBERED = re.compile(r"(?P<name>[A-Za-z][A-Za-z _-]*?)[ _=-]?(?P<amount>\d+(?:\.\d+)?(?:[kKMGT]i?B?|[num]?s)?)")
 

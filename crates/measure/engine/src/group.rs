@@ -110,6 +110,12 @@ impl RunningJob {
             done: false,
         }
     }
+
+    #[cold]
+    fn measure_anew(&mut self, now: Time, samples: &mut Samples) {
+        self.measure.begin_anew(now);
+        samples.add(sample(now));
+    }
 }
 
 impl Slot {
@@ -473,8 +479,7 @@ impl Group {
         running.measure.succeeded(now, op);
         running.job.completed(now, op, Ok(op.bytes));
         if running.job.measures_anew() {
-            running.measure.begin_anew(now);
-            self.samples.add(sample(now));
+            running.measure_anew(now, &mut self.samples);
         }
         running
     }
@@ -494,8 +499,7 @@ impl Group {
         self.failed(job, &op, result, now);
         let running = &mut self.jobs[job];
         if running.job.measures_anew() {
-            running.measure.begin_anew(now);
-            self.samples.add(sample(now));
+            running.measure_anew(now, &mut self.samples);
         }
         running
     }

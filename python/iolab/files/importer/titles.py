@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from iolab.domain.parameter import named_amount
+from iolab.domain.parameter import SIZE, named_amount
 from iolab.files.importer.source import Line
 
 OF_ANY_RUN = re.compile(
@@ -34,7 +34,6 @@ _COUNT = r"(?:\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last)"
 _ROUND = r"(?:round|run|iteration|iter|pass|attempt|trial|try|test|time|loop|repeat)"
 _NUMBERING = re.compile(rf"\W*\b(?:{_ROUND}\W?{_COUNT}|{_COUNT} {_ROUND}|#\d+)\b\W*|^\W*\d+\W*$", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"[A-Za-z][\w.-]*+=[^\s=,;]+")
-_SIZE = re.compile(r"\d{1,9}+[kKmMgG](?:i?B)?")
 _FENCE = re.compile(r"\s*+(?:```|~~~)")
 _TAG = re.compile(r"</?(?:details|summary|b|i|strong|em|p|br|code|pre|u|h[1-6])\b[^<>]{0,40}>", re.IGNORECASE)
 DETAILS = re.compile(r"\s*+</?(?:details|summary)\b", re.IGNORECASE)
@@ -133,7 +132,7 @@ def _is_amount(text: str) -> bool:
     return (
         all(map(_ASSIGNMENT.fullmatch, words))
         or any(map(named_amount, (short, reversed_)))
-        or bool(_SIZE.fullmatch(short))
+        or bool(SIZE.fullmatch(short))
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from iolab import _native
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
+from iolab.machines.system import rights
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -104,7 +105,7 @@ def refused(error: OSError, where: str) -> MachineError:
     what = error.strerror or str(error)
     line = what if not reason or reason in what else f"{what}: {reason}"
     denied = isinstance(error, PermissionError)
-    remedy = "run as root: sudo iolab run ..." if denied and os.geteuid() != 0 else None
+    remedy = rights.AS_ROOT if denied and os.geteuid() != 0 else None
     of_a_ring = error.errno in (errno.EPERM, errno.ENOSYS) and error.filename in (None, RING)
     if of_a_ring and not json.loads(_native.features())["io_uring"]["usable"]:
         remedy = IO_URING_REMEDY

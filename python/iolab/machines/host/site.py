@@ -16,7 +16,7 @@ from iolab.base.plain_text import counted
 from iolab.base.quantity import size_in_words
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase
-from iolab.machines.system import filesystem, own_file, safety, scratch, state
+from iolab.machines.system import filesystem, own_file, rights, safety, scratch, state
 from iolab.machines.system.beneath import Directory, itself
 from iolab.machines.system.block import BlockDevice, device_at, device_under
 from iolab.machines.system.mounts import check_keeps_files
@@ -227,7 +227,7 @@ def _claim(place: TargetPlace, target: DeviceTarget) -> int:
 def _existing(label: str, places: list[TargetPlace], phases: Sequence[Phase]) -> Site:
     for place in places:
         if not os.access(place.path, os.R_OK):
-            raise MachineError("no permission to read it", where=place.label, remedy="run as root: sudo iolab run ...")
+            raise MachineError("no permission to read it", where=place.label, remedy=rights.AS_ROOT)
     if any(phase.measured and phase.verifies for phase in phases):
         raise InputError(
             "a workload that only reads cannot verify what iolab did not write",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import size_in_words
-from iolab.machines.system import blankness, block, command, device_identity, loop
+from iolab.machines.system import blankness, block, command, device_identity, loop, rights
 from iolab.machines.system.block import BlockDevice, device_at
 from iolab.machines.system.mounts import mounts
 
@@ -159,9 +159,7 @@ def _open_exclusively(node: Path, path: Path) -> int:
     try:
         fd = os.open(node, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
     except PermissionError as error:
-        raise MachineError(
-            "no permission to write to it", where=str(path), remedy="run as root: sudo iolab run ..."
-        ) from error
+        raise MachineError("no permission to write to it", where=str(path), remedy=rights.AS_ROOT) from error
     except OSError as error:
         if error.errno == errno.EBUSY:
             what = "not written to: the kernel holds it exclusively (a filesystem, dm, md, swap or another program)"

@@ -15,7 +15,7 @@ from typing import IO
 
 from iolab.base.errors import MachineError
 from iolab.domain.executor import ShouldStop
-from iolab.machines.system import shell_process
+from iolab.machines.system import rights, shell_process
 from iolab.machines.system.shell_process import RunningCommand
 
 POLL_S = 0.1
@@ -62,7 +62,7 @@ class BackgroundCommand:
         if os.geteuid() != 0:
             raise MachineError(
                 "a command in the background needs root: what it starts is kept in a PID namespace",
-                remedy="run as root: sudo iolab run ...",
+                remedy=rights.AS_ROOT,
             )
         output = tempfile.TemporaryFile()  # noqa: SIM115 closed by `end`
         return cls(_start(text, directory, environment, output).process, output)

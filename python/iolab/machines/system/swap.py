@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from iolab.base.errors import MachineError
-from iolab.machines.system import command, storage_stack
+from iolab.machines.system import command, rights, storage_stack
 
 SWAPS = Path("/proc/swaps")
 
@@ -71,7 +71,7 @@ def off(path: Path) -> int:
 
 def _remedy(error: int) -> str | None:
     return {
-        errno.EPERM: "run as root: sudo iolab run ...",
+        errno.EPERM: rights.AS_ROOT,
         errno.ENOSYS: "build the kernel with CONFIG_SWAP=y",
         errno.EINVAL: 'the filesystem takes no swap files: use [target] kind = "scratch"',
     }.get(error)

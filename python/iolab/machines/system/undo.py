@@ -62,11 +62,6 @@ class UndoJournal:
         self._closed = False
 
     @property
-    def path(self) -> Path:
-        """The journal's file. Raises MachineError as `before`."""
-        return self._file.path
-
-    @property
     def _file(self) -> UndoFile:
         if self._made is None:
             self._made = UndoFile.make(state.state_subdirectory("undo"), {"boot_id": state.boot_id()})

@@ -14,7 +14,7 @@ from typing_extensions import override
 from iolab.base.errors import MachineError, unknown
 from iolab.machines.host.control import kernel_file
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context
-from iolab.machines.system import block
+from iolab.machines.system import block, rights
 
 DMA_LATENCY = Path("/dev/cpu_dma_latency")
 
@@ -46,7 +46,7 @@ class IdleLatencyMax(Applier):
             fd = os.open(DMA_LATENCY, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             raise MachineError(
-                f"{self.name}: {error.strerror}", where=str(DMA_LATENCY), remedy="run as root: sudo iolab run ..."
+                f"{self.name}: {error.strerror}", where=str(DMA_LATENCY), remedy=rights.AS_ROOT
             ) from error
         context.until_end.callback(os.close, fd)
         os.write(fd, struct.pack("=i", value))

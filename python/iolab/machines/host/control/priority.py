@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from iolab.base.errors import MachineError
 from iolab.machines.host.control.applier import AppliedValue, Applier, Context
+from iolab.machines.system import rights
 
 CLASSES = {"none": 0, "rt": 1, "be": 2, "idle": 3}
 LEVELS = 8
@@ -54,7 +55,7 @@ class Nice(Applier):
             os.setpriority(os.PRIO_PROCESS, 0, value)
         except PermissionError as error:
             raise MachineError(
-                f"{self.name}: below {before} is not allowed without root", remedy="run as root: sudo iolab run ..."
+                f"{self.name}: below {before} is not allowed without root", remedy=rights.AS_ROOT
             ) from error
         context.until_end.callback(_give_back_nice, before)
         if value != before and _sessions_are_groups():
@@ -96,7 +97,7 @@ def _set_io_priority(name: str, number: int) -> None:
     error = ctypes.get_errno()
     raise MachineError(
         f"{name}: the kernel refuses {_words(number)}: {os.strerror(error)}",
-        remedy="run as root: sudo iolab run ..." if os.geteuid() != 0 else None,
+        remedy=rights.AS_ROOT if os.geteuid() != 0 else None,
     )
 
 
