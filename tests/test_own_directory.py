@@ -274,7 +274,7 @@ def test_nobody_else_may_look_into_iolab_s_directory(tmp_path: Path, state_dir: 
         token = (own.path / MARKER).read_text()
         assert (own.path / MARKER).stat().st_mode & 0o777 == 0o600
         assert token not in own.path.name
-        assert token in journal.path.read_text()
+        assert token in journal._file.path.read_text()
 
 
 def test_a_link_in_place_of_iolab_s_directory_is_left_alone(tmp_path: Path, state_dir: Path) -> None:

@@ -258,7 +258,7 @@ def test_an_instance_is_in_the_journal_before_the_engine_makes_it(
     wanted = options("block", "switches", "cpu")
     with UndoJournal.open() as undo, probe_readers.around(measured(), wanted, SiteOf(partition), undo):
         (spec,) = engine.started
-        entries = checked_lines.read(undo.path.read_bytes()).entries
+        entries = checked_lines.read(undo._file.path.read_bytes()).entries
     names = [entry["name"] for entry in entries if entry.get("action") == RemoveTraceInstance.__name__]
     assert names == [spec["trace_instance"], f"{spec['trace_instance']}-switches"]
     assert spec["block"]["devices"] == ["8:1"]
