@@ -149,7 +149,7 @@ def test_an_estimate_tells_of_points_never_measured_and_knows_how_little_it_know
     truths = [level(point) - level({}) for point in new]
     assert means == pytest.approx(truths, abs=0.12)
     assert (np.abs(means - truths) < 4 * errors).all()
-    assert errors.max() < 0.2
+    assert errors.max() < 0.3  # no candidate had another `c`, so its effect is as likely to be large as those of others
 
 
 @pytest.mark.parametrize("jitter", [0.0, 1e-16, 1e-12])
