@@ -370,7 +370,7 @@ class ClosedArrival(TypedDict):
     think_ns: int
 
 
-Spacing = Literal["constant", "poisson"]
+Spacing = Literal["constant", "poisson", "constant_each"]
 """The distances between due times."""
 
 
