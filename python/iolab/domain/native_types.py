@@ -1314,6 +1314,7 @@ class RingFeatures(TypedDict):
     coop_taskrun: bool
     defer_taskrun: bool
     fixed_io: bool
+    hybrid_poll: bool
     min_timeout: bool
     single_issuer: bool
     sqpoll: bool
@@ -1560,9 +1561,11 @@ class GroupSpec(TypedDict):
     engine: EngineKind
     fixed_buffers: bool
     fresh_data: bool
+    hybrid_poll: NotRequired[bool]
     io_log: NotRequired[str | None]
     jobs: list[JobSpec]
     name: str
+    nowait_reads: NotRequired[bool]
     poll: bool
     realtime: NotRequired[bool]
     registered_files: bool
