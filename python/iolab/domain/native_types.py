@@ -711,6 +711,7 @@ class CpuSpec(TypedDict):
     call_ns: int
     clock_hz: NotRequired[int | None]
     completion_ns: int
+    copy_call_ns: NotRequired[int | None]
     count: int
     interrupt_ns: NotRequired[int | None]
     jitter: float
