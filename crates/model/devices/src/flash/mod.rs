@@ -4,10 +4,12 @@
 //! Each die does one thing at a time. Parameters as in MQSim's configuration; the order of things in a die, and the
 //! greedy choice of what to collect, are inferred (docs/model/flash.md).
 
+mod blocks;
 mod buffer;
 mod coalesce;
 mod collector;
 mod die;
+mod event_order;
 mod mapping;
 mod programmed;
 #[cfg(test)]
@@ -28,8 +30,8 @@ pub use coalesce::Coalesce;
 use coalesce::{HeldCompletions, Interrupt};
 pub use collector::Collector;
 use die::{Die, Read};
+use event_order::{DieWork, FlashEvents};
 use events::SpecError;
-use events::event_queue::EventQueue;
 use events::station::Violation;
 use events::time::Time;
 use mapping::{Mapping, PageLocation};
@@ -47,7 +49,7 @@ pub struct Flash {
     spec: FlashSpec,
     sizes: Sizes,
     unit_sectors: u64,
-    events: EventQueue<Event>,
+    events: FlashEvents<Event>,
     inside: CommandsInside,
     cores: Servers,
     link_in: Link,
@@ -65,6 +67,8 @@ pub struct Flash {
     dies: Vec<Die>,
     /// Dies that have a page waiting, and take no other.
     dies_taken: u32,
+    /// Page reads that no die has begun.
+    reads_waiting: u32,
     channels: Vec<Link>,
     /// Where the next page of the buffer goes, if that die can take it.
     next_die: u32,
@@ -94,10 +98,7 @@ struct HostFlush {
 enum Event {
     Look(CommandId),
     /// The die is done with what it does, if that is still the same.
-    Done {
-        die: u32,
-        work: u32,
-    },
+    Done(DieWork),
     Complete(CommandId),
     Flush,
     /// The device may have been idle for long enough.
@@ -106,6 +107,12 @@ enum Event {
     Ended(u32),
     /// What has completed has waited long enough for more.
     Interrupt(u32),
+}
+
+impl From<DieWork> for Event {
+    fn from(work: DieWork) -> Event {
+        Event::Done(work)
+    }
 }
 
 impl Flash {
@@ -119,7 +126,7 @@ impl Flash {
         Ok(Flash {
             sizes,
             unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
-            events: EventQueue::new(),
+            events: FlashEvents::new(),
             inside: CommandsInside::default(),
             cores: Servers::new(spec.firmware.cores),
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
@@ -136,6 +143,7 @@ impl Flash {
             ),
             dies: vec![Die::default(); sizes.dies as usize],
             dies_taken: 0,
+            reads_waiting: 0,
             channels: vec![
                 Link::new(spec.timing.channel_bytes_per_s);
                 spec.geometry.channels as usize
@@ -178,6 +186,7 @@ impl Flash {
             units,
             since: now,
         });
+        self.reads_waiting += 1;
         self.suspend(now, die);
         self.start(now, die);
     }
@@ -318,6 +327,26 @@ impl Flash {
         }
     }
 
+    /// Does what is due before `now` and completes nothing for the host.
+    fn catch_up(&mut self, now: Time) {
+        while let Some((at, work)) = self.events.take_inner_before(now) {
+            self.done(at, work);
+        }
+    }
+
+    /// The end of a move or an erase completes nothing for the host before a page is read or programmed.
+    fn sees_after_ns(&self) -> Time {
+        let program_ns = self.spec.timing.page_program_ns;
+        let sees_ns = match self.spec.slc {
+            Some(slc) => program_ns.min(slc.page_program_ns),
+            None => program_ns,
+        };
+        match self.reads_waiting {
+            0 => sees_ns,
+            _ => sees_ns.min(self.spec.timing.page_read_ns),
+        }
+    }
+
     fn units_of(&self, command: &Command) -> std::ops::Range<u32> {
         (command.start / self.unit_sectors) as u32..command.end().div_ceil(self.unit_sectors) as u32
     }
@@ -337,6 +366,7 @@ impl Device for Flash {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
+        self.catch_up(now);
         let id = self.inside.enter(now, command);
         let firmware = self.spec.firmware;
         let work_ns = match command.direction {
@@ -352,20 +382,17 @@ impl Device for Flash {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.events.next_at()
+        self.events.next_at(self.sees_after_ns())
     }
 
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
-        while self.events.next_at().is_some_and(|at| at <= now) {
-            let Some((at, event)) = self.events.take() else {
-                return;
-            };
+        while let Some((at, event)) = self.events.take_until(now) {
             match event {
                 Event::Look(id) => match self.inside.command(id).direction {
                     Direction::Read => self.look_at_read(at, id),
                     Direction::Write => self.look_at_write(at, id),
                 },
-                Event::Done { die, work } => self.done(at, die, work),
+                Event::Done(work) => self.done(at, work),
                 Event::Complete(id) => self.end(at, InnerCompletion::Command(id), completed),
                 Event::Flush => self.program_rest(at),
                 Event::Idle => self.look_whether_idle(at),
@@ -384,6 +411,7 @@ impl Device for Flash {
     }
 
     fn flush(&mut self, now: Time, tag: u32) -> bool {
+        self.catch_up(now);
         let firmware = self.spec.firmware;
         let units_left = match firmware.is_protected() {
             true => 0,
@@ -410,6 +438,7 @@ impl Device for Flash {
 
     /// Takes a command's time, however long it is; a unit that is discarded in part stays.
     fn discard(&mut self, now: Time, tag: u32, start: Sector, sectors: Sector) -> bool {
+        self.catch_up(now);
         let end = (start + sectors).min(self.sectors());
         for unit in start.div_ceil(self.unit_sectors)..end / self.unit_sectors {
             self.mapping.forget(unit as u32);
@@ -424,11 +453,13 @@ impl Device for Flash {
         self.spec.firmware.reports_write_cache()
     }
 
-    fn programmed(&self) -> ProgrammedUnits {
+    fn programmed(&mut self, now: Time) -> ProgrammedUnits {
+        self.catch_up(now);
         self.written
     }
 
-    fn flash_space(&self) -> FlashSpace {
+    fn flash_space(&mut self, now: Time) -> FlashSpace {
+        self.catch_up(now);
         self.mapping.space()
     }
 

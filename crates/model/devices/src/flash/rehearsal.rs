@@ -46,10 +46,11 @@ impl Rehearsal {
         let at = self
             .mapping
             .take_page(DIE, Kind::Host, units.iter().copied());
-        for (&unit, at) in units.iter().zip(at..) {
-            let from = self.mapping.place(unit);
-            self.mapping.programmed(unit, from, at);
+        // A unit that is written twice in a page is in the buffer's last slot for it.
+        for (&unit, slot) in units.iter().zip(0..) {
+            self.mapping.buffer(unit, slot);
         }
+        self.mapping.programmed(units.iter().copied().zip(0..), at);
         self.programmed.host_units += units.len() as u64;
         self.free_sum += u64::from(self.mapping.free_blocks(DIE));
         self.programs += 1;
@@ -101,10 +102,7 @@ impl Rehearsal {
         }
         let moved = units.iter().map(|&(unit, _)| unit);
         let at = self.mapping.take_page(DIE, Kind::Moved, moved);
-        for (&(unit, _), at) in units.iter().zip(at..) {
-            let from = self.mapping.place(unit);
-            self.mapping.programmed(unit, from, at);
-        }
+        self.mapping.moved(&units, at);
         self.programmed.moved_units += units.len() as u64;
     }
 }

@@ -58,10 +58,7 @@ fn check_all(mapping: &Mapping) -> u64 {
                     assert_eq!(mapping.place(unit), PageLocation::Flash(place));
                 }
             }
-            assert_eq!(
-                valid,
-                mapping.dies[die as usize].blocks[block as usize].wanted
-            );
+            assert_eq!(valid, mapping.blocks.wanted(die * sizes.blocks + block));
         }
     }
     for (unit, &times) in (0..).zip(&found) {
