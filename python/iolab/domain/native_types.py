@@ -1006,7 +1006,7 @@ class ArrayDeviceSpec(TypedDict):
     queue_depth: int
 
 
-SteadyPattern = Literal["sequential", "random"]
+SteadyPattern = Literal["sequential", "random", "skewed"]
 """How a device was written before the start."""
 
 
@@ -1052,6 +1052,16 @@ class Interface(TypedDict):
     half_duplex: bool
 
 
+class SkewSpec(TypedDict):
+    """A pattern of writes that are not uniform: hot and cold zones, or Zipf's law."""
+
+    block_bytes: int
+    hot_per_mille: NotRequired[int | None]
+    hot_writes_per_mille: NotRequired[int | None]
+    zipf_seed: NotRequired[int | None]
+    zipf_theta_per_mille: NotRequired[int | None]
+
+
 class SlcCache(TypedDict):
     """A pseudo-SLC cache: what is written there first is programmed faster, and holds less."""
 
@@ -1086,6 +1096,7 @@ class FlashDeviceSpec(TypedDict):
     interface: Interface
     kind: Literal["flash"]
     queue_depth: int
+    skew: NotRequired[SkewSpec | None]
     slc: NotRequired[SlcCache | None]
     timing: Timing2
 
@@ -1539,6 +1550,7 @@ class JobSpec(TypedDict):
     queue_depth: int
     read_share: float
     replay: NotRequired[ReplaySpec | None]
+    scatter_seed: NotRequired[int | None]
     seed: int
     start_ns: NotRequired[int | None]
     steady_state: NotRequired[SteadyState | None]

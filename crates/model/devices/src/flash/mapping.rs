@@ -278,6 +278,21 @@ impl Mapping {
         }
     }
 
+    /// Age and wanted units of each block that can be collected, the one that was closed first before the others.
+    pub(super) fn closed_units(&self, die: u32) -> impl Iterator<Item = (u32, Vec<u32>)> {
+        let space = &self.dies[die as usize];
+        space.closed.iter().map(move |&block| {
+            let closed_at = self.blocks.closed_at(die * self.sizes.blocks + block);
+            let (mut offset, mut found) = (0, Vec::new());
+            let mut all = Vec::new();
+            while offset < self.sizes.block_units {
+                offset = self.wanted(die, block, offset, &mut found);
+                all.extend(found.drain(..).map(|(unit, _)| unit));
+            }
+            (space.closings.wrapping_sub(closed_at), all)
+        })
+    }
+
     pub(super) fn erased(&mut self, die: u32, block: u32) {
         self.blocks.erase(die * self.sizes.blocks + block);
         let space = &mut self.dies[die as usize];
@@ -375,8 +390,9 @@ impl DieSpace {
         let first = die * sizes.blocks;
         let closed = start.closed(sizes, die);
         let mut is_closed = vec![false; sizes.blocks as usize];
-        for (closed_at, &block) in (1..).zip(&closed) {
-            blocks.close(first + block, closed_at);
+        let closings = closed.first().map_or(0, |&(_, age)| age + 1);
+        for &(block, age) in &closed {
+            blocks.close(first + block, closings - age);
             is_closed[block as usize] = true;
         }
         DieSpace {
@@ -388,8 +404,8 @@ impl DieSpace {
             free: (0..sizes.main_blocks)
                 .filter(|&block| !is_closed[block as usize])
                 .collect(),
-            closings: closed.len() as u32,
-            closed: closed.into(),
+            closings,
+            closed: closed.into_iter().map(|(block, _)| block).collect(),
             open: [None; 3],
         }
     }

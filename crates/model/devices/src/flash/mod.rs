@@ -4,6 +4,7 @@
 //! Each die does one thing at a time. Parameters as in MQSim's configuration; the order of things in a die, and the
 //! greedy choice of what to collect, are inferred (docs/model/flash.md).
 
+mod arrangement;
 mod blocks;
 mod buffer;
 mod coalesce;
@@ -12,8 +13,11 @@ mod die;
 mod event_order;
 mod mapping;
 mod programmed;
-#[cfg(test)]
 mod rehearsal;
+mod skew;
+mod skew_law;
+mod skewed;
+mod small_die;
 mod space;
 mod spec;
 mod start;
@@ -36,6 +40,7 @@ use events::station::Violation;
 use events::time::Time;
 use mapping::{Mapping, PageLocation};
 pub use programmed::ProgrammedUnits;
+pub use skew::SkewSpec;
 pub use space::FlashSpace;
 use spec::Sizes;
 pub use spec::{
@@ -120,6 +125,12 @@ impl Flash {
     pub fn new(spec: &FlashSpec) -> Result<Flash, SpecError> {
         spec.check()?;
         let sizes = spec.sizes();
+        let start = match spec.skew {
+            Some(skew) => {
+                small_die::skewed_start(&sizes, skew.on(sizes.units, spec.firmware.unit_bytes))
+            }
+            None => Start::of(&sizes, spec.firmware.filled, spec.firmware.steady),
+        };
         let interface = spec.interface;
         let link = Link::new(interface.bytes_per_s)
             .with_pieces_of(interface.command_ns.unwrap_or_default());
@@ -137,10 +148,7 @@ impl Flash {
             flush_planned: false,
             idle_planned: false,
             host_flush: None,
-            mapping: Mapping::new(
-                sizes,
-                Start::of(&sizes, spec.firmware.filled, spec.firmware.steady),
-            ),
+            mapping: Mapping::new(sizes, start),
             dies: vec![Die::default(); sizes.dies as usize],
             dies_taken: 0,
             reads_waiting: 0,

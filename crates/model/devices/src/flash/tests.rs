@@ -50,6 +50,7 @@ fn spec() -> FlashSpec {
             coalesce: None,
         },
         slc: None,
+        skew: None,
     }
 }
 
