@@ -1071,6 +1071,20 @@ class SlcCache(TypedDict):
     page_program_ns: int
 
 
+class Thermal(TypedDict):
+    """What heats a device, how it cools, and when it is throttled."""
+
+    erase_nanojoule: int
+    idle_celsius: int
+    millikelvin_per_watt: int
+    program_nanojoule: int
+    read_nanojoule: int
+    resume_celsius: int
+    throttle_celsius: int
+    throttle_per_mille: int
+    time_constant_ns: int
+
+
 class Suspend(TypedDict):
     """How long it takes to interrupt a die's work for a read."""
 
@@ -1082,6 +1096,7 @@ class Timing2(TypedDict):
     """What the flash itself takes."""
 
     block_erase_ns: int
+    cache_register: NotRequired[bool | None]
     channel_bytes_per_s: int
     page_program_ns: int
     page_read_ns: int
@@ -1098,6 +1113,7 @@ class FlashDeviceSpec(TypedDict):
     queue_depth: int
     skew: NotRequired[SkewSpec | None]
     slc: NotRequired[SlcCache | None]
+    thermal: NotRequired[Thermal | None]
     timing: Timing2
 
 

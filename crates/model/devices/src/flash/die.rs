@@ -12,6 +12,10 @@ pub(super) struct Die {
     pub(super) program: Option<(Time, Vec<u32>)>,
     pub(super) work: Option<Work>,
     pub(super) ends_at: Time,
+    /// The second register, if there is one, is free from then on for a page that was read.
+    pub(super) register_free_at: Time,
+    /// When the page to program is in the second register.
+    pub(super) loaded_at: Time,
     /// Counts pieces of work, so that the end of one that was interrupted is known for what it is.
     pub(super) number: u32,
     /// Interrupted by a read, with the time that is left of it.
@@ -49,6 +53,8 @@ pub(super) enum Work {
     Erase {
         block: u32,
     },
+    /// What was read stays in the first register until the second is free.
+    Hold,
     /// Leaving off what it did, for a read.
     Suspend,
 }

@@ -22,6 +22,7 @@ mod space;
 mod spec;
 mod start;
 mod steady_law;
+mod thermal;
 
 use std::collections::VecDeque;
 
@@ -47,6 +48,8 @@ pub use spec::{
     Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing,
 };
 use start::Start;
+use thermal::Heat;
+pub use thermal::Thermal;
 
 /// An SSD: interface, firmware, write buffer, mapping, channels and dies.
 #[derive(Clone, Debug)]
@@ -75,6 +78,7 @@ pub struct Flash {
     /// Page reads that no die has begun.
     reads_waiting: u32,
     channels: Vec<Link>,
+    heat: Option<Heat>,
     /// Where the next page of the buffer goes, if that die can take it.
     next_die: u32,
     written: ProgrammedUnits,
@@ -104,6 +108,8 @@ enum Event {
     Look(CommandId),
     /// The die is done with what it does, if that is still the same.
     Done(DieWork),
+    /// A page read for the command has crossed the channel from a die's second register.
+    Transferred(CommandId),
     Complete(CommandId),
     Flush,
     /// The device may have been idle for long enough.
@@ -156,6 +162,7 @@ impl Flash {
                 Link::new(spec.timing.channel_bytes_per_s);
                 spec.geometry.channels as usize
             ],
+            heat: spec.thermal.map(Heat::new),
             next_die: 0,
             written: ProgrammedUnits::default(),
             held: HeldCompletions::new(spec.interface.coalesce),
@@ -263,6 +270,10 @@ impl Flash {
             };
             self.next_die = (die + 1) % dies;
             let slots = self.buffer.take_page(units);
+            if self.spec.timing.has_cache_register() {
+                let sectors = slots.len() as u64 * self.unit_sectors;
+                self.dies[die as usize].loaded_at = self.channel(die).carry(now, sectors);
+            }
             self.dies[die as usize].program = Some((now, slots));
             self.dies_taken += 1;
             self.start(now, die);
@@ -401,6 +412,7 @@ impl Device for Flash {
                     Direction::Write => self.look_at_write(at, id),
                 },
                 Event::Done(work) => self.done(at, work),
+                Event::Transferred(id) => self.part_done(at, id),
                 Event::Complete(id) => self.end(at, InnerCompletion::Command(id), completed),
                 Event::Flush => self.program_rest(at),
                 Event::Idle => self.look_whether_idle(at),

@@ -6,6 +6,7 @@ use crate::flash::coalesce::Coalesce;
 use crate::flash::collector::Collector;
 use crate::flash::skew::SkewSpec;
 use crate::flash::steady_law::SteadyLaw;
+use crate::flash::thermal::Thermal;
 use crate::limits::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
 use events::SpecError;
 use events::spec_error::{RATE, within};
@@ -29,6 +30,8 @@ pub struct FlashSpec {
     pub slc: Option<SlcCache>,
     /// The pattern of `firmware.steady = "skewed"`.
     pub skew: Option<SkewSpec>,
+    /// Heat, and throttling by it; absent: the device never gets too warm.
+    pub thermal: Option<Thermal>,
 }
 
 /// A pseudo-SLC cache: what is written there first is programmed faster, and holds less.
@@ -94,6 +97,9 @@ pub struct Timing {
     pub channel_bytes_per_s: u64,
     /// A read may interrupt a program or an erasure; absent: it waits.
     pub suspend: Option<Suspend>,
+    /// A die has a second register of a page: data cross the channel while it reads or programs the next page (ONFI's
+    /// read cache and page cache program). Absent: false.
+    pub cache_register: Option<bool>,
 }
 
 /// How long it takes to interrupt a die's work for a read.
@@ -268,6 +274,9 @@ impl FlashSpec {
                 .map_err(|error| error.within("slc"))?;
         }
         self.check_skew()?;
+        if let Some(thermal) = self.thermal {
+            thermal.check().map_err(|error| error.within("thermal"))?;
+        }
         let sizes = self.sizes();
         if sizes.units == 0 {
             return Err(SpecError::of(
@@ -456,6 +465,12 @@ impl Timing {
             within(key, time_ns, 0, WORK_NS_MAX)?;
         }
         rate("channel_bytes_per_s", self.channel_bytes_per_s)
+    }
+}
+
+impl Timing {
+    pub(super) fn has_cache_register(&self) -> bool {
+        self.cache_register.unwrap_or(false)
     }
 }
 

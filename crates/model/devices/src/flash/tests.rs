@@ -24,6 +24,7 @@ fn spec() -> FlashSpec {
             block_erase_ns: 3_800_000,
             channel_bytes_per_s: 333_000_000,
             suspend: None,
+            cache_register: None,
         },
         firmware: Firmware {
             command_ns: 5_000,
@@ -51,6 +52,7 @@ fn spec() -> FlashSpec {
         },
         slc: None,
         skew: None,
+        thermal: None,
     }
 }
 
@@ -550,6 +552,7 @@ proptest! {
     fn it_does_not_matter_how_often_the_device_is_asked(
         is_suspended: bool,
         read_first: bool,
+        has_register: bool,
         seed: u64,
         every in 1_000u64..200_000,
     ) {
@@ -568,6 +571,7 @@ proptest! {
         let device = || with(|spec| {
             spec.firmware.steady = Some(SteadyPattern::Random);
             spec.firmware.read_first = read_first;
+            spec.timing.cache_register = Some(has_register);
             spec.queue_depth = 4096;
             spec.timing.suspend = is_suspended.then_some(Suspend {
                 program_ns: 100_000,
@@ -579,4 +583,73 @@ proptest! {
         prop_assert!(seldom.1.moved_units > 0);
         prop_assert_eq!(seldom, often);
     }
+}
+
+#[test]
+fn with_a_second_register_data_cross_the_channel_while_the_next_page_is_read() {
+    // Eight planes' pages that one die reads: 75 us each, and 25 us to cross the channel.
+    let reads: Vec<_> = (0..8)
+        .map(|number| command(Direction::Read, number * 8 * 2 * 32, 16))
+        .collect();
+    let took = |has| {
+        let mut flash = with(|spec| spec.timing.cache_register = Some(has));
+        run(&mut flash, &reads, 8).took
+    };
+    let (without, with_it) = (took(false), took(true));
+    let crossing = 24_600;
+    assert!(without > 8 * (75_000 + crossing), "{without}");
+    assert!(
+        (8 * 75_000 + crossing..8 * 75_000 + 2 * crossing).contains(&with_it),
+        "{with_it}"
+    );
+}
+
+#[test]
+fn with_a_second_register_pages_are_loaded_while_others_are_programmed() {
+    let rate = |has| {
+        let mut flash = with(|spec| {
+            spec.timing.cache_register = Some(has);
+            spec.timing.page_program_ns = 100_000;
+            spec.geometry.channels = 8;
+            spec.geometry.dies_per_channel = 1;
+            spec.interface.bytes_per_s = 8_000_000_000;
+            spec.firmware.filled = false;
+        });
+        let writes = sequential(Direction::Write, 0, 2000, 64);
+        run(&mut flash, &writes, 32).rate_bytes_per_s()
+    };
+    // 16 KiB of two planes cross in 49 us: 149 us for each page, or 100.
+    let ratio = rate(true) / rate(false);
+    assert!((1.35..1.6).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_device_that_gets_too_warm_is_throttled_and_writes_at_what_it_can_cool() {
+    let thermal = Thermal {
+        idle_celsius: 40,
+        millikelvin_per_watt: 10_000,
+        time_constant_ns: 100 * MILLISECOND,
+        read_nanojoule: 0,
+        program_nanojoule: 600_000,
+        erase_nanojoule: 0,
+        throttle_celsius: 80,
+        resume_celsius: 79,
+        throttle_per_mille: 10_000,
+    };
+    let rate = |thermal| {
+        let mut flash = with(|spec| {
+            spec.thermal = thermal;
+            spec.firmware.filled = false;
+        });
+        let writes = sequential(Direction::Write, 0, 6000, 64);
+        run(&mut flash, &writes, 32).rate_bytes_per_s()
+    };
+    // 4 W keep it at 80 degrees: 6,667 pages of 16 KiB a second, once it is there.
+    let (cool, warm) = (rate(None), rate(Some(thermal)));
+    let sustained = 4.0 / 600_000e-9 * 16_384.0;
+    assert!(cool > 1.3 * sustained, "{cool} {sustained}");
+    assert!(
+        (0.95..1.25).contains(&(warm / sustained)),
+        "{warm} {sustained}"
+    );
 }

@@ -3,6 +3,7 @@
 use crate::flash::die::Work;
 use crate::flash::event_order::DieWork;
 use crate::flash::mapping::Kind;
+use crate::flash::thermal::DieHeat;
 use crate::flash::{Event, Flash};
 use events::time::Time;
 
@@ -29,7 +30,9 @@ impl Flash {
                 let die_state = &mut self.dies[die as usize];
                 if let Some(read) = die_state.reads.pop_front() {
                     self.reads_waiting -= 1;
-                    self.work(die, Work::Sense(read), now + self.spec.timing.page_read_ns);
+                    let read_ns = self.spec.timing.page_read_ns;
+                    let ends_at = now + self.stretch(now, DieHeat::Reads(1), read_ns);
+                    self.work(die, Work::Sense(read), ends_at);
                 }
             }
             DieStep::Resume => {
@@ -75,7 +78,15 @@ impl Flash {
             Some(Work::Sense(read)) => {
                 let sectors = u64::from(read.units) * self.unit_sectors;
                 let at = self.channel(die).carry(now, sectors);
-                return self.work(die, Work::Transfer(read), at);
+                if !self.spec.timing.has_cache_register() {
+                    return self.work(die, Work::Transfer(read), at);
+                }
+                self.events.put(at, Event::Transferred(read.command));
+                let free_at = &mut self.dies[die as usize].register_free_at;
+                let held_until = std::mem::replace(free_at, at);
+                if held_until > now {
+                    return self.work(die, Work::Hold, held_until);
+                }
             }
             Some(Work::Transfer(read)) => self.part_done(now, read.command),
             Some(Work::Program { at }) => self.programmed(now, die, at),
@@ -88,7 +99,7 @@ impl Flash {
                 self.mapping.erased(die, block);
                 self.written.erased_blocks += 1;
             }
-            Some(Work::Suspend) | None => {}
+            Some(Work::Hold | Work::Suspend) | None => {}
         }
         self.start(now, die);
         self.drain(now);
@@ -140,11 +151,15 @@ impl Flash {
         };
         let at = self.mapping.take_page(die, kind, units);
         let sectors = slots.len() as u64 * self.unit_sectors;
-        let there_at = self.channel(die).carry(now, sectors);
+        let there_at = match timing.has_cache_register() {
+            true => now.max(self.dies[die as usize].loaded_at),
+            false => self.channel(die).carry(now, sectors),
+        };
         let state = &mut self.dies[die as usize];
         state.programming = slots;
         state.collected_last = false;
-        self.work(die, Work::Program { at }, there_at + program_ns);
+        let ends_at = there_at + self.stretch(now, DieHeat::Program, program_ns);
+        self.work(die, Work::Program { at }, ends_at);
     }
 
     fn programmed(&mut self, now: Time, die: u32, at: u32) {
@@ -191,7 +206,8 @@ impl Flash {
         state.victim = Some((block, next));
         state.collected_last = true;
         if units.is_empty() {
-            return self.work(die, Work::Erase { block }, now + timing.block_erase_ns);
+            let ends_at = now + self.stretch(now, DieHeat::Erase, timing.block_erase_ns);
+            return self.work(die, Work::Erase { block }, ends_at);
         }
         let page = |&(_, place): &(u32, u32)| place / self.sizes.page_units;
         let pages = 1 + units
@@ -203,9 +219,11 @@ impl Flash {
             .take_page(die, Kind::Moved, units.iter().map(|&(unit, _)| unit));
         // Out to the controller, which checks them, and in again.
         let sectors = 2 * units.len() as u64 * self.unit_sectors;
-        let read_at = now + pages * timing.page_read_ns;
+        let reads = DieHeat::Reads(pages as u32);
+        let read_at = now + self.stretch(now, reads, pages * timing.page_read_ns);
         let there_at = self.channel(die).carry(now, sectors).max(read_at);
-        self.work(die, Work::Move { at }, there_at + timing.page_program_ns);
+        let ends_at = there_at + self.stretch(now, DieHeat::Program, timing.page_program_ns);
+        self.work(die, Work::Move { at }, ends_at);
     }
 
     /// The cache's oldest block is emptied as one that is collected.
@@ -256,8 +274,16 @@ impl Flash {
         }
     }
 
+    /// How long a die's work takes on a device that it warms.
+    fn stretch(&mut self, now: Time, what: DieHeat, work_ns: Time) -> Time {
+        match &mut self.heat {
+            Some(heat) => heat.stretch(now, what, work_ns),
+            None => work_ns,
+        }
+    }
+
     /// Dies are numbered so that neighbours are on different channels.
-    fn channel(&mut self, die: u32) -> &mut crate::server::Link {
+    pub(super) fn channel(&mut self, die: u32) -> &mut crate::server::Link {
         let channels = self.channels.len();
         &mut self.channels[die as usize % channels]
     }
