@@ -52,6 +52,7 @@ const CLASS_RATIO: f64 = 1.5;
 impl SkewSpec {
     /// Exactly one of the two patterns, whole.
     pub(super) fn check(&self, unit_bytes: u32) -> Result<(), SpecError> {
+        within("block_bytes", u64::from(self.block_bytes), 512, 1 << 24)?;
         let zones = [self.hot_per_mille, self.hot_writes_per_mille];
         for (key, value) in ["hot_per_mille", "hot_writes_per_mille"]
             .into_iter()
@@ -85,7 +86,6 @@ impl SkewSpec {
                 "must be given with the other keys of its pattern",
             ));
         }
-        within("block_bytes", u64::from(self.block_bytes), 512, 1 << 24)?;
         match self.block_bytes.is_multiple_of(unit_bytes) {
             true => Ok(()),
             false => {

@@ -298,20 +298,16 @@ impl FlashSpec {
 
     fn check_skew(&self) -> Result<(), SpecError> {
         let is_skewed = self.firmware.steady == Some(SteadyPattern::Skewed);
-        match self.skew {
-            Some(skew) if is_skewed => skew
-                .check(self.firmware.unit_bytes)
-                .map_err(|error| error.within("skew")),
-            None if !is_skewed => Ok(()),
-            Some(_) => Err(SpecError::of(
-                "skew",
-                "only firmware.steady = \"skewed\" has it",
-            )),
-            None => Err(SpecError::of(
-                "firmware.steady",
-                "\"skewed\" needs the table skew",
-            )),
+        if let Some(skew) = self.skew {
+            skew.check(self.firmware.unit_bytes)
+                .map_err(|error| error.within("skew"))?;
         }
+        let (key, what) = match (self.skew, is_skewed) {
+            (Some(_), false) => ("skew", "only firmware.steady = \"skewed\" has it"),
+            (None, true) => ("firmware.steady", "\"skewed\" needs the table skew"),
+            _ => return Ok(()),
+        };
+        Err(SpecError::of(key, what))
     }
 
     /// The specification has passed `check`.

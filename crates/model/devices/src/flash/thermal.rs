@@ -84,15 +84,18 @@ impl Thermal {
         ] {
             within(key, u64::from(energy), 0, 1_000_000_000)?;
         }
-        let (idle, throttle) = (
-            u64::from(self.idle_celsius),
-            u64::from(self.throttle_celsius),
-        );
-        within("throttle_celsius", throttle, idle + 2, 200)?;
-        let resume = u64::from(self.resume_celsius);
-        within("resume_celsius", resume, idle + 1, throttle - 1)?;
+        let throttle = u64::from(self.throttle_celsius);
+        within("throttle_celsius", throttle, 0, 200)?;
+        within("resume_celsius", u64::from(self.resume_celsius), 0, 200)?;
         let times = u64::from(self.throttle_per_mille);
-        within("throttle_per_mille", times, 1000, 1_000_000)
+        within("throttle_per_mille", times, 1000, 1_000_000)?;
+        match (self.idle_celsius + 1..self.throttle_celsius).contains(&self.resume_celsius) {
+            true => Ok(()),
+            false => Err(SpecError::of(
+                "resume_celsius",
+                "expected above idle_celsius and below throttle_celsius",
+            )),
+        }
     }
 }
 
