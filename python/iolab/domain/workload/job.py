@@ -36,6 +36,7 @@ class PhaseOptions(Options):
     )
 
 
+ZIPF_THETA = 1.1
 PatternName = Literal["sequential", "backward", "strided", "random", "zipf", "pareto", "normal", "zoned", "permutation"]
 
 
@@ -54,7 +55,7 @@ class JobOptions(Options):
         None,
         "Skew of pattern zipf: the block of rank r is drawn proportionally to 1/r^theta.",
         gt=0,
-        default_is="1.1 with zipf",
+        default_is=f"{ZIPF_THETA} with zipf",
     )
     pareto_h: float | None = option(
         None,

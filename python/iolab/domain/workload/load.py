@@ -12,7 +12,7 @@ from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.block_sizes import AlignedBlocks, block_list
 from iolab.domain.workload.conflict import SECTOR_BYTES, is_bounded
-from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
+from iolab.domain.workload.job import ONE_AT_A_TIME, ZIPF_THETA, JobOptions, PhaseOptions
 from iolab.domain.workload.steady import FILL_WINDOWS_MAX, SteadyOptions
 from iolab.domain.workload.zone import read_zones, zoned
 
@@ -413,7 +413,7 @@ def _pattern(job: JobOptions) -> native.Pattern:
             assert job.stride is not None, "the options' conflicts ask for it"
             return {"kind": "strided", "stride_bytes": job.stride}
         case "zipf":
-            return {"kind": "zipf", "theta": job.zipf_theta or 1.1}
+            return {"kind": "zipf", "theta": job.zipf_theta or ZIPF_THETA}
         case "pareto":
             return {"kind": "pareto", "h": job.pareto_h or 0.2}
         case "normal":
