@@ -452,6 +452,11 @@ fn reads_that_would_wait_are_asked_for_again_and_counted() {
             let noted = notes.iter().any(|note| note.contains("would have waited"));
             assert_eq!(noted, waits, "{engine:?}: {notes:?}");
         }
+        let direct = GroupSpec {
+            direct: true,
+            ..reads()
+        };
+        assert_eq!(only_job(&run(phase(&path, vec![direct]))).read.count, 256);
     }
 }
 
