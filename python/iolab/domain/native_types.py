@@ -370,7 +370,7 @@ class ClosedArrival(TypedDict):
     think_ns: int
 
 
-Spacing = Literal["constant", "poisson"]
+Spacing = Literal["constant", "poisson", "constant_each"]
 """The distances between due times."""
 
 
@@ -711,6 +711,7 @@ class CpuSpec(TypedDict):
     call_ns: int
     clock_hz: NotRequired[int | None]
     completion_ns: int
+    copy_call_ns: NotRequired[int | None]
     count: int
     interrupt_ns: NotRequired[int | None]
     jitter: float
@@ -1341,6 +1342,7 @@ class RingFeatures(TypedDict):
     coop_taskrun: bool
     defer_taskrun: bool
     fixed_io: bool
+    hybrid_poll: bool
     min_timeout: bool
     single_issuer: bool
     sqpoll: bool
@@ -1588,9 +1590,11 @@ class GroupSpec(TypedDict):
     engine: EngineKind
     fixed_buffers: bool
     fresh_data: bool
+    hybrid_poll: NotRequired[bool]
     io_log: NotRequired[str | None]
     jobs: list[JobSpec]
     name: str
+    nowait_reads: NotRequired[bool]
     poll: bool
     realtime: NotRequired[bool]
     registered_files: bool

@@ -312,6 +312,8 @@ pub enum Spacing {
     Constant,
     /// Exponentially distributed: a Poisson process.
     Poisson,
+    /// Equal between the reads of a mix, and equal between its writes: each direction has its share of the rate for itself.
+    ConstantEach,
 }
 
 /// The job is done at the first bound it reaches; at least one is given.

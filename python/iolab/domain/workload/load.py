@@ -176,6 +176,8 @@ def group_json(
     realtime: bool = False,
     uncached: bool = False,
     atomic_writes: bool = False,
+    hybrid_poll: bool = False,
+    nowait_reads: bool = False,
 ) -> native.GroupSpec:
     """A group's specification, in the engine's default form."""
     group: native.GroupSpec = {
@@ -199,6 +201,10 @@ def group_json(
         group["uncached"] = True
     if atomic_writes:
         group["atomic_writes"] = True
+    if hybrid_poll:
+        group["hybrid_poll"] = True
+    if nowait_reads:
+        group["nowait_reads"] = True
     return group
 
 
@@ -354,6 +360,8 @@ def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, se
             sqpoll=job.sqpoll,
             uncached=job.uncached,
             atomic_writes=job.atomic_writes,
+            hybrid_poll=job.hybrid_poll,
+            nowait_reads=job.nowait_reads,
         )
         for group_name, members in ([(name, specs)] if job.share_thread else [(s["name"], [s]) for s in specs])
     ]
