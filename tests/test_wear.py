@@ -135,7 +135,11 @@ def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: Comman
         ([*DRIVE, "random", "--start", "old"], ["unknown state", "--start"]),
         ([*DRIVE, "pareto", "--start", "steady"], ["--start steady", "pareto", "not known"]),
         ([*DRIVE, "random", "--set", "firmware.steady=skewed"], ["firmware.steady", "needs the table skew"]),
-        ([*DRIVE, "random", "--set", "skew.block_bytes=4096"], ["skew", "only firmware.steady"]),
+        (
+            [*DRIVE, "random", "--set", "skew.block_bytes=4096", "--set", "skew.zipf_theta_per_mille=900"],
+            ["skew", "only firmware.steady"],
+        ),
+        ([*DRIVE, "random", "--set", "skew.block_bytes=4096"], ["skew.zipf_theta_per_mille", "must be given"]),
         (
             [
                 *[*DRIVE, "random", "--set", "firmware.steady=skewed", "--set", "skew.block_bytes=4096"],
