@@ -353,7 +353,7 @@ def test_a_diskspd_that_wrote_nothing_has_no_rate_of_writes(tmp_path: Path) -> N
     columns = "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s | IopsStdDev |  file\n"
     text = "actual test time:\t30.00s\n"
     for what, cells in (("Total", "10680209408 | 2607473 | 339.51 | 86915.29"), ("Write", "0 | 0 | 0.00 | 0.00")):
-        text += f"{what} IO\n{columns}----\n     0 | {cells} | 0.00 | X:\\test.dat (20GiB)\n----\ntotal: {cells} | 0.00\n"
+        text += f"{what} IO\n{columns}----\n     0 | {cells} | 0.00 | X:\\t.dat\n----\ntotal: {cells} | 0.00\n"
     path = tmp_path / "diskspd.txt"
     path.write_text(text)
     run = open_run(path)
