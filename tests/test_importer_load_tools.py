@@ -353,9 +353,20 @@ def test_a_diskspd_that_wrote_nothing_has_no_rate_of_writes(tmp_path: Path) -> N
     columns = "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s | IopsStdDev |  file\n"
     text = "actual test time:\t30.00s\n"
     for what, cells in (("Total", "10680209408 | 2607473 | 339.51 | 86915.29"), ("Write", "0 | 0 | 0.00 | 0.00")):
-        text += f"{what} IO\n{columns}----\n     0 | {cells} | 0.00 | X:\\test.dat (20GiB)\n----\ntotal: {cells} | 0.00\n"
+        text += f"{what} IO\n{columns}----\n     0 | {cells} | 0.00 | X:\\t.dat\n----\ntotal: {cells} | 0.00\n"
     path = tmp_path / "diskspd.txt"
     path.write_text(text)
     run = open_run(path)
     assert value(run, "diskspd", "diskspd", "iops") == 86915.29
     assert not [key for key in run.keys if "write" in key]
+
+
+def test_iopings_of_other_request_sizes_are_no_rounds(tmp_path: Path) -> None:
+    text = "--- /dev/sda (block device 931.5 GiB) ioping statistics ---\n"
+    small = "192 requests completed in 3.00 s, 768 KiB read, 64 iops, 256.2 KiB/s\n"
+    large = "837 requests completed in 3.00 s, 209.2 MiB read, 279 iops, 69.7 MiB/s\n"
+    path = tmp_path / "ioping.txt"
+    for second, has_problem in ((small, False), (large, True)):
+        path.write_text(text + small + text + second)
+        problems = open_run(path).problems
+        assert any("of 262,144 bytes, and of 4,096 bytes" in one for one in problems) == has_problem, problems

@@ -244,3 +244,74 @@ def test_what_may_be_a_title_of_some_outputs_is_stated(tmp_path: Path) -> None:
     (problem,) = run.problems
     assert run.settings == ["posted"] and run.trials.height == 2
     assert "'with the patch' may name a setting" in problem and "a line that ends in a colon" in problem
+
+
+def test_lines_of_code_with_a_figure_in_bold_are_whole(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(
+        "`w: (groupid=0, jobs=1): err= 0: pid=34320: Sun Jun 24 13:25:43 2018`\n\n"
+        "  `write: IOPS=1879, BW=7518KiB/s (7698kB/s)(514MiB/70001msec)`\n\n"
+        "    `clat (usec): min=408, max=3428,` **`avg=529.00`**`, stdev=60.83`\n\n"
+        "     `lat (usec): min=410, max=3429, avg=531.15, stdev=60.82`\n\n"
+        "    `clat percentiles (usec):`\n\n"
+        "     `| 99.00th=[  717],` _**`99.50th=[  766]`**_`, 99.90th=[ 1020], 99.95th=[ 1500],`\n"
+    )
+    run = open_run(path)
+    found = [value(run, "page", "w", f"latency_ns_{name}") for name in ("mean", "p99", "p999")]
+    assert found == [531_150, 717_000, 1_020_000]
+
+
+def test_single_lines_of_fio_are_jobs_without_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "mail.txt"
+    path.write_text(
+        "none:\n  read: IOPS=4257, BW=16.6MiB/s (17.4MB/s)(998MiB/60001msec)\n"
+        "    clat (usec): min=2, max=900, avg= 4.28, stdev=97.75\n"
+        "bfq:\n  read: IOPS=3998, BW=15.6MiB/s (16.4MB/s)(937MiB/60001msec)\n"
+        "  write: IOPS=11, BW=46KiB/s (47kB/s)(2760KiB/60001msec)\n"
+    )
+    run = open_run(path)
+    assert value(run, "none", "fio", "iops") == pytest.approx(4257)
+    assert value(run, "none", "fio", "latency_ns_mean") == pytest.approx(4280)
+    assert value(run, "bfq", "fio", "read.iops") == pytest.approx(3998)
+    assert value(run, "bfq", "fio", "write.iops") == pytest.approx(11)
+    (tmp_path / "short.txt").write_text("read: IOPS=4257, BW=16.6MiB/s\n")
+    with pytest.raises(InputError, match="single lines of fio's output"):
+        open_run(tmp_path / "short.txt")
+
+
+OLD_SYSBENCH = """[  48s] threads: 256, tps: 5228.50, reads: 52233.96, writes: 0.00, errors: 0.00
+OLTP test statistics:
+    queries performed:
+        read:                            2661980
+    transactions:                        266198 (5216.63 per sec.)
+
+General statistics:
+    total time:                          51.0288s
+    total number of events:              266198
+    response time:
+         avg:                                 49.06ms
+         approx.  95 percentile:              73.10ms
+"""
+
+
+def test_sysbench_that_begins_with_its_intervals(tmp_path: Path) -> None:
+    path = tmp_path / "old.txt"
+    path.write_text(OLD_SYSBENCH)
+    run = open_run(path)
+    (workload,) = run.workloads
+    assert value(run, "old", workload, "transactions_per_s") == 5216.63
+    assert value(run, "old", workload, "latency_ns_p95") == 73.1e6
+    assert not [key for key in run.keys if "rate_bytes" in key]
+
+
+def test_who_waited_for_syncs_sees_them_first(tmp_path: Path) -> None:
+    path = tmp_path / "etcd.txt"
+    path.write_text(
+        "t: (groupid=0, jobs=1): err= 0: pid=12041: Wed Jun 30 15:01:07 2021\n"
+        "  write: IOPS=8240, BW=18.1MiB/s (19.0MB/s)(22.0MiB/1217msec); 0 zone resets\n"
+        "     lat (usec): min=2, max=3090, avg=44.87, stdev=48.88\n"
+        "  fsync/fdatasync/sync_file_range:\n"
+        "    sync (usec): min=52, max=552, avg=73.71, stdev=14.16\n"
+        "     issued rwts: total=0,10029,0,10029 short=0,0,0,0 dropped=0,0,0,0\n"
+    )
+    assert open_run(path).experiment.compare.metrics[0] == "sync.latency_ns_mean"

@@ -7,6 +7,7 @@ would have the same figure twice, the next row begins too.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from iolab.files.importer.text import number
 KB, MB, GB = 1e3, 1e6, 1e9
 KIB, MIB, GIB = 2.0**10, 2.0**20, 2.0**30
 MS, US = 1e6, 1e3
+EACH_BYTES_MAX = 2.0**60
 UNITS = {
     unit: scale
     for units in (
@@ -67,11 +69,13 @@ class Rule:
     """Commas are decimal signs, as the tool prints them in other languages; it parts no thousands."""
     amount: str | None = None
     """The figure that states how much was done, in bytes: the same in all rounds."""
+    each: tuple[str, str] | None = None
+    """Bytes and operations, as printed with three digits: the size of one, a power of two, is that of all rounds."""
     absent: str = "not in the source"
     """Why a figure is missing that the line has a place for."""
 
 
-_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "amount", "absent")
+_OF_RULES = ("begins", "opens", "ends", "closes", "quotient", "decimal_comma", "amount", "each", "absent")
 
 
 def rule(pattern: str, **more: Any) -> Rule:
@@ -135,6 +139,13 @@ class _Reader:
             row.add(figure.metric, value, op=figure.op, absent=one.absent)
             if group == one.amount and value is not None:
                 row.amount = f"{value:,.0f} bytes"
+        if one.each is not None:
+            size, count = (
+                _value(groups[group] or "", UNITS.get(groups[f"{group}_unit"] or "", 1.0)) for group in one.each
+            )
+            if size and count:
+                each = max(1.0, min(size / count, EACH_BYTES_MAX))
+                first.amount = f"{2 ** round(math.log2(each)):,} bytes"
         if one.closes:
             for other in self.table.rows:
                 other.workload = workload

@@ -53,6 +53,11 @@ class Heading:
         self._line = self._section if self._section and OF_ANY_RUN.fullmatch(line) else line
         self._is_title = is_title
 
+    @property
+    def is_given(self) -> bool:
+        """Whether a line was read since the last time."""
+        return self._line is not None
+
     def take(self) -> str | None:
         """What was read since the last time, if anything."""
         line, self._line, self._is_title = self._line, None, False

@@ -49,6 +49,9 @@ _OLD_RATES = re.compile(
     r".{0,20}?io=\s*+(?P<size>\d[\d.,]{0,20}? ?[KMGTPkmgtp]?i?[Bb]?), bw=\s*+[^,]*+,"
     r"(?: iops=\s*+(?P<iops>\d[\d.,]{0,20}?[kMG]?)\s*+,)? runt=\s*+(?P<ms>\d{1,15}+)\s?msec"
 )
+_ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _RATES.pattern)
+_NAMELESS = "fio: (groupid=0, jobs=1): err= 0"
+"""The line above a job, if a text has its rates alone."""
 _FIGURE = r"\s*+(?P<{}>[\d.]++[kKMG]?)\s*+"
 _LATENCY = re.compile(
     r"\s*+(?P<what>clat|lat|sync)\s*+\((?P<unit>[num]?sec)\)\s*+: "
@@ -189,6 +192,8 @@ class _Reader:
         self.line = 0
         self.title: str | None = None
         """What stood above the job."""
+        self.is_nameless = False
+        """Whether the job's first lines are not in the text."""
         self.failure = ""
         """What a job ended with, of those without figures."""
 
@@ -196,9 +201,10 @@ class _Reader:
         prefix = None if DETAILS.match(line.text) else _HOST.match(line.text)
         host = prefix["host"] if prefix else None
         text = line.text[prefix.end() :] if prefix else line.text
-        if found := _JOB.match(text):
+        if found := _JOB.match(text) or self._of_nameless(text):
             self.finish_job()
             self.job, self.line, self.title = _Job(found, host), line.number, self.heading.take()
+            self.is_nameless = found.string == _NAMELESS and self.job.read(text)
         elif found := _BANNER.match(text):
             self.finish_job()
             self.runs.close(self.heading.take())
@@ -212,6 +218,14 @@ class _Reader:
             self.runs.disk(found["name"])
         elif self.job is None or not self.job.read(text):
             self.heading.read(text)
+
+    def _of_nameless(self, text: str) -> re.Match[str] | None:
+        """The beginning of a job that has none in the text: a line of rates below prose, or a second one of a way."""
+        found = _ALONE.match(text)
+        if found is None or (self.job is not None and not self.is_nameless):
+            return None
+        goes_on = self.job is not None and found["way"] not in self.job.raw and not self.heading.is_given
+        return None if goes_on else _JOB.match(_NAMELESS)
 
     def finish_job(self) -> None:
         job, self.job = self.job, None
@@ -259,7 +273,7 @@ def _parse(source: Source, results: Results) -> None:
 FORMAT = Format(
     name="fio-text",
     help="fio's output for people, and its terse lines of versions 2 to 5; each of several runs is a setting",
-    recognises=lambda source: any(map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED))),
+    recognises=lambda source: any(map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED, _ALONE))),
     parse=_parse,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),
 )

@@ -316,6 +316,7 @@ IOPING = figures_format(
             rf"{_figure('size')} (?P<size_unit>{_SIZE}) (?P<phase>read|written), "
             rf"{_figure('iops')} (?:(?P<iops_unit>[kM]) )?iops, {_figure('rate')} (?P<rate_unit>{_SIZE})/s",
             opens=True,
+            each=("size", "count"),
             count=of("ops"),
             size=of("bytes"),
             iops=of("iops"),

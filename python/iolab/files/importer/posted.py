@@ -12,6 +12,9 @@ ENCODED_LINES_MIN = 3
 
 _QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
 _BOLD = re.compile(r"\s{0,3}(?:\*\*|__|`)(?=\w)(?P<figure>[^*`]{1,160}[:=] ?<?[\w.][^*`]{0,160})(?:\*\*|__|`)\s*+$")
+_CODE = re.compile(r"\s*+`.*[=:].*`(?:\*\*)?_?\s*+$")
+"""A line of output that a page shows as code, perhaps with a figure in bold."""
+_MARKS_OF_CODE = re.compile(r"_?\*\*_?|`")
 _QUOTED_LINE = re.compile(r"^\s{0,3}>", re.MULTILINE)
 _ENCODING = re.compile(r"Content-Transfer-Encoding:\s*+(?P<name>[\w-]{1,40}+)\s*+$", re.IGNORECASE)
 _ENCODED = re.compile(r"=3D(?=.)")
@@ -41,6 +44,8 @@ def plain(text: str) -> str:
     plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ").replace("\uff1a", ": ")
     quote = _QUOTE.match(plain)
     unquoted = plain[quote.end() :] if quote else plain
+    if _CODE.match(unquoted):
+        return _MARKS_OF_CODE.sub("", unquoted)
     bold = _BOLD.match(unquoted)
     return bold["figure"] if bold else unquoted
 

@@ -16,6 +16,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.base.toml import written
 from iolab.base.version import VERSION
 from iolab.domain.experiment import IMPORTED
+from iolab.domain.lead import SYNC_RATE, SYNC_TIMES
 from iolab.domain.metric import OPS, describe
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
@@ -200,8 +201,9 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
 
 
 def compared_keys(results: Results) -> list[str]:
-    """The keys that a table shows unasked: those with a better direction, in the order of the source, then how busy the
-    device and the CPUs were. If all operations were reads, `read.iops` is `iops` again, and is left out."""
+    """The keys that a table shows unasked: those with a better direction, in the order of the source, the times of
+    syncs first, then how busy the device and the CPUs were. If all operations were reads, `read.iops` is `iops` again,
+    and is left out."""
     values: dict[str, dict[int, float]] = {}
     for trial in results.trials:
         for row in trial.rows:
@@ -209,6 +211,7 @@ def compared_keys(results: Results) -> list[str]:
                 values.setdefault(row.key, {})[trial.trial] = row.value
     keys = [key for key, by_trial in values.items() if values.get(_of_all_operations(key)) != by_trial]
     with_direction = [key for key in keys if describe(key).better is not None]
+    with_direction.sort(key=lambda key: key.rpartition("/")[2] not in (SYNC_RATE, *SYNC_TIMES))
     loads = [key for key in keys if key.rpartition("/")[2] in LOADS]
     return _of_each_phase([*with_direction, *loads] if with_direction else keys)
 

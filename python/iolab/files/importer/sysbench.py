@@ -20,7 +20,9 @@ TOO_SMALL = "below the two decimals that sysbench prints"
 _BEGIN = re.compile(r"Running the test with following options:")
 _BANNER = re.compile(r"sysbench [\d.]{1,20}+\S*:?\s.*multi-threaded system evaluation benchmark")
 """Versions before 1.0 print it above the other; people leave out what is between it and the results."""
-_PART_HEADING = re.compile(r"(?:File operations|Throughput):$")
+_PART_HEADING = re.compile(
+    r"(?:File operations|Throughput|SQL statistics|OLTP test statistics):$|\[\s*+\d{1,9}s\s*+\] (?:threads|thds): \d"
+)
 """Where a report is posted from on whose beginning is left out."""
 _MIB = re.compile(r"\s++(?:read|written), MiB/s:\s++\d")
 _COMMAND = re.compile(r"(?:[$#>] )?(?:\S*/)?sysbench\s.*--")
@@ -35,6 +37,7 @@ _TESTS = {
     "Doing random r/w test": "fileio rndrw",
     "Running memory speed test with the following options:": "memory",
     "SQL statistics:": "sql",
+    "OLTP test statistics:": "sql",
 }
 """A line of the report -> what the workload is called."""
 _PRIMES = re.compile(r"Prime numbers limit:\s++\d")
@@ -50,9 +53,10 @@ _OLD_TRANSFERRED = re.compile(
 """Of version 0.4, by powers of 1024 bytes."""
 _OLD_REQUESTS = re.compile(r"\s*+(?P<rate>[\d.]++) Requests/sec executed")
 _LATENCY_HEADING = re.compile(r"(?:Latency \(ms\)|\s*+(?:per-request statistics|response time|Response time)):")
-_PERCENTILE = re.compile(r"(?:approx\.\s++)?(?P<which>\d{1,2})(?:th|\s*+) percentile$")
+_PERCENTILE = re.compile(r"(?:approx\.\s++)?(?P<which>\d{1,2})(?:th)?+\s++percentile$")
 _INTERVAL = re.compile(r"\[\s*+(?P<second>\d{1,9})(?:\.\d{1,9})?s\s*+\] (?P<rest>.*)")
-_PART = re.compile(r"(?P<name>reads|writes|tps|qps|eps): (?P<value>\d[\d.]*+)")
+_PART = re.compile(r"(?P<name>(?:reads|writes)(?=: [\d.]{1,20}+ MiB/s)|tps|qps|eps): (?P<value>\d[\d.]*+)")
+"""`reads` without a unit are the queries of an SQL test."""
 _RATES = {
     "reads/s": ("read", "iops", 1.0),
     "writes/s": ("write", "iops", 1.0),
@@ -235,7 +239,8 @@ def _recognises(source: Source) -> bool:
         return True
     if source.has_line(_MIB):
         return True
-    return source.has_line(_BEGIN) and any(
+    began = source.has_line(_BEGIN) or any(_PART_HEADING.match(line.strip()) for line in source.text_lines)
+    return began and any(
         line.startswith(("General statistics:", "Throughput:", "Threads started!")) for line in source.text_lines
     )
 

@@ -54,6 +54,8 @@ def show_outcome(
         of_boots = {} if boots is None else {"parts": boots.as_dict()}
         print_json({**as_dict(summary, data), "report": None if report is None else str(report), **of_boots})
     else:
+        from rich.text import Text
+
         from iolab.domain.hosts import host_comparisons
         from iolab.presentation.table import hosts
         from iolab.presentation.table.plain import tables
@@ -67,7 +69,7 @@ def show_outcome(
             print(f"Data:   {verified}")
         for metric, (word, title) in LOOKED_FOR.items():
             for place, text in enumerate(_looked_for(data, metric, word)):
-                print(f"{'' if place else title:7} {text}")
+                show(Text(f"{'' if place else title:7} {text}"))
         for place, text in enumerate(_replayed(data)):
             print(f"{'' if place else 'Replay:':7} {text}")
         for place, one in enumerate(evidence(data)):
