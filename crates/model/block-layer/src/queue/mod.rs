@@ -225,8 +225,10 @@ impl RequestQueue {
                 wbt.merged();
             }
         }
-        self.limits_of_waiting
-            .remove(&(bio.task, bio.tag, bio.start));
+        if !self.limits_of_waiting.is_empty() {
+            let waiting = (bio.task, bio.tag, bio.start);
+            self.limits_of_waiting.remove(&waiting);
+        }
         self.station.enter(now);
         self.counts.bios += 1;
         self.merge(now, request, side, bio);
@@ -482,16 +484,20 @@ impl RequestQueue {
             pool.wait(bio.task, bio.workers);
             return false;
         }
+        let counts = TagCounts::of(pool.size());
+        if !self.scheduler.limits_vary() {
+            let most = self.scheduler.tags_allowed(bio, counts);
+            return pool.allocate_below(now, bio.task, most, bio.workers)
+                || self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond();
+        }
         let waiting = (bio.task, bio.tag, bio.start);
-        let most = match self.limits_of_waiting.get(&waiting) {
-            Some(&most) => most,
-            None => self.scheduler.tags_allowed(bio, TagCounts::of(pool.size())),
-        };
-        let is_allocated = pool.allocate_below(now, bio.task, most, bio.workers)
-            || self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond();
-        match is_allocated {
-            true => self.limits_of_waiting.remove(&waiting),
-            false => self.limits_of_waiting.insert(waiting, most),
+        let before = self.limits_of_waiting.get(&waiting).copied();
+        let most = before.unwrap_or_else(|| self.scheduler.tags_allowed(bio, counts));
+        let is_allocated = pool.allocate_below(now, bio.task, most, bio.workers);
+        match (is_allocated, before) {
+            (true, Some(_)) => self.limits_of_waiting.remove(&waiting),
+            (false, None) => self.limits_of_waiting.insert(waiting, most),
+            _ => None,
         };
         is_allocated
     }

@@ -252,6 +252,10 @@ impl Scheduler for OneTagWhileQueued {
         if self.0.is_empty() { tags.word } else { 1 }
     }
 
+    fn limits_vary(&self) -> bool {
+        true
+    }
+
     fn add(&mut self, _: Time, _: &Requests, request: RequestId) {
         self.0.push_back(request);
     }

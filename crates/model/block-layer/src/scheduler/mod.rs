@@ -96,6 +96,11 @@ pub trait Scheduler: Send {
         tags.word
     }
 
+    /// Whether `tags_allowed` may be another for the same bio later.
+    fn limits_vary(&self) -> bool {
+        false
+    }
+
     /// The smallest number of tags of a word to which any request is limited: waiters are woken in batches that fit
     /// into it (`sbitmap_queue_min_shallow_depth`).
     fn fewest_tags(&self, tags: TagCounts) -> u32 {

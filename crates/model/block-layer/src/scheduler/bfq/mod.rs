@@ -275,6 +275,10 @@ impl Scheduler for Bfq {
         }
     }
 
+    fn limits_vary(&self) -> bool {
+        true
+    }
+
     fn fewest_tags(&self, tags: TagCounts) -> u32 {
         (tags.word * FEWEST_SIXTEENTHS / 16).max(1)
     }
