@@ -2,7 +2,8 @@
 //!
 //! One heat capacity and one resistance to the air around: what dies do heats the device by its energy, and it cools
 //! towards the temperature of an idle one (Newton's law of cooling). Above one temperature it is throttled until it is
-//! below another, as host controlled thermal management has it (NVM Express base specification 1.4, 8.4.5).
+//! below another, as host controlled thermal management has two temperatures (feature 10h of the NVM Express base
+//! specification).
 
 use libm::exp;
 use serde::Deserialize;
