@@ -3,8 +3,8 @@
 The cases are random reads of 4 KiB on the detailed disk at depths 1 and 32; the same on the
 simulated array through tasks, block layer and CFQ; 144 disks with 128 reads of 256 KiB in flight on
 each for 180 simulated seconds, bare and behind request queues; a million calls of twelve threads of
-the NFS/RDMA client; a million files created in XFS; and, on detailed CPUs, 32 CPUs with 144 disks
-for 180 simulated seconds.
+the NFS/RDMA client; a million files created in XFS; on detailed CPUs, 32 CPUs with 144 disks for
+180 simulated seconds; and a flash drive of 952 GiB in its steady state, written once at random.
 
 The peer is SimPy's simplest model of a disk: one queue and one server, a time for each request, no
 disk mechanics. Each run on either side is a separate process.
@@ -69,6 +69,7 @@ TIMES = {
     "a million NFS/RDMA calls, pulled up": ("nfs_calls", 3.0),
     "32-way with 144 disks for 180 s": ("detailed_cpus", 20.0),
     "a million creates, one thread, workqueue": ("creates", 3.0),
+    "a day of writes to a terabyte drive": ("whole_stack", 60.0),
 }
 """Load, its example, and the wall time that is wanted in seconds."""
 

@@ -2,6 +2,7 @@
 
 benches/oracles.py bisect     runs until one commit of 1,024 is named, for a search that is given the noise and that
                               there is one change, but not the levels
+benches/oracles.py history    steps that a test finds in 60 runs which is given what the noise may be
 benches/oracles.py tune       shortfall from the best, for searches of `tune_simulation` that are given which keys
                               interact and how much values vary, from trials drawn evenly and without drift
 """
@@ -19,6 +20,8 @@ Array = NDArray[np.float64]
 
 COMMITS, CONFIDENCE, RUNS_MAX = 1024, 0.95, 1000
 SEARCHES = 60
+RUNS, STEP_SD, MACHINE_AT, CORRELATION = 60, 1.5, 20, 0.5
+HISTORIES, NULL_HISTORIES = 1000, 3000
 LANDSCAPES = 100
 LEVEL_SD = 0.05
 """How much a value of a key is expected to change the logarithm, of those that matter by up to 15 %."""
@@ -68,6 +71,57 @@ def _variances(chances: Array, before: Array, before_variance: Array, after: Arr
 
     squares = expected(before**2 + before_variance, after**2 + after_variance)
     return np.asarray(squares - expected(before, after) ** 2)
+
+
+class StepTest:
+    """The likelihood ratio of a step, averaged over its places, beside steps that are known: the noise is the likeliest
+    of those given, with the step and without. `limit`: exceeded in 5 % of histories without a step at most, whichever
+    noise they have."""
+
+    def __init__(self, correlations: tuple[float, ...], known: tuple[int, ...]) -> None:
+        times = np.arange(RUNS)
+        self.places = np.array([at for at in range(2, RUNS - 1) if all(abs(at - one) > 1 for one in known)])
+        self.freedom = RUNS - 1 - len(known)
+        self.noises = []
+        random = np.random.default_rng(33)
+        for correlation in correlations:
+            covariance = correlation ** np.abs(times[:, None] - times[None, :]).astype(float)
+            root = np.linalg.cholesky(covariance)
+            fixed = np.linalg.solve(root, np.array([times >= at for at in (0, *known)], dtype=float).T)
+            base, triangle = np.linalg.qr(fixed)
+            steps = np.linalg.solve(root, np.array([times >= at for at in self.places], dtype=float).T)
+            steps -= base @ (base.T @ steps)
+            cost = float(np.log(np.diag(root)).sum() + np.log(np.abs(np.diag(triangle))).sum())
+            self.noises.append((root, base, steps / np.sqrt((steps**2).sum(axis=0)), cost))
+        nulls = [
+            [self.ratio(root @ random.normal(size=RUNS))[0] for _ in range(NULL_HISTORIES)] for root, *_ in self.noises
+        ]
+        self.limit = max(float(np.quantile(one, 0.95)) for one in nulls)
+
+    def ratio(self, values: Array) -> tuple[float, int]:
+        """Its logarithm, and the likeliest place."""
+        without, with_ = [], []
+        for root, base, steps, cost in self.noises:
+            rest = np.linalg.solve(root, values)
+            rest -= base @ (base.T @ rest)
+            left = float(rest @ rest)
+            without.append(-cost - self.freedom / 2 * np.log(left))
+            with_.append(-cost - self.freedom / 2 * np.log(left - (steps.T @ rest) ** 2))
+        gains = np.max(with_, axis=0) - max(without)
+        return float(np.log(np.mean(np.exp(gains)))), int(self.places[gains.argmax()])
+
+
+def steps_found(correlations: tuple[float, ...], *, machine: bool) -> tuple[float, float]:
+    """The shares of steps that are found, and found within five runs, of those of `history_simulation`."""
+    test = StepTest(correlations, (MACHINE_AT,) if machine else ())
+    found = []
+    for seed in range(HISTORIES):
+        random = np.random.default_rng([seed, 34])
+        at = 2 * RUNS // 3 if machine else int(random.integers(RUNS // 4, RUNS - RUNS // 4 + 1))
+        ratio, place = test.ratio(random.normal(size=RUNS) + STEP_SD * (np.arange(RUNS) >= at))
+        found.append((ratio > test.limit, ratio > test.limit and abs(place - at) <= 5))
+    seen, near = np.mean(found, axis=0)
+    return float(seen), float(near)
 
 
 def shortfall_without_pairs(trials: int, seed: int) -> float:
@@ -142,6 +196,11 @@ def main() -> None:
         for effect in (1.0, 2.0, 5.0):
             runs = [runs_until_named(effect, seed) for seed in range(SEARCHES)]
             print(f"{effect:g} SD: {np.median(runs):.0f} runs in the median of {SEARCHES} searches")
+    elif sys.argv[1:] == ["history"]:
+        for told, correlations in (("white", (0.0,)), (f"white or {CORRELATION:g} correlated", (0.0, CORRELATION))):
+            for after, machine in (("", False), (", after a known step", True)):
+                seen, near = steps_found(correlations, machine=machine)
+                print(f"told that noise is {told}{after}: {seen:.1%} found, {near:.1%} within five runs")
     elif sys.argv[1:] == ["tune"]:
         for name, search, trials in (
             ("all twelve, up to 15 % each", shortfall_without_pairs, (125, 150)),

@@ -123,12 +123,15 @@ layers = [{ kind = "thin" }]
 layers = [{ kind = "writecache" }]
 [settings.cache]
 layers = [{ kind = "cache", mode = "writeback" }]
+[settings.integrity]
+layers = [{ kind = "integrity", block = 4096 }]
 [settings.deep]
 layers = [{ kind = "crypt" }, { kind = "raid", level = 5, members = 3 }, { kind = "striped" }, { kind = "crypt" }]
 """,
         read_percent=50,
     )
-    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", "thin", "writecache", "cache", "deep"}
+    kept = {"thin", "writecache", "cache", "integrity"}
+    assert set(found) == {"raid0", "raid1", "raid5", "raid6", "raid10", *kept, "deep"}
     for phase in found.values():
         (job,) = phase["groups"][0]["jobs"]
         assert job["read"]["count"] + job["write"]["count"] == 300

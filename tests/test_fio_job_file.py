@@ -234,6 +234,14 @@ def test_expressions_of_several_operations(text: str, value: int) -> None:
     assert the_job(f"[a]\nsize={text}\n")["size"] == value
 
 
+@pytest.mark.parametrize(("text", "first"), [("2*8m", "2"), ("8m*2", "8m"), ("8m + 4k", "8m"), ("1m/2", "1m")])
+def test_operations_without_parentheses_are_not_cut_off_in_silence(text: str, first: str) -> None:
+    """fio 3.33 writes 8 MiB for size=8m*2, and refuses the 2 bytes of 2*8m."""
+    told = the_problem(f"[a]\nsize={text}\n")
+    assert "job.fio:2: size" in told and "write (" + text + ")" in told
+    assert f"fio reads {first} and drops the rest" in told
+
+
 @pytest.mark.parametrize("text", ["(1 / 0)", "(2 +)", "(2 * (3)", "(x)", "()", "(9" + "*9" * 99 + ")"])
 def test_what_is_no_expression_is_told(text: str) -> None:
     assert "with + - * / % and parentheses" in the_problem(f"[a]\nsize={text}\n")

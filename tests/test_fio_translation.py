@@ -441,7 +441,7 @@ def test_each_direction_of_a_mix_goes_at_its_own_rate() -> None:
     """fio 3.33 does 299 reads and 50 writes a second of the first, and 300 of both of the second."""
     for rates, reads, writes in (("300,50", 300, 50), ("300", 300, 300)):
         job = the_job(f"rw=randrw\nrwmixread=75\nrate_iops={rates}")
-        assert job["arrival"]["rate_per_s"] == reads + writes
+        assert job["arrival"] == {"kind": "open", "rate_per_s": reads + writes, "spacing": "constant_each"}
         assert job["read_share"] == pytest.approx(reads / (reads + writes))
     job = the_job("rw=randrw\nrwmixread=50\nrate=40k")
     assert (job["arrival"]["rate_per_s"], job["read_share"]) == (20, 0.5)

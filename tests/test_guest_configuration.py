@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from iolab.base.errors import InputError
-from iolab.machines.guest import configuration, describe, guest, kernel, tree
+from iolab.files.experiment import loads
+from iolab.machines.guest import configuration, describe, guest, kernel, modules, plan, tree
 from iolab.machines.guest.limit import Deadline
 from iolab.presentation.table.symbols import counted_by
+from iolab.studies.run.plan import Plan
 
 WHOLE = '#\n# Automatically generated file; DO NOT EDIT.\n#\nCONFIG_CC_VERSION_TEXT="gcc 12.2.0"\nCONFIG_SLUB=y\n'
 
@@ -107,6 +109,36 @@ def test_one_commit_is_a_kernel_for_each_of_its_configurations(commit: str, tmp_
     assert (plain.configuration, own.configuration) == ("plain", str(whole))
     # Each keeps its objects, so that the next commit takes seconds under either.
     assert len(list(plain.image.parent.glob("build-*"))) == 2
+
+
+def test_settings_compare_one_commit_under_several_configurations_with_other_keys_beside_them(
+    commit: str, tmp_path: Path
+) -> None:
+    whole = tmp_path / ".config"
+    whole.write_text(WHOLE)
+    experiment = loads(
+        f"""machine = "guest:{commit}"
+target = {{ kind = "scratch", size = "64MiB", filesystem = "none" }}
+[workloads.reads]
+operations = 100
+file_size = "16MiB"
+[settings.plain]
+[settings.own]
+machine = {{ config = "{whole}" }}
+[settings.own_with_bfq]
+machine = {{ config = "{whole}" }}
+scheduler = "bfq"
+""",
+        "configurations.toml",
+    )
+    images, schedulers = {}, {}
+    for trial in Plan(experiment, 1).round(0):
+        assert trial.guest is not None
+        images[trial.setting] = kernel.find(trial.guest.kernel, trial.guest.modules, trial.guest.config).image
+        steps = plan.make(trial, modules.Modules(None)).steps
+        schedulers[trial.setting] = [one["value"] for one in steps if str(one.get("path")).endswith("/scheduler")]
+    assert images["plain"] != images["own"] == images["own_with_bfq"]
+    assert schedulers["own_with_bfq"] == ["bfq"] and "bfq" not in [*schedulers["plain"], *schedulers["own"]]
 
 
 def test_the_functions_of_a_built_kernel_are_known_without_a_boot(commit: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.domain.history.changes import FEWEST, Change, changes_in, detection_limit
+from iolab.domain.history.changes import FEWEST, Change, _combined, changes_in, detection_limit
 from iolab.presentation.cli.invoke import invoke
 from support.stored import MACHINE, stored_run
 
@@ -59,8 +59,29 @@ def seen_of(steps: int, *, runs: int, at: int, size: float) -> int:
 
 
 def test_drift_that_nobody_saw_absorbs_no_step() -> None:
-    assert seen_of(40, runs=60, at=40, size=1.5) >= 34
+    assert seen_of(40, runs=60, at=40, size=1.5) >= 38
     assert seen_of(40, runs=60, at=30, size=3.0) == 40
+
+
+def test_a_step_after_a_change_of_the_machine_is_found_too() -> None:
+    def seen(size: float) -> int:
+        histories = (np.asarray(stepped(60, 40, size, [3, seed])) + 5 * (np.arange(60) >= 20) for seed in range(40))
+        return sum(any(abs(one.at - 40) <= 5 for one in changes_in(list(values))) for values in histories)
+
+    assert seen(1.5) >= 32
+    assert seen(3.0) == 40
+
+
+@given(st.lists(st.floats(1e-200, 1), min_size=1, max_size=40), st.integers(0, 39), st.floats(0, 1))
+def test_places_that_agree_cost_no_more_than_their_number(tests: list[float], one: int, less: float) -> None:
+    p, weights = np.asarray(tests), np.full(len(tests), 1 / len(tests))
+    together = _combined(p, weights)
+    assert 0 < together < 1
+    if p.min() * len(p) < 0.01 and p.max() < 0.5:
+        assert together <= 1.001 * p.min() * len(p)
+    assert _combined(np.full(len(p), 0.001), weights) == pytest.approx(0.001)
+    p[one % len(p)] *= less
+    assert _combined(p, weights) <= together
 
 
 def test_a_step_that_drift_explains_too_is_marked() -> None:

@@ -135,6 +135,11 @@ def test_a_job_that_failed_is_named_and_not_judged(iolab: CommandLine, failed: d
         told = " ".join(iolab(*command.split()).stdout.split())
         assert said in told and "its figures are not judged" in told, command
     assert said in iolab("show", "x").stdout
+    for arms in (("ok.json", "bad.json"), ("bad.json", "ok.json")):
+        told = " ".join(iolab("compare", *arms).stdout.split())
+        failure, _, rest = told.partition("figures are not judged ")
+        assert "a: job a failed with error" in failure and "ndecided" not in told
+        assert rest == "Nothing is left to judge."
     found = iolab("compare", "ok.json", "x", "--json").json()["comparisons"]
     assert found and {one["verdict"] for one in found} == {"undecided"}
 

@@ -347,3 +347,15 @@ def test_rados_bench_as_json_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(CBT)[:-20])
     with pytest.raises(InputError, match=":1: JSON that is cut off"):
         open_run(path)
+
+
+def test_a_diskspd_that_wrote_nothing_has_no_rate_of_writes(tmp_path: Path) -> None:
+    columns = "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s | IopsStdDev |  file\n"
+    text = "actual test time:\t30.00s\n"
+    for what, cells in (("Total", "10680209408 | 2607473 | 339.51 | 86915.29"), ("Write", "0 | 0 | 0.00 | 0.00")):
+        text += f"{what} IO\n{columns}----\n     0 | {cells} | 0.00 | X:\\test.dat (20GiB)\n----\ntotal: {cells} | 0.00\n"
+    path = tmp_path / "diskspd.txt"
+    path.write_text(text)
+    run = open_run(path)
+    assert value(run, "diskspd", "diskspd", "iops") == 86915.29
+    assert not [key for key in run.keys if "write" in key]

@@ -54,6 +54,50 @@ def test_figures_with_units(
     assert value(open_run(path), setting, workload, metric) == pytest.approx(expected)
 
 
+YABS = """Block Size | 4k            (IOPS) | 64k           (IOPS)
+  ------   | ---            ----  | ----           ----
+Read       | 142.02 MB/s  (35.5k) | 1.36 GB/s    (21.4k)
+Total      | 284.41 MB/s  (71.1k) | 2.74 GB/s    (42.9k)
+           |                      |
+Block Size | 512k          (IOPS) | 1m            (IOPS)
+  ------   | ---            ----  | ----           ----
+Read       | 3.36 GB/s     (6.5k) | 3.75 GB/s     (3.6k)
+"""
+YABS_IN_ONE_TABLE = """| Block Size | 4k (IOPS) | 64k (IOPS) |
+| --- | --- | --- |
+| Read | 240.07 MB/s (60.0k) | 1.53 GB/s (24.0k) |
+|  |  |  |
+| Block Size | 512k (IOPS) | 1m (IOPS) |
+| \\------ | \\--- ---- | \\---- ---- |
+| Read | 2.94 GB/s (5.7k) | 3.09 GB/s (3.0k) |
+"""
+SIZES_IN_COLUMNS = """| Block Size | 4k (MB/s) | 4k (IOPS) | 8k (MB/s) | 8k (IOPS) |
+|------------|-----------|------------|------------|------------|
+| Read       | 430.27    | 107568     | 436.29     | 54536     |
+| Write      | 385.19    | 96297      | 390.04     | 48756     |
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (YABS, {"Read[4k]": (142.02e6, 35_500), "Total[64k]": (2.74e9, 42_900), "Read[1m]": (3.75e9, 3_600)}),
+        (YABS_IN_ONE_TABLE, {"Read[4k]": (240.07e6, 60_000), "Read[512k]": (2.94e9, 5_700), "Read[1m]": (3.09e9, 3e3)}),
+        (SIZES_IN_COLUMNS, {"Read[4k]": (430.27e6, 107_568), "Read[8k]": (436.29e6, 54_536)}),
+    ],
+)
+def test_columns_of_block_sizes_are_workloads(
+    tmp_path: Path, text: str, expected: dict[str, tuple[float, float]]
+) -> None:
+    path = tmp_path / "table.md"
+    path.write_text(text)
+    run = open_run(path)
+    assert not run.problems
+    for workload, figures in expected.items():
+        found = tuple(value(run, "table", workload, metric) for metric in ("rate_bytes_per_s", "iops"))
+        assert found == pytest.approx(figures), workload
+
+
 def test_numbered_columns_are_rounds_and_their_average_is_none(tmp_path: Path) -> None:
     path = tmp_path / "table.md"
     path.write_text(ROUNDS)

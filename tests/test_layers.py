@@ -95,6 +95,7 @@ _LAYERS = st.one_of(
     st.fixed_dictionaries({"kind": st.just("crypt"), "sector_size": st.just(4096)}),
     st.fixed_dictionaries({"kind": st.just("thin"), "chunk": st.sampled_from(["64KiB", "1MiB"])}),
     st.fixed_dictionaries({"kind": st.sampled_from(["writecache", "cache"]), "cache_size": _CHUNKS.map(_of_a_cache)}),
+    st.fixed_dictionaries({"kind": st.just("integrity"), "hash": st.sampled_from(["crc32c", "sha256"])}),
     st.fixed_dictionaries({"kind": st.just("striped"), "members": st.integers(2, 4), "chunk": _CHUNKS}),
     st.fixed_dictionaries(
         {
@@ -136,6 +137,9 @@ def test_tables_are_those_of_device_mapper() -> None:
     ]
     assert stack({"kind": "crypt", "cipher": "cipher_null-ecb", "no_read_workqueue": True}).tables == [
         "0 131072 crypt cipher_null-ecb - 0 /dev/drive0 0 1 no_read_workqueue"
+    ]
+    assert stack({"kind": "integrity", "mode": "direct", "block": 4096}).tables == [
+        "0 131072 integrity /dev/drive0 0 - D 3 internal_hash:crc32c block_size:4096 recalculate"
     ]
     (of_aes,) = stack({"kind": "crypt"}).tables
     key = of_aes.split()[4]

@@ -24,6 +24,18 @@ IN_NO_MACHINE: dict[str, Any] = {
     "writeback": {"cycles": {"map": 1}},
     "metadata": {"call_ns": 1},
     "slc": {"blocks_per_plane": 1, "bits_per_cell": 3, "page_program_ns": 1, "idle_ns": 1},
+    "skew": {"block_bytes": 4096},
+    "thermal": {
+        "idle_celsius": 40,
+        "millikelvin_per_watt": 10_000,
+        "time_constant_ns": 10**9,
+        "read_nanojoule": 1,
+        "program_nanojoule": 1,
+        "erase_nanojoule": 1,
+        "throttle_celsius": 80,
+        "resume_celsius": 75,
+        "throttle_per_mille": 2000,
+    },
 }
 """Tables that no file in machines/ has."""
 LESS = {

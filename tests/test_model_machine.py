@@ -112,6 +112,14 @@ def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) 
             "[workloads.w.jobs.b]\noperations = 1\nread_percent = 0\natomic_writes = true",
             "x.toml:10: workloads.w.jobs.b.atomic_writes: the simulated machine has no mechanism for atomic writes",
         ),
+        (
+            "operations = 1\nnowait_reads = true",
+            "x.toml:5: workloads.w.nowait_reads: the simulated machine has no mechanism for reads that do not wait",
+        ),
+        (
+            "operations = 1\npoll = true\nhybrid_poll = true",
+            "x.toml:6: workloads.w.hybrid_poll: the simulated machine has no mechanism for hybrid polling",
+        ),
     ],
 )
 def test_a_kind_beyond_the_model_is_refused_on_its_line(workload: str, said: str) -> None:

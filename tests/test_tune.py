@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
 from iolab.base.toml import parse, write
-from iolab.domain.tune.estimate import Estimate, _pairs
+from iolab.domain.tune.estimate import EncodedPoints, Estimate, _pairs
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.search import Block, Search
 from iolab.domain.tune.space import Parameter, Point, Requirement, Space, flat, nested
@@ -149,7 +149,7 @@ def test_an_estimate_tells_of_points_never_measured_and_knows_how_little_it_know
     truths = [level(point) - level({}) for point in new]
     assert means == pytest.approx(truths, abs=0.12)
     assert (np.abs(means - truths) < 4 * errors).all()
-    assert errors.max() < 0.2
+    assert errors.max() < 0.3  # no candidate had another `c`, so its effect is as likely to be large as those of others
 
 
 @pytest.mark.parametrize("jitter", [0.0, 1e-16, 1e-12])
@@ -198,6 +198,31 @@ def test_keys_that_matter_are_the_likelier_ones_to_matter_together() -> None:
     assert alike == pytest.approx(np.asarray([[1, 1 / 3]]))
     assert _pairs(keys, np.asarray([1.0, 1.0, 0.0]))[0, 1] < 0.25
     assert _pairs(keys, np.asarray([0.0, 1.0, 1.0]))[0, 1] > 0.6
+
+
+def test_pairs_explain_nothing_that_keys_do_alone() -> None:
+    space = Space((ordered("a", 8), ordered("b", 6), Parameter("d", ("x", "y", "z"), ordered=False)))
+    points: list[Point] = [{"a": a, "b": b, "d": d} for a in range(8) for b in range(6) for d in range(3)]
+    encoded = EncodedPoints(space, points)
+    keys = encoded.alike(encoded)
+    assert np.abs(keys.sum(axis=1)).max() < 1e-9
+    assert encoded.alike_itself() == pytest.approx(np.diagonal(keys, axis1=1, axis2=2))
+    one_key_alone = np.array([float(point["a"]) for point in points])
+    assert np.abs(_pairs(keys) @ one_key_alone).max() < 1e-9
+    assert np.abs(EncodedPoints(space, [{"a": 1}]).alike(encoded)[1]).max() == 0  # what is out of force has no effect
+
+
+def test_keys_lend_one_another_their_size() -> None:
+    random = np.random.default_rng(2)
+    space = Space(tuple(ordered(name, 6) for name in "abcdefgh"))
+    points = [{one.key: int(random.integers(6)) for one in space.parameters} for _ in range(30)]
+    trials = [
+        (place // 5, place, sum(-0.15 * ((at - 3) / 5) ** 2 for at in point.values()) + 0.05 * float(random.normal()))
+        for place, point in enumerate(points)
+    ]
+    alone, together = (Estimate(space, points, trials, prior_freedom=freedom).variances.keys for freedom in (0.0, 1.5))
+    assert alone.min() < 0.01 * alone.mean()
+    assert together.min() > 0.1 * together.mean()
 
 
 def test_the_smaller_setting_keeps_what_it_is_not_sure_to_do_without() -> None:

@@ -63,6 +63,23 @@ def test_a_steady_start_shows_what_a_long_run_comes_to(iolab: CommandLine) -> No
     assert sequential["erases"] > 0
 
 
+def test_a_skewed_workload_starts_where_its_own_long_run_ends(iolab: CommandLine, tmp_path: Path) -> None:
+    zones = tmp_path / "zones.toml"
+    zones.write_text(
+        '[workloads.hot]\npattern = "zoned"\nzones = "90/10%:10/90%"\nread_percent = 0\nqueue_depth = 32\n'
+    )
+    # Of 900 MiB, so that the buffer holds a thousandth of it.
+    larger = ["--set=geometry.blocks_per_plane=300", "--set=firmware.buffer_bytes=1048576"]
+    for workload in ("zipf", str(zones)):
+        begun = {
+            state: worn(iolab, workload, *larger, "--amount", "200MiB", "--start", state)["write_amplification"]
+            for state in ("steady", "filled")
+        }
+        later = worn(iolab, workload, *larger, "--amount", "3GiB", "--start", "steady")
+        assert begun["steady"] == pytest.approx(later["write_amplification_last_quarter"], rel=0.04)
+        assert begun["filled"] < 0.7 * begun["steady"]
+
+
 def test_collectors_differ_where_some_units_are_written_more_often(iolab: CommandLine) -> None:
     found = {
         name: worn(iolab, "zipf", "--amount", "300MiB", *changes)["write_amplification"]
@@ -116,6 +133,16 @@ def test_the_workload_of_an_experiment_and_a_trace_are_written_too(iolab: Comman
         (["sata_7200_2008", "random"], ["only flash wears"]),
         ([*DRIVE, "rndom"], ["unknown pattern", "random"]),
         ([*DRIVE, "random", "--start", "old"], ["unknown state", "--start"]),
+        ([*DRIVE, "pareto", "--start", "steady"], ["--start steady", "pareto", "not known"]),
+        ([*DRIVE, "random", "--set", "firmware.steady=skewed"], ["firmware.steady", "needs the table skew"]),
+        ([*DRIVE, "random", "--set", "skew.block_bytes=4096"], ["skew", "only firmware.steady"]),
+        (
+            [
+                *[*DRIVE, "random", "--set", "firmware.steady=skewed", "--set", "skew.block_bytes=4096"],
+                *["--set", "skew.hot_per_mille=100"],
+            ],
+            ["skew.hot_writes_per_mille", "must be given"],
+        ),
         ([*DRIVE, "random", "--amount", "much"], ["--amount"]),
         ([*DRIVE, "random", "--set", "firmware.cores"], ["expected KEY=VALUE"]),
         ([*DRIVE, "random", "--set", "firmware.cores=0"], ["firmware.cores", "expected 1 to 1024"]),

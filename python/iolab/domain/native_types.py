@@ -370,7 +370,7 @@ class ClosedArrival(TypedDict):
     think_ns: int
 
 
-Spacing = Literal["constant", "poisson"]
+Spacing = Literal["constant", "poisson", "constant_each"]
 """The distances between due times."""
 
 
@@ -711,6 +711,7 @@ class CpuSpec(TypedDict):
     call_ns: int
     clock_hz: NotRequired[int | None]
     completion_ns: int
+    copy_call_ns: NotRequired[int | None]
     count: int
     interrupt_ns: NotRequired[int | None]
     jitter: float
@@ -1006,7 +1007,7 @@ class ArrayDeviceSpec(TypedDict):
     queue_depth: int
 
 
-SteadyPattern = Literal["sequential", "random"]
+SteadyPattern = Literal["sequential", "random", "skewed"]
 """How a device was written before the start."""
 
 
@@ -1052,6 +1053,16 @@ class Interface(TypedDict):
     half_duplex: bool
 
 
+class SkewSpec(TypedDict):
+    """A pattern of writes that are not uniform: hot and cold zones, or Zipf's law."""
+
+    block_bytes: int
+    hot_per_mille: NotRequired[int | None]
+    hot_writes_per_mille: NotRequired[int | None]
+    zipf_seed: NotRequired[int | None]
+    zipf_theta_per_mille: NotRequired[int | None]
+
+
 class SlcCache(TypedDict):
     """A pseudo-SLC cache: what is written there first is programmed faster, and holds less."""
 
@@ -1059,6 +1070,20 @@ class SlcCache(TypedDict):
     blocks_per_plane: int
     idle_ns: int
     page_program_ns: int
+
+
+class Thermal(TypedDict):
+    """What heats a device, how it cools, and when it is throttled."""
+
+    erase_nanojoule: int
+    idle_celsius: int
+    millikelvin_per_watt: int
+    program_nanojoule: int
+    read_nanojoule: int
+    resume_celsius: int
+    throttle_celsius: int
+    throttle_per_mille: int
+    time_constant_ns: int
 
 
 class Suspend(TypedDict):
@@ -1072,6 +1097,7 @@ class Timing2(TypedDict):
     """What the flash itself takes."""
 
     block_erase_ns: int
+    cache_register: NotRequired[bool | None]
     channel_bytes_per_s: int
     page_program_ns: int
     page_read_ns: int
@@ -1086,7 +1112,9 @@ class FlashDeviceSpec(TypedDict):
     interface: Interface
     kind: Literal["flash"]
     queue_depth: int
+    skew: NotRequired[SkewSpec | None]
     slc: NotRequired[SlcCache | None]
+    thermal: NotRequired[Thermal | None]
     timing: Timing2
 
 
@@ -1314,6 +1342,7 @@ class RingFeatures(TypedDict):
     coop_taskrun: bool
     defer_taskrun: bool
     fixed_io: bool
+    hybrid_poll: bool
     min_timeout: bool
     single_issuer: bool
     sqpoll: bool
@@ -1539,6 +1568,7 @@ class JobSpec(TypedDict):
     queue_depth: int
     read_share: float
     replay: NotRequired[ReplaySpec | None]
+    scatter_seed: NotRequired[int | None]
     seed: int
     start_ns: NotRequired[int | None]
     steady_state: NotRequired[SteadyState | None]
@@ -1560,9 +1590,11 @@ class GroupSpec(TypedDict):
     engine: EngineKind
     fixed_buffers: bool
     fresh_data: bool
+    hybrid_poll: NotRequired[bool]
     io_log: NotRequired[str | None]
     jobs: list[JobSpec]
     name: str
+    nowait_reads: NotRequired[bool]
     poll: bool
     realtime: NotRequired[bool]
     registered_files: bool

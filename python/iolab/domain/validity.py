@@ -36,6 +36,8 @@ LATE_FORBIDS_FROM = 0.5
 """From here on what was measured is no replay of the trace, and nothing is judged by it."""
 NAMED_MAX = 3
 """Workloads or settings that a line names; more are counted."""
+NOT_JUDGED = "its figures are not judged"
+"""How the problem of an imported job that failed ends."""
 UNACCOUNTED = frozenset({"9p", "virtiofs", "fuse", "fuseblk", "ceph", "cifs", "smb3"})
 """Filesystems whose reads the kernel does not account to the task that waits for them."""
 

@@ -13,15 +13,17 @@ from pydantic import ValidationError
 
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
 from iolab.base.errors import InputError, MachineError, unknown
-from iolab.base.quantity import format_bytes
+from iolab.base.quantity import format_bytes, parse_bytes
 from iolab.base.schema import first_problem
 from iolab.base.toml import Document, TomlTable, parse, value_of
 from iolab.domain import native_model
 from iolab.domain import native_types as native
 from iolab.domain.observation import Observation, observe
 from iolab.domain.simulated_machine import InvalidMachine
-from iolab.domain.trial import DrivesTarget, Phase, Trial
+from iolab.domain.trial import DrivesTarget, LoadPhase, Phase, Trial
 from iolab.domain.workload import io, trace
+from iolab.domain.workload.job import ZIPF_THETA
+from iolab.domain.workload.zone import Zone, read_zones
 from iolab.files import machine_file
 from iolab.machines.model.simulation import execute
 
@@ -30,6 +32,9 @@ AROUND = "model:nvme"
 SLICES = 48
 CLIFF_SHARE = 0.5
 SEED = 1
+SCATTER_SEED = 1
+ALL = 100
+"""Percent."""
 ALIGN_BYTES = 4096
 WRITES: dict[str, Any] = {"read_percent": 0, "block_size": 131_072, "queue_depth": 32}
 """A named pattern's options; those of the pattern itself have their defaults."""
@@ -179,6 +184,46 @@ def drive(name: str, changes: Sequence[str]) -> native.MachineFile:
     return machine
 
 
+def own_steady_state(options: Options) -> tuple[str, ...]:
+    """Changes of a drive so that it starts as a long run of this workload leaves it: `KEY=VALUE` each.
+
+    Raises:
+        InputError: the state after this workload is not known.
+    """
+    if isinstance(options, trace.TraceOptions) or options.read_percent == ALL:
+        raise InputError("only of a job that writes", where="--start steady")
+    keys = dict[str, object]()
+    is_of_one_size = len(options.block_size) == 1
+    match options.pattern:
+        case "sequential" | "random":
+            steady = str(options.pattern)
+        case "zipf" if is_of_one_size:
+            steady = "skewed"
+            keys["zipf_theta_per_mille"] = round(1000 * (options.zipf_theta or ZIPF_THETA))
+            keys["zipf_seed"] = SCATTER_SEED
+        case "zoned" if is_of_one_size and (hot := _hot_zone(options.zones or "")):
+            steady = "skewed"
+            keys["hot_per_mille"] = round(10 * (hot.percent or 0))
+            keys["hot_writes_per_mille"] = round(10 * hot.operations_percent)
+        case pattern:
+            known = "sequential, random, and with one block size zipf, and zoned with two zones in percent"
+            raise InputError(
+                f"what a long run of {pattern} leaves is not known", where="--start steady", remedy=f"use {known}"
+            )
+    if keys:
+        keys["block_bytes"] = next(iter(options.block_size))
+    skew = [f"skew.{key}={value}" for key, value in keys.items()]
+    return ("firmware.filled=true", f"firmware.steady={steady}", *skew)
+
+
+def _hot_zone(text: str) -> Zone | None:
+    """The first of two zones that are the whole range."""
+    zones = read_zones(text, parse_bytes)
+    sizes = [zone.percent for zone in zones if zone.percent is not None]
+    is_whole = len(sizes) == len(zones) and math.isclose(sum(sizes), ALL, abs_tol=0.1)
+    return zones[0] if is_whole and zones[1:] and not zones[2:] else None
+
+
 def workload(name: str, given: Mapping[str, Any]) -> Options:
     """What is written: a pattern by its name, the workload of an experiment's file, or a trace.
 
@@ -273,7 +318,11 @@ def _of_job(options: io.IoOptions, size: int, amount: int, slices: int) -> Itera
             "steady": None,
         }
         asked = options.model_copy(update=changes)
-        yield _named(io.KIND.phases(asked, SEED + number, 1)[-1], number)
+        phase = io.KIND.phases(asked, SEED + number, 1)[-1]
+        if isinstance(phase, LoadPhase):
+            for job in phase.load["groups"][0]["jobs"]:
+                job["scatter_seed"] = SCATTER_SEED  # the same blocks are hot in each slice
+        yield _named(phase, number)
 
 
 def _of_trace(options: trace.TraceOptions, size: int, slices: int) -> Iterator[Phase]:

@@ -14,6 +14,8 @@ use crate::error::StartError;
 pub struct CallFlags {
     read: libc::c_int,
     write: libc::c_int,
+    /// Of a first read, which is not to wait; 0: every read may.
+    nowait: libc::c_int,
 }
 
 impl CallFlags {
@@ -28,7 +30,27 @@ impl CallFlags {
         CallFlags {
             read: both,
             write: both | atomic,
+            nowait: if spec.nowait_reads {
+                libc::RWF_NOWAIT
+            } else {
+                0
+            },
         }
+    }
+
+    /// Those of an operation that is asked for the first time.
+    #[inline(always)]
+    pub fn at_first(self, kind: OpKind) -> libc::c_int {
+        match kind {
+            OpKind::Read => self.read | self.nowait,
+            _ => self.of(kind),
+        }
+    }
+
+    /// Whether an operation that was asked for the first time has to be asked for again: it would have waited.
+    #[inline(always)]
+    pub fn would_wait(self, kind: OpKind, result: i32) -> bool {
+        self.nowait != 0 && result == -libc::EAGAIN && kind == OpKind::Read
     }
 
     /// A durable write has to be on the medium before it completes.
@@ -45,7 +67,13 @@ impl CallFlags {
 
 /// Whether the file takes the calls of the group: each of them would fail.
 pub fn check_flags(file: &File, path: &str, group: &GroupSpec) -> Result<(), StartError> {
-    if group.uncached && !takes_uncached(file) {
+    if group.nowait_reads && !takes(file, libc::RWF_NOWAIT) {
+        return Err(StartError::spec(format!(
+            "{path}: no reads without waiting here: they take Linux 4.14, and a block device, ext4, xfs or btrfs; \
+             leave nowait_reads out"
+        )));
+    }
+    if group.uncached && !takes(file, CallFlags::DONTCACHE) {
         return Err(StartError::spec(format!(
             "{path}: no uncached I/O here: it takes Linux 6.14, and ext4, xfs or btrfs; leave uncached out"
         )));
@@ -71,8 +99,8 @@ pub fn check_flags(file: &File, path: &str, group: &GroupSpec) -> Result<(), Sta
     Ok(())
 }
 
-/// Reads a byte, which a file without it refuses before it looks at anything.
-fn takes_uncached(file: &File) -> bool {
+/// Reads a byte with the flag: a file without it refuses before it looks at anything.
+fn takes(file: &File, flag: libc::c_int) -> bool {
     let mut byte = 0u8;
     let vector = libc::iovec {
         iov_base: (&raw mut byte).cast(),
@@ -87,7 +115,7 @@ fn takes_uncached(file: &File) -> bool {
             1usize,
             0usize,
             0usize,
-            CallFlags::DONTCACHE as usize,
+            flag as usize,
         )
     };
     let refused = [Some(libc::EOPNOTSUPP), Some(libc::EINVAL)];

@@ -4,6 +4,7 @@ use io_uring::{Builder, IoUring, Probe, opcode};
 use serde::Serialize;
 
 use crate::clock::tsc_unusable_because;
+use crate::hybrid_poll::hybrid_polled;
 
 /// The I/O interfaces and clocks that this kernel offers, found by trying them.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
@@ -33,6 +34,8 @@ pub struct RingFeatures {
     pub defer_taskrun: bool,
     /// IORING_SETUP_COOP_TASKRUN.
     pub coop_taskrun: bool,
+    /// IORING_SETUP_HYBRID_IOPOLL: a polling ring sleeps first.
+    pub hybrid_poll: bool,
     /// IORING_SETUP_SQPOLL.
     pub sqpoll: bool,
     /// Reads from and writes to registered buffers (IORING_OP_READ_FIXED).
@@ -89,6 +92,7 @@ fn ring_features() -> RingFeatures {
         single_issuer: grants(|builder| builder.setup_single_issuer()),
         defer_taskrun: grants(|builder| builder.setup_single_issuer().setup_defer_taskrun()),
         coop_taskrun: grants(|builder| builder.setup_coop_taskrun()),
+        hybrid_poll: hybrid_polled(2).is_ok(),
         sqpoll: grants(|builder| builder.setup_sqpoll(10)),
         fixed_io: probed && probe.is_supported(opcode::ReadFixed::CODE),
         min_timeout: ring.params().is_feature_min_timeout(),

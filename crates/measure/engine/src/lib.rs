@@ -8,6 +8,7 @@ pub mod error;
 pub mod extents;
 pub mod features;
 pub mod handle;
+mod hybrid_poll;
 pub mod marker;
 pub mod memory;
 pub mod metadata;

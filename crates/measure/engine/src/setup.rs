@@ -18,6 +18,7 @@ use crate::contents::{Contents, check_verifiable};
 use crate::error::{StartError, errno_name};
 use crate::files::{OpenFile, open_all, queue_attribute, reads, writes};
 use crate::group::{Group, RunningJob, Slot, State};
+use crate::hybrid_poll::hybrid_polled;
 use crate::io_log::IoLog;
 use crate::memory::Memory;
 use crate::progress::PhaseState;
@@ -103,6 +104,14 @@ fn prepare_group(
     }
     let polls = matches!(spec.engine, EngineKind::IoUring | EngineKind::Pvsync);
     let poll = polls && spec.poll && can_poll(&spec, &files, &mut notes);
+    if spec.hybrid_poll
+        && let Err(error) = hybrid_polled(2)
+    {
+        return Err(StartError::spec(format!(
+            "group {:?}: no hybrid polling ({error}): it takes Linux 6.13; leave hybrid_poll out",
+            spec.name
+        )));
+    }
     let contents = if phase.verify {
         Contents::stamps(&files, memory, phase.pattern.as_ref())
     } else if spec.fresh_data && spec.jobs.iter().any(writes) {

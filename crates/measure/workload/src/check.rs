@@ -2,7 +2,7 @@
 
 use crate::job_error::JobError;
 use crate::limits::{STEADY_INTERVAL_NS_MIN, STEADY_INTERVALS_MAX};
-use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, Sync, SyncKind, Zone};
+use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, Spacing, Sync, SyncKind, Zone};
 use crate::traced::Timing;
 
 /// `file_sizes` are those of all files of the phase, in bytes.
@@ -232,9 +232,20 @@ fn check_arrival(spec: &JobSpec) -> Result<(), Finding> {
         } => require(think_ns == 0 || think_every > 0, "arrival", || {
             "think_every = 0; expected at least 1 when think_ns is not 0".into()
         }),
-        Arrival::Open { rate_per_s, .. } => {
+        Arrival::Open {
+            rate_per_s,
+            spacing,
+        } => {
             require((1e-6..=1e9).contains(&rate_per_s), "arrival", || {
                 format!("rate_per_s = {rate_per_s}; expected a number from 1e-6 to 1e9")
+            })?;
+            let is_mix = spec.read_share > 0.0 && spec.read_share < 1.0;
+            let has_directions = spacing != Spacing::ConstantEach || is_mix;
+            require(has_directions, "arrival", || {
+                format!(
+                    "spacing = constant_each, with read_share = {}; expected a mix",
+                    spec.read_share
+                )
             })
         }
     }

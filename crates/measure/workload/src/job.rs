@@ -158,11 +158,7 @@ impl Job {
                 Some(0) => ENDED,
                 _ => spec.until.duration_ns.unwrap_or(Time::MAX),
             },
-            pacing: Pacing::new(
-                spec.arrival,
-                spec.start_ns.unwrap_or(0),
-                stream(component::ARRIVAL),
-            ),
+            pacing: Pacing::new(spec, spec.start_ns.unwrap_or(0), stream(component::ARRIVAL)),
             course: Course::new(
                 spec,
                 &spec.blocks,
@@ -170,7 +166,7 @@ impl Job {
                 [component::SIZE, component::FILE, component::OFFSET].map(stream),
             ),
             course_of_writes,
-            direction: Direction::new(spec.read_share, stream(component::DIRECTION)),
+            direction: Direction::new(spec, stream(component::DIRECTION)),
             syncs: Syncs::new(spec, file_sizes.len()),
             durable: DurableWrites::new(spec),
             is_followed: search.is_some() || until_steady.is_some() || replay.is_some(),
@@ -435,7 +431,7 @@ impl Job {
 
     #[inline(always)]
     fn draw(&mut self, now: Time) -> Op {
-        let kind = if self.direction.reads() {
+        let kind = if self.direction.reads(&self.pacing) {
             OpKind::Read
         } else {
             self.durable

@@ -1,6 +1,7 @@
 //! Draws of what an operation is: its direction and its size.
 
-use crate::spec::BlockSize;
+use crate::pacing::Pacing;
+use crate::spec::{Arrival, BlockSize, JobSpec, Spacing};
 use base::rng::Stream;
 
 /// Read or write, by share.
@@ -10,11 +11,17 @@ pub(crate) enum Direction {
     Writes,
     /// Each operation draws: below this is a read.
     Mixed(u64, Stream),
+    /// The one that is due first.
+    FirstDue,
 }
 
 impl Direction {
-    pub fn new(read_share: f64, stream: Stream) -> Direction {
-        if read_share >= 1.0 {
+    pub fn new(spec: &JobSpec, stream: Stream) -> Direction {
+        let read_share = spec.read_share;
+        let spacing = Spacing::ConstantEach;
+        if matches!(spec.arrival, Arrival::Open { spacing: found, .. } if found == spacing) {
+            Direction::FirstDue
+        } else if read_share >= 1.0 {
             Direction::Reads
         } else if read_share > 0.0 {
             Direction::Mixed((read_share * 2f64.powi(64)) as u64, stream)
@@ -24,11 +31,12 @@ impl Direction {
     }
 
     #[inline]
-    pub fn reads(&mut self) -> bool {
+    pub fn reads(&mut self, pacing: &Pacing) -> bool {
         match self {
             Direction::Reads => true,
             Direction::Writes => false,
             Direction::Mixed(read_below, stream) => stream.next_u64() < *read_below,
+            Direction::FirstDue => pacing.reads_are_due(),
         }
     }
 }

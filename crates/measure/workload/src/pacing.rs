@@ -1,6 +1,6 @@
 //! When the next operation may start.
 
-use crate::spec::{Arrival, Spacing};
+use crate::spec::{Arrival, JobSpec, Spacing};
 use base::rng::Stream;
 use base::time::Time;
 
@@ -28,6 +28,15 @@ enum Kind {
         mean_gap_ns: f64,
         stream: Stream,
     },
+    /// Of reads, and of writes.
+    EachDirection(Box<[Clock; 2]>),
+}
+
+/// When the next operation of one direction is due.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    due: FixedTime,
+    period: FixedTime,
 }
 
 /// Nanoseconds in units of 2^-64, so that the rounding of a period does not add up to a drift.
@@ -35,9 +44,9 @@ type FixedTime = u128;
 
 impl Pacing {
     /// Nothing before `start`.
-    pub fn new(arrival: Arrival, start: Time, stream: Stream) -> Pacing {
+    pub fn new(spec: &JobSpec, start: Time, stream: Stream) -> Pacing {
         let first_due = FixedTime::from(start) << 64;
-        let arrival = match arrival {
+        let arrival = match spec.arrival {
             Arrival::Closed { think_ns: 0, .. } => Kind::Closed,
             Arrival::Closed {
                 think_ns,
@@ -62,6 +71,15 @@ impl Pacing {
                 mean_gap_ns: 1e9 / rate_per_s,
                 stream,
             },
+            Arrival::Open {
+                rate_per_s,
+                spacing: Spacing::ConstantEach,
+            } => Kind::EachDirection(Box::new([spec.read_share, 1.0 - spec.read_share].map(
+                |share| Clock {
+                    due: first_due,
+                    period: fixed(1e9 / (rate_per_s * share)),
+                },
+            ))),
         };
         let mut pacing = Pacing {
             opens_at: start,
@@ -91,11 +109,22 @@ impl Pacing {
 
     #[inline]
     pub fn is_open_loop(&self) -> bool {
-        matches!(self.arrival, Kind::Constant { .. } | Kind::Poisson { .. })
+        matches!(
+            self.arrival,
+            Kind::Constant { .. } | Kind::Poisson { .. } | Kind::EachDirection(_)
+        )
+    }
+
+    /// Whether the next operation is a read if each direction has a rate of its own. As in `rate_ddir()` of fio
+    /// (io_u.c, 3.33), the direction that is due first goes first.
+    #[inline]
+    pub fn reads_are_due(&self) -> bool {
+        matches!(&self.arrival, Kind::EachDirection(clocks) if clocks[0].due <= clocks[1].due)
     }
 
     #[inline]
     pub fn started(&mut self) {
+        let reads_are_due = self.reads_are_due();
         match &mut self.arrival {
             Kind::Closed | Kind::Thinking { .. } => {}
             Kind::Constant { due, period } => {
@@ -109,6 +138,11 @@ impl Pacing {
             } => {
                 *due = due.saturating_add(fixed(-libm::log(stream.unit()) * *mean_gap_ns));
                 self.opens_at = whole_ns(*due);
+            }
+            Kind::EachDirection(clocks) => {
+                let clock = &mut clocks[usize::from(!reads_are_due)];
+                clock.due = clock.due.saturating_add(clock.period);
+                self.opens_at = whole_ns(clocks[0].due.min(clocks[1].due));
             }
         }
     }

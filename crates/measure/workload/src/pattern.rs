@@ -116,7 +116,10 @@ impl Walk {
                 other(Other::Scattered {
                     ranks: Ranks::new(&spec.pattern, places),
                     scattered: Permutation::new(places),
-                    key: stream.next_u64(),
+                    key: match spec.scatter_seed {
+                        Some(seed) => base::rng::stream(seed, 0).next_u64(),
+                        None => stream.next_u64(),
+                    },
                     bytes_per_pass,
                 })
             }

@@ -108,6 +108,10 @@ pub struct GroupSpec {
     pub registered_files: bool,
     /// Polled completion (IORING_SETUP_IOPOLL, RWF_HIPRI), where the device has it.
     pub poll: bool,
+    /// With polled completion, a ring sleeps half the shortest time that a request took, and polls after that
+    /// (IORING_SETUP_HYBRID_IOPOLL, Linux 6.13). Not on a simulated machine.
+    #[serde(default)]
+    pub hybrid_poll: bool,
     /// A kernel thread submits (IORING_SETUP_SQPOLL).
     pub sqpoll: bool,
     /// The CPU of that kernel thread: where requests are then queued; null leaves it to the scheduler.
@@ -118,6 +122,10 @@ pub struct GroupSpec {
     /// Each write reaches the medium whole or not at all (RWF_ATOMIC). Not on a simulated machine.
     #[serde(default)]
     pub atomic_writes: bool,
+    /// Each read is first asked for without waiting (RWF_NOWAIT), and again with it if it would have to wait. Not on a
+    /// simulated machine.
+    #[serde(default)]
+    pub nowait_reads: bool,
     /// No sector is written twice with the same data, so that a device has no duplicates to remove; else every write
     /// carries what its buffer holds.
     pub fresh_data: bool,

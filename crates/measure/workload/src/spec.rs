@@ -66,6 +66,10 @@ pub struct JobSpec {
     pub commits: bool,
     /// Seeds the job's random streams.
     pub seed: u64,
+    /// Scatters the ranks of a skewed pattern over the range, so that jobs of different seeds have the same hot blocks;
+    /// null: `seed` does.
+    #[serde(default)]
+    pub scatter_seed: Option<u64>,
     /// The job offers a trace's I/Os; its draws then only determine which sizes and directions there are. Absent: it
     /// draws.
     pub replay: Option<ReplaySpec>,
@@ -101,6 +105,7 @@ impl JobSpec {
             osync_every: None,
             commits: false,
             seed: 1,
+            scatter_seed: None,
             replay: None,
         }
     }
@@ -307,6 +312,8 @@ pub enum Spacing {
     Constant,
     /// Exponentially distributed: a Poisson process.
     Poisson,
+    /// Equal between the reads of a mix, and equal between its writes: each direction has its share of the rate for itself.
+    ConstantEach,
 }
 
 /// The job is done at the first bound it reaches; at least one is given.

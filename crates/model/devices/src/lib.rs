@@ -107,13 +107,13 @@ pub trait Device: Send {
         0
     }
 
-    /// What its flash has programmed and erased since the start; nothing without any.
-    fn programmed(&self) -> ProgrammedUnits {
+    /// What its flash has programmed and erased before `now`; nothing without any.
+    fn programmed(&mut self, _now: Time) -> ProgrammedUnits {
         ProgrammedUnits::default()
     }
 
     /// How much of its flash is free now; nothing without any.
-    fn flash_space(&self) -> FlashSpace {
+    fn flash_space(&mut self, _now: Time) -> FlashSpace {
         FlashSpace::default()
     }
 

@@ -50,8 +50,33 @@ impl<E: Copy> EventQueue<E> {
     pub fn put(&mut self, at: Time, event: E) {
         let key = u128::from(at.max(self.now)) << 64 | u128::from(self.sequence);
         self.sequence += 1;
-        self.entries.push(Entry { key, event });
-        self.rise(self.entries.len() - 1);
+        let entry = Entry { key, event };
+        let mut place = self.entries.len();
+        self.entries.push(entry);
+        // The entry is not read back: that would wait for stores that are on their way to memory.
+        while place > 0 {
+            let parent = (place - 1) / WIDTH;
+            if self.entries[parent].key <= key {
+                break;
+            }
+            self.entries[place] = self.entries[parent];
+            place = parent;
+        }
+        self.entries[place] = entry;
+    }
+
+    /// Puts an event in by a number that two queues share, so that `next_key` orders the events of both.
+    #[inline]
+    pub fn put_by(&mut self, at: Time, number: &mut u64, event: E) {
+        self.sequence = *number;
+        self.put(at, event);
+        *number = self.sequence;
+    }
+
+    /// Time and sequence number of the next event, which compare as the events do.
+    #[inline]
+    pub fn next_key(&self) -> Option<u128> {
+        self.entries.first().map(|entry| entry.key)
     }
 
     /// When the next event comes.
@@ -73,19 +98,6 @@ impl<E: Copy> EventQueue<E> {
         };
         self.now = (first.key >> 64) as Time;
         Some((self.now, first.event))
-    }
-
-    fn rise(&mut self, mut at: usize) {
-        let entry = self.entries[at];
-        while at > 0 {
-            let parent = (at - 1) / WIDTH;
-            if self.entries[parent].key <= entry.key {
-                break;
-            }
-            self.entries[at] = self.entries[parent];
-            at = parent;
-        }
-        self.entries[at] = entry;
     }
 
     fn sink(&mut self) {

@@ -24,10 +24,12 @@ fn main() {
     }
 }
 
-/// A task for each drive and number, reading at random from the whole drive.
+/// A task for each drive and number, at random over the whole drive.
 struct Load {
     name: &'static str,
     device: &'static str,
+    change: fn(&mut Value),
+    writes: bool,
     scheduler: &'static str,
     drives: u32,
     tasks_per_drive: u32,
@@ -35,44 +37,79 @@ struct Load {
     bytes: u32,
     /// How much of the drive.
     within_bytes: u64,
-    simulated_s: u64,
+    ends: End,
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    Seconds(u64),
+    /// The drive written once, as a day's writes are counted (DWPD).
+    DriveWrite,
 }
 
 const LOADS: &[Load] = &[
     Load {
         name: "array hits through CFQ, 8 tasks",
         device: "eva_raid5",
+        change: as_it_is,
+        writes: false,
         scheduler: "cfq",
         drives: 1,
         tasks_per_drive: 8,
         depth: 1,
         bytes: 4096,
         within_bytes: 64 << 20,
-        simulated_s: 60,
+        ends: End::Seconds(60),
     },
     Load {
         name: "array reads through CFQ, 8 tasks",
         device: "eva_raid5",
+        change: as_it_is,
+        writes: false,
         scheduler: "cfq",
         drives: 1,
         tasks_per_drive: 8,
         depth: 1,
         bytes: 4096,
         within_bytes: u64::MAX,
-        simulated_s: 900,
+        ends: End::Seconds(900),
     },
     Load {
         name: "144 disks at random through noop",
         device: "scsi_10k_2003",
+        change: as_it_is,
+        writes: false,
         scheduler: "noop",
         drives: 144,
         tasks_per_drive: 1,
         depth: 128,
         bytes: 256 << 10,
         within_bytes: u64::MAX,
-        simulated_s: 180,
+        ends: End::Seconds(180),
+    },
+    Load {
+        name: "a day of writes to a terabyte drive",
+        device: "nvme_mqsim",
+        change: steady_terabyte,
+        writes: true,
+        scheduler: "noop",
+        drives: 1,
+        tasks_per_drive: 1,
+        depth: 32,
+        bytes: 128 << 10,
+        within_bytes: u64::MAX,
+        ends: End::DriveWrite,
     },
 ];
+
+fn as_it_is(_: &mut Value) {}
+
+/// 952 GiB in pages and units of 16 KiB, after a long run of random writes.
+fn steady_terabyte(device: &mut Value) {
+    device["geometry"]["page_bytes"] = (16 << 10).into();
+    device["firmware"]["unit_bytes"] = (16 << 10).into();
+    device["firmware"]["steady"] = "random".into();
+}
 
 fn run(load: &Load) {
     let spec = MachineSpec::from_json(machine(load)).expect("a possible machine");
@@ -118,22 +155,24 @@ fn run(load: &Load) {
     machine.run(|_| true);
     let wall_s = began.elapsed().as_secs_f64();
     machine.check().expect("the model's invariants hold");
+    let simulated_s = machine.elapsed_ns() as f64 / SECOND as f64;
     let results = machine.end_phase();
     let jobs = results.groups.iter().flat_map(|group| &group.jobs);
-    let reads: u64 = jobs
-        .map(|job| totals(&job.intervals, 0).read.latency.count())
+    let requests: u64 = jobs
+        .map(|job| totals(&job.intervals, 0))
+        .map(|done| done.read.latency.count() + done.write.latency.count())
         .sum();
-    if load.drives > 1 {
+    if load.drives > 1 || load.writes {
         println!(
-            "{}\t{wall_s:.2}\ts\t{reads} requests in {} s",
-            load.name, load.simulated_s
+            "{}\t{wall_s:.2}\ts\t{requests} requests in {simulated_s:.0} s",
+            load.name
         );
     } else {
         println!(
             "{}\t{:.3}\tM requests/s\t{:.0} IOPS",
             load.name,
-            reads as f64 / wall_s / 1e6,
-            reads as f64 / load.simulated_s as f64,
+            requests as f64 / wall_s / 1e6,
+            requests as f64 / simulated_s,
         );
     }
 }
@@ -163,6 +202,7 @@ fn device(load: &Load) -> Value {
     let path = folder.join(format!("{}.toml", load.device));
     let text = std::fs::read_to_string(path).expect("a device file");
     let mut device: Value = toml::from_str(&text).expect("TOML");
+    (load.change)(&mut device);
     if device["kind"] == "disk" {
         device["queue"]["depth"] = load.depth.into();
     }
@@ -171,15 +211,16 @@ fn device(load: &Load) -> Value {
 
 fn job(load: &Load, file: u32, device_bytes: u64, seed: u64) -> JobSpec {
     let bytes = u64::from(load.bytes);
+    let within = device_bytes.min(load.within_bytes) / bytes * bytes;
+    let bounds = match load.ends {
+        End::Seconds(seconds) => JobBounds::of_time(seconds * SECOND),
+        End::DriveWrite => JobBounds::of_ops(within / bytes),
+    };
     JobSpec {
         pattern: Pattern::Uniform,
         queue_depth: load.depth,
         seed,
-        ..JobSpec::reads(
-            file,
-            load.bytes,
-            device_bytes.min(load.within_bytes) / bytes * bytes,
-            JobBounds::of_time(load.simulated_s * SECOND),
-        )
+        read_share: if load.writes { 0.0 } else { 1.0 },
+        ..JobSpec::reads(file, load.bytes, within, bounds)
     }
 }

@@ -108,7 +108,11 @@ impl KeyReader {
                 "reads and writes of a load go to a drive",
             ),
             KeyReader::Copies => (
-                &["cpus.page_copy_ns", "cpus.page_copy_cycles"],
+                &[
+                    "cpus.copy_call_ns",
+                    "cpus.page_copy_ns",
+                    "cpus.page_copy_cycles",
+                ],
                 "a load's reads and writes are buffered",
             ),
             KeyReader::PageCache => (

@@ -4,9 +4,10 @@ Values far from their neighbours count as if they were less far, so that outlier
 between two steps, is tested by a likelihood ratio of regressions, whose noise is white or drifts (an autoregression
 beside white noise, of several sizes; the likeliest one each, with and without the step). What drift explains is no
 step. The p-value is Student's, never below what the number of orders allows, nor below that of normal scores of the
-ranks if few values lie on one side of the step; it is multiplied by the number of tests.
-Half of the false alarms that are allowed fall to steps in the newest values, for which the user waits; the rest to all
-others.
+ranks if few values lie on one side of the step. The tests of all places are combined by weighted Cauchy variates
+(Liu and Xie, J. Am. Stat. Assoc. 115, 2020), which need not be independent: neighbours of a step's place show it too,
+so that places that agree cost less than a multiplication by their number. Half of the false alarms that are allowed
+fall to steps in the newest values, for which the user waits; the rest to all others.
 
 What is found is taken out and the search goes on (forward selection). If no single step says more than drift does,
 several are tried together, their number of tests multiplied. Then each place is looked for again beside the others. The
@@ -69,6 +70,8 @@ CLIPPED_AT_SD = 3.0
 """Values further from the median of their neighbours, or from their level, count as if they were so far."""
 NINE_OF_TEN = 1.2816
 """Standard errors by which a step has to exceed what is just seen, to be seen nine of ten times."""
+CAUCHY_TAIL = 1e-9
+"""Below this p-value a Cauchy variate is its reciprocal by pi, to 17 digits."""
 LARGEST_SD, HALVINGS = 16.0, 10
 """The bounds of the search for the smallest step that would be seen."""
 SMALLEST = 1e-9
@@ -79,8 +82,8 @@ SMALLEST = 1e-9
 class Change:
     """A step. `at`: the place of the first value at the new level; `earliest`, `latest`: where it lies with a
     probability of 95 %; `before`, `after`: levels, in the metric's unit; `low`, `high`: a 95 % interval of `after` less
-    `before`; `p`: its p-value beside the other changes, multiplied by the number of tests; `may_be_drift`: drift
-    explains it as well, if it is not doubted."""
+    `before`; `p`: the p-value of a step between its neighbours, by the number of series; `may_be_drift`: drift explains
+    it as well, if it is not doubted."""
 
     at: int
     earliest: int
@@ -131,8 +134,9 @@ def detection_limit(values: Sequence[float], *, series: int = 1, looks: int = 1,
 
     def seen(size: float) -> bool:
         step = size * (np.arange(len(y)) >= place)
+        # By the middle alone: its neighbours' evidence differs from noise to noise.
         looked = tests.look(scores + step, [], np.asarray([place]), np.asarray([len(y)]))
-        return float(looked.p[0]) * tests.times_of(place) <= false_alarms
+        return float(looked.p[0]) * tests.series * float(tests.times[place - SHORTEST]) <= false_alarms
 
     # The noise's own step, as far as there is one, adds to a rise what it takes from a fall.
     half = (_smallest(seen) + _smallest(lambda size: seen(-size))) / 2
@@ -202,7 +206,6 @@ class _Tests:
         self.times[: len(steps)] = np.where(new, new.sum() / SHARE_NEWEST, max(1, (~new).sum()) / SHARE_STEPS)
         self.times[len(steps) :] = max(1, len(episodes)) / SHARE_EPISODES
         self.series = series
-        self.steps = len(steps)
         self.doubted = min(count / DOUBTED_MOST_AT, DOUBTED_MOST_AT / count)
 
     def cost(self, noise: _Noise) -> float:
@@ -217,14 +220,14 @@ class _Tests:
         return tests
 
     def best(self, scores: Array, known: Sequence[int]) -> tuple[float, list[int]]:
-        """The candidate with the smallest p-value, multiplied by the number of tests; its places."""
+        """The p-value of all candidates together, and the places of the one with the smallest p-value for its
+        weight."""
         import numpy as np
 
         looked = self.look(scores, known, self.begin, self.end)
-        p = np.maximum(looked.p, self._by_ranks(scores))
-        corrected = np.where(self._near(known), np.inf, p * self.times * self.series)
-        one = int(np.lexsort((-looked.gain, corrected))[0])
-        return float(corrected[one]), self._places(one)
+        p = np.where(self._near(known), 1.0, np.maximum(looked.p, self._by_ranks(scores)))
+        one = int(np.lexsort((-looked.gain, p * self.times))[0])
+        return self.series * _combined(p, 1 / self.times), self._places(one)
 
     def _by_ranks(self, scores: Array) -> Array:
         """The p-value of normal scores of the ranks, if one side of a candidate is so small that outliers could make it
@@ -334,9 +337,20 @@ class _Tests:
         places = np.arange(before + SHORTEST, after - SHORTEST + 1)
         return places, self.look(_scores(y, others), others, places, np.full(len(places), self.count))
 
-    def times_of(self, place: int) -> float:
-        """What the p-value of a step there is multiplied by."""
-        return self.series * float(self.times[min(max(place - SHORTEST, 0), self.steps - 1)])
+    def of_steps(self, p: Array, places: Places) -> float:
+        """The p-value of steps at these places together, from the p-value of each."""
+        return self.series * _combined(p, 1 / self.times[places - SHORTEST])
+
+
+def _combined(p: Array, weights: Array) -> float:
+    """One p-value of all, by the sum of their Cauchy variates; weights that sum to less than 1 are filled up by 0."""
+    import numpy as np
+
+    # The tangent of what is near a half has no digits left; its expansion has. A p-value of 1, as discrete tests have
+    # it, would outweigh everything, so the largest is that of the middle of so many.
+    kept = np.clip(p, 1e-300, 1 - 1 / (2 * len(p)))
+    variates = np.where(kept < CAUCHY_TAIL, 1 / (np.pi * kept), np.tan(np.pi * (0.5 - kept)))
+    return float(np.arctan2(1.0, weights @ variates) / np.pi)
 
 
 def _episodes(count: int) -> list[tuple[int, int]]:
@@ -425,12 +439,11 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int, fa
     for index, place in enumerate(found):
         others = [one for one in found if one != place]
         places, looked = tests.again(y, others, place)
-        undoubted = tests.undoubted().again(y, others, place)[1].p.min()
+        undoubted = tests.undoubted()
         likely = np.exp(looked.gain - looked.gain.max())
         order = np.argsort(-likely)
         enough = int(np.searchsorted(likely[order].cumsum(), SURE * likely.sum())) + 1
         within = places[order[:enough]]
-        p = float(looked.p[np.searchsorted(places, place)]) * tests.times_of(place)
         size, error = float(sizes[index]), wide * float(errors[index])
         found_steps.append(
             Change(
@@ -441,8 +454,8 @@ def _located_changes(y: Array, tests: _Tests, found: list[int], skipped: int, fa
                 float(levels[index + 1]),
                 size - error,
                 size + error,
-                min(1.0, p),
-                may_be_drift=p <= false_alarms < float(undoubted) * tests.times_of(place),
+                min(1.0, tests.of_steps(looked.p, places)),
+                may_be_drift=undoubted.of_steps(undoubted.again(y, others, place)[1].p, places) > false_alarms,
             )
         )
     return found_steps

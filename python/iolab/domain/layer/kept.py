@@ -1,5 +1,5 @@
-"""Layers of device mapper that keep metadata on their devices: thin, writecache, cache. Their tables are those of
-Documentation/admin-guide/device-mapper of Linux 6.1; each formats what reads as zeros."""
+"""Layers of device mapper that keep metadata on their devices: thin, writecache, cache, integrity. Their tables are
+those of Documentation/admin-guide/device-mapper of Linux 6.1; each formats what reads as zeros."""
 
 from __future__ import annotations
 
@@ -125,6 +125,55 @@ class Cache(Layer):
         return maker.mapping(MappedDevice("cache", size_bytes, arguments))
 
 
+class Integrity(Layer):
+    """`kind = "integrity"`."""
+
+    modules: ClassVar[tuple[str, ...]] = ("dm_mod", "dm_integrity")
+    configuration: ClassVar[str] = "CONFIG_DM_INTEGRITY"
+    keeps_metadata: ClassVar[bool] = True
+
+    kind: Literal["integrity"] = option(
+        "integrity", "dm-integrity: each block has a checksum beside it, which a read compares."
+    )
+    mode: Literal["journal", "direct", "bitmap"] = option(
+        "journal",
+        "How block and checksum stay together over a crash: both go to a journal first; not at all; or a bitmap shows "
+        "where checksums are to be made again.",
+    )
+    hash: Literal["crc32", "crc32c", "sha1", "sha256", "xxhash64"] = option("crc32c", "The checksum.")
+    block: Literal[512, 1024, 2048, 4096] = option(
+        512, "Bytes that have a checksum.", expected="512, 1024, 2048 or 4096"
+    )
+
+    @property
+    @override
+    def needed_modules(self) -> tuple[str, ...]:
+        return _HASHES[self.hash][1]
+
+    @override
+    def member_bytes(self, size_bytes: int) -> int:
+        """With the checksums; a journal of at most 1/128 of the device (DEFAULT_JOURNAL_SIZE_FACTOR in
+        drivers/md/dm-integrity.c, 6.1); what is rounded up."""
+        checksums = rounded_up(size_bytes, self.block) // self.block * _HASHES[self.hash][0]
+        return size_bytes + checksums + size_bytes // 32 + 4 * MIB
+
+    @override
+    def make(self, members: Sequence[LayerDevice], size_bytes: int, maker: Maker) -> LayerDevice:
+        options = f"3 internal_hash:{self.hash} block_size:{self.block} recalculate"
+        arguments = f"{members[0].node} 0 - {self.mode[0].upper()} {options}"
+        return maker.mapping(MappedDevice("integrity", rounded_up(size_bytes, self.block), arguments))
+
+
+_HASHES: dict[str, tuple[int, tuple[str, ...]]] = {
+    "crc32": (4, ("crc32_generic",)),
+    "crc32c": (4, ("crc32c_generic",)),
+    "sha1": (20, ("sha1_generic",)),
+    "sha256": (32, ("sha256_generic",)),
+    "xxhash64": (8, ("xxhash_generic",)),
+}
+"""Bytes of a checksum, and the modules that may have it."""
+
+
 def slice_of(device: LayerDevice, start_bytes: int, size_bytes: int, maker: Maker) -> LayerDevice:
     """A part of a device, by dm-linear."""
     return maker.mapping(MappedDevice("linear", size_bytes, f"{device.node} {start_bytes // SECTOR_BYTES}"))
@@ -135,4 +184,4 @@ def metadata_bytes(blocks: int) -> int:
     return max(_METADATA_BYTES_MIN, rounded_up(_METADATA_BYTES_PER_BLOCK * blocks, MIB))
 
 
-KINDS: tuple[type[Layer], ...] = (Thin, Writecache, Cache)
+KINDS: tuple[type[Layer], ...] = (Thin, Writecache, Cache, Integrity)

@@ -2,15 +2,21 @@
 
 The logarithm of a trial's value is the level of its block, the effect of its candidate, and noise. A candidate's effect
 is a sum of random effects: one of each key, alike for near values of a range; one of all pairs of keys; one of its own.
-So a trial of one candidate is evidence on all that share values with it. The variances are estimated by restricted
-maximum likelihood with the multiplicative steps of Zhou, Hu, Zhou and Lange (J. Comput. Graph. Stat. 28, 2019), which
-never leave the allowed range; a variance that data don't call for goes to zero.
+So a trial of one candidate is evidence on all that share values with it. A key's effects sum to nothing over its
+values, so that pairs explain nothing that keys alone do (the orthogonal kernels of Lu, Boukouvalas and Hensman, ICML
+2022).
+
+The variances are estimated by restricted maximum likelihood with the multiplicative steps of Zhou, Hu, Zhou and Lange
+(J. Comput. Graph. Stat. 28, 2019), which never leave the allowed range; a variance that data don't call for goes to
+zero. Those of keys have a prior that they share: an inverse chi-squared around their mean, which few trials of a key do
+not outweigh. Its terms enter the same steps (derived here: the prior's logarithm is bounded by its tangent).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,41 +43,46 @@ SPREAD_LEAST = 1e-18
 exact that a ratio of 1 + 1e-9 differs from 1."""
 TAKEN_UP = 1e-9
 """The share of a part of the values that is left without the fixed effects; below this one, it is rounding."""
+PRIOR_FREEDOM = 1.5
+"""The degrees of freedom of the prior of a key's variance: how many effects' worth of evidence it is. Chosen."""
 LEAST = 1e-7
 """No variance gets smaller than this share of the values', so that equations can be solved."""
 
 
 class EncodedPoints:
-    """Points as places in [0, 1] and whether each key is in force, for the kernels of all keys."""
+    """Points as places of values and whether each key is in force, for the kernels of all keys."""
 
     def __init__(self, space: Space, points: Sequence[Point]) -> None:
         """An estimate over any points of the space."""
         self.space = space
         keys = space.parameters
-        self.places = np.zeros((len(points), len(keys)))
-        for column, parameter in enumerate(keys):
-            largest = max(1, len(parameter.values) - 1) if parameter.ordered else 1
-            for row, point in enumerate(points):
-                # A key out of force is a value of its own, like no other.
-                self.places[row, column] = point[parameter.key] / largest if parameter.key in point else np.inf
+        # A key out of force is a value of its own, the last, and has no effect.
+        self.places = np.array([[point.get(one.key, -1) for one in keys] for point in points], dtype=np.intp)
+        self.places = self.places.reshape(len(points), len(keys))
+        self._likenesses = [_likeness(len(one.values), one.ordered) for one in keys]
 
     def alike(self, other: EncodedPoints) -> Array:
         """By key, how alike the effects of its values are: shape (keys, points of one, points of the other)."""
-        found = np.empty((self.places.shape[1], len(self.places), len(other.places)))
-        for column, parameter in enumerate(self.space.parameters):
-            ours, theirs = self.places[:, column][:, None], other.places[:, column][None, :]
-            both_out, one_out = np.isinf(ours) & np.isinf(theirs), np.isinf(ours) ^ np.isinf(theirs)
-            if parameter.ordered:
-                apart = np.where(np.isinf(ours) | np.isinf(theirs), 0.0, _finite(ours) - _finite(theirs))
-                near = np.exp(-((apart / NEAR) ** 2) / 2)
-            else:
-                near = (_finite(ours) == _finite(theirs)).astype(np.float64)
-            found[column] = np.where(one_out, 0.0, np.where(both_out, 1.0, near))
-        return found
+        both = zip(self._likenesses, self.places.T, other.places.T, strict=True)
+        return np.array([table[ours[:, None], theirs[None, :]] for table, ours, theirs in both])
+
+    def alike_itself(self) -> Array:
+        """By key, how much the effect of each point's value varies: shape (keys, points)."""
+        both = zip(self._likenesses, self.places.T, strict=True)
+        return np.array([table.diagonal()[places] for table, places in both])
 
 
-def _finite(places: Array) -> Array:
-    return np.where(np.isinf(places), -1.0, places)
+@lru_cache(maxsize=256)
+def _likeness(count: int, ordered: bool) -> Array:
+    """How alike the effects of a key's values are, which sum to nothing over all of its values and have a variance of 1
+    in the mean of them: shape (values + 1, values + 1); the last is that of a key out of force."""
+    places = np.arange(count) / max(1, count - 1)
+    near = np.exp(-(((places[:, None] - places[None, :]) / NEAR) ** 2) / 2) if ordered else np.eye(count)
+    near = near - near.mean(axis=0) - near.mean(axis=1)[:, None] + near.mean()
+    likeness = np.zeros((count + 1, count + 1))
+    if count > 1:
+        likeness[:count, :count] = near * (count / float(np.trace(near)))
+    return likeness
 
 
 @dataclass(frozen=True)
@@ -107,8 +118,10 @@ class Estimate:
         points: Sequence[Point],
         trials: Sequence[tuple[int, int, float]],
         start: Variances | None = None,
+        prior_freedom: float = PRIOR_FREEDOM,
     ) -> None:
-        """`start`: of fewer trials, to go on from."""
+        """`start`: of fewer trials, to go on from; `prior_freedom`: 0 if keys have nothing in common."""
+        self._prior_freedom = prior_freedom
         self._encoded = EncodedPoints(space, points)
         blocks, of, values = (np.asarray(column) for column in zip(*trials, strict=True))
         self._candidate = of.astype(np.intp)
@@ -140,8 +153,7 @@ class Estimate:
             covariance = covariance + variances.own * self._of_candidate(np.asarray(measured, dtype=np.intp))
         # The fixed effects are the level of all and what the default has beyond it: a candidate minus the default.
         contrast = np.column_stack([np.zeros(len(points)), -np.ones(len(points))])
-        before = float(variances.keys.sum()) + variances.pairs * (len(variances.keys) > 1) + variances.own
-        return self._effects(covariance, contrast, np.full(len(points), before))
+        return self._effects(covariance, contrast, self._before(points) + variances.own)
 
     def differences(self, points: Sequence[Point], other: Point) -> tuple[Array, Array]:
         """By point, the logarithm of its ratio to another one, and that estimate's standard deviation, without what is
@@ -149,9 +161,15 @@ class Estimate:
         variances = self.variances
         alike = EncodedPoints(self._encoded.space, points).alike(EncodedPoints(self._encoded.space, [other]))
         near = np.tensordot(variances.keys, alike, axes=1) + variances.pairs * _pairs(alike, variances.keys)
-        itself = float(variances.keys.sum()) + variances.pairs * (len(variances.keys) > 1)
+        before = self._before(points) + self._before([other]) - 2 * near[:, 0]
         covariance = self._covariance(points) - self._covariance([other])
-        return self._effects(covariance, np.zeros((len(points), 2)), 2 * (itself - near[:, 0]))
+        return self._effects(covariance, np.zeros((len(points), 2)), before)
+
+    def _before(self, points: Sequence[Point]) -> Array:
+        """The variance of the points' effects of keys and pairs before any trial: shape (points,)."""
+        variances = self.variances
+        itself = EncodedPoints(self._encoded.space, points).alike_itself()
+        return np.asarray(variances.keys @ itself + variances.pairs * _pairs(itself[:, :, None], variances.keys)[:, 0])
 
     def _covariance(self, points: Sequence[Point]) -> Array:
         """The covariance of the points' effects of keys and pairs with the values of all trials: shape (points,
@@ -194,8 +212,11 @@ class Estimate:
             traces = parts @ solved.free.ravel()
             # What the fixed effects take up, such as the level of a single block, or all of two trials, is unknown.
             identified = traces > TAKEN_UP * np.maximum(traces[-1], parts @ solved.inverse.ravel())
-            steps = np.sqrt(np.maximum(forms, 0.0) / np.where(identified, traces, 1.0))
-            now = np.maximum(np.where(identified, now * steps, now), LEAST * spread)
+            traces = np.where(identified, traces, 1.0)
+            forms = np.maximum(forms, 0.0)
+            forms[:keys] += self._prior_freedom * now[:keys].mean() / now[:keys] ** 2
+            traces[:keys] += self._prior_freedom / now[:keys]
+            now = np.maximum(np.where(identified, now * np.sqrt(forms / traces), now), LEAST * spread)
         self._weigh_pairs(now)
         return np.asarray(now)
 

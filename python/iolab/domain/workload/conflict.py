@@ -85,6 +85,12 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
         yield Conflict(("poll",), f"only with engines io_uring and pvsync, not {job.engine}")
     if job.poll and not job.uses_direct:
         yield Conflict(("poll",), "polled completion needs direct = true")
+    if job.hybrid_poll and (job.engine != "io_uring" or not job.poll or job.sqpoll):
+        yield Conflict(("hybrid_poll",), "only a ring that polls sleeps first: engine io_uring, poll = true, no sqpoll")
+    if job.nowait_reads and job.engine not in ("io_uring", "pvsync"):
+        yield Conflict(("nowait_reads",), f"only with engines io_uring and pvsync, not {job.engine}")
+    if job.nowait_reads and not job.reads:
+        yield Conflict(("nowait_reads",), "the job only writes")
     for key, given in (("uncached", job.uncached), ("atomic_writes", job.atomic_writes)):
         if given and job.engine not in TAKE_FLAGS:
             yield Conflict((key,), f"only with engines io_uring, libaio and pvsync, not {job.engine}")

@@ -36,6 +36,7 @@ class PhaseOptions(Options):
     )
 
 
+ZIPF_THETA = 1.1
 PatternName = Literal["sequential", "backward", "strided", "random", "zipf", "pareto", "normal", "zoned", "permutation"]
 
 
@@ -54,7 +55,7 @@ class JobOptions(Options):
         None,
         "Skew of pattern zipf: the block of rank r is drawn proportionally to 1/r^theta.",
         gt=0,
-        default_is="1.1 with zipf",
+        default_is=f"{ZIPF_THETA} with zipf",
     )
     pareto_h: float | None = option(
         None,
@@ -134,6 +135,11 @@ class JobOptions(Options):
     fixed_buffers: bool = option(True, "Register the buffers with the ring (io_uring).")
     registered_files: bool = option(True, "Register the files with the ring (io_uring).")
     poll: bool = option(False, "Poll for completions instead of taking interrupts (io_uring or pvsync, direct).")
+    hybrid_poll: bool = option(
+        False,
+        "With poll, sleep half the shortest time that a request took before polling: IORING_SETUP_HYBRID_IOPOLL, "
+        "Linux 6.13 (io_uring).",
+    )
     sqpoll: bool = option(False, "Let a kernel thread submit (io_uring).")
     uncached: bool = option(
         False,
@@ -144,6 +150,11 @@ class JobOptions(Options):
         False,
         "Each write reaches the medium whole or not at all: RWF_ATOMIC, Linux 6.11, on a device that has it (direct; "
         "io_uring, libaio or pvsync).",
+    )
+    nowait_reads: bool = option(
+        False,
+        "Ask for each read without waiting first, and again if it would have to wait: RWF_NOWAIT, Linux 4.14, a block "
+        "device, ext4, xfs or btrfs (io_uring or pvsync).",
     )
     cpus: list[int] | None = option(
         None,

@@ -12,7 +12,7 @@ from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.block_sizes import AlignedBlocks, block_list
 from iolab.domain.workload.conflict import SECTOR_BYTES, is_bounded
-from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
+from iolab.domain.workload.job import ONE_AT_A_TIME, ZIPF_THETA, JobOptions, PhaseOptions
 from iolab.domain.workload.steady import FILL_WINDOWS_MAX, SteadyOptions
 from iolab.domain.workload.zone import read_zones, zoned
 
@@ -176,6 +176,8 @@ def group_json(
     realtime: bool = False,
     uncached: bool = False,
     atomic_writes: bool = False,
+    hybrid_poll: bool = False,
+    nowait_reads: bool = False,
 ) -> native.GroupSpec:
     """A group's specification, in the engine's default form."""
     group: native.GroupSpec = {
@@ -199,6 +201,10 @@ def group_json(
         group["uncached"] = True
     if atomic_writes:
         group["atomic_writes"] = True
+    if hybrid_poll:
+        group["hybrid_poll"] = True
+    if nowait_reads:
+        group["nowait_reads"] = True
     return group
 
 
@@ -354,6 +360,8 @@ def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, se
             sqpoll=job.sqpoll,
             uncached=job.uncached,
             atomic_writes=job.atomic_writes,
+            hybrid_poll=job.hybrid_poll,
+            nowait_reads=job.nowait_reads,
         )
         for group_name, members in ([(name, specs)] if job.share_thread else [(s["name"], [s]) for s in specs])
     ]
@@ -405,7 +413,7 @@ def _pattern(job: JobOptions) -> native.Pattern:
             assert job.stride is not None, "the options' conflicts ask for it"
             return {"kind": "strided", "stride_bytes": job.stride}
         case "zipf":
-            return {"kind": "zipf", "theta": job.zipf_theta or 1.1}
+            return {"kind": "zipf", "theta": job.zipf_theta or ZIPF_THETA}
         case "pareto":
             return {"kind": "pareto", "h": job.pareto_h or 0.2}
         case "normal":

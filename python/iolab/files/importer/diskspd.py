@@ -62,9 +62,11 @@ def _parse_text(source: Source, results: Results) -> None:
                 row = results.table(line.number).row(source.stem_without_round, WORKLOAD)
                 row.add("elapsed_s", seconds)
             for column, cell in zip(columns, found["cells"].split("|"), strict=False):
+                value = number(cell.strip())
+                if column == "bytes" and op != "all" and value == 0:
+                    break
                 if known := _COLUMNS.get(column):
                     metric, scale = known
-                    value = number(cell.strip())
                     row.add(metric, None if value is None else value * scale, op=op)
             op = ""
         elif row is not None and (found := _QUANTILE.match(line.text)):

@@ -14,13 +14,24 @@ from iolab.base.plain_text import counted
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import LATENCY, SPREAD, quantities, with_unit, without_spread, without_unit
+from iolab.files.importer.quantity_cell import (
+    LATENCY,
+    SPREAD,
+    quantities,
+    quantities_below,
+    without_spread,
+    without_unit,
+)
 from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import ABSENT, QUOTED_MAX
 
 OF_NO_NAME = "table"
-_RULE = re.compile(r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$")
+_RULE = re.compile(
+    r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)++(?:\s*+:?-{2,}+:?\s*+)?$"
+    r"|\s*+-{3,}+\s*+(?:\|\s*+-{3,}+ ++-{3,}+\s*+)++$"
+)
+"""`|---|---|`; `------ | --- ---- | --- ----` as YABS has it."""
 _DRAWN = re.compile(r"\s*+\+?(?:[-=]{2,}+\+)++(?:[-=]{2,}+)?\s*+$")
 """`+------+------+`, above the header, below it and below the rows; `------+------` below the header."""
 _CROSSINGS = "┌┬┐├┼┤└┴┘┏┳┓┡╇┩┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯╔╦╗╠╬╣╚╩╝"
@@ -35,8 +46,9 @@ _OF_METRIC = re.compile(
     re.IGNORECASE,
 )
 
-_OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
+_OF_TEST = re.compile(r"seq|rand|rnd|read|write|\bmixed\b|^total$|\b\d+ ?[km]i?b?(?:qd\d+)?\b", re.IGNORECASE)
 """What only the name of a test has: how it accesses, and how much."""
+_SIZE = re.compile(r"\d{1,5} ?[KMG]i?B?", re.IGNORECASE)
 
 
 def _parse(source: Source, results: Results) -> None:
@@ -51,8 +63,17 @@ def _parse(source: Source, results: Results) -> None:
         # A line below rows ends them, if it is drawn.
         is_rule = _is_rule(line.text) and (not rows or table is None or bool(_RULE.match(line.text)))
         if is_rule and len(before) > 1:
+            if table is not None and len(rows) > 1:
+                _add(table, header, rows[:-1], source, results)
             header, rows, table = before, [], results.table(line.number)
         elif table is not None and len(cells) == len(header):
+            if rows and cells[0] == header[0] and cells != header:
+                # A header among the rows, as of YABS' second half.
+                _add(table, header, rows, source, results)
+                header, rows = cells, []
+                continue
+            if not any(map(_is_filled, cells)):
+                continue
             rows.append([without_spread(cell) for cell in cells])
         else:
             if table is not None:
@@ -103,6 +124,7 @@ def _add_columns(table: Table, header: list[str], rows: list[list[str]], source:
 def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: Source) -> list[str]:
     """Returns the cells that are text in a column of figures, or hold no single figure."""
     left_out: list[str] = []
+    sizes = _sizes(header)
     lower = [name.lower() for name in header]
     setting, workload, round = (
         next((lower.index(name) for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
@@ -114,14 +136,16 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
             setting, workload = None, 0
     for row in rows:
         name = source.stem_without_round if setting is None else row[setting]
-        made = table.row(name or source.stem_without_round, OF_NO_NAME if workload is None else row[workload])
+        setting_name = name or source.stem_without_round
+        called = OF_NO_NAME if workload is None else row[workload]
         for place, cell in enumerate(row):
             if place in (setting, workload, round) or not header[place]:
                 continue
-            if _is_text(cell):
+            if _is_text(cell) and not quantities_below(cell, header[place]):
                 left_out += [repr(cell[:QUOTED_MAX])] if any(map(str.isdigit, cell)) else []
                 continue
-            known = quantities(with_unit(cell, header[place]))
+            known = quantities_below(cell, header[place])
+            made = table.row(setting_name, f"{called}[{sizes[place]}]" if place in sizes else called)
             for found in known or (None,):
                 name = without_unit(header[place])
                 _, op, metric = metric_of(name)
@@ -130,6 +154,17 @@ def _add_rows(table: Table, header: list[str], rows: list[list[str]], source: So
                     metric = found.metric_called(name) or f"{metric}_ns"
                 made.add(metric, None if found is None else found.value, op=op, absent="empty in the table")
     return left_out
+
+
+def _sizes(header: list[str]) -> dict[int, str]:
+    """Columns that are of a block size each, such as `4k (MB/s)` and `64k (IOPS)`: what they measured differs."""
+    bare = {place: without_unit(name).strip() for place, name in enumerate(header)}
+    found = {place: name for place, name in bare.items() if _SIZE.fullmatch(name)}
+    return found if len(set(found.values())) > 1 else {}
+
+
+def _is_filled(cell: str) -> bool:
+    return bool(cell.strip("\\- "))
 
 
 def _is_rule(text: str) -> bool:

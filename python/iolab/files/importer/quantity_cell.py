@@ -56,6 +56,16 @@ def quantities(cell: str) -> list[Quantity]:
     return known if len({one.metric for one in known}) == 2 else []
 
 
+def quantities_below(cell: str, header: str) -> list[Quantity]:
+    """What a cell holds with the unit of its column's header, which may be that of the figure in parentheses:
+    `142.02 MB/s (35.5k)` below `4k (IOPS)`."""
+    found = _TWO.match(cell.strip())
+    if found is not None and found["inside"]:
+        inside = with_unit(found["inside"], header)
+        return quantities(f"{found['first']} ({inside})")
+    return quantities(with_unit(cell, header))
+
+
 def quantity(cell: str) -> Quantity | None:
     """The quantity in a cell; None if it holds something else. `MB` is 10^6 bytes, `MiB` 2^20."""
     found = _CELL.match(_APART.sub("", _ABOUT.sub("", cell.strip(), count=1)))
@@ -92,7 +102,8 @@ def with_unit(cell: str, header: str) -> str:
     bare = quantity(cell)
     if unit is None or bare is None or bare.metric is not None:
         return cell
-    return f"{cell} {unit['unit']}" if quantity(f"1 {unit['unit']}") else cell
+    joined = f"{cell}{unit['unit']}" if cell[-1:] in _PREFIXES and unit["unit"] == "IOPS" else f"{cell} {unit['unit']}"
+    return joined if quantity(f"1 {unit['unit']}") and quantity(joined) else cell
 
 
 def without_unit(header: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL, Key
+from iolab.domain.validity import NOT_JUDGED
 from iolab.files.importer.text import QUOTED_MAX
 from iolab.files.importer.titles import Titles
 from iolab.files.store.rows import TableRow
@@ -317,7 +318,7 @@ class Results:
         trial.rows += row.rows
         trial.faulty |= bool(row.faults)
         for text in row.faults[:FAULTS_NAMED_MAX]:
-            self.problem(f"{row.workload}: {text}; its figures are not judged")
+            self.problem(f"{row.workload}: {text}; {NOT_JUDGED}")
 
     def _known(self, names: set[str], name: str, most: int, what: str) -> None:
         """Each is compared with the others: InputError when there are too many."""

@@ -47,7 +47,8 @@ def wear(
         str | None,
         typer.Option(
             metavar="STATE",
-            help="What the drive holds at first: new, filled, steady-random or steady-sequential.  "
+            help="What the drive holds at first: new, filled, steady (of this workload), steady-random or "
+            "steady-sequential.  "
             "[default: as its file states]",
             show_default=False,
         ),
@@ -66,7 +67,7 @@ def wear(
     """Write to a simulated flash drive, and show write amplification, erases and the rate over the bytes written.
 
     The drive is in a machine with four CPUs (model:nvme) and keeps its state from slice to slice. `--start
-    steady-random` begins where a long run of uniform random writes ends.
+    steady` begins where a long run of this workload ends.
     """
     from iolab.base.quantity import parse_bytes
     from iolab.presentation.table.wear import wear_tables
@@ -78,8 +79,9 @@ def wear(
     except ValueError as error:
         raise InputError(str(error), where="--amount", remedy="a size such as 10GiB") from error
     given = {"block_size": block_size, "queue_depth": queue_depth}
-    machine = study.drive(drive, [*_of_start(start), *(changes or [])])
     asked = study.workload(workload, {name: value for name, value in given.items() if value is not None})
+    first = study.own_steady_state(asked) if start == "steady" else _of_start(start)
+    machine = study.drive(drive, [*first, *(changes or [])])
     found = study.wear(machine, asked, amount_bytes)
     if json:
         print_json({"drive": drive, "workload": workload, **found.as_dict()})
@@ -99,5 +101,5 @@ def _of_start(start: str | None) -> tuple[str, ...]:
     if start is None:
         return ()
     if start not in _STARTS:
-        raise InputError(unknown("state", start, _STARTS), where="--start")
+        raise InputError(unknown("state", start, [*_STARTS, "steady"]), where="--start")
     return _STARTS[start]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import counted, one_line
 from iolab.base.quantity import ABSENT, Scale, scale_for
+from iolab.domain.validity import NOT_JUDGED
 from iolab.presentation.table.layout import Alternatives
 from iolab.presentation.table.plain import (
     CHANGE_HEADING,
@@ -36,15 +37,23 @@ def verdicts(
 ) -> RenderableType:
     """What the sweeps (`swept`) and the comparisons come to, the `problems` to know of, and a table per
     workload for people. Below each metric's name the baseline, then a line per candidate: its typical value, the
-    change, how sure, the verdict.
+    change, how sure, the verdict. Jobs that failed come first, and what has no value because of them is left out.
     """
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
 
-    counted = [Text(f"{tally(comparisons).capitalize()}.")] if comparisons or not swept else []
-    parts: list[RenderableType] = [*counted, *stated(swept), *in_words(comparisons)]
-    parts += (Text(f"! {one_line(problem)}", style="yellow") for problem in problems)
+    failed = [problem for problem in problems if problem.endswith(NOT_JUDGED)]
+    parts: list[RenderableType] = [Text(f"! {one_line(problem)}", style="yellow") for problem in failed]
+    if failed and comparisons:
+        comparisons = [one for one in comparisons if one.judgement.n and one.judgement.n_baseline != 0]
+        if not comparisons:
+            parts.append(Text("Nothing is left to judge."))
+    if comparisons or not (swept or failed):
+        parts.append(Text(f"{tally(comparisons).capitalize()}."))
+    parts += [*stated(swept), *in_words(comparisons)]
+    others = (problem for problem in problems if problem not in failed)
+    parts += (Text(f"! {one_line(problem)}", style="yellow") for problem in others)
     for place, found in groupby(comparisons, key=lambda comparison: comparison.place):
         of_workload = list(found)
         if place:

@@ -22,11 +22,19 @@ pub trait IoQueue {
     fn reap(&mut self) -> Option<Completion>;
     /// Asks what is in flight to end soon. Each operation still completes.
     fn cancel(&mut self) {}
+    /// How many operations were asked for again because they would have waited.
+    fn waited(&self) -> u64 {
+        0
+    }
 }
 
 pub trait Serial {
     /// Does the operation. Bytes transferred, or the negative errno.
     fn execute(&mut self, op: &Op) -> i32;
+    /// As for `IoQueue`.
+    fn waited(&self) -> u64 {
+        0
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -68,6 +68,8 @@ pub struct Pvsync {
     flags: CallFlags,
     /// RWF_HIPRI, if calls look for their completion instead of waiting for an interrupt.
     poll: libc::c_int,
+    /// Reads that were asked for again because they would have waited.
+    waited: u64,
 }
 
 impl Pvsync {
@@ -78,6 +80,7 @@ impl Pvsync {
             buffers,
             flags,
             poll,
+            waited: 0,
         }
     }
 }
@@ -96,7 +99,22 @@ impl Serial for Pvsync {
             }
             OpKind::Discard | OpKind::WriteZeroes => return file.clear(op),
         };
+        let result = vectored(
+            op,
+            call,
+            buffer,
+            file,
+            self.flags.at_first(op.kind) | self.poll,
+        );
+        if !self.flags.would_wait(op.kind, result) {
+            return result;
+        }
+        self.waited += 1;
         vectored(op, call, buffer, file, self.flags.of(op.kind) | self.poll)
+    }
+
+    fn waited(&self) -> u64 {
+        self.waited
     }
 }
 

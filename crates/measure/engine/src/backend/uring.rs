@@ -16,6 +16,7 @@ use crate::backend::{Completion, IoQueue, Target, fallocate_mode};
 use crate::buffers::Buffers;
 use crate::call_flags::CallFlags;
 use crate::features::kernel_is_at_least;
+use crate::hybrid_poll::hybrid_polled;
 
 pub struct Uring {
     /// Borrows from `ring`, so it goes first: see `Drop`.
@@ -28,6 +29,9 @@ pub struct Uring {
     /// No bits without registered buffers, of which no piece is to be named.
     piece_mask: u16,
     flags: CallFlags,
+    /// By slot, what was last pushed; empty unless reads are first asked for without waiting.
+    first: Vec<Option<Op>>,
+    waited: u64,
     sqpoll: bool,
     unsubmitted: u32,
     /// Whether the kernel takes discards of devices into a ring.
@@ -131,6 +135,8 @@ impl Uring {
             opcodes: Opcodes::new(fixed_buffers),
             piece_mask: if fixed_buffers { u16::MAX } else { 0 },
             flags: CallFlags::of_group(spec),
+            first: vec![None; if spec.nowait_reads { slots as usize } else { 0 }],
+            waited: 0,
             sqpoll,
             unsubmitted: 0,
             queues_discards: !poll && kernel_is_at_least(DISCARDS_FROM),
@@ -139,7 +145,7 @@ impl Uring {
     }
 
     #[inline(always)]
-    fn push_transfer(&mut self, slot: u32, op: &Op, opcode: u8, buffer: *mut u8) {
+    fn push_transfer(&mut self, slot: u32, op: &Op, opcode: u8, buffer: *mut u8, call_flags: i32) {
         let file = &self.files[op.file as usize];
         let entry = Transfer {
             opcode,
@@ -149,7 +155,7 @@ impl Uring {
             offset: file.target.base + op.offset,
             buffer: buffer as u64,
             bytes: op.bytes,
-            call_flags: self.flags.of(op.kind),
+            call_flags,
             slot: u64::from(slot),
             piece: self.buffers.piece(slot, op.kind.is_write()) & self.piece_mask,
             unused: [0; 11],
@@ -189,6 +195,20 @@ impl Uring {
         };
         let entry = entry.flags(self.file_flag).user_data(u64::from(slot));
         self.enqueue(&entry);
+    }
+
+    /// Asks for a read that would have waited once more, and this time lets it wait. False: it was no such read, or was
+    /// asked for twice.
+    #[cold]
+    fn ask_again(&mut self, slot: u32) -> bool {
+        let kept = self.first.get_mut(slot as usize);
+        let Some(op) = kept.and_then(Option::take) else {
+            return false;
+        };
+        self.waited += 1;
+        let (buffer, flags) = (self.buffers.read(slot), self.flags.of(op.kind));
+        self.push_transfer(slot, &op, self.opcodes.read, buffer, flags);
+        true
     }
 
     #[inline(always)]
@@ -237,9 +257,14 @@ impl IoQueue for Uring {
     #[inline(always)]
     fn push(&mut self, slot: u32, op: &Op) {
         if op.kind == OpKind::Read {
-            self.push_transfer(slot, op, self.opcodes.read, self.buffers.read(slot));
+            if let Some(kept) = self.first.get_mut(slot as usize) {
+                *kept = Some(*op);
+            }
+            let (buffer, flags) = (self.buffers.read(slot), self.flags.at_first(op.kind));
+            self.push_transfer(slot, op, self.opcodes.read, buffer, flags);
         } else if op.kind.is_write() {
-            self.push_transfer(slot, op, self.opcodes.write, self.buffers.write(slot));
+            let (buffer, flags) = (self.buffers.write(slot), self.flags.of(op.kind));
+            self.push_transfer(slot, op, self.opcodes.write, buffer, flags);
         } else {
             self.push_other(slot, *op);
         }
@@ -290,15 +315,19 @@ impl IoQueue for Uring {
 
     #[inline(always)]
     fn reap(&mut self) -> Option<Completion> {
-        for entry in &mut self.queues.completions {
+        while let Some(entry) = self.queues.completions.next() {
             if entry.user_data() != NO_SLOT {
-                return Some(Completion {
-                    slot: entry.user_data() as u32,
-                    result: entry.result(),
-                });
+                let (slot, result) = (entry.user_data() as u32, entry.result());
+                if !self.flags.would_wait(OpKind::Read, result) || !self.ask_again(slot) {
+                    return Some(Completion { slot, result });
+                }
             }
         }
         self.cleared.pop()
+    }
+
+    fn waited(&self) -> u64 {
+        self.waited
     }
 
     fn cancel(&mut self) {
@@ -332,6 +361,9 @@ fn build(
     spec: &GroupSpec,
     notes: &mut Vec<String>,
 ) -> io::Result<(IoUring, bool)> {
+    if poll && spec.hybrid_poll {
+        return Ok((hybrid_polled((slots + 1).next_power_of_two())?, false));
+    }
     if spec.sqpoll {
         // Twice the depth: completions overtake the head of the submission queue, which moves when the thread gets to it.
         match attempt(slots * 2, poll, |builder| {

@@ -428,6 +428,52 @@ fn uncached_reads_do_not_stay_in_the_page_cache() {
 }
 
 #[test]
+fn reads_that_would_wait_are_asked_for_again_and_counted() {
+    let place = ScratchDirectory::on_disk();
+    for engine in [EngineKind::IoUring, EngineKind::Pvsync] {
+        let path = place.path(&format!("{engine:?}"));
+        let writes = GroupSpec {
+            direct: true,
+            ..group(engine, vec![writer()])
+        };
+        run(phase(&path, vec![writes]));
+        assert_eq!(pages_in_memory(&path), 0);
+        let reads = || GroupSpec {
+            nowait_reads: true,
+            ..group(engine, vec![job()])
+        };
+        // The first pass finds nothing in the page cache, and leaves everything there for the second.
+        for waits in [true, false] {
+            let record = run(phase(&path, vec![reads()]));
+            let job = only_job(&record);
+            assert_eq!(job.read.count, 256, "{engine:?}");
+            assert!(job.errors.is_empty(), "{engine:?}: {:?}", job.errors);
+            let notes = &record.groups[0].notes;
+            let noted = notes.iter().any(|note| note.contains("would have waited"));
+            assert_eq!(noted, waits, "{engine:?}: {notes:?}");
+        }
+    }
+}
+
+#[test]
+fn hybrid_polling_is_refused_by_kernels_without_it() {
+    let place = ScratchDirectory::on_disk();
+    let group = GroupSpec {
+        direct: true,
+        poll: true,
+        hybrid_poll: true,
+        ..group(EngineKind::IoUring, vec![job()])
+    };
+    let started = start(phase(&place.path("data"), vec![group]), Arc::default());
+    if engine::features::features().io_uring.hybrid_poll {
+        assert_eq!(only_job(&finish(&started.unwrap())).read.count, 256);
+    } else {
+        let error = started.expect_err("the kernel has none").to_string();
+        assert!(error.contains("it takes Linux 6.13"), "{error}");
+    }
+}
+
+#[test]
 fn flags_that_a_file_does_not_take_are_refused_before_the_first_operation() {
     let place = ScratchDirectory::in_memory();
     for engine in TAKE_FLAGS {

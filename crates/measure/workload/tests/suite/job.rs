@@ -112,7 +112,7 @@ prop_compose! {
         JobSpec {
             name: "any".into(), files, file_order, pattern, read_share, blocks, align_bytes,
             offset_bytes: 2 * start * align_bytes, length_bytes, queue_depth, arrival, until, sync,
-            sync_at_end, dsync_every, osync_every: None, commits: false, seed, depth_search: None, steady_state: None, replay: None,
+            sync_at_end, dsync_every, osync_every: None, commits: false, seed, scatter_seed: None, depth_search: None, steady_state: None, replay: None,
             start_ns: start_ns.filter(|start| until.duration_ns.is_none_or(|end| *start < end)),
             writes: write_size.map(|bytes| WriteBlocks {
                 blocks: vec![BlockSize { bytes, weight: 1.0 }],

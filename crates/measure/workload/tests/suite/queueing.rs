@@ -69,6 +69,35 @@ fn a_poisson_job_waits_as_long_as_theory_says() {
     );
 }
 
+/// Each direction of a mix goes at its own rate, exactly, its operations at equal distances.
+#[test]
+fn each_direction_has_its_own_even_rate() {
+    let mut spec = uniform_reads();
+    spec.read_share = 300.0 / 350.0;
+    spec.arrival = Arrival::Open {
+        rate_per_s: 350.0,
+        spacing: Spacing::ConstantEach,
+    };
+    spec.queue_depth = 64;
+    spec.until = JobBounds::of_time(10_000_000_000 - 1_000);
+    let served = serve(&spec, 64);
+    for (is_write, rate) in [(false, 300), (true, 50)] {
+        let dues: Vec<u64> = served
+            .iter()
+            .filter(|served| served.op.kind.is_write() == is_write)
+            .map(|served| served.op.due)
+            .collect();
+        assert_eq!(dues.len(), 10 * rate);
+        for (number, due) in dues.iter().enumerate() {
+            let expected = number as u64 * 1_000_000_000 / rate as u64;
+            assert!(due.abs_diff(expected) <= 1, "{number} of {rate}: {due}");
+        }
+    }
+    spec.read_share = 1.0;
+    let refusal = Job::new(&spec, &[1 << 40; 8]).unwrap_err().to_string();
+    assert!(refusal.contains("expected a mix"), "{refusal}");
+}
+
 /// The rate is one of operations, so a mix of sizes cannot bend it.
 #[test]
 fn the_open_rate_is_right_with_mixed_sizes() {

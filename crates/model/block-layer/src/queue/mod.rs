@@ -7,7 +7,7 @@ mod merging;
 mod outcome;
 mod tap;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::event::Tap;
 use crate::hardware::{HardwareQueues, HardwareRules};
@@ -44,6 +44,9 @@ pub struct RequestQueue {
     in_front: VecDeque<RequestId>,
     /// Two classes; of blk-mq one for each set of tags.
     pools: Vec<Pool>,
+    /// The tags of a word that bios may have whose tasks wait, by task, tag and place. A limit is determined once, before
+    /// the first try (`limit_depth` of `__blk_mq_alloc_requests`), and holds for all later ones (`blk_mq_get_tag`).
+    limits_of_waiting: BTreeMap<(TaskId, u32, Sector), u32>,
     plug: Plug,
     /// None: writeback is not throttled.
     wbt: Option<Wbt>,
@@ -75,6 +78,7 @@ impl RequestQueue {
             ends: BTreeSet::new(),
             last_merge: None,
             in_front: VecDeque::new(),
+            limits_of_waiting: BTreeMap::new(),
             plug: Plug::new(rules.plug),
             wbt: None,
             woken: Vec::new(),
@@ -221,6 +225,8 @@ impl RequestQueue {
                 wbt.merged();
             }
         }
+        self.limits_of_waiting
+            .remove(&(bio.task, bio.tag, bio.start));
         self.station.enter(now);
         self.counts.bios += 1;
         self.merge(now, request, side, bio);
@@ -476,11 +482,18 @@ impl RequestQueue {
             pool.wait(bio.task, bio.workers);
             return false;
         }
-        let most = self.scheduler.tags_allowed(bio, TagCounts::of(pool.size()));
-        if pool.allocate_below(now, bio.task, most, bio.workers) {
-            return true;
-        }
-        self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond()
+        let waiting = (bio.task, bio.tag, bio.start);
+        let most = match self.limits_of_waiting.get(&waiting) {
+            Some(&most) => most,
+            None => self.scheduler.tags_allowed(bio, TagCounts::of(pool.size())),
+        };
+        let is_allocated = pool.allocate_below(now, bio.task, most, bio.workers)
+            || self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond();
+        match is_allocated {
+            true => self.limits_of_waiting.remove(&waiting),
+            false => self.limits_of_waiting.insert(waiting, most),
+        };
+        is_allocated
     }
 
     /// `elv_insert`.

@@ -243,6 +243,50 @@ fn writers_leave_tags_to_readers() {
     assert_ne!(queue.submit(0, bio(0, Read, 5000)), SubmitOutcome::MustWait);
 }
 
+/// Gives a bio one tag of each word while it has something queued.
+#[derive(Default)]
+struct OneTagWhileQueued(VecDeque<RequestId>);
+
+impl Scheduler for OneTagWhileQueued {
+    fn tags_allowed(&self, _: &Bio, tags: TagCounts) -> u32 {
+        if self.0.is_empty() { tags.word } else { 1 }
+    }
+
+    fn add(&mut self, _: Time, _: &Requests, request: RequestId) {
+        self.0.push_back(request);
+    }
+
+    fn dispatch(&mut self, _: Time, _: &Requests) -> Option<RequestId> {
+        self.0.pop_front()
+    }
+
+    fn queued(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[test]
+fn a_limit_holds_until_its_bio_has_a_tag() {
+    let scheduler = Box::new(OneTagWhileQueued::default());
+    let mut queue = queue(scheduler, 2, HardwareRules::SINGLE);
+    submit_on(&mut queue, 0, 100);
+    let limited = bio(1, Read, 5000);
+    assert_eq!(
+        queue.submit(0, limited.clone()),
+        SubmitOutcome::MustWait,
+        "only the first tag, which is taken"
+    );
+    let first = queue.dispatch(0).unwrap();
+    // A bio that came now would have the second tag, and one that comes gets it.
+    let again = queue.submit_again(1, limited.clone());
+    assert_eq!(again, SubmitOutcome::MustWait);
+    submit_on(&mut queue, 0, 9000);
+    queue.completed(2, first, &mut Vec::new());
+    let again = queue.submit_again(2, limited);
+    assert!(matches!(again, SubmitOutcome::Queued(_)), "{again:?}");
+    assert!(queue.limits_of_waiting.is_empty());
+}
+
 #[test]
 fn who_has_waited_looks_for_a_merge_again_where_the_kernel_goes_back_to_that() {
     for merges_after_waiting in [true, false] {

@@ -227,7 +227,10 @@ impl Scheduler for MqDeadline {
         let limit = self.async_depth(tags.all);
         match self.reserves {
             true => limit,
-            false => (limit * tags.word).div_ceil(tags.all),
+            false => {
+                let scaled = u64::from(limit) * u64::from(tags.word);
+                u32::try_from(scaled.div_ceil(u64::from(tags.all))).unwrap_or(u32::MAX)
+            }
         }
     }
 
@@ -368,6 +371,8 @@ mod tests {
         };
         assert_eq!(of(None).tags_allowed(&bio(0, Write, 0), TAGS), 64);
         assert_eq!(of(Some(8)).tags_allowed(&bio(0, Write, 0), TAGS), 2);
+        let all = of(Some(u32::MAX)).tags_allowed(&bio(0, Write, 0), TAGS);
+        assert!(all >= TAGS.word, "{all}");
         assert_eq!(
             of(None).fewest_tags(TAGS),
             1,

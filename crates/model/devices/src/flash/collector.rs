@@ -27,34 +27,29 @@ pub(super) struct Candidate {
 }
 
 impl Collector {
-    /// Of blocks in the order in which they were closed. A window in which no block is worth it counts for nothing, so
+    /// Of blocks in the order in which they were closed, of which `fewest` is the one with the fewest valid units. A window in which no block is worth it counts for nothing, so
     /// that collecting can always go on.
     pub(super) fn choose(
         self,
         window: usize,
         block_units: u32,
-        closed: impl Iterator<Item = Candidate> + Clone,
+        closed: impl Iterator<Item = Candidate>,
+        fewest: impl Fn() -> Option<Candidate>,
         gains: impl Fn(&Candidate) -> bool + Copy,
     ) -> Option<u32> {
         let chosen = match self {
-            Collector::Greedy => fewest_valid(closed, gains),
-            Collector::Windowed => fewest_valid(closed.clone().take(window), gains)
-                .or_else(|| fewest_valid(closed, gains)),
+            Collector::Greedy => fewest().filter(gains),
+            Collector::Windowed => closed
+                .take(window)
+                .min_by_key(|candidate| (candidate.valid, candidate.block))
+                .filter(gains)
+                .or_else(|| fewest().filter(gains)),
             Collector::CostBenefit => closed.filter(gains).max_by(|one, other| {
                 benefit(one, block_units).total_cmp(&benefit(other, block_units))
             }),
         };
         chosen.map(|candidate| candidate.block)
     }
-}
-
-fn fewest_valid(
-    closed: impl Iterator<Item = Candidate>,
-    gains: impl Fn(&Candidate) -> bool,
-) -> Option<Candidate> {
-    closed
-        .min_by_key(|candidate| (candidate.valid, candidate.block))
-        .filter(gains)
 }
 
 fn benefit(candidate: &Candidate, block_units: u32) -> f64 {

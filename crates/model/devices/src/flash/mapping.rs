@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use crate::flash::blocks::Blocks;
 use crate::flash::collector::Candidate;
 use crate::flash::space::FlashSpace;
 use crate::flash::spec::Sizes;
@@ -17,6 +18,7 @@ pub(super) struct Mapping {
     /// By unit in pieces of `PIECE`, empty until one of its units is written; each place with all bits turned, so that
     /// 0, which fresh memory is, can mean: as at the start.
     places: Vec<Vec<u32>>,
+    blocks: Blocks,
     dies: Vec<DieSpace>,
 }
 
@@ -32,7 +34,6 @@ pub(super) enum PageLocation {
 /// What of a die is free.
 #[derive(Clone, Debug)]
 struct DieSpace {
-    blocks: Vec<Block>,
     free: VecDeque<u32>,
     /// Blocks that can be collected, the one that was closed first before the others.
     closed: VecDeque<u32>,
@@ -44,15 +45,6 @@ struct DieSpace {
     /// Block and next page that the host's data go to, those that collecting moves, and the cache's.
     open: [Option<(u32, u32)>; 3],
     wanted: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Block {
-    wanted: u32,
-    /// The die's count of closed blocks then.
-    closed_at: u32,
-    /// Which of the host's units each unit was programmed with; None: as at the start.
-    units: Option<Box<[u32]>>,
 }
 
 /// Which data are programmed: they live differently long, and are kept in blocks of their own.
@@ -68,6 +60,9 @@ pub(super) enum Kind {
 /// written costs any.
 const PIECE: usize = 1 << 16;
 
+/// Units of a block whose places are read together.
+const AHEAD: u32 = 16;
+
 const AS_AT_START: u32 = 0;
 
 /// Discarded: nowhere either, but not as it was at the start.
@@ -76,11 +71,16 @@ const IN_BUFFER: u32 = 1 << 31;
 
 impl Mapping {
     pub(super) fn new(sizes: Sizes, start: Start) -> Mapping {
-        let dies = (0..sizes.dies).map(|die| DieSpace::new(&sizes, &start, die));
+        let valid = (0..sizes.dies)
+            .flat_map(|die| (0..sizes.blocks).map(move |block| (die, block)))
+            .map(|(die, block)| start.valid(&sizes, die, block));
+        let mut blocks = Blocks::new(sizes.block_units, valid);
+        let dies = (0..sizes.dies).map(|die| DieSpace::new(&sizes, &start, die, &mut blocks));
         Mapping {
             sizes,
             places: vec![Vec::new(); (sizes.units as usize).div_ceil(PIECE)],
             dies: dies.collect(),
+            blocks,
             start,
         }
     }
@@ -107,16 +107,6 @@ impl Mapping {
             .unwrap_or(AS_AT_START)
     }
 
-    /// Whether the unit is still at a place of the flash where it was once. That it is as at the start answers this
-    /// without a computation of where that was.
-    #[inline]
-    fn is_still_at(&self, unit: u32, place: u32) -> bool {
-        match self.turned(unit) {
-            AS_AT_START => true,
-            turned => turned == !place,
-        }
-    }
-
     /// The unit is in the buffer now: where it was is no longer wanted.
     pub(super) fn buffer(&mut self, unit: u32, slot: u32) {
         if let PageLocation::Flash(old) = self.place(unit) {
@@ -135,31 +125,47 @@ impl Mapping {
         self.set(unit, FORGOTTEN);
     }
 
+    #[inline]
     fn unwanted(&mut self, place: u32) {
-        let (die, block) = self.block_of(place);
-        let space = &mut self.dies[die as usize];
-        space.wanted -= 1;
-        space.blocks[block as usize].wanted -= 1;
+        let block = self.blocks.of(place);
+        self.blocks.forget(block, place);
+        self.dies[(block / self.sizes.blocks) as usize].wanted -= 1;
     }
 
-    /// The unit has been programmed there, and is still wanted if it was still at `from`.
-    pub(super) fn programmed(&mut self, unit: u32, from: PageLocation, at: u32) -> bool {
-        let is_there = match from {
-            PageLocation::Flash(old) => self.is_still_at(unit, old),
-            from => self.place(unit) == from,
+    /// Units of the buffer's slots have been programmed side by side from `at` on. Those are still wanted that were not
+    /// written anew.
+    pub(super) fn programmed(&mut self, units: impl Iterator<Item = (u32, u32)>, at: u32) {
+        let block = self.blocks.of(at);
+        let mut wanted = 0;
+        for ((unit, slot), place) in units.zip(at..) {
+            if self.turned(unit) == !(IN_BUFFER + slot) {
+                self.set(unit, place);
+                wanted += 1;
+            } else {
+                self.blocks.leave(block, place);
+            }
+        }
+        self.blocks.add(block, wanted);
+        self.dies[(block / self.sizes.blocks) as usize].wanted += u64::from(wanted);
+    }
+
+    /// The same of units that stood in one block of the same die, each with where.
+    pub(super) fn moved(&mut self, units: &[(u32, u32)], at: u32) {
+        let Some(&(_, first)) = units.first() else {
+            return;
         };
-        if !is_there {
-            return false;
+        let (from, to) = (self.blocks.of(first), self.blocks.of(at));
+        let mut wanted = 0;
+        for (&(unit, old), place) in units.iter().zip(at..) {
+            if self.blocks.is_wanted(from, old) {
+                self.blocks.forget(from, old);
+                self.set(unit, place);
+                wanted += 1;
+            } else {
+                self.blocks.leave(to, place);
+            }
         }
-        if let PageLocation::Flash(old) = from {
-            self.unwanted(old);
-        }
-        self.set(unit, at);
-        let (die, block) = self.block_of(at);
-        let space = &mut self.dies[die as usize];
-        space.wanted += 1;
-        space.blocks[block as usize].wanted += 1;
-        true
+        self.blocks.add(to, wanted);
     }
 
     pub(super) fn die_of(&self, place: u32) -> u32 {
@@ -198,13 +204,9 @@ impl Mapping {
             let block = free.pop_front().expect("collecting keeps blocks free");
             (block, 0)
         });
-        let held = &mut space.blocks[block as usize];
-        let all = held
-            .units
-            .get_or_insert_with(|| vec![NOWHERE; sizes.block_units as usize].into());
-        for (at, unit) in (page * sizes.program_units..).zip(units) {
-            all[at as usize] = unit;
-        }
+        let of_device = die * sizes.blocks + block;
+        let offset = page * sizes.program_units;
+        self.blocks.program(of_device, offset, units);
         let pages = match kind {
             Kind::Slc => sizes.slc_pages,
             Kind::Host | Kind::Moved => sizes.pages,
@@ -214,29 +216,36 @@ impl Mapping {
         } else if kind == Kind::Slc {
             space.slc_full.push_back(block);
         } else {
-            space.close(block);
+            space.closings = space.closings.wrapping_add(1);
+            space.closed.push_back(block);
+            self.blocks.close(of_device, space.closings);
         }
-        (die * sizes.blocks + block) * sizes.block_units + page * sizes.program_units
+        self.blocks.first_place(of_device) + offset
     }
 
     /// The block that the collector chooses, if that gains anything.
     pub(super) fn victim(&self, die: u32) -> Option<u32> {
-        let space = &self.dies[die as usize];
-        let closed = space.closed.iter().map(|&block| {
-            let held = &space.blocks[block as usize];
-            Candidate {
-                block,
-                valid: held.wanted,
-                age: space.closings.wrapping_sub(held.closed_at),
-            }
-        });
         let sizes = &self.sizes;
-        let window = sizes.window_blocks as usize;
+        let space = &self.dies[die as usize];
+        let first = die * sizes.blocks;
+        let candidate = |block: u32| Candidate {
+            block,
+            valid: self.blocks.wanted(first + block),
+            age: space
+                .closings
+                .wrapping_sub(self.blocks.closed_at(first + block)),
+        };
+        let closed = space.closed.iter().map(|&block| candidate(block));
+        let fewest = || {
+            let found = self.blocks.fewest_wanted(first..first + sizes.blocks);
+            found.map(|block| candidate(block - first))
+        };
         let gains =
             |candidate: &Candidate| candidate.valid + sizes.program_units <= sizes.block_units;
+        let window = sizes.window_blocks as usize;
         sizes
             .collector
-            .choose(window, sizes.block_units, closed, gains)
+            .choose(window, sizes.block_units, closed, fewest, gains)
     }
 
     /// Wanted units of a block from `offset` on, with their places, at most a page of all planes; and where to
@@ -248,35 +257,45 @@ impl Mapping {
         offset: u32,
         found: &mut Vec<(u32, u32)>,
     ) -> u32 {
-        let first = (die * self.sizes.blocks + block) * self.sizes.block_units;
-        let held = &self.dies[die as usize].blocks[block as usize];
         let most = self.sizes.program_units as usize;
-        let mut at = offset;
-        while at < self.sizes.block_units && found.len() < most {
-            let (place, unit) = match &held.units {
-                Some(units) => (at, units[at as usize]),
-                None => match self.start.unit_from(&self.sizes, die, block, at) {
-                    Some(next) => next,
-                    None => return self.sizes.block_units,
-                },
-            };
-            if unit != NOWHERE && self.is_still_at(unit, first + place) {
-                found.push((unit, first + place));
-            }
-            at = place + 1;
+        let at_start = |at| self.start.unit_from(&self.sizes, die, block, at);
+        let block = die * self.sizes.blocks + block;
+        let next = self
+            .blocks
+            .wanted_units((block, offset), at_start, most, found);
+        if offset == 0 || offset / AHEAD != next / AHEAD {
+            self.touch(self.blocks.units(block, next, AHEAD - next % AHEAD));
         }
-        at
+        next
+    }
+
+    /// Reads the places of units that will be written soon. They are all over the drive: memory answers several reads at
+    /// a time, and writes one after the other.
+    #[inline]
+    fn touch(&self, units: &[u32]) {
+        for &unit in units.iter().filter(|&&unit| unit != NOWHERE) {
+            std::hint::black_box(self.turned(unit));
+        }
+    }
+
+    /// Age and wanted units of each block that can be collected, the one that was closed first before the others.
+    pub(super) fn closed_units(&self, die: u32) -> impl Iterator<Item = (u32, Vec<u32>)> {
+        let space = &self.dies[die as usize];
+        space.closed.iter().map(move |&block| {
+            let closed_at = self.blocks.closed_at(die * self.sizes.blocks + block);
+            let (mut offset, mut found) = (0, Vec::new());
+            let mut all = Vec::new();
+            while offset < self.sizes.block_units {
+                offset = self.wanted(die, block, offset, &mut found);
+                all.extend(found.drain(..).map(|(unit, _)| unit));
+            }
+            (space.closings.wrapping_sub(closed_at), all)
+        })
     }
 
     pub(super) fn erased(&mut self, die: u32, block: u32) {
+        self.blocks.erase(die * self.sizes.blocks + block);
         let space = &mut self.dies[die as usize];
-        let held = &mut space.blocks[block as usize];
-        debug_assert_eq!(held.wanted, 0);
-        if let Some(units) = &mut held.units {
-            units.fill(NOWHERE);
-        } else {
-            held.units = Some(vec![NOWHERE; self.sizes.block_units as usize].into());
-        }
         match block < self.sizes.main_blocks {
             true => space.free.push_back(block),
             false => space.slc_free.push_back(block),
@@ -329,6 +348,7 @@ impl Mapping {
         if let Some(at) = closed.iter().position(|&other| other == block) {
             closed.remove(at);
         }
+        self.blocks.open(die * self.sizes.blocks + block);
     }
 
     fn set(&mut self, unit: u32, place: u32) {
@@ -339,20 +359,15 @@ impl Mapping {
         piece[unit as usize % PIECE] = !place;
     }
 
-    fn block_of(&self, place: u32) -> (u32, u32) {
-        let block = place / self.sizes.block_units;
-        (block / self.sizes.blocks, block % self.sizes.blocks)
-    }
-
     /// No block has more valid units than it holds, each die's sum is right, and no die is without a free block.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let most = self.sizes.block_units;
-        for (number, space) in self.dies.iter().enumerate() {
-            let sum: u64 = space.blocks.iter().map(|held| u64::from(held.wanted)).sum();
-            let is_free_and_valid = |&block: &u32| space.blocks[block as usize].wanted > 0;
-            let what = if space.blocks.iter().any(|held| held.wanted > most) {
-                "a block has more valid units than it holds"
-            } else if sum != space.wanted {
+        for (number, space) in (0..).zip(&self.dies) {
+            let first = number * self.sizes.blocks;
+            let sum = self.blocks.sum(first..first + self.sizes.blocks);
+            let is_free_and_valid = |&block: &u32| self.blocks.wanted(first + block) > 0;
+            let what = if let Err(what) = sum {
+                what
+            } else if sum != Ok(space.wanted) {
                 "the valid units of the blocks are not those of the die"
             } else if space.free.iter().any(is_free_and_valid) {
                 "a free block has valid units"
@@ -371,38 +386,28 @@ impl Mapping {
 }
 
 impl DieSpace {
-    fn new(sizes: &Sizes, start: &Start, die: u32) -> DieSpace {
+    fn new(sizes: &Sizes, start: &Start, die: u32, blocks: &mut Blocks) -> DieSpace {
+        let first = die * sizes.blocks;
         let closed = start.closed(sizes, die);
-        let mut blocks: Vec<Block> = (0..sizes.blocks)
-            .map(|block| Block {
-                wanted: start.valid(sizes, die, block),
-                closed_at: 0,
-                units: None,
-            })
-            .collect();
-        let mut is_closed = vec![false; blocks.len()];
-        for (closed_at, &block) in (1..).zip(&closed) {
-            blocks[block as usize].closed_at = closed_at;
+        let mut is_closed = vec![false; sizes.blocks as usize];
+        let closings = closed.first().map_or(0, |&(_, age)| age + 1);
+        for &(block, age) in &closed {
+            blocks.close(first + block, closings - age);
             is_closed[block as usize] = true;
         }
         DieSpace {
-            wanted: blocks.iter().map(|held| u64::from(held.wanted)).sum(),
-            blocks,
+            wanted: (first..first + sizes.blocks)
+                .map(|block| u64::from(blocks.wanted(block)))
+                .sum(),
             slc_free: (sizes.main_blocks..sizes.blocks).collect(),
             slc_full: VecDeque::new(),
             free: (0..sizes.main_blocks)
                 .filter(|&block| !is_closed[block as usize])
                 .collect(),
-            closings: closed.len() as u32,
-            closed: closed.into(),
+            closings,
+            closed: closed.into_iter().map(|(block, _)| block).collect(),
             open: [None; 3],
         }
-    }
-
-    fn close(&mut self, block: u32) {
-        self.closings = self.closings.wrapping_add(1);
-        self.blocks[block as usize].closed_at = self.closings;
-        self.closed.push_back(block);
     }
 }
 

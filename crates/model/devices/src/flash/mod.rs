@@ -4,18 +4,25 @@
 //! Each die does one thing at a time. Parameters as in MQSim's configuration; the order of things in a die, and the
 //! greedy choice of what to collect, are inferred (docs/model/flash.md).
 
+mod arrangement;
+mod blocks;
 mod buffer;
 mod coalesce;
 mod collector;
 mod die;
+mod event_order;
 mod mapping;
 mod programmed;
-#[cfg(test)]
 mod rehearsal;
+mod skew;
+mod skew_law;
+mod skewed;
+mod small_die;
 mod space;
 mod spec;
 mod start;
 mod steady_law;
+mod thermal;
 
 use std::collections::VecDeque;
 
@@ -28,18 +35,21 @@ pub use coalesce::Coalesce;
 use coalesce::{HeldCompletions, Interrupt};
 pub use collector::Collector;
 use die::{Die, Read};
+use event_order::{DieWork, FlashEvents};
 use events::SpecError;
-use events::event_queue::EventQueue;
 use events::station::Violation;
 use events::time::Time;
 use mapping::{Mapping, PageLocation};
 pub use programmed::ProgrammedUnits;
+pub use skew::SkewSpec;
 pub use space::FlashSpace;
 use spec::Sizes;
 pub use spec::{
     Firmware, FlashSpec, Geometry, Interface, SlcCache, SteadyPattern, Suspend, Timing,
 };
 use start::Start;
+use thermal::Heat;
+pub use thermal::Thermal;
 
 /// An SSD: interface, firmware, write buffer, mapping, channels and dies.
 #[derive(Clone, Debug)]
@@ -47,7 +57,7 @@ pub struct Flash {
     spec: FlashSpec,
     sizes: Sizes,
     unit_sectors: u64,
-    events: EventQueue<Event>,
+    events: FlashEvents<Event>,
     inside: CommandsInside,
     cores: Servers,
     link_in: Link,
@@ -65,7 +75,10 @@ pub struct Flash {
     dies: Vec<Die>,
     /// Dies that have a page waiting, and take no other.
     dies_taken: u32,
+    /// Page reads that no die has begun.
+    reads_waiting: u32,
     channels: Vec<Link>,
+    heat: Option<Heat>,
     /// Where the next page of the buffer goes, if that die can take it.
     next_die: u32,
     written: ProgrammedUnits,
@@ -94,10 +107,9 @@ struct HostFlush {
 enum Event {
     Look(CommandId),
     /// The die is done with what it does, if that is still the same.
-    Done {
-        die: u32,
-        work: u32,
-    },
+    Done(DieWork),
+    /// A page read for the command has crossed the channel from a die's second register.
+    Transferred(CommandId),
     Complete(CommandId),
     Flush,
     /// The device may have been idle for long enough.
@@ -108,18 +120,30 @@ enum Event {
     Interrupt(u32),
 }
 
+impl From<DieWork> for Event {
+    fn from(work: DieWork) -> Event {
+        Event::Done(work)
+    }
+}
+
 impl Flash {
     /// An idle device, new or filled. The error names the key that is wrong.
     pub fn new(spec: &FlashSpec) -> Result<Flash, SpecError> {
         spec.check()?;
         let sizes = spec.sizes();
+        let start = match spec.skew {
+            Some(skew) => {
+                small_die::skewed_start(&sizes, skew.on(sizes.units, spec.firmware.unit_bytes))
+            }
+            None => Start::of(&sizes, spec.firmware.filled, spec.firmware.steady),
+        };
         let interface = spec.interface;
         let link = Link::new(interface.bytes_per_s)
             .with_pieces_of(interface.command_ns.unwrap_or_default());
         Ok(Flash {
             sizes,
             unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
-            events: EventQueue::new(),
+            events: FlashEvents::new(),
             inside: CommandsInside::default(),
             cores: Servers::new(spec.firmware.cores),
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
@@ -130,16 +154,15 @@ impl Flash {
             flush_planned: false,
             idle_planned: false,
             host_flush: None,
-            mapping: Mapping::new(
-                sizes,
-                Start::of(&sizes, spec.firmware.filled, spec.firmware.steady),
-            ),
+            mapping: Mapping::new(sizes, start),
             dies: vec![Die::default(); sizes.dies as usize],
             dies_taken: 0,
+            reads_waiting: 0,
             channels: vec![
                 Link::new(spec.timing.channel_bytes_per_s);
                 spec.geometry.channels as usize
             ],
+            heat: spec.thermal.map(Heat::new),
             next_die: 0,
             written: ProgrammedUnits::default(),
             held: HeldCompletions::new(spec.interface.coalesce),
@@ -178,6 +201,7 @@ impl Flash {
             units,
             since: now,
         });
+        self.reads_waiting += 1;
         self.suspend(now, die);
         self.start(now, die);
     }
@@ -246,6 +270,10 @@ impl Flash {
             };
             self.next_die = (die + 1) % dies;
             let slots = self.buffer.take_page(units);
+            if self.spec.timing.has_cache_register() {
+                let sectors = slots.len() as u64 * self.unit_sectors;
+                self.dies[die as usize].loaded_at = self.channel(die).carry(now, sectors);
+            }
             self.dies[die as usize].program = Some((now, slots));
             self.dies_taken += 1;
             self.start(now, die);
@@ -318,6 +346,26 @@ impl Flash {
         }
     }
 
+    /// Does what is due before `now` and completes nothing for the host.
+    fn catch_up(&mut self, now: Time) {
+        while let Some((at, work)) = self.events.take_inner_before(now) {
+            self.done(at, work);
+        }
+    }
+
+    /// The end of a move or an erase completes nothing for the host before a page is read or programmed.
+    fn sees_after_ns(&self) -> Time {
+        let program_ns = self.spec.timing.page_program_ns;
+        let sees_ns = match self.spec.slc {
+            Some(slc) => program_ns.min(slc.page_program_ns),
+            None => program_ns,
+        };
+        match self.reads_waiting {
+            0 => sees_ns,
+            _ => sees_ns.min(self.spec.timing.page_read_ns),
+        }
+    }
+
     fn units_of(&self, command: &Command) -> std::ops::Range<u32> {
         (command.start / self.unit_sectors) as u32..command.end().div_ceil(self.unit_sectors) as u32
     }
@@ -337,6 +385,7 @@ impl Device for Flash {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
+        self.catch_up(now);
         let id = self.inside.enter(now, command);
         let firmware = self.spec.firmware;
         let work_ns = match command.direction {
@@ -352,20 +401,18 @@ impl Device for Flash {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.events.next_at()
+        self.events.next_at(self.sees_after_ns())
     }
 
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
-        while self.events.next_at().is_some_and(|at| at <= now) {
-            let Some((at, event)) = self.events.take() else {
-                return;
-            };
+        while let Some((at, event)) = self.events.take_until(now) {
             match event {
                 Event::Look(id) => match self.inside.command(id).direction {
                     Direction::Read => self.look_at_read(at, id),
                     Direction::Write => self.look_at_write(at, id),
                 },
-                Event::Done { die, work } => self.done(at, die, work),
+                Event::Done(work) => self.done(at, work),
+                Event::Transferred(id) => self.part_done(at, id),
                 Event::Complete(id) => self.end(at, InnerCompletion::Command(id), completed),
                 Event::Flush => self.program_rest(at),
                 Event::Idle => self.look_whether_idle(at),
@@ -384,6 +431,7 @@ impl Device for Flash {
     }
 
     fn flush(&mut self, now: Time, tag: u32) -> bool {
+        self.catch_up(now);
         let firmware = self.spec.firmware;
         let units_left = match firmware.is_protected() {
             true => 0,
@@ -410,6 +458,7 @@ impl Device for Flash {
 
     /// Takes a command's time, however long it is; a unit that is discarded in part stays.
     fn discard(&mut self, now: Time, tag: u32, start: Sector, sectors: Sector) -> bool {
+        self.catch_up(now);
         let end = (start + sectors).min(self.sectors());
         for unit in start.div_ceil(self.unit_sectors)..end / self.unit_sectors {
             self.mapping.forget(unit as u32);
@@ -424,11 +473,13 @@ impl Device for Flash {
         self.spec.firmware.reports_write_cache()
     }
 
-    fn programmed(&self) -> ProgrammedUnits {
+    fn programmed(&mut self, now: Time) -> ProgrammedUnits {
+        self.catch_up(now);
         self.written
     }
 
-    fn flash_space(&self) -> FlashSpace {
+    fn flash_space(&mut self, now: Time) -> FlashSpace {
+        self.catch_up(now);
         self.mapping.space()
     }
 

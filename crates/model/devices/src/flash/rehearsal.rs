@@ -1,7 +1,5 @@
 //! A die without time: it programs and collects in turn, as `work` does, so that a long run costs little.
 
-use base::rng::stream;
-
 use crate::flash::mapping::{Kind, Mapping};
 use crate::flash::programmed::ProgrammedUnits;
 use crate::flash::spec::Sizes;
@@ -15,7 +13,9 @@ pub(super) struct Rehearsal {
     victim: Option<(u32, u32)>,
     pub(super) programmed: ProgrammedUnits,
     /// Free blocks at each program, summed.
+    #[cfg(test)]
     free_sum: u64,
+    #[cfg(test)]
     programs: u64,
 }
 
@@ -29,7 +29,9 @@ impl Rehearsal {
             waiting: Vec::new(),
             victim: None,
             programmed: ProgrammedUnits::default(),
+            #[cfg(test)]
             free_sum: 0,
+            #[cfg(test)]
             programs: 0,
         }
     }
@@ -46,20 +48,25 @@ impl Rehearsal {
         let at = self
             .mapping
             .take_page(DIE, Kind::Host, units.iter().copied());
-        for (&unit, at) in units.iter().zip(at..) {
-            let from = self.mapping.place(unit);
-            self.mapping.programmed(unit, from, at);
+        // A unit that is written twice in a page is in the buffer's last slot for it.
+        for (&unit, slot) in units.iter().zip(0..) {
+            self.mapping.buffer(unit, slot);
         }
+        self.mapping.programmed(units.iter().copied().zip(0..), at);
         self.programmed.host_units += units.len() as u64;
-        self.free_sum += u64::from(self.mapping.free_blocks(DIE));
-        self.programs += 1;
+        #[cfg(test)]
+        {
+            self.free_sum += u64::from(self.mapping.free_blocks(DIE));
+            self.programs += 1;
+        }
         if self.victim.is_some() || self.mapping.free_blocks(DIE) <= self.sizes.collect_blocks {
             self.collect();
         }
     }
 
+    #[cfg(test)]
     pub(super) fn write_at_random(&mut self, count: u64, seed: u64) {
-        let mut draws = stream(seed, 0);
+        let mut draws = base::rng::stream(seed, 0);
         for _ in 0..count {
             self.write(draws.below(u64::from(self.sizes.units)) as u32);
         }
@@ -76,6 +83,7 @@ impl Rehearsal {
     }
 
     /// The same of the mean number of free blocks.
+    #[cfg(test)]
     pub(super) fn free_blocks(&mut self) -> f64 {
         let mean = self.free_sum as f64 / self.programs as f64;
         (self.free_sum, self.programs) = (0, 0);
@@ -101,10 +109,7 @@ impl Rehearsal {
         }
         let moved = units.iter().map(|&(unit, _)| unit);
         let at = self.mapping.take_page(DIE, Kind::Moved, moved);
-        for (&(unit, _), at) in units.iter().zip(at..) {
-            let from = self.mapping.place(unit);
-            self.mapping.programmed(unit, from, at);
-        }
+        self.mapping.moved(&units, at);
         self.programmed.moved_units += units.len() as u64;
     }
 }

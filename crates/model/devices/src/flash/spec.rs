@@ -4,7 +4,9 @@ use serde::Deserialize;
 
 use crate::flash::coalesce::Coalesce;
 use crate::flash::collector::Collector;
+use crate::flash::skew::SkewSpec;
 use crate::flash::steady_law::SteadyLaw;
+use crate::flash::thermal::Thermal;
 use crate::limits::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
 use events::SpecError;
 use events::spec_error::{RATE, within};
@@ -26,6 +28,10 @@ pub struct FlashSpec {
     pub interface: Interface,
     /// Blocks that are programmed with one bit a cell, for writes of the host; absent: none.
     pub slc: Option<SlcCache>,
+    /// The pattern of `firmware.steady = "skewed"`.
+    pub skew: Option<SkewSpec>,
+    /// Heat, and throttling by it; absent: the device never gets too warm.
+    pub thermal: Option<Thermal>,
 }
 
 /// A pseudo-SLC cache: what is written there first is programmed faster, and holds less.
@@ -91,6 +97,9 @@ pub struct Timing {
     pub channel_bytes_per_s: u64,
     /// A read may interrupt a program or an erasure; absent: it waits.
     pub suspend: Option<Suspend>,
+    /// A die has a second register of a page: data cross the channel while it reads or programs the next page (ONFI's
+    /// read cache and page cache program). Absent: false.
+    pub cache_register: Option<bool>,
 }
 
 /// How long it takes to interrupt a die's work for a read.
@@ -164,6 +173,8 @@ pub enum SteadyPattern {
     Sequential,
     /// Each unit as often as any other, at random.
     Random,
+    /// At random, some units more often than others: the table `skew`.
+    Skewed,
 }
 
 /// The link to the host.
@@ -262,6 +273,10 @@ impl FlashSpec {
             slc.check(&self.geometry)
                 .map_err(|error| error.within("slc"))?;
         }
+        self.check_skew()?;
+        if let Some(thermal) = self.thermal {
+            thermal.check().map_err(|error| error.within("thermal"))?;
+        }
         let sizes = self.sizes();
         if sizes.units == 0 {
             return Err(SpecError::of(
@@ -279,6 +294,20 @@ impl FlashSpec {
             return Err(SpecError::of("geometry.over_provision_per_mille", what));
         }
         Ok(())
+    }
+
+    fn check_skew(&self) -> Result<(), SpecError> {
+        let is_skewed = self.firmware.steady == Some(SteadyPattern::Skewed);
+        if let Some(skew) = self.skew {
+            skew.check(self.firmware.unit_bytes)
+                .map_err(|error| error.within("skew"))?;
+        }
+        let (key, what) = match (self.skew, is_skewed) {
+            (Some(_), false) => ("skew", "only firmware.steady = \"skewed\" has it"),
+            (None, true) => ("firmware.steady", "\"skewed\" needs the table skew"),
+            _ => return Ok(()),
+        };
+        Err(SpecError::of(key, what))
     }
 
     /// The specification has passed `check`.
@@ -343,10 +372,24 @@ impl Sizes {
         f64::from(self.units) / f64::from(self.dies)
     }
 
+    /// Units that a block has for a collector: the last page that is moved from it is half empty, on average.
+    pub(super) fn collected_units(&self) -> f64 {
+        f64::from(self.block_units) - f64::from(self.program_units - 1) / 2.0
+    }
+
+    /// Free blocks of a die that writes at random leave it. One that collects in turn with programs keeps more of them
+    /// than one that has to collect more than that. Its two open blocks are half used: they count as one that is free.
+    pub(super) fn free_blocks(&self, amplification: f64) -> u32 {
+        let steps_of_a_page = amplification - 1.0 + amplification / f64::from(self.pages);
+        match steps_of_a_page < 1.0 {
+            true => self.collect_blocks + 1,
+            false => self.collect_only_blocks + 1,
+        }
+    }
+
     /// What uniform random writes come to in so many blocks of a die, which hold so many valid units.
     pub(super) fn steady_law(&self, blocks: f64, valid: f64) -> SteadyLaw {
-        // The last page that is moved from a block is half empty, on average.
-        let units = f64::from(self.block_units) - f64::from(self.program_units - 1) / 2.0;
+        let units = self.collected_units();
         match self.collector {
             Collector::Greedy => SteadyLaw::greedy(blocks, units, valid),
             Collector::CostBenefit | Collector::Windowed => SteadyLaw::by_age(blocks, units, valid),
@@ -418,6 +461,12 @@ impl Timing {
             within(key, time_ns, 0, WORK_NS_MAX)?;
         }
         rate("channel_bytes_per_s", self.channel_bytes_per_s)
+    }
+}
+
+impl Timing {
+    pub(super) fn has_cache_register(&self) -> bool {
+        self.cache_register.unwrap_or(false)
     }
 }
 

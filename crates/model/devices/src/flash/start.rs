@@ -3,6 +3,8 @@
 use base::permutation::Permutation;
 use base::rng::{Stream, stream};
 
+use crate::flash::arrangement::{SEED, shuffle, sums};
+use crate::flash::skewed::Skewed;
 use crate::flash::spec::{Sizes, SteadyPattern};
 use crate::flash::steady_law::SteadyLaw;
 
@@ -19,6 +21,8 @@ pub(super) enum Start {
     InSequence { overwritten: bool },
     /// What a long run of random writes leaves.
     Scattered(Scattered),
+    /// The same of writes that are not uniform.
+    Skewed(Box<Skewed>),
 }
 
 /// Units at random, in blocks of which each has a number of valid ones.
@@ -34,13 +38,13 @@ pub(super) struct Scattered {
 }
 
 impl Start {
-    /// Of a new or a filled device.
+    /// Of a new or a filled device; a skewed one is written first (`small_die`).
     pub(super) fn of(sizes: &Sizes, filled: bool, steady: Option<SteadyPattern>) -> Start {
         match (filled, steady) {
             (false, _) => Start::New,
             (true, None) => Start::InSequence { overwritten: false },
             (true, Some(SteadyPattern::Sequential)) => Start::InSequence { overwritten: true },
-            (true, Some(SteadyPattern::Random)) => Start::random(sizes),
+            (true, Some(SteadyPattern::Random | SteadyPattern::Skewed)) => Start::random(sizes),
         }
     }
 
@@ -60,7 +64,7 @@ impl Start {
             for (&block, valid) in blocks.iter().zip(valid) {
                 by_block[block as usize] = valid;
             }
-            before.push(sums(&by_block));
+            before.push(sums(by_block.iter().copied()));
             blocks.reverse();
             closing.push(blocks);
         }
@@ -83,6 +87,7 @@ impl Start {
                 first + of_die * sizes.program_units + unit % sizes.program_units
             }
             Start::Scattered(scattered) => scattered.place(sizes, unit),
+            Start::Skewed(skewed) => skewed.place(sizes, unit),
         }
     }
 
@@ -101,6 +106,7 @@ impl Start {
                 (unit != NOWHERE).then_some((offset, unit))
             }
             Start::Scattered(scattered) => scattered.unit_from(sizes, die, block, offset),
+            Start::Skewed(skewed) => skewed.unit_from(sizes, die * sizes.blocks + block, offset),
         }
     }
 
@@ -110,14 +116,25 @@ impl Start {
             Start::New => 0,
             Start::InSequence { .. } => valid_in_sequence(sizes, die, block),
             Start::Scattered(scattered) => scattered.valid(die, block),
+            Start::Skewed(skewed) => skewed.valid(die * sizes.blocks + block),
         }
     }
 
-    /// The blocks of a die that are not free, the one that was closed first before the others.
-    pub(super) fn closed(&self, sizes: &Sizes, die: u32) -> Vec<u32> {
+    /// The blocks of a die that are not free, the one that was closed first before the others, and how many were closed
+    /// after each.
+    pub(super) fn closed(&self, sizes: &Sizes, die: u32) -> Vec<(u32, u32)> {
+        let blocks = match self {
+            Start::Skewed(skewed) => return skewed.closed(die).to_vec(),
+            _ => self.closed_in_turn(sizes, die),
+        };
+        let ages = (0..blocks.len() as u32).rev();
+        blocks.into_iter().zip(ages).collect()
+    }
+
+    fn closed_in_turn(&self, sizes: &Sizes, die: u32) -> Vec<u32> {
         let has_some = |block: &u32| self.valid(sizes, die, *block) > 0;
         match self {
-            Start::New => Vec::new(),
+            Start::New | Start::Skewed(_) => Vec::new(),
             Start::InSequence { overwritten } => {
                 let (full, empty): (Vec<u32>, Vec<u32>) =
                     (0..sizes.main_blocks).partition(has_some);
@@ -162,21 +179,12 @@ fn valid_in_sequence(sizes: &Sizes, die: u32, block: u32) -> u32 {
         .sum()
 }
 
-/// Free blocks of each die. One that collects in turn with programs keeps more of them than one that has to collect
-/// more than that. Its two open blocks are half used: they count as one that is free.
+/// Free blocks of each die.
 fn free_after_random_writes(sizes: &Sizes) -> u32 {
     let in_turn = sizes.collect_blocks + 1;
     let law = sizes.steady_law(f64::from(sizes.main_blocks - in_turn), sizes.die_units());
-    let amplification = law.amplification();
-    let steps_of_a_page = amplification - 1.0 + amplification / f64::from(sizes.pages);
-    match steps_of_a_page < 1.0 {
-        true => in_turn,
-        false => sizes.collect_only_blocks + 1,
-    }
+    sizes.free_blocks(law.amplification())
 }
-
-/// The state that a device starts in is the same in every run.
-const SEED: u64 = 0x57EA_D751;
 
 impl Scattered {
     fn place(&self, sizes: &Sizes, unit: u32) -> u32 {
@@ -241,20 +249,4 @@ fn valid_by_age(
         }
     }
     valid
-}
-
-fn shuffle(draws: &mut Stream, blocks: &mut [u32]) {
-    for last in (1..blocks.len()).rev() {
-        blocks.swap(last, draws.below(last as u64 + 1) as usize);
-    }
-}
-
-fn sums(of: &[u32]) -> Vec<u32> {
-    let mut sum = 0;
-    std::iter::once(0)
-        .chain(of.iter().map(|units| {
-            sum += units;
-            sum
-        }))
-        .collect()
 }

@@ -24,6 +24,7 @@ fn spec() -> FlashSpec {
             block_erase_ns: 3_800_000,
             channel_bytes_per_s: 333_000_000,
             suspend: None,
+            cache_register: None,
         },
         firmware: Firmware {
             command_ns: 5_000,
@@ -50,6 +51,8 @@ fn spec() -> FlashSpec {
             coalesce: None,
         },
         slc: None,
+        skew: None,
+        thermal: None,
     }
 }
 
@@ -294,8 +297,8 @@ fn what_is_discarded_is_not_moved() {
             discard_all(&mut flash);
         }
         let writes = random(Direction::Write, 20_000, sectors());
-        run_from(&mut flash, LATER, &[&writes], 32);
-        flash.programmed().moved_units
+        let end = LATER + run_from(&mut flash, LATER, &[&writes], 32).took;
+        flash.programmed(end).moved_units
     };
     assert!(moved(false) > 0);
     assert_eq!(moved(true), 0);
@@ -303,8 +306,8 @@ fn what_is_discarded_is_not_moved() {
 
 fn amplification(over_provision_per_mille: u32, writes: &[Command]) -> f64 {
     let mut flash = with(|spec| spec.geometry.over_provision_per_mille = over_provision_per_mille);
-    run(&mut flash, writes, 32);
-    flash.programmed().amplification().unwrap()
+    let end = run(&mut flash, writes, 32).took;
+    flash.programmed(end).amplification().unwrap()
 }
 
 #[test]
@@ -445,22 +448,22 @@ fn rates(flash: &mut Flash, from: Time) -> (f64, f64, Time) {
 fn a_cache_of_one_bit_a_cell_is_faster_until_it_is_full_and_again_after_a_pause() {
     // It holds 12 blocks of 8 pages of 16 KiB in each of 8 dies: 12 MiB.
     let mut flash = with_slc(20 * MILLISECOND);
-    assert_eq!(flash.flash_space().slc_percent(), Some(0.0));
-    let free = flash.flash_space().free_blocks;
-    let (fast, slow, _) = rates(&mut flash, 0);
+    assert_eq!(flash.flash_space(0).slc_percent(), Some(0.0));
+    let free = flash.flash_space(0).free_blocks;
+    let (fast, slow, full_at) = rates(&mut flash, 0);
     assert!(fast > 2.0 * slow, "{fast} {slow}");
-    let full = flash.flash_space();
+    let full = flash.flash_space(full_at);
     assert_eq!(full.slc_percent(), Some(100.0));
     assert!(full.free_blocks < free);
     let idle_at = run_until_idle(&mut flash);
-    let programmed = flash.programmed();
+    let programmed = flash.programmed(idle_at);
     assert!(
         programmed.moved_units > 0,
         "it is emptied when nothing is written"
     );
     assert!(programmed.erased_blocks >= 90, "{programmed:?}");
     // A part of a block stays.
-    let emptied = flash.flash_space();
+    let emptied = flash.flash_space(idle_at);
     assert!(emptied.slc_percent().unwrap() < 10.0, "{emptied:?}");
     assert!(emptied.free_blocks < full.free_blocks);
     let (again, _, end) = rates(&mut flash, idle_at);
@@ -514,4 +517,139 @@ proptest! {
         run_until_idle(&mut first);
         prop_assert_eq!(result, run(&mut flash(), &commands, depth));
     }
+}
+
+/// When each of these completes, if the device is asked at least so often; and what it has programmed.
+fn completions(
+    flash: &mut Flash,
+    commands: &[(Time, Command)],
+    every: Time,
+) -> (Vec<(u32, Time)>, ProgrammedUnits) {
+    let (mut now, mut sent, mut ended) = (0, 0, Vec::new());
+    let mut completed = Vec::new();
+    while ended.len() < commands.len() {
+        let next = commands.get(sent).map(|&(at, _)| at);
+        now = [next, flash.next_event(), Some(now + every)]
+            .into_iter()
+            .flatten()
+            .min()
+            .expect("every is a time");
+        flash.advance(now, &mut completed);
+        ended.extend(completed.drain(..).map(|done| (done.tag, now)));
+        while let Some(&(_, command)) = commands.get(sent).filter(|&&(at, _)| at <= now) {
+            let tag = sent as u32;
+            flash.submit(now, Command { tag, ..command });
+            sent += 1;
+        }
+    }
+    (ended, flash.programmed(now))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+    /// Moves and erases are no events for the device's owner: it may see them late, and nothing changes.
+    #[test]
+    fn it_does_not_matter_how_often_the_device_is_asked(
+        is_suspended: bool,
+        read_first: bool,
+        has_register: bool,
+        seed: u64,
+        every in 1_000u64..200_000,
+    ) {
+        let mut draws = base::rng::stream(seed, 0);
+        let mut at = 0;
+        let commands: Vec<_> = (0..3000)
+            .map(|_| {
+                at += draws.below(200_000);
+                let direction = match draws.below(4) {
+                    0 => Direction::Read,
+                    _ => Direction::Write,
+                };
+                (at, command(direction, draws.below(sectors() / 8) * 8, 8))
+            })
+            .collect();
+        let device = || with(|spec| {
+            spec.firmware.steady = Some(SteadyPattern::Random);
+            spec.firmware.read_first = read_first;
+            spec.timing.cache_register = Some(has_register);
+            spec.queue_depth = 4096;
+            spec.timing.suspend = is_suspended.then_some(Suspend {
+                program_ns: 100_000,
+                erase_ns: 700_000,
+            });
+        });
+        let seldom = completions(&mut device(), &commands, Time::MAX / 2);
+        let often = completions(&mut device(), &commands, every);
+        prop_assert!(seldom.1.moved_units > 0);
+        prop_assert_eq!(seldom, often);
+    }
+}
+
+#[test]
+fn with_a_second_register_data_cross_the_channel_while_the_next_page_is_read() {
+    // Eight planes' pages that one die reads: 75 us each, and 25 us to cross the channel.
+    let reads: Vec<_> = (0..8)
+        .map(|number| command(Direction::Read, number * 8 * 2 * 32, 16))
+        .collect();
+    let took = |has| {
+        let mut flash = with(|spec| spec.timing.cache_register = Some(has));
+        run(&mut flash, &reads, 8).took
+    };
+    let (without, with_it) = (took(false), took(true));
+    let crossing = 24_600;
+    assert!(without > 8 * (75_000 + crossing), "{without}");
+    assert!(
+        (8 * 75_000 + crossing..8 * 75_000 + 2 * crossing).contains(&with_it),
+        "{with_it}"
+    );
+}
+
+#[test]
+fn with_a_second_register_pages_are_loaded_while_others_are_programmed() {
+    let rate = |has| {
+        let mut flash = with(|spec| {
+            spec.timing.cache_register = Some(has);
+            spec.timing.page_program_ns = 100_000;
+            spec.geometry.channels = 8;
+            spec.geometry.dies_per_channel = 1;
+            spec.interface.bytes_per_s = 8_000_000_000;
+            spec.firmware.filled = false;
+        });
+        let writes = sequential(Direction::Write, 0, 2000, 64);
+        run(&mut flash, &writes, 32).rate_bytes_per_s()
+    };
+    // 16 KiB of two planes cross in 49 us: 149 us for each page, or 100.
+    let ratio = rate(true) / rate(false);
+    assert!((1.35..1.6).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_device_that_gets_too_warm_is_throttled_and_writes_at_what_it_can_cool() {
+    let thermal = Thermal {
+        idle_celsius: 40,
+        millikelvin_per_watt: 10_000,
+        time_constant_ns: 100 * MILLISECOND,
+        read_nanojoule: 0,
+        program_nanojoule: 600_000,
+        erase_nanojoule: 0,
+        throttle_celsius: 80,
+        resume_celsius: 79,
+        throttle_per_mille: 10_000,
+    };
+    let rate = |thermal| {
+        let mut flash = with(|spec| {
+            spec.thermal = thermal;
+            spec.firmware.filled = false;
+        });
+        let writes = sequential(Direction::Write, 0, 6000, 64);
+        run(&mut flash, &writes, 32).rate_bytes_per_s()
+    };
+    // 4 W keep it at 80 degrees: 6,667 pages of 16 KiB a second, once it is there.
+    let (cool, warm) = (rate(None), rate(Some(thermal)));
+    let sustained = 4.0 / 600_000e-9 * 16_384.0;
+    assert!(cool > 1.3 * sustained, "{cool} {sustained}");
+    assert!(
+        (0.95..1.25).contains(&(warm / sustained)),
+        "{warm} {sustained}"
+    );
 }

@@ -1,7 +1,9 @@
 //! What a die does, one thing after the other: page reads, programs, collecting, erasing.
 
 use crate::flash::die::Work;
-use crate::flash::mapping::{Kind, PageLocation};
+use crate::flash::event_order::DieWork;
+use crate::flash::mapping::Kind;
+use crate::flash::thermal::DieHeat;
 use crate::flash::{Event, Flash};
 use events::time::Time;
 
@@ -10,7 +12,8 @@ enum DieStep {
     Read,
     Resume,
     Program,
-    Collect,
+    /// Block, and how far it is emptied.
+    Collect((u32, u32)),
     /// Collect a block of the pseudo-SLC cache.
     Fold,
     Nothing,
@@ -26,7 +29,10 @@ impl Flash {
             DieStep::Read => {
                 let die_state = &mut self.dies[die as usize];
                 if let Some(read) = die_state.reads.pop_front() {
-                    self.work(die, Work::Sense(read), now + self.spec.timing.page_read_ns);
+                    self.reads_waiting -= 1;
+                    let read_ns = self.spec.timing.page_read_ns;
+                    let ends_at = now + self.stretch(now, DieHeat::Reads(1), read_ns);
+                    self.work(die, Work::Sense(read), ends_at);
                 }
             }
             DieStep::Resume => {
@@ -35,7 +41,7 @@ impl Flash {
                 }
             }
             DieStep::Program => self.program(now, die),
-            DieStep::Collect => self.collect(now, die),
+            DieStep::Collect(victim) => self.collect(now, die, victim),
             DieStep::Fold => self.fold(now, die),
             DieStep::Nothing => {}
         }
@@ -63,7 +69,7 @@ impl Flash {
     }
 
     /// A die's work has ended.
-    pub(super) fn done(&mut self, now: Time, die: u32, number: u32) {
+    pub(super) fn done(&mut self, now: Time, DieWork { die, work: number }: DieWork) {
         let state = &mut self.dies[die as usize];
         if state.number != number {
             return;
@@ -72,22 +78,28 @@ impl Flash {
             Some(Work::Sense(read)) => {
                 let sectors = u64::from(read.units) * self.unit_sectors;
                 let at = self.channel(die).carry(now, sectors);
-                return self.work(die, Work::Transfer(read), at);
+                if !self.spec.timing.has_cache_register() {
+                    return self.work(die, Work::Transfer(read), at);
+                }
+                self.events.put(at, Event::Transferred(read.command));
+                let free_at = &mut self.dies[die as usize].register_free_at;
+                let held_until = std::mem::replace(free_at, at);
+                if held_until > now {
+                    return self.work(die, Work::Hold, held_until);
+                }
             }
             Some(Work::Transfer(read)) => self.part_done(now, read.command),
-            Some(Work::Program { slots, at }) => self.programmed(now, slots, at),
-            Some(Work::Move { units, at }) => {
-                for (&(unit, from), to) in units.iter().zip(at..) {
-                    self.mapping.programmed(unit, PageLocation::Flash(from), to);
-                }
-                self.written.moved_units += units.len() as u64;
+            Some(Work::Program { at }) => self.programmed(now, die, at),
+            Some(Work::Move { at }) => {
+                self.mapping.moved(&state.moving, at);
+                self.written.moved_units += state.moving.len() as u64;
             }
             Some(Work::Erase { block }) => {
                 state.victim = None;
                 self.mapping.erased(die, block);
                 self.written.erased_blocks += 1;
             }
-            Some(Work::Suspend) | None => {}
+            Some(Work::Hold | Work::Suspend) | None => {}
         }
         self.start(now, die);
         self.drain(now);
@@ -106,19 +118,22 @@ impl Flash {
         if state.suspended.is_some() {
             return DieStep::Resume;
         }
-        let has_page = self.mapping.has_page(die);
-        let collects = state.victim.is_some()
-            || self.mapping.free_blocks(die) <= self.sizes.collect_blocks
-                && self.mapping.victim(die).is_some();
-        let takes = has_page || self.mapping.slc_has_page(die);
+        let takes = self.mapping.has_page(die) || self.mapping.slc_has_page(die);
         let programs = program_since.is_some() && takes;
-        match (programs, collects) {
-            (true, true) if state.collected_last => DieStep::Program,
-            (_, true) => DieStep::Collect,
-            (true, false) => DieStep::Program,
-            (false, false) if read_since.is_some() => DieStep::Read,
-            (false, false) if self.is_idle(now) && self.mapping.can_fold(die) => DieStep::Fold,
-            (false, false) => DieStep::Nothing,
+        if programs && state.collected_last {
+            return DieStep::Program;
+        }
+        let victim = state.victim.or_else(|| {
+            let collects = self.mapping.free_blocks(die) <= self.sizes.collect_blocks;
+            let chosen = collects.then(|| self.mapping.victim(die)).flatten();
+            chosen.map(|block| (block, 0))
+        });
+        match victim {
+            Some(victim) => DieStep::Collect(victim),
+            None if programs => DieStep::Program,
+            None if read_since.is_some() => DieStep::Read,
+            None if self.is_idle(now) && self.mapping.can_fold(die) => DieStep::Fold,
+            None => DieStep::Nothing,
         }
     }
 
@@ -136,18 +151,24 @@ impl Flash {
         };
         let at = self.mapping.take_page(die, kind, units);
         let sectors = slots.len() as u64 * self.unit_sectors;
-        let there_at = self.channel(die).carry(now, sectors);
-        self.dies[die as usize].collected_last = false;
-        let ends_at = there_at + program_ns;
-        self.work(die, Work::Program { slots, at }, ends_at);
+        let there_at = match timing.has_cache_register() {
+            true => now.max(self.dies[die as usize].loaded_at),
+            false => self.channel(die).carry(now, sectors),
+        };
+        let state = &mut self.dies[die as usize];
+        state.programming = slots;
+        state.collected_last = false;
+        let ends_at = there_at + self.stretch(now, DieHeat::Program, program_ns);
+        self.work(die, Work::Program { at }, ends_at);
     }
 
-    fn programmed(&mut self, now: Time, slots: Vec<u32>, at: u32) {
+    fn programmed(&mut self, now: Time, die: u32, at: u32) {
+        let slots = std::mem::take(&mut self.dies[die as usize].programming);
         let mut commands = Vec::new();
-        for (&slot, place) in slots.iter().zip(at..) {
-            let unit = self.buffer.unit(slot);
-            self.mapping
-                .programmed(unit, PageLocation::Buffer(slot), place);
+        let buffer = &self.buffer;
+        let units = slots.iter().map(|&slot| (buffer.unit(slot), slot));
+        self.mapping.programmed(units, at);
+        for &slot in &slots {
             self.buffer.programmed(slot, &mut commands);
         }
         self.written.host_units += slots.len() as u64;
@@ -173,25 +194,20 @@ impl Flash {
     }
 
     /// One step: moves a page's worth of what is still wanted, or erases the block when nothing is.
-    fn collect(&mut self, now: Time, die: u32) {
+    fn collect(&mut self, now: Time, die: u32, (block, offset): (u32, u32)) {
         let timing = self.spec.timing;
-        let (block, offset) = match self.dies[die as usize].victim {
-            Some(victim) => victim,
-            None => {
-                let Some(block) = self.mapping.victim(die) else {
-                    return;
-                };
-                self.mapping.collecting(die, block);
-                (block, 0)
-            }
-        };
-        let mut units = Vec::new();
-        let next = self.mapping.wanted(die, block, offset, &mut units);
         let state = &mut self.dies[die as usize];
+        if state.victim.is_none() {
+            self.mapping.collecting(die, block);
+        }
+        let units = &mut state.moving;
+        units.clear();
+        let next = self.mapping.wanted(die, block, offset, units);
         state.victim = Some((block, next));
         state.collected_last = true;
         if units.is_empty() {
-            return self.work(die, Work::Erase { block }, now + timing.block_erase_ns);
+            let ends_at = now + self.stretch(now, DieHeat::Erase, timing.block_erase_ns);
+            return self.work(die, Work::Erase { block }, ends_at);
         }
         let page = |&(_, place): &(u32, u32)| place / self.sizes.page_units;
         let pages = 1 + units
@@ -203,20 +219,18 @@ impl Flash {
             .take_page(die, Kind::Moved, units.iter().map(|&(unit, _)| unit));
         // Out to the controller, which checks them, and in again.
         let sectors = 2 * units.len() as u64 * self.unit_sectors;
-        let read_at = now + pages * timing.page_read_ns;
+        let reads = DieHeat::Reads(pages as u32);
+        let read_at = now + self.stretch(now, reads, pages * timing.page_read_ns);
         let there_at = self.channel(die).carry(now, sectors).max(read_at);
-        self.work(
-            die,
-            Work::Move { units, at },
-            there_at + timing.page_program_ns,
-        );
+        let ends_at = there_at + self.stretch(now, DieHeat::Program, timing.page_program_ns);
+        self.work(die, Work::Move { at }, ends_at);
     }
 
     /// The cache's oldest block is emptied as one that is collected.
     fn fold(&mut self, now: Time, die: u32) {
         if let Some(block) = self.mapping.take_full_slc(die) {
             self.dies[die as usize].victim = Some((block, 0));
-            self.collect(now, die);
+            self.collect(now, die, (block, 0));
         }
     }
 
@@ -246,18 +260,30 @@ impl Flash {
 
     fn work(&mut self, die: u32, work: Work, ends_at: Time) {
         let state = &mut self.dies[die as usize];
+        let is_inner = work.is_inner();
         state.work = Some(work);
         state.ends_at = ends_at;
         state.number = state.number.wrapping_add(1);
-        let event = Event::Done {
+        let done = DieWork {
             die,
             work: state.number,
         };
-        self.events.put(ends_at, event);
+        match is_inner {
+            true => self.events.put_inner(ends_at, done),
+            false => self.events.put(ends_at, Event::Done(done)),
+        }
+    }
+
+    /// How long a die's work takes on a device that it warms.
+    fn stretch(&mut self, now: Time, what: DieHeat, work_ns: Time) -> Time {
+        match &mut self.heat {
+            Some(heat) => heat.stretch(now, what, work_ns),
+            None => work_ns,
+        }
     }
 
     /// Dies are numbered so that neighbours are on different channels.
-    fn channel(&mut self, die: u32) -> &mut crate::server::Link {
+    pub(super) fn channel(&mut self, die: u32) -> &mut crate::server::Link {
         let channels = self.channels.len();
         &mut self.channels[die as usize % channels]
     }

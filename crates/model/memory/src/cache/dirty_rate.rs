@@ -1,9 +1,9 @@
 //! Writers held to the rate at which the device writes back (IO-less throttling): they sleep and write nothing back
 //! themselves.
 //!
-//! Source: `mm/page-writeback.c` of 3.2 (`balance_dirty_pages`, `bdi_position_ratio`, `bdi_update_bandwidth`) and
-//! `fs/fs-writeback.c` (`writeback_chunk_size`). Each drive has its own. Simplified: rates are updated when somebody looks, not
-//! by the flusher.
+//! Source: `mm/page-writeback.c` of 6.1 (`balance_dirty_pages`, `wb_max_pause`, `wb_min_pause`, `wb_position_ratio`,
+//! `__wb_update_bandwidth`) and `fs/fs-writeback.c` (`writeback_chunk_size`). Each drive has its own. Simplified: rates
+//! are updated when somebody looks, not by the flusher; 3.2, which has no `wb_min_pause`, is taken as later kernels.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +23,8 @@ pub(super) struct DirtyRate {
     dirtied: u64,
     /// When rates were updated last, and the counts then.
     updated: (Time, u64, u64),
+    /// More was dirty than both limits when a writer looked last.
+    exceeded: bool,
     tasks: BTreeMap<TaskId, Dirtier>,
 }
 
@@ -31,7 +33,14 @@ struct Dirtier {
     dirtied: u64,
     /// With this many it looks at how much is dirty.
     looks_at: u64,
+    /// When its last pause ended, or would have ended: what it has dirtied since then took this long (`dirty_paused_when`).
+    paused: Tick,
+    /// The pages of a pause after which it looks again: its rate was 0.
+    looks_again: Option<u64>,
 }
+
+/// Ticks since the machine began. 0: never.
+type Tick = u64;
 
 /// Numbers of dirty pages, and their limits.
 #[derive(Clone, Copy, Debug)]
@@ -51,10 +60,13 @@ const FIRST_RATE: u64 = 100 << 8;
 const UPDATE_NS: Time = 200 * MILLISECOND;
 /// The period of the mean of the write rate: 3 s, as a power of two of ticks.
 const MEAN_NS: u128 = 4_096 * 1_000_000;
-/// The longest sleep (`MAX_PAUSE`).
-const PAUSE_NS_MAX: Time = 200 * MILLISECOND;
-/// A tick of 250 a second: shorter sleeps are none.
-const TICK_NS: Time = 4 * MILLISECOND;
+/// Ticks in a second, as Debian and Ubuntu have it (`CONFIG_HZ`).
+const HZ: u64 = 250;
+const TICK_NS: Time = SECOND / HZ;
+/// The longest sleep (`MAX_PAUSE`), in ticks.
+const PAUSE_MAX: u64 = HZ / 5;
+/// A pause for fewer pages than these is as long as it may be (`DIRTY_POLL_THRESH`), and a new task looks with so many.
+const POLL_PAGES: u64 = 32;
 /// 1.0 of the control.
 const ONE: i64 = 1024;
 /// The least that a flusher writes of an inode in one go: 4 MiB.
@@ -121,6 +133,7 @@ impl DirtyRate {
             written: 0,
             dirtied: 0,
             updated: (0, 0, 0),
+            exceeded: false,
             tasks: BTreeMap::new(),
         }
     }
@@ -135,82 +148,127 @@ impl DirtyRate {
         (pages + CHUNK_PAGES_MIN) / CHUNK_PAGES_MIN * CHUNK_PAGES_MIN
     }
 
-    /// The task has dirtied this many pages (`balance_dirty_pages`); for how long it sleeps.
+    /// The task has dirtied this many pages (`balance_dirty_pages_ratelimited`); for how long it sleeps.
+    ///
+    /// Args:
+    ///     on_cpu: what its CPU has dirtied since a task looked there in its turn (`bdp_ratelimits`).
+    ///     on_cpu_max: with this many, whoever dirties next there has to look.
     pub(super) fn holds(
         &mut self,
         now: Time,
         task: TaskId,
         pages: u64,
         level: Level,
+        on_cpu: &mut u64,
+        on_cpu_max: u64,
     ) -> Option<Time> {
         self.dirtied += pages;
+        let exceeded = self.exceeded;
         let dirtier = self.tasks.entry(task).or_insert(Dirtier {
             dirtied: 0,
-            looks_at: 32,
+            looks_at: POLL_PAGES,
+            paused: 0,
+            looks_again: None,
         });
         dirtier.dirtied += pages;
-        let exceeded = level.dirty > level.limit && level.of_device > level.device_limit;
         let looks_at = match exceeded {
             true => dirtier.looks_at.min(8),
             false => dirtier.looks_at,
         };
-        if dirtier.dirtied < looks_at {
+        if dirtier.dirtied < looks_at && *on_cpu < on_cpu_max {
             return None;
         }
-        let dirtier = *dirtier;
-        self.update(now, level);
-        let pause_ns_max = self.pause_ns_max(level);
-        let next = if level.dirty <= level.free_run() {
-            (0, poll_interval(level))
-        } else {
-            let rate = self.limit * level.control(self.average_write_rate) / ONE as u64;
-            let wanted_ns = match rate {
-                0 => pause_ns_max,
-                rate => (dirtier.dirtied * SECOND / rate).min(pause_ns_max),
-            };
-            let pause_ns = wanted_ns / TICK_NS * TICK_NS;
-            (
-                pause_ns,
-                self.next_look(dirtier, pause_ns, pause_ns_max, level),
-            )
-        };
-        let (pause_ns, looks_at) = next;
-        let dirtied = match pause_ns > 0 || level.dirty <= level.free_run() {
-            true => 0,
-            // No sleep worth the name yet: what it has dirtied counts on.
-            false => dirtier.dirtied,
-        };
-        self.tasks.insert(task, Dirtier { dirtied, looks_at });
-        (pause_ns > 0).then_some(pause_ns)
+        *on_cpu = 0;
+        let pages = dirtier.dirtied;
+        self.pause(now, task, pages, level)
     }
 
-    /// The limit is still exceeded: for how long a sleeper sleeps on.
-    pub(super) fn holds_on(&mut self, now: Time, level: Level) -> Time {
-        self.update(now, level);
-        PAUSE_NS_MAX
+    /// A sleeper's time is over: for how long it sleeps on. Only who had no rate at all looks again.
+    pub(super) fn holds_on(&mut self, now: Time, task: TaskId, level: Level) -> Option<Time> {
+        let pages = self.tasks.get_mut(&task)?.looks_again.take()?;
+        self.pause(now, task, pages, level)
     }
 
-    /// A sleep is longer the more writers there are, and no longer than an eighth of the time that what is dirty on the
-    /// drive lasts (`bdi_max_pause`).
-    fn pause_ns_max(&self, level: Level) -> Time {
+    /// One look at what is dirty (the loop of `balance_dirty_pages`).
+    fn pause(&mut self, now: Time, task: TaskId, pages: u64, level: Level) -> Option<Time> {
+        let tick = now / TICK_NS;
+        self.exceeded = level.dirty > level.limit && level.of_device > level.device_limit;
+        if level.dirty <= level.free_run() {
+            let looks_at = poll_interval(level);
+            self.tasks.insert(
+                task,
+                Dirtier {
+                    dirtied: 0,
+                    looks_at,
+                    paused: tick,
+                    looks_again: None,
+                },
+            );
+            return None;
+        }
+        self.update(now, level);
+        let rate = self.limit * level.control(self.average_write_rate) / ONE as u64;
+        let longest = self.pause_max(level);
+        let (shortest, looks_at) = self.pause_min(longest, rate);
+        let dirtier = self.tasks.get_mut(&task)?;
+        let mut paused = tick;
+        let pause = match rate {
+            0 => longest,
+            rate => {
+                let period = HZ * pages / rate;
+                let since = match dirtier.paused {
+                    0 => 0,
+                    paused => tick as i64 - paused as i64,
+                };
+                let pause = period as i64 - since;
+                if pause < shortest as i64 {
+                    dirtier.goes_on(tick, pages, period, pause);
+                    return None;
+                }
+                let pause = pause as u64;
+                paused += pause.saturating_sub(longest).min(longest);
+                pause.min(longest)
+            }
+        };
+        *dirtier = Dirtier {
+            dirtied: 0,
+            looks_at,
+            paused: paused + pause,
+            looks_again: (rate == 0).then_some(pages),
+        };
+        // Never early: it ends with the tick after the last (`calc_index` of kernel/time/timer.c, 6.1).
+        Some((tick + pause + 1) * TICK_NS - now)
+    }
+
+    /// In ticks. No longer than an eighth of the time that what is dirty on the drive lasts (`wb_max_pause`).
+    fn pause_max(&self, level: Level) -> u64 {
+        let in_eighth = self.average_write_rate / (1 + HZ / 8).next_power_of_two();
+        (level.of_device / (1 + in_eighth) + 1).min(PAUSE_MAX)
+    }
+
+    /// Ticks below which a task goes on and pauses later for longer, and with how many pages it looks next: so many that
+    /// a pause takes 10 ms, longer the more writers there are, and at most half of the longest (`wb_min_pause`).
+    fn pause_min(&self, longest: u64, rate: u64) -> (u64, u64) {
+        let of_ticks = |rate: u64, ticks: u64| rate * ticks / HZ.next_power_of_two();
         let (high, low) = (self.average_write_rate.max(1), self.limit.max(1));
         let more = u64::from(high.ilog2().saturating_sub(low.ilog2()));
-        let wanted = 20 * MILLISECOND + more * 20 * SECOND / 1024;
-        let lasts = level.of_device * SECOND / (8 * self.average_write_rate + 1);
-        wanted.min(lasts).clamp(TICK_NS, PAUSE_NS_MAX)
-    }
-
-    fn next_look(&self, dirtier: Dirtier, pause_ns: Time, most_ns: Time, level: Level) -> u64 {
-        let pages = dirtier.dirtied;
-        let in_half = self.limit * (most_ns / 2) / SECOND;
-        if pause_ns == 0 {
-            dirtier.dirtied + poll_interval(level)
-        } else if pause_ns <= most_ns / 4 && pages >= dirtier.looks_at {
-            in_half.clamp(pages + pages / 8, pages * 4)
-        } else if pause_ns >= most_ns {
-            1 | in_half.clamp(pages / 4, pages - pages / 8)
-        } else {
-            dirtier.looks_at
+        let mut target = (HZ / 100 + more * 10 * HZ / 1024).min(1 + longest / 2);
+        let mut pages = of_ticks(self.limit, target);
+        if pages < POLL_PAGES {
+            target = longest;
+            pages = of_ticks(self.limit, target);
+            if pages > POLL_PAGES {
+                pages = POLL_PAGES;
+                target = HZ * POLL_PAGES / low;
+            }
+        }
+        if HZ * pages / (rate + 1) > longest {
+            target = longest;
+            pages = of_ticks(rate, target);
+        }
+        match pages >= POLL_PAGES {
+            true => (1 + target / 2, pages),
+            false => (target, pages),
         }
     }
 
@@ -275,6 +333,20 @@ impl DirtyRate {
     }
 }
 
+impl Dirtier {
+    /// It goes on, since its pause would be too short: the time is taken off its next one. Who has dirtied so little that a
+    /// pause would be none looks later; who had time for much more begins anew.
+    fn goes_on(&mut self, tick: Tick, pages: u64, period: u64, pause: i64) {
+        if pause < -(HZ as i64) {
+            (self.paused, self.dirtied) = (tick, 0);
+        } else if period > 0 {
+            (self.paused, self.dirtied) = (self.paused + period, 0);
+        } else if self.looks_at <= pages {
+            self.looks_at += pages;
+        }
+    }
+}
+
 /// The nearer to the limit, the sooner a writer looks again (`dirty_poll_interval`).
 fn poll_interval(level: Level) -> u64 {
     match level.limit.checked_sub(level.dirty) {
@@ -333,8 +405,91 @@ mod tests {
     #[test]
     fn nobody_sleeps_below_the_middle_of_both_thresholds() {
         let mut rate = DirtyRate::new();
-        assert_eq!(rate.holds(0, 1, 1_000, level(15_000)), None);
-        assert!(rate.holds(0, 1, 10_000, level(19_900)).is_some());
+        assert_eq!(rate.holds(0, 1, 1_000, level(15_000), &mut 0, 625), None);
+        assert!(
+            rate.holds(0, 1, 10_000, level(19_900), &mut 0, 625)
+                .is_some()
+        );
+    }
+
+    /// Four writers to a drive of 16,000 pages a second, with 8 MiB that may be dirty.
+    fn small_limit(dirty: u64) -> (DirtyRate, Level) {
+        let rate = DirtyRate {
+            average_write_rate: 16_000,
+            limit: 4_000,
+            ..DirtyRate::new()
+        };
+        let level = Level {
+            dirty,
+            background: 1_000,
+            limit: 2_000,
+            of_device: dirty,
+            device_limit: 2_000,
+        };
+        (rate, level)
+    }
+
+    #[test]
+    fn with_little_that_may_be_dirty_pauses_are_short_and_many() {
+        // A pause of 20 ms at most, so 3 ticks wanted, in which a writer has 46 pages.
+        let (rate, level) = small_limit(1_900);
+        assert_eq!(rate.pause_max(level), 4);
+        assert_eq!(rate.pause_min(4, 4_000), (2, 46));
+        // With fewer than 32 pages in a pause, it is as long as it may be.
+        assert_eq!(rate.pause_min(4, 1_000), (4, 15));
+    }
+
+    #[test]
+    fn a_pause_ends_with_a_tick_and_never_early() {
+        let (mut rate, level) = small_limit(1_750);
+        let now = SECOND + MILLISECOND;
+        let pause_ns = rate.holds(now, 1, 64, level, &mut 0, 1_000).unwrap();
+        assert_eq!((now + pause_ns) % TICK_NS, 0);
+        // 64 pages at the rate of the set point, 4,000 a second: 4 ticks.
+        assert!(
+            (4 * TICK_NS..=5 * TICK_NS).contains(&pause_ns),
+            "{pause_ns}"
+        );
+        assert_eq!(rate.holds_on(now + pause_ns, 1, level), None);
+    }
+
+    #[test]
+    fn the_time_of_a_pause_too_short_is_taken_off_the_next() {
+        let (mut rate, level) = small_limit(1_750);
+        let (now, later) = (SECOND, SECOND + 4 * TICK_NS);
+        let pause_ns = rate.holds(now, 1, 64, level, &mut 0, 1_000).unwrap();
+        // It has dirtied one page since: not enough for the half of a pause, and it goes on.
+        assert_eq!(
+            rate.holds(now + pause_ns, 1, 1, level, &mut 1_000, 1_000),
+            None
+        );
+        assert_eq!(rate.tasks[&1].dirtied, 1, "a pause of no tick counts on");
+        // After 4 ticks without any, another 64 pages have taken their time.
+        assert_eq!(
+            rate.holds(later + pause_ns, 1, 63, level, &mut 0, 1_000),
+            None
+        );
+        assert_eq!(rate.tasks[&1].dirtied, 0);
+    }
+
+    #[test]
+    fn who_has_no_rate_at_the_limit_looks_again_after_its_pause() {
+        let (mut rate, level) = small_limit(2_000);
+        let pause_ns = rate.holds(SECOND, 1, 64, level, &mut 0, 1_000).unwrap();
+        let now = SECOND + pause_ns;
+        assert!(rate.holds_on(now, 1, level).is_some());
+        let (_, below) = small_limit(1_000);
+        assert_eq!(rate.holds_on(now + SECOND, 1, below), None);
+    }
+
+    #[test]
+    fn a_cpu_that_has_dirtied_much_has_its_task_look_early() {
+        let (mut rate, level) = small_limit(2_000);
+        let mut on_cpu = 61;
+        assert_eq!(rate.holds(SECOND, 1, 2, level, &mut on_cpu, 62), None);
+        on_cpu = 62;
+        assert!(rate.holds(SECOND, 1, 2, level, &mut on_cpu, 62).is_some());
+        assert_eq!(on_cpu, 0);
     }
 
     #[test]
@@ -353,7 +508,7 @@ mod tests {
                     if now > 30 * SECOND {
                         dirtied[task as usize] += 64;
                     }
-                    pause = rate.holds(now, task, 64, level(dirty));
+                    pause = rate.holds(now, task, 64, level(dirty), &mut 0, 625);
                     if pause.is_some() {
                         break;
                     }
@@ -370,10 +525,10 @@ mod tests {
             for (at, task) in std::mem::take(&mut sleeping) {
                 if at > now {
                     sleeping.push((at, task));
-                } else if level(dirty).dirty < level(dirty).limit {
-                    awake.push(task);
+                } else if let Some(pause_ns) = rate.holds_on(now, task, level(dirty)) {
+                    sleeping.push((now + pause_ns, task));
                 } else {
-                    sleeping.push((now + rate.holds_on(now, level(dirty)), task));
+                    awake.push(task);
                 }
             }
         }

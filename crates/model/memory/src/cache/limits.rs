@@ -121,20 +121,23 @@ impl Limits {
         }
     }
 
-    /// Who calls looks at the thresholds now and then, each CPU for itself (`balance_dirty_pages_ratelimited`): how many
-    /// pages it has dirtied, if it does. Writers that dirty pages in turn on CPUs of their own are thus made to wait
+    /// Who calls looks at the thresholds now and then, each CPU for itself (`balance_dirty_pages_ratelimited`); from 3.2 on each
+    /// task, which `judge` decides. Writers that dirty pages in turn on CPUs of their own are thus made to wait
     /// together, and continue together.
-    pub(super) fn looks(&mut self, rules: &Rules, device: DeviceId) -> Option<u64> {
-        let least = match (
-            &self.of_drives[device].rate,
-            self.of_drives[self.marked(device)].exceeded,
-        ) {
-            (Some(_), _) => 0,
-            (None, true) => rules.ratelimit_exceeded,
-            (None, false) => rules.ratelimit,
+    pub(super) fn looks(&mut self, rules: &Rules, device: DeviceId) -> bool {
+        if self.of_drives[device].rate.is_some() {
+            return true;
+        }
+        let least = match self.of_drives[self.marked(device)].exceeded {
+            true => rules.ratelimit_exceeded,
+            false => rules.ratelimit,
         };
         let dirtied = &mut self.dirtied[usize::from(self.cpu)];
-        (*dirtied >= least).then(|| std::mem::take(dirtied))
+        let looks = *dirtied >= least;
+        if looks {
+            *dirtied = 0;
+        }
+        looks
     }
 
     /// Without limits of their own, drives share the mark too.
@@ -157,8 +160,8 @@ impl Limits {
         dirty > at.rules.background || self.of_drives[device].rate.is_some() && is_due()
     }
 
-    /// What the task has to do that has dirtied this many pages. From 3.2 on (`balance_dirty_pages` of 3.2) it sleeps
-    /// for as long as its pages take at the rate that it may have.
+    /// What the task has to do whose call has dirtied this many pages. From 3.2 on (`balance_dirty_pages` of 3.2) it
+    /// sleeps for as long as its pages take at the rate that it may have.
     pub(super) fn judge(
         &mut self,
         at: &LimitContext,
@@ -176,7 +179,10 @@ impl Limits {
                 false => Verdict::GoesOn,
             };
         };
-        let Some(pause_ns) = rate.holds(at.now, task, pages, level) else {
+        // A thirty-second of the limit per CPU (`writeback_set_ratelimit`); the number of CPUs is taken as 1.
+        let on_cpu_max = (at.rules.foreground / 32).max(16);
+        let on_cpu = &mut self.dirtied[usize::from(self.cpu)];
+        let Some(pause_ns) = rate.holds(at.now, task, pages, level, on_cpu, on_cpu_max) else {
             return Verdict::GoesOn;
         };
         self.sleeping.insert((at.now + pause_ns, task, device));
@@ -260,18 +266,16 @@ impl Limits {
         self.sleeping.first().map(|&(at, ..)| at)
     }
 
-    /// A sleeper whose time is over. While the limit is exceeded, each sleeps on.
+    /// A sleeper whose time is over.
     pub(super) fn pop_rested(&mut self, at: &LimitContext) -> Option<TaskId> {
         while self.next_event().is_some_and(|until| until <= at.now) {
             let (_, task, device) = self.sleeping.pop_first()?;
             let level = self.level(at, device);
-            if level.dirty < level.limit {
+            let rate = self.of_drives[device].rate.as_mut();
+            let Some(pause_ns) = rate.and_then(|rate| rate.holds_on(at.now, task, level)) else {
                 return Some(task);
-            }
-            if let Some(rate) = &mut self.of_drives[device].rate {
-                let pause_ns = rate.holds_on(at.now, level);
-                self.sleeping.insert((at.now + pause_ns, task, device));
-            }
+            };
+            self.sleeping.insert((at.now + pause_ns, task, device));
         }
         None
     }

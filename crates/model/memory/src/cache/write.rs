@@ -53,7 +53,7 @@ impl PageCache {
         let device = self.backlog.device_of(file);
         self.devices.dirtied(device, dirtied);
         self.limits.count_dirtier(self.now, task, dirtied);
-        self.balance(task, device)
+        self.balance(task, device, dirtied)
     }
 
     /// A page that is written to in part, exists and is not in memory has to be read.
@@ -76,10 +76,10 @@ impl PageCache {
     }
 
     /// Looks at the limits now and then (`balance_dirty_pages_ratelimited`); may keep the writer.
-    fn balance(&mut self, task: TaskId, device: DeviceId) -> Outcome {
-        let Some(dirtied) = self.limits.looks(&self.rules, device) else {
+    fn balance(&mut self, task: TaskId, device: DeviceId, dirtied: u64) -> Outcome {
+        if !self.limits.looks(&self.rules, device) {
             return Outcome::Done;
-        };
+        }
         if self.limits.starts_background(&self.standing(), device) {
             self.start_background(device);
         }

@@ -101,9 +101,12 @@ impl SortLoad {
             return Ok(());
         }
         let (wanted, has) = (pages * PAGE_BYTES, room * PAGE_BYTES);
+        let who = match self.processes {
+            1 => "1 process needs".to_string(),
+            several => format!("{several} processes need"),
+        };
         let what = format!(
-            "{} processes need {wanted} bytes, memory and swap have {has} together; raise [swap] bytes, or lower processes or share",
-            self.processes
+            "{who} {wanted} bytes, memory and swap have {has} together; raise [swap] bytes, or lower processes or share"
         );
         Err(SpecError::of("process_bytes", what))
     }

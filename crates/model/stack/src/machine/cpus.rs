@@ -303,6 +303,9 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
     ] {
         within(key, value, 0, CALL_NS_MAX)?;
     }
+    if let Some(copy_call_ns) = cpus.copy_call_ns {
+        within("copy_call_ns", copy_call_ns, 0, CALL_NS_MAX)?;
+    }
     if let Some(interrupt_ns) = cpus.interrupt_ns {
         within("interrupt_ns", interrupt_ns, 0, CALL_NS_MAX)?;
         within("interrupt_ns", interrupt_ns, 0, cpus.completion_ns)?;

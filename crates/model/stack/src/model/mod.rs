@@ -4,6 +4,8 @@
 mod ext_tests;
 #[cfg(test)]
 mod flush_tests;
+#[cfg(test)]
+mod inode_tests;
 mod kinds;
 #[cfg(test)]
 mod mixed_tests;

@@ -97,13 +97,17 @@ fn group_of(
         let what = "the model makes direct writes durable only; say direct = true";
         return wrong(key, what.to_owned());
     }
-    if group.uncached || group.atomic_writes {
-        let key = if group.uncached {
-            "uncached"
-        } else {
-            "atomic_writes"
-        };
+    let later = [
+        ("uncached", group.uncached),
+        ("atomic_writes", group.atomic_writes),
+        ("hybrid_poll", group.hybrid_poll),
+    ];
+    if let Some((key, _)) = later.into_iter().find(|&(_, asked)| asked) {
         return wrong(key, "the model's kernels come before it".to_owned());
+    }
+    if group.nowait_reads {
+        let what = "the model's reads wait, or do not, by themselves";
+        return wrong("nowait_reads", what.to_owned());
     }
     if group.sqpoll {
         let what = "the model has no kernel thread that submits";

@@ -15,7 +15,7 @@ fn longest_read_ms(kernel: &str, max_sectors_kb: u32, reads: u32) -> u64 {
 
 /// The record of this many reads in sequence.
 fn read(kernel: &str, max_sectors_kb: u32, reads: u32, bytes: u32) -> serde_json::Value {
-    read_with(kernel, max_sectors_kb, reads, bytes, 300)
+    read_with(kernel, max_sectors_kb, reads, bytes, 300, None)
 }
 
 fn read_with(
@@ -24,12 +24,13 @@ fn read_with(
     reads: u32,
     bytes: u32,
     page_copy_ns: u32,
+    copy_call_ns: Option<u32>,
 ) -> serde_json::Value {
     let machine = MachineSpec::from_json(json!({
         "kernel": kernel,
         "cpus": {
             "count": 1, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
-            "page_copy_ns": page_copy_ns, "jitter": 0.0
+            "page_copy_ns": page_copy_ns, "copy_call_ns": copy_call_ns, "jitter": 0.0
         },
         "memory": { "bytes": 256 << 20 },
         "drives": [{
@@ -69,10 +70,21 @@ fn a_call_copies_a_page_once_however_often_it_waits() {
 }
 
 #[test]
+fn a_call_that_copies_has_a_cost_of_its_own() {
+    let used_ns = |copy_call_ns| {
+        let record = read_with("6.1", 128, 64, 65_536, 300, copy_call_ns);
+        record["process_cpu_system_ns"].as_u64().unwrap()
+    };
+    assert_eq!(used_ns(None), used_ns(Some(2000)), "that of any call");
+    // Of 64 calls, the first has nothing to copy when it begins.
+    assert_eq!(used_ns(None) - used_ns(Some(500)), 63 * 1500);
+}
+
+#[test]
 fn a_call_that_is_plugged_has_nothing_in_flight_while_it_copies() {
     // Copying 128 KiB takes as long as a request.
     let took_ms = |kernel| {
-        let record = read_with(kernel, 512, 16, 1 << 20, 31_250);
+        let record = read_with(kernel, 512, 16, 1 << 20, 31_250, None);
         let jobs = &record["groups"][0]["jobs"][0];
         jobs["read"]["latency"]["mean_ns"].as_f64().unwrap() / 1e6
     };

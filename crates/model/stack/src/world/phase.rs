@@ -223,14 +223,16 @@ impl World {
     }
 
     /// By the flash of all drives, since the start.
-    pub fn programmed(&self) -> ProgrammedUnits {
-        let all = self.io.drives().map(|drive| drive.programmed());
+    pub fn programmed(&mut self) -> ProgrammedUnits {
+        let now = self.clock.now();
+        let all = self.io.drives_mut().map(|drive| drive.programmed(now));
         all.fold(ProgrammedUnits::default(), |sum, one| sum + one)
     }
 
     /// Of the flash of all drives, now.
-    pub fn flash_space(&self) -> FlashSpace {
-        let all = self.io.drives().map(|drive| drive.flash_space());
+    pub fn flash_space(&mut self) -> FlashSpace {
+        let now = self.clock.now();
+        let all = self.io.drives_mut().map(|drive| drive.flash_space(now));
         all.fold(FlashSpace::default(), |sum, one| sum + one)
     }
 

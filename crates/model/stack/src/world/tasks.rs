@@ -5,11 +5,11 @@ use workload::job::OpKind;
 use super::clock::Event;
 use super::cpus::{Call, CallContext, RunnerNumber, Switch, TimedReminder, Turn, WorkItem};
 use super::task::{Action, DoneJobs, State, drawn};
-use super::{HOUSEKEEPER, Path, World};
+use super::{FileLayout, HOUSEKEEPER, Path, World};
 use crate::key_reader::KeyReader;
 use block_layer::{KERNEL_TASKS, TaskId};
 use events::time::Time;
-use memory::cache::PAGE_BYTES;
+use memory::cache::{FileId, PAGE_BYTES};
 
 impl World {
     /// The task continues unless it waits for something else too. A wake-up may be one of an earlier phase.
@@ -59,7 +59,7 @@ impl World {
         let task = &mut self.tasks[number];
         task.runs_on(cpu);
         if task.begins_retry() {
-            return self.spend(now, cpu, number, Call::Resume, None);
+            return self.spend(now, cpu, number, Call::Resume, None, None);
         }
         if task.is_blocked() && task.looks_for_completions() {
             return self.poll(now, cpu, number);
@@ -88,15 +88,38 @@ impl World {
         }
         let pages = self.copied_before(action);
         let call = self.tasks[number].call(action, pages, of_mount_ns);
-        self.spend(now, cpu, number, call, drive);
+        let writes = match call {
+            Call::Copy { .. } => self.inode_written(action),
+            _ => None,
+        };
+        self.spend(now, cpu, number, call, drive, writes);
     }
 
-    fn spend(&mut self, now: Time, cpu: u16, number: TaskId, call: Call, drive: Option<usize>) {
+    /// The file of a filesystem that the action writes to.
+    fn inode_written(&self, action: Action) -> Option<FileId> {
+        let Action::Start(_, op) = action else {
+            return None;
+        };
+        let file = self.phase.file(op.file);
+        let is_allocated = matches!(self.vfs.file(file).place, FileLayout::Allocated { .. });
+        (op.kind == OpKind::Write && is_allocated).then_some(file)
+    }
+
+    fn spend(
+        &mut self,
+        now: Time,
+        cpu: u16,
+        number: TaskId,
+        call: Call,
+        drive: Option<usize>,
+        writes: Option<FileId>,
+    ) {
         let calling = CallContext {
             task: number,
             cpu,
             call,
             drive,
+            writes,
         };
         let (used, draws) = self.tasks.used(number);
         let drawn = |cost, jitter| drawn(draws, cost, jitter);

@@ -25,6 +25,7 @@ const CPUS: CpuSpec = CpuSpec {
     call_ns: 2_000,
     completion_ns: 2_000,
     page_copy_ns: 1_000,
+    copy_call_ns: None,
     interrupt_ns: None,
     clock_hz: None,
     jitter: 0.05,

@@ -64,6 +64,7 @@ fn group(path: Path, read_share: f64, bytes: u32) -> GroupSpec {
         osync_every: None,
         commits: false,
         seed: 1,
+        scatter_seed: None,
         writes: None,
         start_ns: None,
         depth_search: None,

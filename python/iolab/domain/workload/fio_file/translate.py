@@ -310,11 +310,10 @@ def _arrival(shape: Shape) -> native.Arrival:
         open_loop = job["rate_iops"] or job["rate"]
         think_ns, think_every = (0, 1) if open_loop else (job["thinktime"], job["thinktime_blocks"])
         return {"kind": "closed", "think_ns": think_ns, "think_every": think_every}
-    return {
-        "kind": "open",
-        "rate_per_s": sum(rates),
-        "spacing": "poisson" if job["rate_process"] == "poisson" else "constant",
-    }
+    # Two Poisson processes are one with drawn directions; two even ones are not.
+    even: native.Spacing = "constant" if len(rates) == 1 else "constant_each"
+    spacing: native.Spacing = "poisson" if job["rate_process"] == "poisson" else even
+    return {"kind": "open", "rate_per_s": sum(rates), "spacing": spacing}
 
 
 def _check_phases(

@@ -43,6 +43,7 @@ def whole(text: str, kb_base: int = KB_BASE) -> int:
         return int(evaluated, 16)
     found = re.fullmatch(r"(-?\d{1,19})(?:([kmgtp])(ib|i?b?)|b?)", evaluated)
     if not found:
+        _refuse_bare_arithmetic(text, evaluated)
         raise ValueError(f'"{text}" given; expected a whole number such as 4096, 4k or 1m')
     digits, prefix, rest = found.groups()
     base = 1024 if (kb_base == 1024) != (rest == "ib") else 1000
@@ -280,6 +281,13 @@ def paths(text: str, kb_base: int = KB_BASE) -> list[str]:
 def joined(names: Sequence[str]) -> str:
     """The names in one text, which `paths` reads back."""
     return ":".join(name.replace(":", "\\:") for name in names)
+
+
+def _refuse_bare_arithmetic(text: str, evaluated: str) -> None:
+    """fio 3.33 accepts `2*8m` (--parse-only too), and goes on with 2 bytes."""
+    first = re.match(r"\d+[kmgtp]?(?=\s*[-+*/%])", evaluated)
+    if first is not None and _Expression(evaluated).value() is not None:
+        raise ValueError(f'"{text}" given; fio reads {first[0]} and drops the rest; write ({text.strip()})')
 
 
 def _evaluated(text: str) -> str:

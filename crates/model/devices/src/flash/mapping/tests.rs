@@ -1,7 +1,10 @@
 use super::*;
 use crate::flash::collector::Collector;
 use crate::flash::rehearsal::Rehearsal;
+use crate::flash::skew::Skew;
+use crate::flash::small_die::{draw, skewed_start};
 use crate::flash::spec::SteadyPattern;
+use base::rng::stream;
 use proptest::prelude::*;
 
 fn sizes() -> Sizes {
@@ -58,10 +61,7 @@ fn check_all(mapping: &Mapping) -> u64 {
                     assert_eq!(mapping.place(unit), PageLocation::Flash(place));
                 }
             }
-            assert_eq!(
-                valid,
-                mapping.dies[die as usize].blocks[block as usize].wanted
-            );
+            assert_eq!(valid, mapping.blocks.wanted(die * sizes.blocks + block));
         }
     }
     for (unit, &times) in (0..).zip(&found) {
@@ -150,6 +150,62 @@ fn a_steady_start_is_as_good_as_a_long_run() {
     }
 }
 
+fn write_skewed(die: &mut Rehearsal, skew: &Skew, count: u32, seed: u64) {
+    let mut draws = stream(seed, 0);
+    let classes = skew.classes(die.sizes.units);
+    for _ in 0..count {
+        let rank = draw(&classes, 1, &mut draws);
+        die.write(skew.unit(die.sizes.units, rank));
+    }
+}
+
+fn zones(hot_share: f64, writes: f64) -> Skew {
+    Skew::Zones {
+        hot_share,
+        writes,
+        block_units: 1,
+    }
+}
+
+#[test]
+fn a_device_in_the_steady_state_of_a_skew_has_each_unit_where_its_block_says() {
+    for skew in [zones(0.2, 0.8), Skew::zipf(1.2, 301, 4, 7)] {
+        let sizes = Sizes {
+            blocks: 12,
+            main_blocks: 12,
+            ..sizes()
+        };
+        let mapping = Mapping::new(sizes, skewed_start(&sizes, skew));
+        assert_eq!(check_all(&mapping), 301);
+    }
+}
+
+#[test]
+fn a_start_in_the_steady_state_of_a_skew_is_as_good_as_a_long_run() {
+    for (collector, fill, skew) in [
+        (Collector::Greedy, 0.75, zones(0.2, 0.8)),
+        (Collector::Greedy, 0.9, zones(0.1, 0.9)),
+        (Collector::CostBenefit, 0.8, zones(0.2, 0.8)),
+        (Collector::Windowed, 0.8, zones(0.2, 0.8)),
+        (Collector::Greedy, 0.85, Skew::zipf(1.0, 146_227, 1, 5)),
+    ] {
+        let sizes = die(672, 256, 1, fill, collector);
+        let once = sizes.units;
+        let mut written = Rehearsal::new(sizes, Start::InSequence { overwritten: false });
+        write_skewed(&mut written, &skew, 6 * once, 1);
+        written.amplification();
+        write_skewed(&mut written, &skew, 2 * once, 2);
+        let mut drawn = Rehearsal::new(sizes, skewed_start(&sizes, skew));
+        // A fiftieth of the bytes that the other was written with.
+        write_skewed(&mut drawn, &skew, 8 * once / 50, 3);
+        let (long, short) = (written.amplification(), drawn.amplification());
+        assert!(
+            (short / long - 1.0).abs() < 0.02,
+            "{collector:?}, {fill}, {skew:?}: {short} after a fiftieth of {long}"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
@@ -157,7 +213,7 @@ proptest! {
         collector in prop::sample::select(vec![
             Collector::Greedy, Collector::CostBenefit, Collector::Windowed,
         ]),
-        start in 0u32..4,
+        start in 0u32..6,
         steps in prop::collection::vec((0u32..10, 0u32..2000), 1..1500),
     ) {
         let sizes = die(24, 8, 4, 0.6, collector);
@@ -165,7 +221,9 @@ proptest! {
             0 => Start::New,
             1 => Start::InSequence { overwritten: false },
             2 => Start::InSequence { overwritten: true },
-            _ => Start::of(&sizes, true, Some(SteadyPattern::Random)),
+            3 => Start::of(&sizes, true, Some(SteadyPattern::Random)),
+            4 => skewed_start(&sizes, zones(0.2, 0.8)),
+            _ => skewed_start(&sizes, Skew::zipf(1.2, sizes.units, 4, 3)),
         });
         for (kind, number) in steps {
             match kind {

@@ -4,6 +4,7 @@ use base::usage::Usage;
 use block_layer::TaskId;
 use events::smp::TaskUsage;
 use events::time::Time;
+use memory::cache::FileId;
 
 /// What a task does on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(in crate::world) struct CallContext {
     pub(in crate::world) call: Call,
     /// The drive that it submits to at once; None: to none.
     pub(in crate::world) drive: Option<usize>,
+    /// The file of a filesystem that it writes to through the page cache; None: it writes to none.
+    pub(in crate::world) writes: Option<FileId>,
 }
 
 /// Whether a task lost its CPU because it went to sleep.

@@ -246,6 +246,7 @@ impl DetailedCpus {
             cpu,
             call,
             drive,
+            ..
         } = calling;
         if let Call::OfMount { ns } = call {
             return self.spend(now, task, ns);

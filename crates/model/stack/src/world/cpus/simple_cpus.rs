@@ -1,6 +1,6 @@
 //! Processors, simply: tasks that want one wait in line, and keep it until they sleep or their time slice is over.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
@@ -14,6 +14,7 @@ use block_layer::scheduler::hooks::{HookLock, Hooks};
 use events::smp::{Context, TaskUsage};
 use events::time::Time;
 use kernels::scheduling::TaskOrder;
+use memory::cache::FileId;
 
 /// CPUs as a number, and what calls cost on them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
@@ -28,6 +29,9 @@ pub struct CpuSpec {
     /// Of a system call that submits I/O, or finds that there is nothing to do.
     #[schemars(range(max = CALL_NS_MAX))]
     pub call_ns: Time,
+    /// Of a system call that copies pages of the page cache, without what it copies. Left out: `call_ns`.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub copy_call_ns: Option<Time>,
     /// Of what a completed I/O costs its task.
     #[schemars(range(max = CALL_NS_MAX))]
     pub completion_ns: Time,
@@ -57,6 +61,8 @@ pub(super) struct SimpleCpus {
     runners: Vec<Runner>,
     /// When each lock is free.
     locks: Vec<Time>,
+    /// When each file that is written to through the page cache can be written to by another task.
+    inodes: BTreeMap<FileId, Time>,
     /// By drive.
     schedulers: Vec<Scheduler>,
     done: FollowUp,
@@ -105,6 +111,7 @@ impl SimpleCpus {
             ready: RunQueue::new(order, spec.time_slice_ns),
             runners: Vec::new(),
             locks: Vec::new(),
+            inodes: BTreeMap::new(),
             schedulers: Vec::new(),
             done: FollowUp::Nothing,
         }
@@ -200,12 +207,26 @@ impl SimpleCpus {
             Call::OfMount { ns } => ns,
             call => drawn(self.cost_ns(call), self.spec.jitter),
         };
+        if let Some(file) = calling.writes.filter(|_| self.spec.count > 1) {
+            takes_ns += self.waits_for_inode(now, file, takes_ns);
+        }
         if let Some(drive) = calling.drive {
             takes_ns += self.schedulers[drive].takes_ns(now + takes_ns, self.spec.clock_hz);
         }
         self.ready.runs_for(now, calling.task, takes_ns);
         used.system(takes_ns);
         (now + takes_ns, Reminder::Worked(calling.cpu))
+    }
+
+    /// One task at a time writes to an inode through the page cache (`inode_lock` in `ext4_buffered_write_iter`, 6.1; `i_sem`,
+    /// `i_mutex` before): how long another's write keeps this one, which takes so long then. Who waits spins, as for a
+    /// semaphore whose holder has a CPU (`rwsem_optimistic_spin` of kernel/locking/rwsem.c, 6.1); that is
+    /// inferred for kernels in which it sleeps.
+    fn waits_for_inode(&mut self, now: Time, file: FileId, takes_ns: Time) -> Time {
+        let free_at = self.inodes.entry(file).or_insert(0);
+        let begins = now.max(*free_at);
+        *free_at = begins + takes_ns;
+        begins - now
     }
 
     /// Each turns out a little different.
@@ -217,7 +238,10 @@ impl SimpleCpus {
             }
             Call::Reap { .. } | Call::Resume => self.spec.completion_ns,
             Call::Submit => self.spec.call_ns,
-            Call::Copy { pages } => self.spec.call_ns + self.spec.page_copy_ns * pages,
+            Call::Copy { pages } => {
+                let call_ns = self.spec.copy_call_ns.unwrap_or(self.spec.call_ns);
+                call_ns + self.spec.page_copy_ns * pages
+            }
             Call::CopyOn { pages } => self.spec.page_copy_ns * pages,
             Call::OfMount { ns } => ns,
         }

@@ -337,14 +337,14 @@ impl Drive {
         self.queue.request(id)
     }
 
-    /// By its flash, since the start.
-    pub(in crate::world) fn programmed(&self) -> ProgrammedUnits {
-        self.device.programmed()
+    /// By its flash, before `now`.
+    pub(in crate::world) fn programmed(&mut self, now: Time) -> ProgrammedUnits {
+        self.device.programmed(now)
     }
 
-    /// Of its flash, now.
-    pub(in crate::world) fn flash_space(&self) -> FlashSpace {
-        self.device.flash_space()
+    /// Of its flash.
+    pub(in crate::world) fn flash_space(&mut self, now: Time) -> FlashSpace {
+        self.device.flash_space(now)
     }
 
     pub(in crate::world) fn queue(&self) -> &RequestQueue {

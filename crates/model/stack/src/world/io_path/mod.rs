@@ -99,6 +99,10 @@ impl IoPath {
         self.drives.iter().map(|drive| &**drive)
     }
 
+    pub(super) fn drives_mut(&mut self) -> impl Iterator<Item = &mut Drive> {
+        self.drives.iter_mut().map(|drive| &mut **drive)
+    }
+
     pub(super) fn drive_numbers(&self) -> std::ops::Range<usize> {
         0..self.drives.len()
     }

@@ -1,0 +1,154 @@
+//! What a die comes to under writes that are not uniform, found by writing to a small one.
+
+use base::rng::{Stream, stream};
+
+use crate::flash::arrangement::{SEED, sums};
+use crate::flash::rehearsal::Rehearsal;
+use crate::flash::skew::Skew;
+use crate::flash::skew_law::{Class, SkewLaw};
+use crate::flash::skewed::{AgedBlock, Skewed};
+use crate::flash::spec::Sizes;
+use crate::flash::start::Start;
+
+/// As the law has it, and then as one die has it that is written from there on, without time.
+pub(super) fn skewed_start(sizes: &Sizes, skew: Skew) -> Start {
+    let classes = skew.classes(sizes.units);
+    let small = SmallDie::new(sizes, &classes, skew.block_units());
+    let (blocks, amplification) = small.rehearse(SEED);
+    let closed = sizes.main_blocks - sizes.free_blocks(amplification);
+    let stretch = f64::from(closed) / blocks.len() as f64;
+    let stretched = |number: u32| {
+        let block = &blocks[(f64::from(number) / stretch) as usize];
+        AgedBlock {
+            age: block.age * stretch,
+            held: block.held.clone(),
+        }
+    };
+    let skewed = Skewed::of(sizes, skew, &classes, small.group, SEED, |_| {
+        (0..closed).map(stretched).collect()
+    });
+    Start::Skewed(Box::new(skewed))
+}
+
+/// A die with the fill and the classes of the device's, and fewer blocks.
+struct SmallDie {
+    sizes: Sizes,
+    classes: Vec<Class>,
+    /// Units that are written, and so become invalid, together: what a page of all planes gets of a write.
+    group: u32,
+}
+
+/// Units of a small die, and its fewest blocks.
+const SMALL_UNITS: u32 = 200_000;
+const SMALL_BLOCKS: u32 = 128;
+
+/// How often it is written before it is steady, from the law's state; what it moves in the last of these counts.
+const SMALL_WRITES: u32 = 3;
+
+impl SmallDie {
+    fn new(device: &Sizes, classes: &[Class], block_units: u32) -> SmallDie {
+        let group = block_units.min(device.program_units);
+        let blocks = (SMALL_UNITS / device.block_units)
+            .clamp(SMALL_BLOCKS, device.main_blocks.max(SMALL_BLOCKS));
+        let (collect_only_blocks, collect_blocks) = (2, 3);
+        let kept = |blocks: u32, free: u32| f64::from(blocks - free);
+        let share = kept(blocks, collect_only_blocks + 1)
+            / kept(device.main_blocks, device.collect_only_blocks + 1)
+            / f64::from(device.dies);
+        let classes: Vec<Class> = classes
+            .iter()
+            .map(|class| Class {
+                units: ((f64::from(class.units) * share) as u32 / group).max(1) * group,
+                ..*class
+            })
+            .collect();
+        let window = u64::from(device.window_blocks) * u64::from(blocks);
+        SmallDie {
+            sizes: Sizes {
+                dies: 1,
+                blocks,
+                main_blocks: blocks,
+                slc_pages: 0,
+                units: classes.iter().map(|class| class.units).sum(),
+                collect_blocks,
+                collect_only_blocks,
+                window_blocks: (window / u64::from(device.main_blocks)).max(1) as u32,
+                ..*device
+            },
+            classes,
+            group,
+        }
+    }
+
+    /// What its closed blocks hold, the oldest first, and its write amplification.
+    fn rehearse(&self, seed: u64) -> (Vec<AgedBlock>, f64) {
+        let sizes = &self.sizes;
+        let by_law = |draws: &mut Stream| self.by_law(draws);
+        let start = Skewed::of(sizes, Skew::Ranks, &self.classes, self.group, seed, by_law);
+        let mut die = Rehearsal::new(*sizes, Start::Skewed(Box::new(start)));
+        let mut draws = stream(seed, 1);
+        for number in 0..SMALL_WRITES {
+            if number + 1 == SMALL_WRITES {
+                die.amplification();
+            }
+            for _ in 0..sizes.units / self.group {
+                let first = draw(&self.classes, self.group, &mut draws);
+                (first..first + self.group).for_each(|unit| die.write(unit));
+            }
+        }
+        let ranks = sums(self.classes.iter().map(|class| class.units));
+        let blocks = die.mapping.closed_units(0).map(|(age, units)| {
+            let mut held = vec![0.0; self.classes.len()];
+            for unit in units {
+                held[ranks.partition_point(|&first| first <= unit) - 1] += 1.0;
+            }
+            let age = f64::from(age);
+            AgedBlock { age, held }
+        });
+        (blocks.collect(), die.amplification())
+    }
+
+    /// Strata, not single draws, as in a die that is written uniformly.
+    fn by_law(&self, draws: &mut Stream) -> Vec<AgedBlock> {
+        let sizes = &self.sizes;
+        let closed = sizes.main_blocks - sizes.collect_only_blocks - 1;
+        let classes: Vec<(f64, f64)> = self
+            .classes
+            .iter()
+            .map(|class| (f64::from(class.units), class.writes))
+            .collect();
+        let units = sizes.collected_units();
+        let law = SkewLaw::new(sizes.collector, f64::from(closed), units, &classes);
+        let host = (f64::from(closed) * law.host_share()).round() as u32;
+        let mut blocks = Vec::new();
+        for (is_moved, count) in [(false, host), (true, closed - host)] {
+            let shift = draws.unit();
+            for number in 0..count {
+                let age = law.age(is_moved, (f64::from(number) + shift) / f64::from(count));
+                let held = law.held(is_moved, age).collect();
+                let age = age * law.amplification() / units;
+                blocks.push(AgedBlock { age, held });
+            }
+        }
+        blocks.sort_by(|one, other| other.age.total_cmp(&one.age));
+        blocks
+    }
+}
+
+/// The first unit of a group in a class, by the class's part of the writes; ranks are units.
+pub(super) fn draw(classes: &[Class], group: u32, draws: &mut Stream) -> u32 {
+    let (mut left, mut first) = (draws.unit(), 0);
+    let mut last = 1;
+    for class in classes {
+        last = class.units;
+        if left < class.writes {
+            break;
+        }
+        left -= class.writes;
+        first += class.units;
+    }
+    // Rounding may have left something behind the last class.
+    let all: u32 = classes.iter().map(|class| class.units).sum();
+    let group_number = draws.below(u64::from(last / group)) as u32;
+    first.min(all - last) + group_number * group
+}
