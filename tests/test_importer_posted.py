@@ -211,7 +211,9 @@ def test_a_line_without_a_mark_above_each_of_several_outputs_names_its_setting(
     path.write_text("\n".join(f"{title}{between}{text}" for title in IN_TURN))
     run = open_run(path)
     assert run.settings == ["mq-deadline", "bfq"] and PASTED[name] in run.workloads
-    assert not [problem for problem in run.problems if "left out" not in problem]
+    # That sample holds outputs of two sizes.
+    stated = "not the same measurement" if name == "ioping-1.3.txt" else "left out"
+    assert not [problem for problem in run.problems if "left out" not in problem and stated not in problem]
 
 
 def pasted(*above: str) -> str:
