@@ -87,10 +87,9 @@ def problem_of_content(path: Path, event: TrialFinished, within: Path) -> str | 
     `within`."""
     try:
         content = trial_file.read_content(path, within)
-        sha256 = TrialFileDigest.of(content).sha256
-        if sha256 != event["sha256"]:
+        if TrialFileDigest.of(content).sha256 != event["sha256"]:
             return "corrupt: not the bytes that were written"
-        trial_file.check_unless_written_here(content, sha256)
+        trial_file.check(content)
     except InputError as error:
         return error.what
     except ValueError as error:

@@ -41,10 +41,6 @@ class TrialFileDigest:
         return TrialFileDigest(len(content), hashlib.sha256(content).hexdigest())
 
 
-_written_here: set[str] = set()
-"""The SHA-256 of each file that this process wrote: their content need not be checked again."""
-
-
 def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> TrialFileDigest:
     """Writes the record's file, whole and durable on return. MachineError if the disk refuses.
 
@@ -53,9 +49,7 @@ def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> Tri
     with gc_paused():
         content = encode(record, rows)
     write_atomically(path, content, path.parent.parent)
-    digest = TrialFileDigest.of(content)
-    _written_here.add(digest.sha256)
-    return digest
+    return TrialFileDigest.of(content)
 
 
 def encode(record: Record, rows: list[TableRow] | None = None) -> bytes:
@@ -95,12 +89,6 @@ def read_record(path: Path, within: Path | None = None) -> Record:
 def read_content(path: Path, within: Path | None = None) -> bytes:
     """InputError if the file can't be read."""
     return read_bounded(path, parquet.FILE_BYTES_MAX, "a trial's file", within=within or path.parent.parent)
-
-
-def check_unless_written_here(content: bytes, sha256: str) -> None:
-    """As `check`, for a file with this digest that the journal names."""
-    if sha256 not in _written_here:
-        check(content)
 
 
 def check(content: bytes) -> None:

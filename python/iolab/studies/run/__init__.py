@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +75,7 @@ def run(
         progress.report_line(announced)
     if machine is None and experiment.machine.is_of_host and on is not None:
         machine = remote_hosts.describe(on)
-    described = _described(experiment) if machine is None else machine
+    described = port.describe(experiment.machine, experiment.target) if machine is None else machine
     block = None if part is None else parts.next_block(experiment, RunState(rounds=goal.rounds), part, described)
     was_missing = directory.missing(path)
     made = run_start.create(
@@ -91,17 +89,6 @@ def run(
             if not state.measured:
                 directory.take_back(made, was_missing)
             raise
-
-
-def _described(experiment: Experiment) -> JsonObject:
-    """What machine.json will say of the experiment's machine. Its tools are waited for, so the verdict's library, which
-    takes longer to import than a short trial runs, is imported meanwhile: nothing is measured yet."""
-    of_verdict = threading.Thread(target=import_module, args=("scipy.special",))
-    of_verdict.start()
-    try:
-        return port_of(experiment.machine).describe(experiment.machine, experiment.target)
-    finally:
-        of_verdict.join()
 
 
 def resume(
