@@ -162,39 +162,27 @@ impl Skew {
 
     /// The rank of a unit. What is behind the last block of Zipf's is last.
     pub(super) fn rank(&self, units: u32, unit: u32) -> u32 {
-        match self {
-            Skew::Ranks | Skew::Zones { .. } => unit,
-            Skew::Zipf {
-                block_units,
-                blocks,
-                key,
-                ..
-            } => match unit / block_units {
-                block if u64::from(block) < blocks.len() && unit < units => {
-                    let rank = blocks.index_at(*key, u64::from(block)) as u32;
-                    rank * block_units + unit % block_units
-                }
-                _ => unit,
-            },
-        }
+        self.moved(units, unit, Permutation::index_at)
     }
 
     /// The unit of a rank.
     pub(super) fn unit(&self, units: u32, rank: u32) -> u32 {
+        self.moved(units, rank, Permutation::at)
+    }
+
+    /// Where a unit, or a rank, comes if its block is permuted so.
+    fn moved(&self, units: u32, unit: u32, permute: impl Fn(&Permutation, u64, u64) -> u64) -> u32 {
         match self {
-            Skew::Ranks | Skew::Zones { .. } => rank,
             Skew::Zipf {
                 block_units,
                 blocks,
                 key,
                 ..
-            } => match rank / block_units {
-                block if u64::from(block) < blocks.len() && rank < units => {
-                    let block = blocks.at(*key, u64::from(block)) as u32;
-                    block * block_units + rank % block_units
-                }
-                _ => rank,
-            },
+            } if unit < units && u64::from(unit / block_units) < blocks.len() => {
+                let block = permute(blocks, *key, u64::from(unit / block_units)) as u32;
+                block * block_units + unit % block_units
+            }
+            _ => unit,
         }
     }
 }

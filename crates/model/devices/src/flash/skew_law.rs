@@ -10,6 +10,7 @@
 use libm::exp;
 
 use crate::flash::collector::Collector;
+use crate::flash::steady_law::root;
 
 /// Units that are written equally often.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,19 +161,6 @@ impl Equations<'_> {
 
 fn benefit(age: f64, valid: f64) -> f64 {
     age * (1.0 - valid) / valid.max(1e-12)
-}
-
-/// Where `is_below` turns from true to false.
-fn root(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if is_below(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    (low + high) / 2.0
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl SteadyLaw {
 }
 
 /// Where `is_below` turns from true to false.
-fn root(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
+pub(super) fn root(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
         if is_below(middle) {
