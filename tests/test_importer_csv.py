@@ -92,7 +92,6 @@ def test_a_table_in_any_dress(tmp_path: Path, content: str) -> None:
         (TEXT + '"b\nc",3,fast\n', r"x\.csv:7, column iops: 'fast' is not a number"),
         ("setting,note\na,x\nb,y\n", "no column with numbers"),
         ("> setting,iops\n> a,1\n> b,2\n", "quoted as in a mail"),
-        ("setting\tiops\na\t1\n".encode("utf-16"), "UTF-16.*iconv"),
         ("setting\tiops\na\t1,234\nb\t2,345\n", r"column iops: '1,234' may be 1\.234 or 1234"),
         ("setting,iops\na,905 IOPS\nb,910 IOPS\n", r"column iops: '905 IOPS' is a number with something around it"),
         ('setting,bw\na,"1,234 MiB/s"\nb,"1,111 MiB/s"\n', r"column bw: '1,234 MiB/s' is a number with something"),
@@ -171,7 +170,7 @@ def test_pieces_and_rows_agree(
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([("setting", "round", "iops"), ("s", 0, 1), *rows])
     path = written(tmp_path, text.getvalue()[: len(text.getvalue()) - cut])
-    layout = Layout(",", ["setting", "round", "iops"], begin=19, rows_about=len(rows))
+    layout = Layout(",", ["setting", "round", "iops"], begin=19, rows_about=len(rows), name="x.csv")
     layout.setting, layout.round, layout.metrics = "setting", "round", ["iops"]
     monkeypatch.setattr(pieces, "PIECE_BYTES", piece_bytes)
     end = path.stat().st_size

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from iolab.base.errors import InputError
 from iolab.domain.metric import describe
-from iolab.files.importer.run_import import open_run
+from iolab.files.importer.run_import import open_files, open_run
 from test_importer import value
 
 SAMPLES = Path(__file__).parent / "imported"
@@ -62,10 +62,10 @@ MIB = 2**20
         ("db_bench-7.8.3.txt", "db_bench", "fillseq/rate_bytes_per_s", 3.7 * MIB),
         ("db_bench-7.8.3.txt", "db_bench", "readrandom/iops", 278373),
         ("db_bench-7.8.3.txt", "db_bench", "readseq/latency_ns_mean", 153),
-        ("ioping-1.3.txt", "ioping", "read/iops", 2550),
-        ("ioping-1.3.txt", "ioping", "read/latency_ns_max", 17.3e6),
-        ("ioping-1.3.txt", "ioping", "written/rate_bytes_per_s", 2.44 * MIB),
-        ("ioping-1.3.txt", "ioping", "written/bytes", 196 * 1024),
+        ("ioping-1.3.txt", "ioping[4,096 bytes]", "read/iops", 2550),
+        ("ioping-1.3.txt", "ioping[4,096 bytes]", "read/latency_ns_max", 17.3e6),
+        ("ioping-1.3.txt", "ioping[4,096 bytes]", "written/rate_bytes_per_s", 2.44 * MIB),
+        ("ioping-1.3.txt", "ioping[4,096 bytes]", "written/bytes", 196 * 1024),
         ("hammerdb.txt", "hammerdb", "new_orders_per_min", 12345),
         ("diskspd.txt", "diskspd", "read.latency_ns_p999", 1.5e6),
         ("diskspd.txt", "diskspd", "write.rate_bytes_per_s", 9.77 * MIB),
@@ -366,7 +366,16 @@ def test_iopings_of_other_request_sizes_are_no_rounds(tmp_path: Path) -> None:
     small = "192 requests completed in 3.00 s, 768 KiB read, 64 iops, 256.2 KiB/s\n"
     large = "837 requests completed in 3.00 s, 209.2 MiB read, 279 iops, 69.7 MiB/s\n"
     path = tmp_path / "ioping.txt"
-    for second, has_problem in ((small, False), (large, True)):
-        path.write_text(text + small + text + second)
-        problems = open_run(path).problems
-        assert any("of 262,144 bytes, and of 4,096 bytes" in one for one in problems) == has_problem, problems
+    path.write_text(text + small + text + small)
+    assert open_run(path).workloads == ["ioping"]
+    path.write_text(text + small + text + large)
+    run = open_run(path)
+    assert run.workloads == ["ioping[4,096 bytes]", "ioping[262,144 bytes]"]
+    assert value(run, "ioping", "ioping[262,144 bytes]", "read/iops") == 279
+    (problem,) = run.problems
+    assert "ioping of 4,096 bytes, 262,144 bytes: not the same measurement, so each is a workload" in problem
+    other = tmp_path / "other.txt"
+    path.write_text(text + small)
+    other.write_text(text + large)
+    (problem,) = open_files([path, other]).problems
+    assert problem.endswith("ioping of 4,096 bytes, 262,144 bytes: not the same measurement")

@@ -192,7 +192,7 @@ PASTED = {
     "pgbench-15.txt": "pgbench[TPC-B (sort of),clients=2,threads=2,scale=2]",
     "dd.txt": "dd",
     "dbench-4.00.txt": "dbench 2 clients",
-    "ioping-1.3.txt": "ioping",
+    "ioping-1.3.txt": "ioping[4,096 bytes]",
     "bonnie-2.00.txt": "bonnie++",
     "elbencho-3.txt": "elbencho",
     "fio-2.16.json": "rand",

@@ -34,6 +34,7 @@ __all__ = [
     "toml_lines",
     "trace_columns",
     "unread_keys",
+    "unzstd",
     "zstd",
 ]
 
@@ -308,6 +309,9 @@ def unread_keys(machine_json: str, phases_json: str, keys: list[str]) -> list[tu
 def trace_columns() -> list[tuple[str, str]]:
     """Name and type (u64, u32, u16, i16; little-endian) of each column of `TraceRows`. The largest u64 is a time that
     is not known."""
+
+def unzstd(data: bytes, limit: int) -> bytes:
+    """What frames of zstd hold. OverflowError above `limit` bytes, ValueError for what can't be unpacked."""
 
 def zstd(data: bytes) -> bytes:
     """The bytes as one frame of zstd."""

@@ -27,7 +27,7 @@ use probes::Probes;
 use pyo3::prelude::*;
 use rows::toml_lines::Name;
 use sums::{IoLog, LogDirection, RowGroups};
-use traces::{TraceJob, TraceRows, TraceSchedule, TraceWatch, trace_columns, zstd};
+use traces::{TraceJob, TraceRows, TraceSchedule, TraceWatch, trace_columns, unzstd, zstd};
 use workload::steady;
 
 #[pymodule]
@@ -37,7 +37,7 @@ mod _native {
         IoLog, Load, LogDirection, Memory, MetadataLoad, Probes, RowGroups, Sort, TraceJob,
         TraceRows, TraceSchedule, TraceWatch, build_profile, calibrate_clock, check_load, extents,
         features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate,
-        schema, steady_cut, toml_lines, trace_columns, zstd,
+        schema, steady_cut, toml_lines, trace_columns, unzstd, zstd,
     };
     #[cfg(feature = "model")]
     #[pymodule_export]

@@ -1,10 +1,12 @@
 //! Files of traces.
 
 use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::schedule_file;
 use engine::trace_file::{self, TraceSpec};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ruzstd::encoding::CompressionLevel;
@@ -151,4 +153,22 @@ pub fn trace_columns() -> Vec<(&'static str, &'static str)> {
 pub fn zstd<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
     let packed = py.detach(|| ruzstd::encoding::compress_to_vec(data, CompressionLevel::Fastest));
     PyBytes::new(py, &packed)
+}
+
+/// What frames of zstd hold. OverflowError above `limit` bytes, ValueError for what can't be unpacked.
+#[pyfunction]
+pub fn unzstd<'py>(py: Python<'py>, data: &[u8], limit: u64) -> PyResult<Bound<'py, PyBytes>> {
+    let packed = Cursor::new(data.to_vec());
+    let mut bytes = Vec::new();
+    py.detach(|| {
+        let content = trace::input::unpacked("zstd", Box::new(packed)).map_err(value_error)?;
+        content
+            .take(limit + 1)
+            .read_to_end(&mut bytes)
+            .map_err(value_error)
+    })?;
+    if bytes.len() as u64 > limit {
+        return Err(PyOverflowError::new_err(format!("more than {limit} bytes")));
+    }
+    Ok(PyBytes::new(py, &bytes))
 }

@@ -219,6 +219,8 @@ def _requests() -> Iterator[MetricDescription]:
 
 def _processes() -> Iterator[MetricDescription]:
     yield MetricDescription("resident_bytes_max", "bytes", "cost", "Highest resident memory.")
+    for state in ("runnable", "blocked"):
+        yield MetricDescription(f"tasks_{state}_mean", "", "neutral", f"Tasks that are {state}, a mean over reports.")
     yield MetricDescription("swaps", "count", "cost", "Times that the process was swapped out.")
 
 

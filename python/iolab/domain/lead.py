@@ -24,6 +24,8 @@ COMMITS = ("commit.iops", "commit.latency_ns_p99", "commit.latency_ns_mean")
 SYNC_TIMES = ("sync.latency_ns_mean", "sync.latency_ns_p99")
 SYNC_RATE = "sync.iops"
 """Of a setting alone, where it answers how many commits a second; beside others it says what the latency says."""
+OF_DEVICE = "device_busy_percent"
+"""What a watched device has, which passes flushes on and waits for nothing."""
 COMPLETION = ("latency_ns_mean", "latency_ns_p99")
 TAIL = ("latency_ns_p99", "latency_ns_mean")
 OF_TRANSFERS = ("read", "write", "")

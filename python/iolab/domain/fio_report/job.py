@@ -62,7 +62,8 @@ class Job:
     def sides(self) -> dict[str, Side]:
         """By operation: what the job did there; those that it did not do are left out."""
         found = {op: _side(table(self.raw, way)) for way, op in WAYS.items()}
-        found = {op: side for op, side in found.items() if side.ops > 0}
+        # fio prints no number of syncs for some engines, and their latency.
+        found = {op: side for op, side in found.items() if side.ops > 0 or (op == "sync" and side.latency is not None)}
         mixed = _side(table(self.raw, MIXED))
         return found if found.keys() & set(TRANSFERS) or not mixed.ops else {**found, MIXED: mixed}
 
@@ -116,9 +117,9 @@ def _side(raw: JsonObject) -> Side:
     if "io_kbytes" not in raw and "bw_bytes" not in raw:
         size *= KIB
     runtime_ms = number(raw, "runtime")
-    counted = number(raw, "total_ios")
-    latency = _latency(raw, counted or number(raw, "iops") * runtime_ms / 1000)
-    ops = counted or (latency.count if latency else number(raw, "iops") * runtime_ms / 1000)
+    counted = number(raw, "total_ios") or number(raw, "iops") * runtime_ms / 1000
+    latency = _latency(raw, counted)
+    ops = counted or number(table(raw, "lat_ns"), "N") or number(table(raw, "clat_ns"), "N")
     return Side(ops, size, runtime_ms, latency)
 
 
@@ -136,7 +137,7 @@ def _latency(raw: JsonObject, ops: float) -> Latency | None:
     with_percentiles = total if table(total, "percentile") else completion
     percentiles = table(with_percentiles, "percentile")
     return Latency(
-        count=max(0.0, number(chosen, "N") or ops),
+        count=max(0.0, number(chosen, "N") or ops) or 1.0,
         min_ns=number(chosen, "min") * scale,
         max_ns=number(chosen, "max") * scale,
         mean_ns=number(chosen, "mean") * scale,

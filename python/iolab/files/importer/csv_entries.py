@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from iolab.base.csv_table import ABSENT
 from iolab.base.errors import InputError
@@ -13,7 +13,21 @@ from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX
 
 PARAMETERS = parameter.AMOUNTS | {
-    *("rw", "pattern", "op", "operation", "mode", "device", "disk", "dev", "filesystem", "fs"),
+    *(
+        "rw",
+        "pattern",
+        "op",
+        "operation",
+        "op type",
+        "optype",
+        "phase",
+        "mode",
+        "device",
+        "disk",
+        "dev",
+        "filesystem",
+        "fs",
+    ),
 }
 """How columns are called that state what was measured."""
 
@@ -25,31 +39,65 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d\d"
 _COMMA = re.compile(r"[-+]?\d++,\d++(?:[eE][-+]?\d++)?").fullmatch
 _POINT = re.compile(r"[-+]?\d++\.\d++(?:[eE][-+]?\d++)?").fullmatch
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}").fullmatch
+_SPACES = str.maketrans(dict.fromkeys("\u00a0\u202f\u2009", " ") | {"\u2019": "'"})
+"""Characters that separate thousands beside the space and the apostrophe."""
+
+
+class Notation(NamedTuple):
+    """How the numbers of a file are written."""
+
+    decimal: str = "."
+    grouping: str = ""
+    """What stands between thousands; empty if nothing does."""
+
+
+PLAIN = Notation()
+
+
+def _grouped(notation: Notation) -> re.Pattern[str]:
+    group, point = re.escape(notation.grouping), re.escape(notation.decimal)
+    return re.compile(rf"[-+]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})++|\d++)(?:{point}\d++)?")
+
+
+_GROUPED = {
+    notation: _grouped(notation)
+    for notation in (Notation(",", "."), Notation(".", ","), Notation(".", " "), Notation(",", " "), Notation(".", "'"))
+}
+_CERTAIN = re.compile(
+    r"[-+]?[1-9]\d{0,2}(?:\.\d{3}(?:(?:\.\d{3})++(?:,\d++)?|,\d++)|,\d{3}(?:(?:,\d{3})++(?:\.\d++)?|\.\d++)"
+    r"|(?: \d{3})++(?:[.,]\d++)?|(?:'\d{3})++(?:\.\d++)?)"
+).fullmatch
+"""A number whose thousands are separated beyond doubt."""
 
 _OPERATION = re.compile(
     r"(?:seq(?:uential)?|rand(?:om)?|rnd)?[ _-]?(?:reads?|writes?|rw|mix(?:ed)?|trims?|discards?"
-    r"|(?:re|over)-?(?:read|write)s?|f?(?:data)?sync|(?:read|write)_?random|remove|stat|create|delete)",
+    r"|(?:re|over)-?(?:read|write)s?|f?(?:data)?sync|(?:read|write)_?random|remove|stat|create|delete"
+    r"|init|prepare|cleanup|dispose|list|get|put|head|mkdirs?|rmdirs|rmfiles|statfiles)",
     re.IGNORECASE,
 )
 
 
-def number(entry: str, decimal: str) -> float | None:
+def number(entry: str, notation: Notation) -> float | None:
     """NaN if it is missing, None if it is neither that nor a number."""
     entry = entry.strip()
     if entry.lower() in ABSENT:
         return float("nan")
+    if notation.grouping:
+        entry = entry.translate(_SPACES)
+        if _GROUPED[notation].fullmatch(entry):
+            return float(entry.replace(notation.grouping, "").replace(notation.decimal, "."))
     try:
-        if decimal == ".":
+        if notation.decimal == ".":
             return float(entry)
-        return None if "." in entry else float(entry.replace(decimal, "."))
+        return None if "." in entry else float(entry.replace(notation.decimal, "."))
     except ValueError:
         return None
 
 
-def are_numbers(entries: Sequence[str], decimal: str) -> bool:
+def are_numbers(entries: Sequence[str], notation: Notation) -> bool:
     """Mostly numbers, so that what else stands in the column is a mistake."""
     present = _present(entries)
-    return bool(present) and 2 * sum(number(entry, decimal) is not None for entry in present) > len(present)
+    return bool(present) and 2 * sum(number(entry, notation) is not None for entry in present) > len(present)
 
 
 def are_whole(entries: Sequence[str]) -> bool:
@@ -84,16 +132,19 @@ def are_operations(entries: Sequence[str]) -> bool:
     return bool(present) and all(_OPERATION.fullmatch(entry.strip()) for entry in present)
 
 
-def decimal(source: Source, separator: str, columns: Mapping[str, Sequence[str]]) -> str:
-    """The comma, if it separates nothing else and no number of these columns has a point. InputError if it may as well
-    separate thousands."""
-    if separator == ",":
-        return "."
-    entries = {name: [entry.strip() for entry in column] for name, column in columns.items()}
+def notation(source: Source, columns: Mapping[str, Sequence[str]]) -> Notation:
+    """The comma is the decimal sign if no number of these columns has a point. Thousands are separated if a number is
+    so written that nothing else can be meant, and all of that column can be read so. InputError if a comma may
+    be either."""
+    entries = {name: [entry.strip().translate(_SPACES) for entry in column] for name, column in columns.items()}
     every = [entry for column in entries.values() for entry in column]
+    certain = [_present(column) for column in entries.values() if any(map(_CERTAIN, column))]
+    fitting = [one for one, form in _GROUPED.items() if any(all(map(form.fullmatch, column)) for column in certain)]
+    if fitting:
+        return max(fitting, key=lambda one: sum(number(entry, one) is not None for entry in every))
     commas = list(filter(_COMMA, every))
     if not commas or any(map(_POINT, every)):
-        return "."
+        return PLAIN
     if all(map(_THOUSANDS, commas)):
         name = next(name for name, column in entries.items() if commas[0] in column)
         raise InputError(
@@ -101,7 +152,7 @@ def decimal(source: Source, separator: str, columns: Mapping[str, Sequence[str]]
             where=f"{source.name}, column {name[:QUOTED_MAX]}",
             remedy="write numbers without commas between thousands, or with a decimal point",
         )
-    return ","
+    return Notation(",")
 
 
 def _present(entries: Sequence[str]) -> list[str]:

@@ -19,11 +19,13 @@ from iolab.files.importer import pieces
 from iolab.files.importer.csv_layout import Layout, is_table, layout_of
 from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups
 from iolab.files.importer.format import Format
+from iolab.files.importer.quantity_cell import unit_of
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Source
 
 WORKLOAD = "csv"
 """The workload of a table that names none, if the file's name is its setting's."""
+SECOND_NS = 1e9
 TRIAL_COLUMNS = frozenset(
     ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
 )
@@ -33,10 +35,14 @@ def _parse(source: Source, results: Results) -> None:
     layout = layout_of(source)
     if layout.left_out:
         results.problem(f"columns of text are left out: {', '.join(layout.left_out)}")
-    if layout.decimal == ",":
+    if layout.notation.decimal == ",":
         results.problem("commas in numbers are taken as decimal signs")
-    end = pieces.end_of_whole_lines(source.path, len(layout.columns), layout.separator, results)
-    found = groups(source.path, layout, end)
+    if layout.notation.grouping:
+        name = {".": "points", ",": "commas", " ": "spaces"}.get(layout.notation.grouping, layout.notation.grouping)
+        results.problem(f"{name} in numbers are taken as separators of thousands")
+    content = source.content
+    end = pieces.end_of_whole_lines(content.path, len(layout.columns), layout.separator, results)
+    found = groups(content.path, layout, end)
     most = max((group.rows for group in found), default=0)
     if batched(layout):
         results.problem(f"many rows and no column of rounds: they are averaged in {BATCHES} batches, as rounds")
@@ -49,7 +55,7 @@ def _parse(source: Source, results: Results) -> None:
 
 def _add(found: Sequence[Group], layout: Layout, source: Source, results: Results) -> None:
     table = results.table(1)
-    names = [metric_of(name) for name in layout.metrics]
+    names = _meanings(layout.metrics)
     keys = layout.keys
     # A file that is one setting among several measured the same as the others, whatever it is called.
     unnamed = WORKLOAD if source.label or layout.setting is None else source.stem_without_round
@@ -60,9 +66,10 @@ def _add(found: Sequence[Group], layout: Layout, source: Source, results: Result
         if layout.cases:
             workload += f"[{','.join(f'{name}={entries[name]}' for name in layout.cases)}]"
         phases: dict[str, Row] = {}
-        for place, (phase, op, metric) in enumerate(names):
+        for place, (phase, op, metric, scale) in enumerate(names):
             row = phases.get(phase) or phases.setdefault(phase, table.row(setting, workload, phase))
-            row.add(metric, group.mean(place), op=op, absent="empty in the file")
+            mean = group.mean(place)
+            row.add(metric, None if mean is None else mean * scale, op=op, absent="empty in the file")
 
 
 def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:
@@ -76,6 +83,33 @@ def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:
             return float("inf"), group.place
 
     return sorted(found, key=order)
+
+
+def _meanings(columns: Sequence[str]) -> list[tuple[str, str, str, float]]:
+    """Phase, operation, metric of each column, and what its figures are multiplied by: units of time and thousands in
+    parentheses are applied. Of two columns that mean the same metric, the second keeps its name."""
+    found: list[tuple[str, str, str, float]] = []
+    for column in columns:
+        meaning = _with_unit(column)
+        if meaning is None or meaning[:3] in [one[:3] for one in found]:
+            meaning = (*metric_of(column), 1.0)
+        found.append(meaning)
+    return found
+
+
+def _with_unit(column: str) -> tuple[str, str, str, float] | None:
+    """`Read lat (µs)` -> `read.latency_ns_mean`, `IOPS [k]` -> `iops`; None without such a unit."""
+    found = unit_of(column)
+    if found is None:
+        return None
+    bare, one = found
+    phase, op, plain = metric_of(bare.strip())
+    op = next((way for way in ("read", "write") if way in bare.lower()), op)
+    if one.metric == "ns" and one.value < SECOND_NS:
+        return phase, op, one.metric_called(bare) or f"{plain}_ns", one.value
+    if one.metric == "iops" or (one.metric is None and one.value > 1 and re.search(r"\biops\b", bare, re.IGNORECASE)):
+        return phase, op, "iops", one.value
+    return None
 
 
 def metric_of(column: str) -> tuple[str, str, str]:

@@ -19,10 +19,13 @@ SETTING = (
     *("setting", "kernel", "variant", "config", "configuration", "scheduler", "identifier", "version", "label"),
     "command",
 )
-WORKLOAD = ("workload", "benchmark", "test", "job", "case")
+WORKLOAD = ("workload", "benchmark", "test", "job", "case", "stage", "item")
 ROUND = ("round", "run", "iteration", "iter", "repeat", "rep", "trial")
 IGNORED = ("trial", "status", "seed", "position", "attempt")
 """The columns of iolab's own `show --as csv` beside a column of rounds."""
+
+NO_SETTING = ("status", "detailed status", "state", "result", "error", "comment", "note", "notes", "remark")
+"""Columns of text that state how it went, not what was set."""
 
 METRIC_COLUMN = ("metric", "metrics", "measure", "measurement", "statistic", "counter")
 UNNAMED = "\0"
@@ -47,7 +50,9 @@ class Layout:
     """Where the first row starts in the file, in bytes."""
     rows_about: int
     """From the file's size and the length of its first lines."""
-    decimal: str = "."
+    name: str
+    """What errors call the file."""
+    notation: csv_entries.Notation = csv_entries.PLAIN
     cases: list[str] = field(default_factory=list)
     """Columns that distinguish what was measured: queue depths, operations, devices."""
     setting: str | None = None
@@ -76,16 +81,14 @@ def layout_of(source: Source) -> Layout:
             remedy=f"expected {len(names)} fields in each line" if body else "expected a line per measurement",
         )
     values = dict(zip(names, zip(*whole, strict=True), strict=True))
-    layout = Layout(separator, names, begin, source.lines_about)
+    layout = Layout(separator, names, begin, source.lines_about, source.name)
     lower = {name.lower(): name for name in reversed(names)}
     layout.setting, layout.workload, layout.round = (
         next((lower[name] for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
     )
     special = {layout.setting, layout.workload, layout.round}
-    layout.decimal = csv_entries.decimal(
-        source, separator, {name: values[name] for name in names if name not in special}
-    )
-    numeric = [name for name in names if csv_entries.are_numbers(values[name], layout.decimal)]
+    layout.notation = csv_entries.notation(source, {name: values[name] for name in names if name not in special})
+    numeric = [name for name in names if csv_entries.are_numbers(values[name], layout.notation)]
     are_numbers = frozenset(numeric)
     text = [name for name in names if name not in are_numbers]
     if numeric and all(map(is_number, numeric)):
@@ -100,7 +103,13 @@ def layout_of(source: Source) -> Layout:
         operations = {name for name in others if csv_entries.are_operations(values[name])}
         kinds |= dict.fromkeys(operations, "names")
         layout.setting = next(
-            (name for name in others if kinds[name] not in ("dates", "numbers with units") and name not in operations),
+            (
+                name
+                for name in others
+                if kinds[name] not in ("dates", "numbers with units")
+                and name not in operations
+                and name.lower() not in NO_SETTING
+            ),
             None,
         )
     special = {layout.setting, layout.workload, layout.round}

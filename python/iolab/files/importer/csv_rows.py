@@ -43,7 +43,7 @@ def groups(path: Path, layout: Layout, end: int) -> list[Group]:
 
     InputError for the first line that has more or fewer fields than the header, or text where numbers belong.
     """
-    if layout.round is None and not batched(layout):
+    if layout.notation.grouping or (layout.round is None and not batched(layout)):
         return list(_read_by_row(path, layout, end))
     try:
         return _read_in_pieces(path, layout, end)
@@ -52,7 +52,7 @@ def groups(path: Path, layout: Layout, end: int) -> list[Group]:
         if error.args and isinstance(error.args[0], int):
             line, text = pieces.line_at(path, error.args[0])
             if '"' not in text:
-                list(_numbered_rows([text], path, layout, line))
+                list(_numbered_rows([text], layout, line))
         return list(_read_by_row(path, layout, end))
 
 
@@ -69,7 +69,7 @@ def _read_in_pieces(path: Path, layout: Layout, end: int) -> list[Group]:
 
     def new() -> _native.RowGroups:
         return _native.RowGroups(
-            separator=layout.separator, decimal=layout.decimal, columns=columns, batch_bytes=batch_bytes
+            separator=layout.separator, decimal=layout.notation.decimal, columns=columns, batch_bytes=batch_bytes
         )
 
     return [Group(*group) for group in pieces.added_up(path, layout.begin, end, new).groups()]
@@ -83,8 +83,8 @@ def _read_by_row(path: Path, layout: Layout, end: int) -> Iterable[Group]:
     found: dict[tuple[str, ...], Group] = {}
     with path.open("rb") as file:
         first_line = file.read(layout.begin).count(b"\n") + 1
-        lines = _texts(file, end)
-        for row, (fields, numbers) in enumerate(_numbered_rows(lines, path, layout, first_line)):
+        lines = _texts(file, end, layout.name)
+        for row, (fields, numbers) in enumerate(_numbered_rows(lines, layout, first_line)):
             key = [fields[place].strip() for place in keys]
             if layout.round is None:
                 key.append(str(row // length))
@@ -99,17 +99,15 @@ def _read_by_row(path: Path, layout: Layout, end: int) -> Iterable[Group]:
     return found.values()
 
 
-def _texts(file: BinaryIO, end: int) -> Iterator[str]:
+def _texts(file: BinaryIO, end: int, name: str) -> Iterator[str]:
     """The lines from where the file stands to `end`. InputError for one that is longer than 16 MiB."""
     while file.tell() < end and (line := file.readline(pieces.LINE_BYTES_MAX + 1)):
         if len(line) > pieces.LINE_BYTES_MAX:
-            raise pieces.line_too_long(file.name)
+            raise pieces.line_too_long(name)
         yield line.decode(errors="replace")
 
 
-def _numbered_rows(
-    lines: Iterable[str], path: Path, layout: Layout, first_line: int
-) -> Iterator[tuple[list[str], list[float]]]:
+def _numbered_rows(lines: Iterable[str], layout: Layout, first_line: int) -> Iterator[tuple[list[str], list[float]]]:
     """Fields and numbers of each row. InputError for a row that does not fit the header."""
     place_of = {name: place for place, name in enumerate(layout.columns)}
     places = [(name, place_of[name]) for name in layout.metrics]
@@ -124,17 +122,17 @@ def _numbered_rows(
             if len(fields) != len(layout.columns):
                 raise InputError(
                     f"{len(fields)} fields, and the header names {len(layout.columns)}",
-                    where=f"{path}:{line}",
+                    where=f"{layout.name}:{line}",
                     remedy="a field that holds the separator has to be in quotes",
                 )
-            numbers = [number(fields[place], layout.decimal) for _, place in places]
+            numbers = [number(fields[place], layout.notation) for _, place in places]
             if None in numbers:
                 name, place = places[numbers.index(None)]
                 raise InputError(
                     f"'{fields[place].strip()[:QUOTED_MAX]}' is not a number",
-                    where=f"{path}:{line}, column {name[:QUOTED_MAX]}",
+                    where=f"{layout.name}:{line}, column {name[:QUOTED_MAX]}",
                     remedy="leave a missing value empty",
                 )
             yield fields, [value for value in numbers if value is not None]
     except csv.Error as error:
-        raise InputError(f"not a table: {error}", where=f"{path}:{line}") from None
+        raise InputError(f"not a table: {error}", where=f"{layout.name}:{line}") from None

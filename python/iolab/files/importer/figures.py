@@ -27,14 +27,14 @@ UNITS = {
     for units in (
         {"": 1.0, "k": 1e3, "M": 1e6},
         {"ns": 1.0, "us": US, "ms": MS, "s": 1e9, "min": 60e9},
-        {"B": 1.0, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 2.0**40},
+        {"B": 1.0, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 2.0**40, "kB": KB, "MB": MB, "GB": GB},
     )
     for unit, scale in units.items()
 }
 """Of numbers whose unit stands beside them: times in ns."""
 PHASE_MAX = 80
-_PART = re.compile(r"([\d.]++)(ms|[hms])", re.ASCII)
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
+_PART = re.compile(r"([\d.]++)([mµu]s|[hms])")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
 
 class Figure(NamedTuple):

@@ -28,7 +28,7 @@ _LINE = re.compile(r"\s*+\d{1,20}+,\s*+[0-3],\s*+\d{1,20}+(?:,\s*+\d{1,15}+){19,
 
 
 def _parse(source: Source, results: Results) -> None:
-    named = _NAME.match(source.path.name)
+    named = _NAME.match(source.file_name)
     counts: dict[int, Counter[int]] = {}
     step, us = 0, False
     for line in source.lines(results.problem):

@@ -52,18 +52,19 @@ def _parse(source: Source, results: Results, kind: Kind, value_ns: float = 1.0) 
     fields = next((line.count(",") + 1 for line in source.head_lines if _LINE.match(line)), 0)
     if not fields:
         raise _no_line(source, 1, next(line for line in source.head_lines if line.strip()))
-    named = _NAME.match(source.path.name)
+    named = _NAME.match(source.file_name)
     scale = {"bw": float(KIB), "iops": 1.0, "lat": value_ns}[kind]
     log = _Log(kind, scale, source.stem_without_round, f"fio {named['kind']} log" if named else f"fio {kind} log")
     if named:
         log = _Log(kind, scale, named["stem"], log.workload)
-    end = pieces.end_of_whole_lines(source.path, fields, ",", results)
+    content = source.content
+    end = pieces.end_of_whole_lines(content.path, fields, ",", results)
     origin_ms = _origin_ms(source)
-    width_ms = max(1, -(-(_last_ms(source.path) - origin_ms + 1) // INTERVALS_MAX))
+    width_ms = max(1, -(-(_last_ms(content.path) - origin_ms + 1) // INTERVALS_MAX))
     try:
-        directions = pieces.added_up(source.path, source.begin, end, lambda: _Sums(width_ms, origin_ms)).directions()
+        directions = pieces.added_up(content.path, source.begin, end, lambda: _Sums(width_ms, origin_ms)).directions()
     except ValueError as error:
-        raise _no_line(source, *pieces.line_at(source.path, error.args[0])) from None
+        raise _no_line(source, *pieces.line_at(content.path, error.args[0])) from None
     row = results.table(1).row(log.setting, log.workload)
     for number, direction in enumerate(directions):
         if direction is not None and number not in WAYS:
@@ -187,7 +188,7 @@ def _last_ms(path: Path) -> int:
 
 def _is_log(source: Source, kinds: tuple[str, ...]) -> bool:
     lines = [line for line in source.head_lines if line.strip()][:LINES_LOOKED_AT]
-    named = _NAME.match(source.path.name)
+    named = _NAME.match(source.file_name)
     kind = named["kind"] if named else None
     if not lines or not all(_LINE.match(line) for line in lines[: max(1, len(lines) - 1)]):
         return False

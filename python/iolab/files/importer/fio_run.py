@@ -200,7 +200,7 @@ def _add_rates(row: Row, sides: list[Side], op: str, job: str = "all") -> None:
     if seconds:
         row.add("iops", ops / seconds, op=op, job=job)
     if job == "all":
-        row.add("ops", ops, op=op)
+        row.add("ops", None if op == "sync" and not ops else ops, op=op)
 
 
 def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all") -> None:

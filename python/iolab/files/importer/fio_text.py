@@ -160,7 +160,8 @@ class _Job:
 
     def _issued(self, found: re.Match[str]) -> None:
         for name in ("read", "write", "trim", "sync"):
-            if found[name] and name in self.raw:
+            # Syncs that were measured and not counted are not none.
+            if found[name] and name in self.raw and (name != "sync" or int(found[name])):
                 self.raw[name]["total_ios"] = int(found[name])
         if "mixed" in self.raw:
             self.raw["mixed"]["total_ios"] = sum(int(found[name] or 0) for name in ("read", "write", "trim"))

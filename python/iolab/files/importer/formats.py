@@ -12,6 +12,8 @@ from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
 from iolab.files.importer.diskspd import FORMAT as DISKSPD
+from iolab.files.importer.dstat import FORMAT as DSTAT
+from iolab.files.importer.elbencho_csv import FORMAT as ELBENCHO_CSV
 from iolab.files.importer.fio_hist_log import FORMAT as FIO_HIST_LOG
 from iolab.files.importer.fio_json import FORMAT as FIO_JSON
 from iolab.files.importer.fio_log import FORMATS as FIO_LOGS
@@ -24,6 +26,7 @@ from iolab.files.importer.hyperfine import PRINTED as HYPERFINE_PRINTED
 from iolab.files.importer.iostat import FORMAT as IOSTAT
 from iolab.files.importer.iostest import FORMAT as IOSTEST
 from iolab.files.importer.iozone import FORMAT as IOZONE
+from iolab.files.importer.kbench import FORMAT as KBENCH
 from iolab.files.importer.kernels import FORMAT as KERNELS
 from iolab.files.importer.lkp import FORMAT as LKP
 from iolab.files.importer.load_tools import FORMATS as LOAD_TOOLS
@@ -36,8 +39,10 @@ from iolab.files.importer.mpstat import FORMAT as MPSTAT
 from iolab.files.importer.pgbench import FORMAT as PGBENCH
 from iolab.files.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
 from iolab.files.importer.pgbench import thread_of
+from iolab.files.importer.pidstat import FORMAT as PIDSTAT
 from iolab.files.importer.rados_json import FORMAT as RADOS_JSON
 from iolab.files.importer.sar import FORMAT as SAR
+from iolab.files.importer.server_tools import FORMATS as SERVER_TOOLS
 from iolab.files.importer.source import Source
 from iolab.files.importer.spread import FORMAT as SPREAD
 from iolab.files.importer.sysbench import FORMAT as SYSBENCH
@@ -45,6 +50,8 @@ from iolab.files.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.files.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.files.importer.tiobench import FORMAT as TIOBENCH
 from iolab.files.importer.unread import UNREAD, shape_of
+from iolab.files.importer.vmstat import FORMAT as VMSTAT
+from iolab.files.importer.zpool_iostat import FORMAT as ZPOOL_IOSTAT
 
 FORMATS: dict[str, Format] = {
     one.name: one
@@ -75,8 +82,15 @@ FORMATS: dict[str, Format] = {
         KERNELS,
         CONTEXT_SWITCHES,
         SAR,
+        VMSTAT,
+        PIDSTAT,
         RADOS_JSON,
         *LOAD_TOOLS,
+        *SERVER_TOOLS,
+        DSTAT,
+        ELBENCHO_CSV,
+        KBENCH,
+        ZPOOL_IOSTAT,
         DISKSPD,
         CRYSTALDISKMARK,
         LKP,

@@ -1,7 +1,7 @@
-"""iostat's text, plain, -x, -h or -t, and `sar -d`, of any version: columns are found by the header, which has the
-device first, or last with -h, where a report of a device has several tables. Each device is a workload `iostat
-DEVICE`, the CPU shares are `iostat cpu`. Values are means over the reports; the first report, averages since the boot,
-is left out where others follow it.
+"""iostat's text, plain, -x, -h or -t, of any version, and -x of FreeBSD and illumos: columns are found by the header,
+which has the device first, or last with -h, where a report of a device has several tables. Each device is a workload
+`iostat DEVICE`, the CPU shares are `iostat cpu`. Values are means over the reports; the first report, averages since
+the boot, is left out where others follow it.
 
 Units as the header names them: sectors are 512 bytes, kB 1024 and MB 2^20; times are milliseconds. `await` runs from
 the request's entry into the queue to its completion. Columns of discards are not read.
@@ -23,7 +23,7 @@ SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
 WORKLOAD = "iostat"
 CPU = "cpu"
 """In a device's place: the shares of CPU time."""
-_DEVICE = re.compile(r"\s*+(?:Device:?\s++(?P<columns>\S.*)|(?P<before>\S.*\S)\s++Device\s*+$)")
+_DEVICE = re.compile(r"\s*+(?:[Dd]evice:?\s++(?P<columns>\S.*?)|(?P<before>\S.*\S)\s++[Dd]evice)\s*+$")
 _CPU = re.compile(r"\s*+avg-cpu:\s++(?P<columns>%.*)")
 
 Meaning = tuple[str, str, float]
@@ -51,6 +51,15 @@ COLUMNS: dict[str, Meaning] = {
     "avgqu-sz": ("queue_depth_mean", "all", 1.0),
     "aqu-sz": ("queue_depth_mean", "all", 1.0),
     "%util": ("device_busy_percent", "all", 1.0),
+    # FreeBSD's and illumos' iostat -x.
+    "kr/s": ("rate_bytes_per_s", "read", KIB),
+    "kw/s": ("rate_bytes_per_s", "write", KIB),
+    "ms/r": ("latency_ns_mean", "read", MS),
+    "ms/w": ("latency_ns_mean", "write", MS),
+    "ms/t": ("latency_ns_mean", "all", MS),
+    "svc_t": ("latency_ns_mean", "all", MS),
+    "asvc_t": ("device_service_ns_mean", "all", MS),
+    "%b": ("device_busy_percent", "all", 1.0),
     **{
         name: ("rate_bytes_per_s", op, scale)
         for op, names in (

@@ -115,7 +115,7 @@ STRESS_NG = figures_format(
         rule(
             rf"stress-ng: (?:metrc|info): +\[\d++\] (?P<workload>\w[\w-]*+)\s++"
             rf"{NUMBER}\s++{_figure('real')}\s++{_figure('user')}\s++{_figure('system')}\s++{_figure('rate')}\s++{NUMBER}"
-            rf"(?:\s++{_figure('percent')}\s++{_figure('resident')})?\s*+$",
+            rf"(?:\s++{_figure('percent')}(?:\s++{_figure('resident')})?)?\s*+$",
             real=of("elapsed_s"),
             user=of("cpu_user_s"),
             system=of("cpu_system_s"),
@@ -283,6 +283,12 @@ DB_BENCH = figures_format(
     words=("micros/op", "ops/sec", "fillseq", "readrandom", "RocksDB", "LevelDB"),
     titled=True,
     rules=[
+        rule(
+            rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{NUMBER} micros/op.{{0,60}}?\((?P<time>)\w++ failure\)",
+            opens=True,
+            time=of("latency_ns_mean"),
+            absent="the benchmark failed, as its line states",
+        ),
         rule(
             rf"(?P<phase>\w[\w.-]{{1,60}}+)\s*+:\s++{_figure('time')} micros/op(?: {_figure('rate')} ops/sec)?"
             rf"(?: {_figure('elapsed')} seconds)?(?:.{{0,60}}?;\s++{_figure('bytes')} MB/s)?",

@@ -14,6 +14,7 @@ from iolab.files.importer.results import Results, Table
 from iolab.files.importer.source import Line, Source
 from iolab.files.importer.sysstat import (
     AVERAGE,
+    TIME,
     Means,
     OutputReader,
     add_means,
@@ -25,10 +26,9 @@ from iolab.files.importer.sysstat import (
 from iolab.files.importer.text import numbers
 
 WORKLOAD = "mpstat"
-_HEADER = re.compile(r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|" + AVERAGE + r")\s++CPU\s++(?P<columns>%?\S.*)")
-_ROW = re.compile(
-    r"\s*+(?P<time>\d\d?:\d\d:\d\d(?:\s++[AP]M)?|" + AVERAGE + r")\s++(?P<cpu>all|-?\d{1,9}+)\s++(?P<cells>\S.*)"
-)
+_TIME = rf"\s*+(?P<time>{TIME}|{AVERAGE})\s++"
+_HEADER = re.compile(_TIME + r"CPU\s++(?P<columns>%?\S.*)")
+_ROW = re.compile(_TIME + r"(?P<cpu>all|-?\d{1,9}+)\s++(?P<cells>\S.*)")
 
 
 def _has_states(line: str) -> bool:
@@ -63,7 +63,7 @@ class _Reader(OutputReader):
         )
         if not found or cells is None:
             return False
-        is_average = not found["time"][0].isdigit()
+        is_average = not any(map(str.isdigit, found["time"]))
         job = "all" if found["cpu"] == "all" else f"cpu.{found['cpu']}"
         for column, value in zip(self.columns, cells, strict=True):
             metric = cpu_metric(column)

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from iolab.files.importer.text import number
 
-_CELL = re.compile(r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+(?P<unit>[a-zA-Zµμ%]{0,5}+(?:/s(?:ec)?|ps)?)\Z")
+_THINGS = r"(?:file|op|req|request|object|obj|IO|io|transaction|txn?)"
+_CELL = re.compile(
+    r"(?P<number>[-+]?[\d.,]{1,40}+)\s*+"
+    rf"(?P<unit>{_THINGS}s?/s(?:ec)?|[mnuµμ]?s/{_THINGS}|[a-zA-Zµμ%]{{0,5}}+(?:/s(?:ec)?|ps)?)\Z"
+)
 _TWO = re.compile(
     r"(?P<first>[^()]{1,40}?)\s*+\((?P<inside>[^()]{1,40})\)\Z"
     r"|(?P<before>[^()/]{1,40}(?:/s)?) / (?P<after>[^()]{1,40})\Z"
@@ -18,8 +22,20 @@ _APART = re.compile(r"(?<=[kKM]) (?=IOPS)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9}
 _BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "ms": 1e6, "msec": 1e6, "s": 1e9, "sec": 1e9}
+_EACH = re.compile(rf"{_THINGS}s?/s(?:ec)?|(?P<time>[mnuµμ]?s)/{_THINGS}")
+"""`25.8 files/s`, `38.80 ms/file`."""
 LATENCY = re.compile(r"(?:\b|_)c?lat(?:ency)?(?:\b|_)", re.IGNORECASE)
-_PERCENTILE = re.compile(r"\bp(?P<digits>50|90|99|99\.9|999)\b", re.IGNORECASE)
+_PERCENTILE = re.compile(
+    r"(?<![a-z0-9])(?:p(?P<after>\d\d(?:[._]?9{1,2})?)|(?P<before>\d\d(?:\.9{1,2})?)(?:th|%)(?:-?ile)?)(?![0-9.])",
+    re.IGNORECASE,
+)
+_STATISTICS = {
+    **dict.fromkeys(("max", "maximum", "worst", "peak"), "max"),
+    **dict.fromkeys(("min", "minimum", "best"), "min"),
+    **dict.fromkeys(("stdev", "stddev", "std", "sd", "deviation", "jitter"), "stddev"),
+    "median": "p50",
+}
+"""Words of a latency's name that say that it is no mean."""
 
 
 SPREAD = re.compile(r"(?P<value>[^±]{1,40}?)\s*+(?:±|\+/-)\s*+[\d.,]{1,20}+\s*+(?P<unit>[a-zA-Zµμ%/]{0,8})\Z")
@@ -39,10 +55,21 @@ class Quantity:
         """The metric of a time, by what it is called; None if it has no unit or the name says nothing."""
         if self.metric != "ns":
             return self.metric
-        if not LATENCY.search(name) and not _PERCENTILE.search(name):
+        statistic = _statistic(name)
+        if statistic is None and not LATENCY.search(name):
             return None
-        share = _PERCENTILE.search(name)
-        return f"latency_ns_p{share['digits'].replace('.', '')}" if share else "latency_ns_mean"
+        if statistic in ("max", "min", "stddev") and not LATENCY.search(name):
+            return None
+        return f"latency_ns_{statistic or 'mean'}"
+
+
+def _statistic(name: str) -> str | None:
+    """`p99` of `lat p99`, `99th percentile` and `p99_us`; `max` of `Max latency`; None for a mean."""
+    if found := _PERCENTILE.search(name):
+        digits = re.sub(r"[._]", "", found["after"] or found["before"])
+        return f"p{digits}"
+    words = re.split(r"[^a-z]+", name.lower())
+    return next((_STATISTICS[word] for word in words if word in _STATISTICS), None)
 
 
 def quantities(cell: str) -> list[Quantity]:
@@ -77,6 +104,8 @@ def quantity(cell: str) -> Quantity | None:
         return Quantity(value * _PREFIXES.get(unit, 1.0), None)
     if unit.lower() in _TIMES:
         return Quantity(value * _TIMES[unit.lower()], "ns")
+    if (each := _EACH.fullmatch(unit)) is not None:
+        return Quantity(value * _TIMES[each["time"]], "ns") if each["time"] else Quantity(value, "operations_per_s")
     if unit.lower().endswith("iops") and unit[:-4] in _PREFIXES:
         return Quantity(value * _PREFIXES[unit[:-4]], "iops")
     for end in ("b/s", "b/sec", "bps"):
@@ -94,6 +123,14 @@ def without_spread(cell: str) -> str:
         return cell
     bare = quantity(found["value"])
     return f"{found['value']} {found['unit']}".strip() if bare and bare.metric is None else found["value"]
+
+
+def unit_of(header: str) -> tuple[str, Quantity] | None:
+    """A header less its unit in parentheses, and what one of that unit is; None without a unit that is known."""
+    found = _OF_HEADER.search(header)
+    # A byte that is no UTF-8 before an s is the micro sign of Windows' older encodings.
+    one = quantity(f"1 {found['unit'].replace(chr(0xFFFD), 'u')}") if found else None
+    return (header[: found.start()], one) if found and one else None
 
 
 def with_unit(cell: str, header: str) -> str:

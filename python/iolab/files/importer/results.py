@@ -25,6 +25,7 @@ MAIN = "main"
 PROBLEMS_MAX = 50
 FAULTS_NAMED_MAX = 3
 """The faults that one row names: a run of many jobs fails in each for the same reason."""
+NAMED_MAX = 4
 SETTINGS_MAX = 2000
 WORKLOADS_MAX = 2000
 FIGURES_MAX = 2_000_000
@@ -185,8 +186,8 @@ class Results:
         self._by_place: dict[tuple[str, str, int], ImportedTrial] = {}
         self._rounds: dict[tuple[str, str, str, str], int] = {}
         """How often each metric of a setting and workload was measured: (setting, workload, key, job)."""
-        self._amounts: dict[tuple[str, str, str], str] = {}
-        """What was done in the first round, by setting, workload and phase."""
+        self._measured: list[tuple[Row, str, int]] = []
+        """The rows of all sources that are closed, each with its source's name and number."""
         self._variants: dict[ResultKey, tuple[str, int]] = {}
         self._contents: dict[tuple[Any, ...], int] = {}
         self._left_out = 0
@@ -232,6 +233,11 @@ class Results:
     def finish(self) -> list[ImportedTrial]:
         """The trials, in the order in which their first rows came."""
         self._close()
+        self._part_by_amount()
+        for row, source, number in self._measured:
+            self.source = source
+            self._take(row, number)
+        self._measured = []
         if self._left_out:
             self.problems.append(f"and {self._left_out} more of this kind")
             self._left_out = 0
@@ -245,9 +251,29 @@ class Results:
             if not self._is_repetition(table):
                 if table.repeats == "variants":
                     self._name_variants(table)
-                for row in table.rows:
-                    self._take(row)
+                self._measured += [(row, self.source, self._source_number) for row in table.rows]
         self._tables = []
+
+    def _part_by_amount(self) -> None:
+        """What was done in other amounts under one setting is not the same measurement, and no round of it: each amount
+        is a workload of its own. Two files of one amount each are compared, and it is stated."""
+        by_workload: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
+        for row, _, source in self._measured:
+            if row.amount:
+                of_place = by_workload.setdefault(row.workload, {}).setdefault((row.setting, row.phase), {})
+                of_place.setdefault(row.amount, source)
+        parted: set[str] = set()
+        for workload, places in by_workload.items():
+            first = {amount: source for amounts in places.values() for amount, source in amounts.items()}
+            of = f"{workload} of {_listed(list(first))}: not the same measurement"
+            if any(len(amounts) > 1 for amounts in places.values()):
+                parted.add(workload)
+                self.problem(f"{of}, so each is a workload; a line above each, such as bs=4k, makes settings of them")
+            elif len({phase for _, phase in places}) < len(places) and 1 < len(first) == len(set(first.values())):
+                self.problem(of)
+        for row, _, _ in self._measured:
+            if row.workload in parted and row.amount:
+                row.workload = f"{row.workload}[{row.amount}]"
 
     def _name_by_titles(self, tables: list[Table], unnamed: Unnamed) -> None:
         """Tables of the same measurement under different titles are of different settings."""
@@ -294,24 +320,18 @@ class Results:
         for row in table.rows:
             self._variants[row.place] = here
 
-    def _take(self, row: Row) -> None:
+    def _take(self, row: Row, source: int) -> None:
         if not row.rows:
             return
         self._known(self._settings, row.setting, SETTINGS_MAX, "settings")
         self._known(self._workloads, row.workload, WORKLOADS_MAX, "workloads")
-        before = self._amounts.setdefault((row.setting, row.workload, row.phase), row.amount)
-        if before != row.amount:
-            self.problem(
-                f"{row.workload} of {row.amount}, and of {before} elsewhere in {row.setting}: not the same measurement;"
-                " a line above each, such as bs=4k, makes settings of them"
-            )
         metrics = [(row.setting, row.workload, *reported) for reported in row.reported]
         number = max((self._rounds.get(metric, 0) for metric in metrics), default=0)
         self._rounds.update(dict.fromkeys(metrics, number + 1))
         place = (row.setting, row.workload, number)
         trial = self._by_place.get(place)
         if trial is None:
-            trial = ImportedTrial(len(self.trials), number, row.workload, row.setting, self._source_number)
+            trial = ImportedTrial(len(self.trials), number, row.workload, row.setting, source)
             trial.started_unix_ns = row.started_unix_ns
             self._by_place[place] = trial
             self.trials.append(trial)
@@ -329,6 +349,11 @@ class Results:
                 where=self.source,
                 remedy=f"import fewer at a time; of a CSV, see that it is a column of {what} that is called so",
             )
+
+
+def _listed(names: list[str]) -> str:
+    shown = names[:NAMED_MAX] if len(names) > NAMED_MAX + 1 else names
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
 
 
 def _differ(titles: dict[int, str | None], places: list[list[int]]) -> bool:

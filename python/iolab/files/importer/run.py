@@ -16,7 +16,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.base.toml import written
 from iolab.base.version import VERSION
 from iolab.domain.experiment import IMPORTED
-from iolab.domain.lead import SYNC_RATE, SYNC_TIMES
+from iolab.domain.lead import OF_DEVICE, SYNC_RATE, SYNC_TIMES
 from iolab.domain.metric import OPS, describe
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
@@ -178,7 +178,7 @@ def _frame(trials: Sequence[ImportedTrial]) -> polars.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-LOADS = ("queue_depth_mean", "device_busy_percent", "cpu_iowait_percent", "cpu_idle_percent")
+LOADS = ("queue_depth_mean", "device_busy_percent", "tasks_blocked_mean", "cpu_iowait_percent", "cpu_idle_percent")
 """Shown unasked, though neither more nor less of them is better: whoever reads iostat's report looks for them."""
 METRICS_SHOWN_MAX = 40
 """The most that a table of an imported run shows unasked."""
@@ -202,8 +202,8 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
 
 def compared_keys(results: Results) -> list[str]:
     """The keys that a table shows unasked: those with a better direction, in the order of the source, the times of
-    syncs first, then how busy the device and the CPUs were. If all operations were reads, `read.iops` is `iops` again,
-    and is left out."""
+    a load's syncs first, then how busy the device and the CPUs were. If all operations were reads, `read.iops` is
+    `iops` again, and is left out."""
     values: dict[str, dict[int, float]] = {}
     for trial in results.trials:
         for row in trial.rows:
@@ -211,7 +211,8 @@ def compared_keys(results: Results) -> list[str]:
                 values.setdefault(row.key, {})[trial.trial] = row.value
     keys = [key for key, by_trial in values.items() if values.get(_of_all_operations(key)) != by_trial]
     with_direction = [key for key in keys if describe(key).better is not None]
-    with_direction.sort(key=lambda key: key.rpartition("/")[2] not in (SYNC_RATE, *SYNC_TIMES))
+    if not any(key.endswith(OF_DEVICE) for key in keys):
+        with_direction.sort(key=lambda key: key.rpartition("/")[2] not in (SYNC_RATE, *SYNC_TIMES))
     loads = [key for key in keys if key.rpartition("/")[2] in LOADS]
     return _of_each_phase([*with_direction, *loads] if with_direction else keys)
 

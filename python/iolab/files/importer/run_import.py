@@ -128,7 +128,11 @@ def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:
     if results.problems:
         return InputError(f"no figures: {results.problems[0]}")
     names = ", ".join(name for _, name in used)
-    return InputError(f"no figures found as {names}", where=", ".join(path for path, _ in used), remedy=HOW_TO_FORCE)
+    return InputError(
+        f"its header looks like {names}, and no figures were found below it",
+        where=", ".join(path for path, _ in used),
+        remedy=f"if a mail wrapped its lines, join them; else {HOW_TO_FORCE}",
+    )
 
 
 HOW_TO_FORCE = "name the format with --from; docs/reference/importers.md lists them"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
+from iolab.files.importer.content import Content, content_of, name_unpacked
 from iolab.files.importer.posted import NumberedLine, Posting, is_quoted, plain
 
 HEAD_BYTES = 1 << 20
@@ -29,10 +30,9 @@ BINARY = {
     b"SQLite format 3\0": ("a database of SQLite", SAVE_AS_CSV),
 }
 """What such a file is by its first bytes, and what to do with it."""
-COMPRESSED = {b"\x1f\x8b": "zcat", b"\xfd7zXZ\x00": "xzcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"BZh": "bzcat"}
+TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-OTHER_ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 _ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iteration|iter)[-_.]?\d+$", re.IGNORECASE)
 
@@ -71,7 +71,18 @@ class Source:
     @property
     def stem(self) -> str:
         """The file's name without extension: the setting's name if the file has none."""
-        return self.label or self.path.stem or self.path.name
+        name = Path(self.file_name)
+        return self.label or name.stem or name.name
+
+    @property
+    def file_name(self) -> str:
+        """The file's name, without the ending of its packing."""
+        return name_unpacked(self.path.name)
+
+    @property
+    def content(self) -> Content:
+        """What the first file holds. Whoever opens its path refers to it until it is closed."""
+        return content_of(self.path)
 
     @property
     def stem_without_round(self) -> str:
@@ -82,19 +93,11 @@ class Source:
     def head(self) -> str:
         """The first MiB (`head_bytes`) as text, quoting prefixes removed. InputError for what is no readable text."""
         content = self._head_bytes[self.begin :]
-        for magic, program in COMPRESSED.items():
-            if content.startswith(magic):
-                raise InputError("the file is compressed", where=self.name, remedy=f"unpack it first: {program}")
-        for magic, encoding in OTHER_ENCODINGS.items():
-            if content.startswith(magic):
-                raise InputError(
-                    f"the text is {encoding.upper()}, expected UTF-8",
-                    where=self.name,
-                    remedy=f"convert it first: iconv -f {encoding} -t utf-8",
-                )
         for magic, (what, remedy) in BINARY.items():
             if content.startswith(magic):
                 raise InputError(f"{what}, expected text", where=self.name, remedy=remedy)
+        if content[TAR_MAGIC_AT:].startswith(TAR_MAGIC):
+            raise InputError("an archive, expected text", where=self.name, remedy="unpack it: tar -xf; name its files")
         if b"\0" in content:
             raise InputError("a binary file, expected text", where=self.name)
         text = "\n".join(line for _, line in self._posting.lines(enumerate(self._raw_lines)))
@@ -151,12 +154,14 @@ class Source:
     def lines_about(self) -> int:
         """How many lines the file has, estimated from its size and the length of the first ones."""
         ends = max(1, self._head_bytes.count(b"\n"))
-        return -(-self.path.stat().st_size * ends // max(1, len(self._head_bytes)))
+        content = self.content
+        return -(-content.path.stat().st_size * ends // max(1, len(self._head_bytes)))
 
     @cached_property
     def _head_bytes(self) -> bytes:
+        content = self.content
         try:
-            with self.path.open("rb") as file:
+            with content.path.open("rb") as file:
                 return file.read(self.head_bytes)
         except OSError as error:
             raise InputError(error.strerror or str(error), where=self.name) from None
@@ -170,12 +175,13 @@ class Source:
     def _numbered_lines(self, problem: Callable[[str, int], None]) -> Iterator[NumberedLine]:
         number = size = 0
         for path in (self.path, *self.paths):
-            with path.open("rb") as file:
-                while content := file.readline(LINE_BYTES_MAX + 1):
+            content = content_of(path)
+            with content.path.open("rb") as file:
+                while line := file.readline(LINE_BYTES_MAX + 1):
                     number += 1
-                    size += len(content)
-                    is_long = len(content) > LINE_BYTES_MAX
-                    rest = content
+                    size += len(line)
+                    is_long = len(line) > LINE_BYTES_MAX
+                    rest = line
                     while is_long and rest and not rest.endswith(b"\n") and size <= TEXT_BYTES_MAX:
                         rest = file.readline(HEAD_BYTES)
                         size += len(rest)
@@ -184,15 +190,16 @@ class Source:
                     if is_long:
                         problem(f"the line is longer than {LINE_BYTES_MAX >> 10} KiB, left out", number)
                         continue
-                    yield number, content.decode(errors="replace").rstrip("\r\n")
+                    yield number, line.decode(errors="replace").rstrip("\r\n")
 
     def whole(self) -> str:
         """All of it as text. InputError above 256 MiB."""
-        with self.path.open("rb") as file:
-            content = file.read(WHOLE_BYTES_MAX + 1)
-        if len(content) > WHOLE_BYTES_MAX:
+        content = self.content
+        with content.path.open("rb") as file:
+            text = file.read(WHOLE_BYTES_MAX + 1)
+        if len(text) > WHOLE_BYTES_MAX:
             raise self._too_large(WHOLE_BYTES_MAX)
-        return content.decode(errors="replace")
+        return text.decode(errors="replace")
 
     def _too_large(self, bytes_max: int) -> InputError:
         return InputError(

@@ -17,7 +17,7 @@ from iolab.base.plain_text import counted
 from iolab.base.strict_json import JsonObject
 from iolab.domain.arms import interleaved, spans
 from iolab.domain.experiment import IMPORTED
-from iolab.domain.lead import Shape, kinds_of, shape_of
+from iolab.domain.lead import OF_DEVICE, Shape, kinds_of, shape_of
 from iolab.files.experiment import loads
 from iolab.files.store import imported_experiment, index
 from iolab.files.store.directory import RunDirectory
@@ -234,10 +234,13 @@ class RunData:
         jobs: dict[str, dict[str, None]] = {}
         for workload, job in self.job_metrics().select("workload", "job").iter_rows():
             jobs.setdefault(workload, {})[job] = None
+        keys = {workload: self.keys_of(workload) for workload in self.workloads}
+        syncs = {
+            workload: any("sync." in key for key in of) and not any(key.endswith(OF_DEVICE) for key in of)
+            for workload, of in keys.items()
+        }
         return {
-            workload: Shape(
-                tuple(kinds_of(list(jobs.get(workload, {})))), any("sync." in key for key in self.keys_of(workload))
-            )
+            workload: Shape(tuple(kinds_of(list(jobs.get(workload, {})))), syncs[workload])
             for workload in self.workloads
         }
 

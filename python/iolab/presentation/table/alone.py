@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from iolab.base.plain_text import counted
 from iolab.base.quantity import scale_for
 from iolab.domain.experiment import IMPORTED
+from iolab.domain.lead import OF_DEVICE, SYNC_RATE, SYNC_TIMES
 from iolab.presentation.table.words import beside, label, listed, unit_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ IDLE_MAX = 4
 RATES = ("iops", "_per_s", "_per_min")
 TELLING = (RATES, ("latency_ns_mean",), ("latency_ns_p99",), ("latency_ns_p95",), ("latency_ns_max",))
 """Ends of metrics' names, the most telling first."""
+SYNCS = (SYNC_RATE, *SYNC_TIMES)
 
 Parts = dict[tuple[str, str], list[tuple["Row", "Cell"]]]
 """By workload and phase (empty: all of it, or iolab's own run), the rows that have a value."""
@@ -33,8 +35,9 @@ def alone(summary: Summary) -> list[str]:
     """A sentence per workload: its first metrics, those that are zero last, as is how long it ran if a rate is known,
     and from where to where its rounds reach. One line names the workloads without activity.
 
-    Other tools' files have figures in the order in which they are printed: of these, rates come first, then latencies,
-    and each part of a workload (fio's groups, dbench's operations) has a sentence, unless the whole has a rate.
+    Other tools' files have figures in the order in which they are printed: of these, syncs lead if there are some, then
+    come rates and latencies. Each part of a workload (fio's groups, dbench's operations) has a sentence, unless the
+    whole has a rate.
     """
     if len(summary.settings) != 1:
         return []
@@ -59,7 +62,7 @@ def _parts(summary: Summary) -> Parts:
         return parts
     wholes = {place for (place, phase), rows in parts.items() if not phase and any(_is_rate(row) for row, _ in rows)}
     return {
-        part: sorted(rows, key=lambda one: _rank(one[0]))
+        part: sorted(rows, key=_rank if any(row.metric.endswith(OF_DEVICE) for row, _ in rows) else _rank_of_load)
         for part, rows in parts.items()
         if not part[1] or part[0] not in wholes
     }
@@ -110,8 +113,13 @@ def _is_length(row: Row) -> bool:
     return row.metric.endswith("elapsed_s")
 
 
-def _rank(row: Row) -> int:
-    metric = row.metric.rpartition("/")[2].rpartition(".")[2]
+def _rank_of_load(one: tuple[Row, Cell]) -> int:
+    name = one[0].metric.rpartition("/")[2]
+    return SYNCS.index(name) - len(SYNCS) if name in SYNCS else _rank(one)
+
+
+def _rank(one: tuple[Row, Cell]) -> int:
+    metric = one[0].metric.rpartition("/")[2].rpartition(".")[2]
     return next((rank for rank, ends in enumerate(TELLING) if metric.endswith(ends)), len(TELLING))
 
 

@@ -17,7 +17,7 @@ pub(crate) fn recognise(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// The unpacked bytes.
-pub(crate) fn of(name: &str, input: Input) -> Result<Input, ReadError> {
+pub fn of(name: &str, input: Input) -> Result<Input, ReadError> {
     Ok(match name {
         "none" => input,
         "gzip" => Box::new(flate2::read::MultiGzDecoder::new(input)),

@@ -24,6 +24,7 @@ mod words;
 
 pub use blkparse::Gaps;
 pub use columns::{Column, Layout, Operations};
+pub use compression::of as unpacked;
 pub use random_access::ReadAt;
 pub use recognise::{Source, open};
 pub use stream::Reader;

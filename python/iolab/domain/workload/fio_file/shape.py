@@ -255,8 +255,9 @@ def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, r
     if job["filesize"] is not None:
         length = job["filesize"] - job["offset"]
     if length is None:
-        problems.add(job.line, f"{job.name}: no size; set one, such as size=1g")
-    if length is None:
+        # A size that could not be read is a problem already.
+        if not job.has("size") or "size" in job.values:
+            problems.add(job.line, f"{job.name}: no size; set one, such as size=1g")
         return None
     given = job["ba"] or Directions(None, None)
     align = (given.read or min(of_reads)) if is_split else max((part for part in given if part), default=min(blocks))

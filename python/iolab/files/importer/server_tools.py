@@ -1,0 +1,264 @@
+"""More reports of lines with figures: those of file servers, clusters, object stores and rented machines.
+
+filebench, vdbench, rbd bench, ceph osd perf, SPDK's perf, warp, pveperf, bench.sh, and the summary of the container
+image dbench.
+"""
+
+from __future__ import annotations
+
+from iolab.files.importer.figures import MIB, MS, US, Figure, Rule, figures_format, of, rule
+
+NUMBER = r"[\d.,]{1,40}+"
+TOO_SHORT = "below the decimals that are printed"
+
+
+def _figure(name: str) -> str:
+    return rf"(?P<{name}>{NUMBER})"
+
+
+def _positive(name: str) -> str:
+    """A figure, without a value if it is zero: too small for its decimals."""
+    return rf"(?:0++\.0++(?![\d.])|(?P<{name}>{NUMBER}))"
+
+
+_FILEBENCH_LATENCY = {
+    "mean": of("latency_ns_mean", MS),
+    "min": of("latency_ns_min", MS),
+    "max": of("latency_ns_max", MS),
+}
+FILEBENCH = figures_format(
+    "filebench",
+    "filebench's summary, and its breakdown by operation",
+    recognised_by=r"(?:\d{1,9}: )?\d[\d.]{0,20}+: IO Summary:",
+    words=("filebench", "Per-Operation Breakdown", "IO Summary", "ops/s", "ms/op"),
+    titled=True,
+    rules=[
+        rule(r"(?:\d{1,9}: )?[\d.]++: Per-Operation Breakdown", begins=True),
+        # filebench/flowop.h: a megabyte is 2^20 bytes.
+        rule(
+            rf"(?P<phase>[\w.-]{{1,60}}+)\s++{_figure('count')}ops\s++{_figure('iops')}ops/s\s++{_figure('rate')}mb/s\s++"
+            rf"{_positive('mean')}ms/op(?:\s++[\d.]++us/op-cpu)?"
+            rf"(?:\s++\[\s*+{_positive('min')}ms\s*+-\s*+{_positive('max')}ms\])?",
+            absent=TOO_SHORT,
+            count=of("ops"),
+            iops=of("iops"),
+            rate=of("rate_bytes_per_s", MIB),
+            **_FILEBENCH_LATENCY,
+        ),
+        rule(
+            rf"(?:\d{{1,9}}: )?[\d.]++: IO Summary:\s++{_figure('count')} ops,?\s++{_figure('iops')} ops/s,?\s++"
+            rf"\(?{_figure('reads')}/{_figure('writes')} r(?:d)?/w(?:r)?\)?,?\s++{_figure('rate')}mb/s,?\s++"
+            rf"(?:[\d.]++us cpu/op,\s++)?{_positive('mean')}ms(?:/op| latency)",
+            absent=TOO_SHORT,
+            count=of("ops"),
+            iops=of("iops"),
+            reads=of("iops", op="read"),
+            writes=of("iops", op="write"),
+            rate=of("rate_bytes_per_s", MIB),
+            mean=_FILEBENCH_LATENCY["mean"],
+        ),
+    ],
+)
+
+_TIME_OF_DAY = r"(?:\w{3} \d\d, \d{4} )?\d\d:\d\d:\d\d\.\d{1,3}\s++"
+_SKIP = rf"{NUMBER}\s++"
+_RAW = rf"{_TIME_OF_DAY}avg_\d++-\d++\s++{_figure('iops')}\s++{_figure('rate')}\s++{_SKIP}{_SKIP}{_figure('mean')}\s++"
+
+
+def _vdbench_rules() -> list[Rule]:
+    """The averages of each run: of raw devices by version, and of filesystems, whose line has more columns."""
+    all_ = {"iops": of("iops"), "rate": of("rate_bytes_per_s", MIB), "mean": of("latency_ns_mean", MS)}
+    return [
+        rule(rf"{_TIME_OF_DAY}Starting RD=(?P<workload>\S.{{0,200}}?)\s*+$", begins=True),
+        # Versions before 5.04.06, and those since.
+        rule(
+            _RAW + rf"{_figure('max')}\s++{_figure('stddev')}\s++{_SKIP}{NUMBER}\s*+$",
+            **all_,
+            max=of("latency_ns_max", MS),
+            stddev=of("latency_ns_stddev", MS),
+        ),
+        rule(
+            _RAW
+            + rf"{_positive('r_mean')}\s++{_positive('w_mean')}\s++{_positive('r_max')}\s++{_positive('w_max')}\s++"
+            rf"{_figure('stddev')}\s++{_figure('depth')}\s++{_SKIP}{NUMBER}\s*+$",
+            absent="none of them, or too short to be printed",
+            **all_,
+            r_mean=of("latency_ns_mean", MS, "read"),
+            w_mean=of("latency_ns_mean", MS, "write"),
+            r_max=of("latency_ns_max", MS, "read"),
+            w_max=of("latency_ns_max", MS, "write"),
+            stddev=of("latency_ns_stddev", MS),
+            depth=of("queue_depth_mean"),
+        ),
+        rule(
+            rf"{_TIME_OF_DAY}avg_\d++-\d++\s++{_figure('iops')}\s++{_figure('mean')}\s++{_SKIP}{_SKIP}{_SKIP}"
+            rf"{_figure('reads')}\s++{_positive('r_mean')}\s++{_figure('writes')}\s++{_positive('w_mean')}\s++"
+            rf"{_figure('r_rate')}\s++{_figure('w_rate')}\s++{_figure('rate')}\s++{NUMBER}(?:\s++{NUMBER}){{10,14}}+\s*+$",
+            absent="none of them, or too short to be printed",
+            iops=of("operations_per_s"),
+            mean=of("latency_ns_mean", MS),
+            rate=of("rate_bytes_per_s", MIB),
+            reads=of("iops", op="read"),
+            writes=of("iops", op="write"),
+            r_mean=of("latency_ns_mean", MS, "read"),
+            w_mean=of("latency_ns_mean", MS, "write"),
+            r_rate=of("rate_bytes_per_s", MIB, "read"),
+            w_rate=of("rate_bytes_per_s", MIB, "write"),
+        ),
+    ]
+
+
+VDBENCH = figures_format(
+    "vdbench",
+    "vdbench's output: the averages of each run of devices or of filesystems",
+    recognised_by=rf"{_TIME_OF_DAY}avg_\d++-\d++\s",
+    words=("Vdbench", "interval", "MB/sec", "resp", "Starting RD="),
+    rules=_vdbench_rules(),
+)
+
+RBD = figures_format(
+    "rbd",
+    "rbd bench of Ceph: operations and bytes per second",
+    recognised_by=r"elapsed:\s++\d++\s++ops:\s++\d++\s++ops/sec:",
+    words=("rbd", "bench", "elapsed:", "ops/sec:", "bytes/sec:"),
+    titled=True,
+    rules=[
+        rule(r"bench(?:-write)?\s++(?P<workload>(?:type \w|io_size)[\w ]{0,120}?)\s*+$", begins=True),
+        rule(
+            rf"elapsed:\s++{_figure('time')}\s++ops:\s++{_figure('count')}\s++ops/sec:\s++{_figure('iops')}\s++"
+            rf"bytes/sec:\s++{_figure('rate')}(?: (?P<rate_unit>[KMGT]iB|B)/s)?",
+            time=of("elapsed_s"),
+            count=of("ops"),
+            iops=of("iops"),
+            rate=of("rate_bytes_per_s"),
+        ),
+    ],
+)
+
+OSD_PERF = figures_format(
+    "osd-perf",
+    "ceph osd perf: latencies of each OSD at that moment",
+    recognised_by=r"osd(?:id)?\s++(?:fs_)?commit_latency\(ms\)\s++(?:fs_)?apply_latency\(ms\)",
+    words=("osd", "commit_latency(ms)", "apply_latency(ms)"),
+    titled=True,
+    rules=[
+        rule(r"osd(?:id)?\s++(?:fs_)?commit_latency", begins=True),
+        rule(
+            rf"(?P<workload>\d{{1,6}}+)\s++{_figure('commit')}\s++{_figure('apply')}\s*+$",
+            commit=of("commit_latency_ns", MS),
+            apply=of("apply_latency_ns", MS),
+        ),
+    ],
+)
+
+_SPDK = (
+    rf":\s++{_figure('iops')}\s++{_figure('rate')}\s++{_figure('mean')}\s++{_figure('min')}\s++{_figure('max')}\s*+$"
+)
+_SPDK_FIGURES = {
+    "iops": of("iops"),
+    "rate": of("rate_bytes_per_s", MIB),
+    **{name: of(f"latency_ns_{name}", US) for name in ("mean", "min", "max")},
+}
+SPDK_PERF = figures_format(
+    "spdk-perf",
+    "SPDK's spdk_nvme_perf: IOPS, rate and latency of each device and in total",
+    recognised_by=r"Device Information\s++:\s++IOPS\s++MiB/s\s++Average",
+    words=("Device Information", "IOPS", "MiB/s", "Average", "from core"),
+    titled=True,
+    rules=[
+        rule(r"Device Information\s++:", begins=True),
+        rule(r"Total\s++" + _SPDK, **_SPDK_FIGURES),
+        rule(r"(?P<phase>\S.{0,100}?from core\s++\d++)" + _SPDK, **_SPDK_FIGURES),
+    ],
+)
+
+_SPAN = r"(?:\d++m)?[\d.]++[mµu]?s"
+WARP = figures_format(
+    "warp",
+    "warp's analysis of an object store: a workload for each operation",
+    recognised_by=r"Operation: [A-Z]{3,12}\b",
+    words=("warp", "Operation:", "* Average:", "obj/s", "Throughput, split into"),
+    titled=True,
+    rules=[
+        rule(r"(?:Report|Operation): (?P<workload>[A-Z]{3,12})\b", begins=True),
+        rule(
+            # Older versions write MB/s, which may be either.
+            rf"\* (?:Average|Throughput): (?:(?:{_figure('rate')} (?P<rate_unit>[KMGT]iB)|[\d.]++ [kMG]?B)/s, )?"
+            rf"{_figure('objects')} obj/s",
+            absent="in MB/s, which may be 10^6 or 2^20 bytes",
+            rate=of("rate_bytes_per_s"),
+            objects=of("operations_per_s"),
+        ),
+        rule(
+            rf"\* (?:Reqs: )?Avg: (?P<mean>{_SPAN}), 50%: (?P<p50>{_SPAN}), 90%: (?P<p90>{_SPAN}), "
+            rf"99%: (?P<p99>{_SPAN}), Fastest: (?P<min>{_SPAN}), Slowest: (?P<max>{_SPAN})",
+            **{name: of(f"latency_ns_{name}", 1e9) for name in ("mean", "p50", "p90", "p99", "min", "max")},
+        ),
+    ],
+)
+
+PVEPERF = figures_format(
+    "pveperf",
+    "Proxmox's pveperf: reads, seeks and syncs",
+    recognised_by=r"FSYNCS/SECOND:\s++\d",
+    words=("pveperf", "BUFFERED READS", "AVERAGE SEEK TIME", "FSYNCS/SECOND"),
+    titled=True,
+    rules=[
+        rule(r"CPU BOGOMIPS:", begins=True),
+        rule(rf"BUFFERED READS:\s++{_figure('rate')} MB/sec", rate=of("rate_bytes_per_s", MIB, "read")),
+        rule(rf"AVERAGE SEEK TIME:\s++{_figure('seek')} ms", seek=of("seek_latency_ns_mean", MS)),
+        rule(rf"FSYNCS/SECOND:\s++{_figure('syncs')}", syncs=of("fsyncs_per_s")),
+    ],
+)
+
+BENCH_SH = figures_format(
+    "bench.sh",
+    "bench.sh of rented machines: its copies by dd, each a round",
+    recognised_by=r"I/O [Ss]peed ?\(\d\w\w run\)\s*+:",
+    words=("I/O Speed", "Average I/O speed", "1st run"),
+    titled=True,
+    rules=[
+        rule(
+            rf"I/O [Ss]peed ?\(\d\w\w run\)\s*+:\s++{_figure('rate')} (?P<rate_unit>[kMG]B)/s",
+            begins=True,
+            rate=of("rate_bytes_per_s", op="write"),
+        ),
+    ],
+)
+
+_THOUSANDS = r"[\d.]{1,12}+k?"
+
+
+def _pair(name: str) -> str:
+    return rf"(?P<{name}_read>{_THOUSANDS})/(?P<{name}_write>{_THOUSANDS})"
+
+
+def _ways(name: str, metric: str, scale: float = 1.0) -> dict[str, Figure]:
+    return {f"{name}_{op}": of(metric, scale, op) for op in ("read", "write")}
+
+
+_RATES = (
+    rf"{_figure('rate_read')}(?P<rate_read_unit>[KMGT]iB)/s / {_figure('rate_write')}(?P<rate_write_unit>[KMGT]iB)/s"
+)
+DBENCH_SUMMARY = figures_format(
+    "dbench-summary",
+    "the summary of the container image dbench, which runs fio: reads and writes of each test",
+    recognised_by=r"= Dbench Summary =|(?:Mixed )?Random Read/Write IOPS: [\d.]++k?/",
+    words=("Dbench Summary", "Random Read/Write IOPS", "Average Latency (usec) Read/Write", "Sequential Read/Write"),
+    titled=True,
+    rules=[
+        rule(r"= Dbench Summary =", begins=True),
+        rule(
+            rf"(?P<phase>Random|Sequential|Mixed Random) Read/Write IOPS: {_pair('iops')}(?:\. BW: {_RATES})?",
+            **_ways("iops", "iops"),
+            **_ways("rate", "rate_bytes_per_s"),
+        ),
+        rule(
+            rf"(?P<phase>Average Latency) \(usec\) Read/Write: {_pair('mean')}",
+            **_ways("mean", "latency_ns_mean", US),
+        ),
+        rule(rf"(?P<phase>Sequential) Read/Write: {_RATES}", **_ways("rate", "rate_bytes_per_s")),
+    ],
+)
+
+FORMATS = (FILEBENCH, VDBENCH, RBD, OSD_PERF, SPDK_PERF, WARP, PVEPERF, BENCH_SH, DBENCH_SUMMARY)

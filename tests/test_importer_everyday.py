@@ -1,0 +1,424 @@
+"""What people post most: sysstat's neighbours, servers' and clusters' benchmarks, packed files, tables of every
+country. Texts are written in each tool's format, with figures of their own."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+from iolab import _native
+from iolab.base.errors import InputError
+from iolab.files.importer import content
+from iolab.files.importer.run_import import open_files, open_run
+from iolab.presentation.table import render
+from test_importer import value
+
+KIB, MIB, GIB, MS, US = 2.0**10, 2.0**20, 2.0**30, 1e6, 1e3
+
+VMSTAT = """\
+> procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
+>  r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
+>  1  0      0 2448924 384428 734696    0    0   141     6   42   68  0  0 99  1  0
+>  0  3      0 2448940 384428 734696    0    0  2048 51200 4000 5300  1  6 43 50  0
+>  0  4      0 2448940 384428 734696    0    0  1024 40960 3000 4100  1  4 35 60  0
+"""
+VMSTAT_TIMES = """\
+--time-- procs -----------memory---------- ---swap-- -----io---- --system-- -----cpu-----
+          r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
+21:21:49  2  0    376 141000624 945216 8464640    0    0     2   806 31414 37894  2  1 97  0  0
+21:21:54  5  0    376 140984384 945232 8465164    0    0     3   283 36567 40997  2  1 90  7  0
+21:21:59  4  0    376 140942096 945248 8466076    0    0    45   362 32547 49628  3  1 91  5  0
+"""
+VMSTAT_DATES = """\
+procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----
+ r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st                 CET
+ 1  0      0 244892 384428 734696    0    0   141     6   42   68  0  0 99  1  0 2024-03-01 10:00:00
+ 1  2      0 244892 384428 734696    0    0    64   128   42   68  0  0 90 10  0 2024-03-01 10:00:01
+"""
+PIDSTAT = """\
+Linux 5.14.0-427.el9.x86_64 (db1)         08/17/2026      _x86_64_        (24 CPU)
+
+11:03:26 AM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command
+11:03:28 AM     0      4876      0.00      9.52      0.00       0  agent
+11:03:28 AM  1003     16617     97.14  56026.67      0.00      30  log writer
+11:03:28 AM  1003     16618     -1.00     -1.00     -1.00       0  hidden
+
+11:03:28 AM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command
+11:03:30 AM  1003     16617    100.00  50000.00      0.00      34  log writer
+
+Average:      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command
+Average:     1003     16617     98.57  53013.34      0.00      32  log writer
+"""
+PIDSTAT_ZH = """\
+18时58分49秒   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s  Command
+18时58分49秒     0       979      0.00      0.50      0.01  exchange
+"""
+SAR = """\
+12:00:01 AM       tps      rtps      wtps      dtps   bread/s   bwrtn/s   bdscd/s
+12:10:01 AM    338.00    238.00    100.00      0.00   2048.00   4096.00      0.00
+12:20:01 AM    162.00     62.00    100.00      0.00   1024.00   4096.00      0.00
+Average:       250.00    150.00    100.00      0.00   1536.00   4096.00      0.00
+
+12:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+12:10:01 AM       sda    338.00   1024.00   2048.00      0.00      9.09      0.30      0.90     12.00
+12:20:01 AM       sda    162.00    512.00   2048.00      0.00     15.80      0.20      1.20     10.00
+"""
+DSTAT = """\
+----total-cpu-usage---- -dsk/total- -net/total- ---paging-- ---system--
+usr sys idl wai hiq siq| read  writ| recv  send|  in   out | int   csw
+  1   1  97   1   0   0|  10k  200k|   0     0 |   0     0 | 100   200
+  2   5  43  50   0   0|1024k   50M| 120B  820B|   0     0 |4000  5300
+  2   5  33  60   0   0|2048k   40M| 120B  820B|   0     0 |4000  5300
+"""
+DSTAT_CSV = """\
+"Dstat 0.7.0 CSV output"
+"Author:","Dag Wieers <dag@wieers.com>",,,,"URL:","http://dag.wieers.com/home-made/dstat/"
+"Host:","h1",,,,"User:","root"
+
+"total cpu usage",,,,,,"dsk/total",,"net/total",,"paging",,"system",
+"usr","sys","idl","wai","hiq","siq","read","writ","recv","send","in","out","int","csw"
+20.4,1.6,74.5,3.4,0.0,0.0,707495.561,82419494.859,0.0,0.0,0.0,0.0,17998.361,18691.991
+8.8,1.1,77.0,13.1,0.0,0.0,0.0,272334848.0,54.0,818.0,0.0,0.0,1514.0,477.0
+9.2,1.9,75.0,13.9,0.0,0.0,1000.0,262334848.0,54.0,818.0,0.0,0.0,1514.0,477.0
+"""
+ZPOOL = """\
+              capacity     operations     bandwidth    total_wait     disk_wait
+pool        alloc   free   read  write   read  write   read  write   read  write
+----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----
+tank        1.47T  85.5T     21    389  2.70M  35.5M    1ms    2ms    1ms    1ms
+  sda           -      -     21    389  2.70M  35.5M    1ms    2ms    1ms    1ms
+----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----
+tank        1.47T  85.5T  1.50K    410   135M  40.0M    6ms      -    4ms      -
+  sda           -      -  1.50K    410   135M  40.0M    6ms  500us    4ms  400us
+----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----
+"""
+FREEBSD = """\
+                        extended device statistics
+device       r/s     w/s     kr/s     kw/s  ms/r  ms/w  ms/o  ms/t qlen  %b
+ada0          20      30   1280.0   2560.0     5     9     0     7    1  40
+"""
+ILLUMOS = """\
+                    extended device statistics
+    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %w  %b device
+   20.0   30.0 1280.0 2560.0  0.0  0.5    0.0    9.9   0  40 c0t0d0
+"""
+FILEBENCH = """\
+11.164: Per-Operation Breakdown
+closefile1           13804ops       46ops/s   0.0mb/s      0.0ms/op [0.00ms -  0.38ms]
+readfile1            13804ops       46ops/s   5.5mb/s    347.6ms/op [8.74ms - 5261.88ms]
+11.164: IO Summary: 27608 ops 92.019 ops/s 46/0 rd/wr   5.5mb/s   173.8ms/op
+"""
+VDBENCH = """\
+12:00:00.000 Starting RD=run1; I/O rate: 5000; elapsed=4; For loops: threads=8
+Jun 05, 2018  interval        i/o   MB/sec   bytes   read     resp     read    write     read    write     resp  queue
+12:00:01.050         1    4000.00    31.25    8192  50.00    2.000    1.500    2.500   10.000   20.000    0.900    8.0
+12:00:03.060   avg_2-3    5100.00    39.84    8192  50.00    1.550    1.050    2.050   10.000   20.000    0.900    8.0\
+   5.0   3.0
+12:00:04.000 Starting RD=run1; I/O rate: 5000; elapsed=4; For loops: threads=16
+12:00:07.060   avg_2-3    6100.00    47.66    8192  50.00    2.550   20.000    0.900   5.0   3.0
+"""
+VDBENCH_FILES = (
+    "12:00:02.050      avg_2-2  110.0  1.900   5.0 3.00  50.0   55.0  1.400   55.0  2.400  0.43  0.43   0.86    8192"
+    + "   0.0  0.000" * 6
+    + "\n"
+)
+RBD = """\
+bench  type write io_size 4096 io_threads 16 bytes 1073741824 pattern random
+  SEC       OPS   OPS/SEC   BYTES/SEC
+    1      2512   2530.53   9.9 MiB/s
+elapsed: 70   ops: 262144   ops/sec: 3744.91   bytes/sec: 15 MiB/s
+"""
+OSD_PERF = "osd  commit_latency(ms)  apply_latency(ms)\n  2                 154                154\n"
+SPDK = """\
+Device Information                     :       IOPS      MiB/s    Average        min        max
+PCIE (0000:5e:00.0) NSID 1 from core  0:  500000.00    1953.13     255.50      20.10    2500.10
+========================================================
+Total                                  :  500000.00    1953.13     255.50      20.10    2500.10
+"""
+WARP = """\
+Operation: PUT. Concurrency: 20
+* Average: 334.00 MiB/s, 85.50 obj/s
+
+Requests considered: 9000:
+ * Avg: 123ms, 50%: 101ms, 90%: 202ms, 99%: 1.244s, Fastest: 900µs, Slowest: 2.3s
+"""
+PVEPERF = "CPU BOGOMIPS:      57600.00\nBUFFERED READS:    512.50 MB/sec\nFSYNCS/SECOND:     1234.56\n"
+BENCH_SH = """\
+ I/O Speed(1st run)    : 12.4 MB/s
+ I/O Speed(2nd run)    : 1.1 GB/s
+ Average I/O speed     : 556.2 MB/s
+"""
+DBENCH = """\
+= Dbench Summary =
+Random Read/Write IOPS: 75.7k/59.7k. BW: 523MiB/s / 500MiB/s
+Average Latency (usec) Read/Write: 183.07/76.91
+Sequential Read/Write: 536MiB/s / 512MiB/s
+"""
+KBENCH = """\
+FIO Benchmark Summary
+For: test_device
+IOPS (Read/Write)
+        Random:           28,800 / 5,700
+    Sequential:          51,400 / 11,300
+  CPU Idleness:                      86%
+Bandwidth in KiB/sec (Read/Write)
+        Random:      1,034,000 / 278,600
+Latency in ns (Read/Write)
+        Random:      303,000 / 1,029,000
+"""
+ELBENCHO_CSV = '''\
+ISO date,label,path type,paths,hosts,threads,dirs,files,file size,block size,direct IO,random,random aligned,IO depth,\
+shared paths,truncate,operation,time ms [first],time ms [last],entries/s [first],entries/s [last],IOPS [first],\
+IOPS [last],MiB/s [first],MiB/s [last],IO lat us [min],IO lat us [avg],IO lat us [max],version,command
+2026-05-22T16:09,,dir,1,1,8,1,4,268435456,1048576,1,0,,4,1,0,MKDIRS,2,5,3200,1600,,,,,,,,3.0-1,"elbencho ""-w"""
+2026-05-22T16:09,,dir,1,1,8,1,4,268435456,1048576,1,0,,4,1,0,\
+WRITE,2000,2800,11,12,3500,2900,3500,2900,16,93,1200,3.0-1,-w
+'''
+ELBENCHO_LIVE = """\
+ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%,DoneBytes,MiB/s,IOPS,Entries,Entries/s,Lat Ent us,Lat IO us,\
+Active,CPU,
+2025-12-17T11:58:08.821-0600,,READ,1001,Total,,35,49416241152,47000,94000,0,0,0,10500,128,5,
+2025-12-17T11:58:08.821-0600,,READ,1001,0,,35,49416241,47,94,0,0,0,1050,128,5,
+2025-12-17T11:58:09.821-0600,,READ,2001,Total,,73,100924391424,49000,98000,0,0,0,10500,128,5,
+"""
+ETCD = """\
+mytest: (g=0): rw=write, bs=(R) 2300B-2300B, (W) 2300B-2300B, (T) 2300B-2300B, ioengine=sync, iodepth=1
+fio-3.19
+mytest: (groupid=0, jobs=1): err= 0: pid=20: Tue Mar  2 10:00:00 2021
+  write: IOPS=500, BW=1123KiB/s (1150kB/s)(22.0MiB/20058msec); 0 zone resets
+    clat (usec): min=4, max=300, avg=20.00, stdev=9.00
+     lat (usec): min=4, max=301, avg=21.00, stdev=9.00
+  fsync/fdatasync/sync_file_range:
+    sync (usec): min=600, max=30000, avg=1970.00, stdev=900.00
+    sync percentiles (usec):
+     |  1.00th=[  700],  5.00th=[  800], 50.00th=[ 1800], 99.00th=[ 5000],
+     | 99.50th=[ 6000], 99.90th=[12000]
+     issued rwts: total=0,10029,0,0 short=10029,0,0,0 dropped=0,0,0,0
+"""
+DB_BENCH = """\
+fillseq      :       2.100 micros/op;   52.7 MB/s
+snappycomp   :    7000.000 micros/op; (snappy failure)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "workload", "metric", "expected"),
+    [
+        (VMSTAT, "vmstat", "read.rate_bytes_per_s", 1536 * KIB),
+        (VMSTAT, "vmstat", "write.rate_bytes_per_s", 46080 * KIB),
+        (VMSTAT, "vmstat", "cpu_iowait_percent", 55),
+        (VMSTAT, "vmstat", "tasks_blocked_mean", 3.5),
+        (VMSTAT_TIMES, "vmstat", "write.rate_bytes_per_s", 322.5 * KIB),
+        (VMSTAT_DATES, "vmstat", "write.rate_bytes_per_s", 128 * KIB),
+        (VMSTAT_DATES, "vmstat", "cpu_steal_percent", 0),
+        (PIDSTAT, "pidstat log writer", "write.rate_bytes_per_s", 53013.335 * KIB),
+        # It is in one of the two reports.
+        (PIDSTAT, "pidstat agent", "write.rate_bytes_per_s", 4.76 * KIB),
+        (PIDSTAT_ZH, "pidstat exchange", "write.rate_bytes_per_s", 512),
+        (SAR, "sar io", "read.iops", 150),
+        (SAR, "sar io", "write.rate_bytes_per_s", 4096 * 512),
+        (SAR, "sar sda", "write.rate_bytes_per_s", 2048 * KIB),
+        (DSTAT, "dstat total", "read.rate_bytes_per_s", 1.5 * MIB),
+        (DSTAT, "dstat total", "write.rate_bytes_per_s", 45 * MIB),
+        (DSTAT, "dstat cpu", "cpu_iowait_percent", 55),
+        (DSTAT_CSV, "dstat total", "write.rate_bytes_per_s", 267334848),
+        (DSTAT_CSV, "dstat cpu", "cpu_iowait_percent", 13.5),
+        (ZPOOL, "zpool tank", "read.iops", 1536),
+        (ZPOOL, "zpool tank", "write.rate_bytes_per_s", 40 * MIB),
+        (ZPOOL, "zpool tank", "read.latency_ns_mean", 6 * MS),
+        (ZPOOL, "zpool sda", "write.latency_ns_mean", 500 * US),
+        (ZPOOL, "zpool sda", "write.device_service_ns_mean", 400 * US),
+        (FREEBSD, "iostat ada0", "write.latency_ns_mean", 9 * MS),
+        (FREEBSD, "iostat ada0", "write.rate_bytes_per_s", 2560 * KIB),
+        (ILLUMOS, "iostat c0t0d0", "device_service_ns_mean", 9.9 * MS),
+        (FILEBENCH, "filebench", "iops", 92.019),
+        (FILEBENCH, "filebench", "rate_bytes_per_s", 5.5 * MIB),
+        (FILEBENCH, "filebench", "readfile1/latency_ns_max", 5261.88 * MS),
+        (VDBENCH, "vdbench run1; I/O rate: 5000; elapsed=4; For loops: threads=8", "iops", 5100),
+        (VDBENCH, "vdbench run1; I/O rate: 5000; elapsed=4; For loops: threads=8", "write.latency_ns_mean", 2.05 * MS),
+        (VDBENCH, "vdbench run1; I/O rate: 5000; elapsed=4; For loops: threads=16", "latency_ns_max", 20 * MS),
+        (VDBENCH_FILES, "vdbench", "operations_per_s", 110),
+        (VDBENCH_FILES, "vdbench", "read.latency_ns_mean", 1.4 * MS),
+        (VDBENCH_FILES, "vdbench", "rate_bytes_per_s", 0.86 * MIB),
+        (
+            RBD,
+            "rbd type write io_size 4096 io_threads 16 bytes 1073741824 pattern random",
+            "rate_bytes_per_s",
+            15 * MIB,
+        ),
+        (OSD_PERF, "osd-perf 2", "commit_latency_ns", 154 * MS),
+        (SPDK, "spdk-perf", "latency_ns_mean", 255.5 * US),
+        (WARP, "warp PUT", "rate_bytes_per_s", 334 * MIB),
+        (WARP, "warp PUT", "latency_ns_p99", 1.244e9),
+        (WARP, "warp PUT", "latency_ns_min", 900 * US),
+        (WARP.replace("MiB/s", "MB/s"), "warp PUT", "operations_per_s", 85.5),
+        (PVEPERF, "pveperf", "fsyncs_per_s", 1234.56),
+        (DBENCH, "dbench-summary", "random/write.iops", 59700),
+        (DBENCH, "dbench-summary", "random/read.rate_bytes_per_s", 523 * MIB),
+        (DBENCH, "dbench-summary", "average_latency/write.latency_ns_mean", 76.91 * US),
+        (KBENCH, "kbench", "random/write.rate_bytes_per_s", 278600 * KIB),
+        (KBENCH, "kbench", "sequential/read.iops", 51400),
+        (KBENCH, "kbench", "random/read.latency_ns_mean", 303 * US),
+        (ELBENCHO_CSV, "elbencho", "mkdirs/files_per_s", 1600),
+        (ELBENCHO_CSV, "elbencho", "write/iops", 2900),
+        (ELBENCHO_CSV, "elbencho", "write/latency_ns_mean", 93 * US),
+        (ELBENCHO_LIVE, "elbencho", "read/rate_bytes_per_s", 48000 * MIB),
+        (ELBENCHO_LIVE, "elbencho", "read/iops", 96000),
+        (ETCD, "mytest", "sync.latency_ns_mean", 1.97 * MS),
+        (ETCD, "mytest", "sync.latency_ns_p99", 5 * MS),
+        (DB_BENCH, "db_bench", "fillseq/latency_ns_mean", 2.1 * US),
+    ],
+)
+def test_figures_of_what_people_post(tmp_path: Path, text: str, workload: str, metric: str, expected: float) -> None:
+    path = tmp_path / "posted.txt"
+    path.write_text(text)
+    assert value(open_run(path), "posted", workload, metric) == pytest.approx(expected, rel=1e-6)
+
+
+def first_sentence(path: Path) -> str:
+    return next(line for line in render(open_run(path), "plain").splitlines() if line.startswith("● "))
+
+
+def test_syncs_lead_the_sentence_of_a_load_and_not_that_of_a_device(tmp_path: Path) -> None:
+    path = tmp_path / "etcd.txt"
+    path.write_text(ETCD)
+    assert first_sentence(path).startswith("● sync latency mean 1.970 ms, sync latency p99 5.000 ms and rate")
+    path.write_text("Device  r/s  w/s  f/s  f_await  %util\nsda  200.00  100.00  20.00  10.00  98.00\n")
+    assert first_sentence(path).startswith("● read IOPS 200.0, write IOPS 100.0 and sync IOPS 20.00")
+
+
+def test_what_failed_or_was_not_counted_is_absent(tmp_path: Path) -> None:
+    path = tmp_path / "posted.txt"
+    for text, key, reason in (
+        (DB_BENCH, "snappycomp/latency_ns_mean", "failed"),
+        (PIDSTAT, "write.rate_bytes_per_s", "not accessible to pidstat"),
+        (FILEBENCH, "closefile1/latency_ns_mean", "below the decimals"),
+    ):
+        path.write_text(text)
+        absent = open_run(path).metrics.filter(key=key).drop_nulls("reason")
+        assert absent["value"].to_list() == [None] and reason in absent["reason"][0]
+    path.write_text(ETCD)
+    assert "sync.iops" not in open_run(path).keys
+
+
+def test_copies_of_a_script_are_rounds_without_their_mean(tmp_path: Path) -> None:
+    path = tmp_path / "bench.txt"
+    path.write_text(BENCH_SH)
+    run = open_run(path)
+    assert run.settings == ["bench"] and run.workloads == ["bench.sh"]
+    assert [value(run, "bench", "bench.sh", "write.rate_bytes_per_s", round=one) for one in (0, 1)] == [12.4e6, 1.1e9]
+
+
+def test_two_volumes_side_by_side_are_settings(tmp_path: Path) -> None:
+    path = tmp_path / "kbench.txt"
+    path.write_text(
+        "For: Local-Path vs Longhorn\nIOPS (Read/Write)\n"
+        "        Random:   36,000 / 26,000   vs   14,000 / 9,000    :   -61.11% / -65.38%\n"
+    )
+    run = open_run(path)
+    assert run.settings == ["Local-Path", "Longhorn"]
+    assert value(run, "Longhorn", "kbench", "random/write.iops") == 9000
+
+
+def test_a_packed_file_is_read_as_what_it_holds(tmp_path: Path) -> None:
+    """Also by its name: an ending of packing is none of a setting's name."""
+    plain = VMSTAT.encode()
+    windows = VMSTAT.replace("\n", "\r\n")
+    for ending, packed in (
+        ("txt", plain),
+        ("txt.gz", gzip.compress(plain)),
+        ("txt.xz", lzma.compress(plain)),
+        ("txt.bz2", bz2.compress(plain)),
+        ("txt.zst", _native.zstd(plain) + _native.zstd(b"\n")),
+        ("log", windows.encode("utf-16")),
+        ("log", windows.encode("utf-16-le")),
+        ("log", windows.encode("utf-16-be")),
+        ("log.gz", gzip.compress(windows.encode("utf-16"))),
+    ):
+        path = tmp_path / f"night-run2.{ending}"
+        path.write_bytes(packed)
+        assert value(open_run(path), "night", "vmstat", "cpu_iowait_percent") == 55, ending
+
+
+def test_a_packed_table_and_log_are_read_in_pieces(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv.gz"
+    rows = b"".join(b"a,%d,10\nb,%d,20\n" % (n, n) for n in range(9))
+    table.write_bytes(gzip.compress(b"setting,round,iops\n" + rows))
+    assert value(open_run(table), "b", "t", "iops", round=8) == 20
+    log = tmp_path / "x_bw.1.log.xz"
+    log.write_bytes(lzma.compress(b"".join(b"%d, 1024, 0, 4096, 0\n" % ms for ms in range(100))))
+    assert open_run(log).settings == ["x"]
+
+
+def test_what_unpacks_to_too_much_or_in_part_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(b"a" * 5000)[:-9])
+    with pytest.raises(InputError, match=r"x\.gz: packed with gzip, and can't be unpacked .*; was it cut off\?"):
+        open_run(path)
+    for name in ("CONTENT_BYTES_MAX", "ZSTD_BYTES_MAX"):
+        monkeypatch.setattr(content, name, 4000)
+    for packed in (gzip.compress(b"a" * 5000), _native.zstd(b"a" * 5000)):
+        path.write_bytes(packed)
+        with pytest.raises(
+            InputError, match=r"x\.gz: holds more than 0 MiB, the most that is unpacked; unpack or split it"
+        ):
+            open_run(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "expected", "stated"),
+    [
+        ("c;MB/s\na;3.500,5\nb;4.100,0\n", "MB_per_s", 3500.5, "points in numbers are taken as separators"),
+        ('c,iops\na,"1,234,567"\nb,"834,567"\n', "iops", 1234567, "commas in numbers are taken as separators"),
+        ('c,bw\na,"4,822.5"\nb,"3,222.5"\n', "bw", 4822.5, "commas in numbers are taken as separators"),
+        ("c;iops\na;1 234 567\nb;834 567\n", "iops", 1234567, "spaces in numbers"),
+        ("c;iops\na;1\u202f234\u202f567,5\nb;834\u202f567,5\n", "iops", 1234567.5, "spaces in numbers"),
+        ("c;iops\na;1'234'567\nb;834'567\n", "iops", 1234567, "' in numbers"),
+        ('c,bw\na,"12,5"\nb,"13,75"\n', "bw", 12.5, "commas in numbers are taken as decimal signs"),
+        ("c,IOPS (k)\na,12.5\nb,13\n", "iops", 12500, ""),
+        ("c,lat (µs)\na,12.5\nb,13\n", "latency_ns_mean", 12500, ""),
+        ("c,Read lat [ms]\na,12.5\nb,13\n", "read.latency_ns_mean", 12.5e6, ""),
+        ("c,lat_p99 (us)\na,12.5\nb,13\n", "latency_ns_p99", 12500, ""),
+        ("c,Max latency (ms)\na,12.5\nb,13\n", "latency_ns_max", 12.5e6, ""),
+        ("c,99.9th percentile (ms)\na,12.5\nb,13\n", "latency_ns_p999", 12.5e6, ""),
+        ("c,Runtime (ms)\na,12.5\nb,13\n", "Runtime_ns", 12.5e6, ""),
+        ("c,Throughput [MB/s]\na,12.5\nb,13\n", "Throughput [MB_per_s]", 12.5, ""),
+    ],
+)
+def test_numbers_of_every_country_and_units_in_the_header(
+    tmp_path: Path, text: str, key: str, expected: float, stated: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    run = open_run(path)
+    assert value(run, "a", "t", key) == pytest.approx(expected)
+    assert any(stated in one for one in run.problems) if stated else not run.problems
+
+
+def test_two_columns_of_one_metric_are_both_kept(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("c,lat (µs),avg lat [ms]\na,130,0.13\nb,131,0.131\n")
+    run = open_run(path)
+    assert value(run, "a", "t", "latency_ns_mean") == 130e3 and value(run, "a", "t", "avg lat [ms]") == 0.13
+
+
+def test_a_stage_and_its_operations_are_what_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "cosbench.csv"
+    path.write_text(
+        "Stage,Op-Name,Op-Type,Op-Count,Avg-ResTime,Throughput,Status\n"
+        "init,init,init,0,N/A,0,completed\nmain,read,read,600,5.5,200.5,completed\n"
+        "main,write,write,150,25.5,50.1,completed\n"
+    )
+    run = open_run(path)
+    assert run.settings == ["cosbench"]
+    assert value(run, "cosbench", "main[Op-Name=read,Op-Type=read]", "Throughput") == 200.5
+
+
+def test_files_of_two_machines_are_settings(tmp_path: Path) -> None:
+    for name, text in (("old", VMSTAT), ("new", VMSTAT_TIMES)):
+        (tmp_path / f"{name}.txt.gz").write_bytes(gzip.compress(text.encode()))
+    run = open_files([tmp_path / "old.txt.gz", tmp_path / "new.txt.gz"])
+    assert run.settings == ["old", "new"] and run.workloads == ["vmstat"]
