@@ -385,6 +385,10 @@ def test_what_unpacks_to_too_much_or_in_part_is_one_line(tmp_path: Path, monkeyp
         ("c,Max latency (ms)\na,12.5\nb,13\n", "latency_ns_max", 12.5e6, ""),
         ("c,99.9th percentile (ms)\na,12.5\nb,13\n", "latency_ns_p999", 12.5e6, ""),
         ("c,Runtime (ms)\na,12.5\nb,13\n", "Runtime_ns", 12.5e6, ""),
+        ("c,IOPS\na,905 IOPS\nb,1.2k IOPS\n", "iops", 905, ""),
+        ("c,speed\na,12.5 MiB/s\nb,1.5 GiB/s\n", "rate_bytes_per_s", 12.5 * MIB, ""),
+        ("c,p99 read lat\na,1.2ms\nb,900us\n", "read.latency_ns_p99", 1.2e6, ""),
+        ("c,n,iops\na,1,1.2k\nb,2,1.3k\n", "iops", 1200, ""),
         ("c,Throughput [MB/s]\na,12.5\nb,13\n", "Throughput [MB_per_s]", 12.5, ""),
     ],
 )
@@ -422,3 +426,98 @@ def test_files_of_two_machines_are_settings(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt.gz").write_bytes(gzip.compress(text.encode()))
     run = open_files([tmp_path / "old.txt.gz", tmp_path / "new.txt.gz"])
     assert run.settings == ["old", "new"] and run.workloads == ["vmstat"]
+
+
+IN_A_MAIL = """\
+> Throughput in MiB/s, ext4:
+>
+> Test            base     patched    diff
+> ----------------------------------------
+> seqwrite 1M     1900.5   2100.0     +10.5%
+> randwrite 4k     305.2    310.1      +1.6%
+"""
+OF_SCHEDULERS = """\
+Results (4k randread, IOPS):
+
+                 none    mq-deadline     bfq
+ jobs=1         95000          94000   81000
+ jobs=4        310000         300000  180000
+"""
+OF_METRICS = """\
+scheduler      IOPS     lat (us)
+none           120000   130
+bfq             80000   200
+"""
+CHANGED = """\
+| Test | Baseline IOPS | Patched IOPS | Delta |
+|------|--------------:|-------------:|------:|
+| randread 4k | 10.5k | 11.2k | +6.7% |
+| randwrite 4k | 38.1k | 35.0k | -8.1% |
+"""
+RATES_CHANGED = """\
+| Workload | Before (MB/s) | After (MB/s) | % change |
+|---|---|---|---|
+| seq read | 500 | 550 | 10% |
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "workload", "metric", "expected"),
+    [
+        (IN_A_MAIL, ["base", "patched"], "randwrite 4k", "rate_bytes_per_s", 310.1 * MIB),
+        (OF_SCHEDULERS, ["none", "mq-deadline", "bfq"], "jobs=4", "iops", 180000),
+        (OF_METRICS, ["none", "bfq"], "table", "latency_ns_mean", 200 * US),
+        (CHANGED, ["Baseline", "Patched"], "randwrite 4k", "iops", 35000),
+        (RATES_CHANGED, ["Before", "After"], "seq read", "rate_bytes_per_s", 550e6),
+    ],
+)
+def test_columns_are_settings_of_what_their_names_or_the_text_above_say(
+    tmp_path: Path, text: str, settings: list[str], workload: str, metric: str, expected: float
+) -> None:
+    path = tmp_path / "mail.txt"
+    path.write_text(f"Hi,\n\n{text}\nThanks\n")
+    run = open_run(path)
+    assert run.settings == settings
+    assert value(run, settings[-1], workload, metric) == pytest.approx(expected)
+    stated = [one for one in run.problems if "columns of changes are left out" in one]
+    assert bool(stated) == any(word in text for word in ("diff", "Delta", "change"))
+
+
+def test_aligned_words_without_results_are_no_table(tmp_path: Path) -> None:
+    path = tmp_path / "free.txt"
+    path.write_text(
+        "        total     used     free\nMem:    16337416  2000000  1000000\nSwap:   2097148   0   2097148\n"
+    )
+    with pytest.raises(InputError, match="unrecognised format"):
+        open_run(path)
+
+
+def test_rates_after_the_name_of_their_file_or_job(tmp_path: Path) -> None:
+    """What `grep IOPS= *.log` prints."""
+    line = "  {}: IOPS={}, BW=977MiB/s (1024MB/s)(57.2GiB/60001msec)\n"
+    path = tmp_path / "grep.txt"
+    path.write_text(
+        "".join(
+            f"{fs}.log:" + line.format(way, f"{n}0k")
+            for n, fs in ((1, "ext4"), (2, "xfs"))
+            for way in ("read", "write")
+        )
+    )
+    run = open_run(path)
+    assert run.settings == ["ext4.log", "xfs.log"]
+    assert value(run, "xfs.log", "fio", "write.iops") == 20000 and value(run, "xfs.log", "fio", "iops") == 40000
+    path.write_text("".join(f"rand{way}:" + line.format(way, "10k") for way in ("read", "write")))
+    run = open_run(path)
+    assert run.workloads == ["randread", "randwrite"] and value(run, "grep", "randread", "iops") == 10000
+
+
+def test_lines_of_io_uring_are_rounds_below_their_titles(tmp_path: Path) -> None:
+    path = tmp_path / "mail.txt"
+    path.write_text(
+        "> Before:\n> IOPS=4.50M, BW=2.20GiB/s, IOS/call=32/31\n> IOPS=4.52M, BW=2.21GiB/s, IOS/call=32/31\n"
+        "> After:\n> IOPS=480K, BW=234MiB/s, IOS/call=32/31\n"
+    )
+    run = open_run(path)
+    assert run.settings == ["Before", "After"]
+    assert value(run, "Before", "t-io_uring", "iops", round=1) == 4.52e6
+    assert value(run, "After", "t-io_uring", "iops") == 480e3

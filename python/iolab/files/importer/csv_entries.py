@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple
 from iolab.base.csv_table import ABSENT
 from iolab.base.errors import InputError
 from iolab.domain import parameter
+from iolab.files.importer.quantity_cell import Quantity, quantity
 from iolab.files.importer.source import Source
-from iolab.files.importer.text import QUOTED_MAX
+from iolab.files.importer.text import QUOTED_MAX, is_number
 
 PARAMETERS = parameter.AMOUNTS | {
     *(
@@ -98,6 +99,16 @@ def are_numbers(entries: Sequence[str], notation: Notation) -> bool:
     """Mostly numbers, so that what else stands in the column is a mistake."""
     present = _present(entries)
     return bool(present) and 2 * sum(number(entry, notation) is not None for entry in present) > len(present)
+
+
+def unit_of_all(entries: Sequence[str]) -> Quantity | None:
+    """What one of the unit is that all entries are in, as `905 IOPS` and `1.2 ms` are; None if they are in several
+    kinds of units, or a comma in one may be a decimal sign."""
+    found = [quantity(entry.strip()) for entry in _present(entries)]
+    known = [one for one in found if one is not None]
+    if not known or len(known) < len(found) or len({one.metric for one in known}) > 1 or "," in "".join(entries):
+        return None
+    return None if known[0].metric is None and all(map(is_number, map(str.strip, entries))) else known[0]
 
 
 def are_whole(entries: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
@@ -19,7 +20,7 @@ from iolab.files.importer import pieces
 from iolab.files.importer.csv_layout import Layout, is_table, layout_of
 from iolab.files.importer.csv_rows import BATCHES, Group, batched, groups
 from iolab.files.importer.format import Format
-from iolab.files.importer.quantity_cell import unit_of
+from iolab.files.importer.quantity_cell import Quantity, unit_of
 from iolab.files.importer.results import Results, Row
 from iolab.files.importer.source import Source
 
@@ -55,7 +56,7 @@ def _parse(source: Source, results: Results) -> None:
 
 def _add(found: Sequence[Group], layout: Layout, source: Source, results: Results) -> None:
     table = results.table(1)
-    names = _meanings(layout.metrics)
+    names = _meanings(layout)
     keys = layout.keys
     # A file that is one setting among several measured the same as the others, whatever it is called.
     unnamed = WORKLOAD if source.label or layout.setting is None else source.stem_without_round
@@ -85,12 +86,14 @@ def _by_round(found: Sequence[Group], layout: Layout) -> list[Group]:
     return sorted(found, key=order)
 
 
-def _meanings(columns: Sequence[str]) -> list[tuple[str, str, str, float]]:
+def _meanings(layout: Layout) -> list[tuple[str, str, str, float]]:
     """Phase, operation, metric of each column, and what its figures are multiplied by: units of time and thousands in
-    parentheses are applied. Of two columns that mean the same metric, the second keeps its name."""
+    parentheses are applied, as are those of the entries. Of two columns that mean the same metric, the second keeps
+    its name."""
     found: list[tuple[str, str, str, float]] = []
-    for column in columns:
-        meaning = _with_unit(column)
+    for column in layout.metrics:
+        of_entries = layout.units.get(column)
+        meaning = _with_unit(column) if of_entries is None else (*_measured(column, of_entries), 1.0)
         if meaning is None or meaning[:3] in [one[:3] for one in found]:
             meaning = (*metric_of(column), 1.0)
         found.append(meaning)
@@ -103,13 +106,18 @@ def _with_unit(column: str) -> tuple[str, str, str, float] | None:
     if found is None:
         return None
     bare, one = found
-    phase, op, plain = metric_of(bare.strip())
-    op = next((way for way in ("read", "write") if way in bare.lower()), op)
     if one.metric == "ns" and one.value < SECOND_NS:
-        return phase, op, one.metric_called(bare) or f"{plain}_ns", one.value
+        return *_measured(bare, one), one.value
     if one.metric == "iops" or (one.metric is None and one.value > 1 and re.search(r"\biops\b", bare, re.IGNORECASE)):
-        return phase, op, "iops", one.value
+        return *_measured(bare, replace(one, metric="iops")), one.value
     return None
+
+
+def _measured(name: str, one: Quantity) -> tuple[str, str, str]:
+    """Phase, operation and metric of a column that is called so, and has such quantities."""
+    phase, op, plain = metric_of(name.strip())
+    op = next((way for way in ("read", "write") if way in name.lower()), op)
+    return phase, op, one.metric_called(name) or (f"{plain}_ns" if one.metric == "ns" else plain)
 
 
 def metric_of(column: str) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from iolab.base.errors import InputError
 from iolab.base.plain_text import counted
 from iolab.files.importer import csv_entries
+from iolab.files.importer.quantity_cell import Quantity
 from iolab.files.importer.source import Source
 from iolab.files.importer.text import QUOTED_MAX, is_number
 
@@ -59,6 +60,8 @@ class Layout:
     workload: str | None = None
     round: str | None = None
     metrics: list[str] = field(default_factory=list)
+    units: dict[str, Quantity] = field(default_factory=dict)
+    """Columns whose entries have their units: what kind of quantity they are."""
     left_out: list[str] = field(default_factory=list)
 
     @property
@@ -99,6 +102,16 @@ def layout_of(source: Source) -> Layout:
         )
     others = [name for name in text if name not in special and not name.startswith(UNNAMED)]
     kinds = {name: csv_entries.kind_of(name, values[name]) for name in others}
+    layout.units = {
+        name: unit
+        for name in others
+        if not csv_entries.is_parameter(name)
+        and (unit := csv_entries.unit_of_all(values[name])) is not None
+        # `4k` and `64k`, again and again, may be sizes.
+        and (unit.metric is not None or kinds[name] == "numbers with units")
+    }
+    others = [name for name in others if name not in layout.units]
+    numeric = [name for name in names if name in are_numbers or name in layout.units]
     if layout.setting is None:
         operations = {name for name in others if csv_entries.are_operations(values[name])}
         kinds |= dict.fromkeys(operations, "names")

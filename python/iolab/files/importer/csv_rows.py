@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from iolab import _native
+from iolab.base.csv_table import ABSENT
 from iolab.base.errors import InputError
 from iolab.files.importer import pieces
 from iolab.files.importer.csv_entries import number
 from iolab.files.importer.csv_layout import Layout
+from iolab.files.importer.quantity_cell import quantity
 from iolab.files.importer.text import QUOTED_MAX
 
 ROUNDS_MAX = 20_000
@@ -43,7 +45,7 @@ def groups(path: Path, layout: Layout, end: int) -> list[Group]:
 
     InputError for the first line that has more or fewer fields than the header, or text where numbers belong.
     """
-    if layout.notation.grouping or (layout.round is None and not batched(layout)):
+    if layout.units or layout.notation.grouping or (layout.round is None and not batched(layout)):
         return list(_read_by_row(path, layout, end))
     try:
         return _read_in_pieces(path, layout, end)
@@ -125,7 +127,10 @@ def _numbered_rows(lines: Iterable[str], layout: Layout, first_line: int) -> Ite
                     where=f"{layout.name}:{line}",
                     remedy="a field that holds the separator has to be in quotes",
                 )
-            numbers = [number(fields[place], layout.notation) for _, place in places]
+            numbers = [
+                _with_unit(fields[place]) if name in layout.units else number(fields[place], layout.notation)
+                for name, place in places
+            ]
             if None in numbers:
                 name, place = places[numbers.index(None)]
                 raise InputError(
@@ -136,3 +141,11 @@ def _numbered_rows(lines: Iterable[str], layout: Layout, first_line: int) -> Ite
             yield fields, [value for value in numbers if value is not None]
     except csv.Error as error:
         raise InputError(f"not a table: {error}", where=f"{layout.name}:{line}") from None
+
+
+def _with_unit(entry: str) -> float | None:
+    """The number of an entry with its unit; NaN if it is missing, None if it is neither."""
+    if entry.strip().lower() in ABSENT:
+        return float("nan")
+    found = quantity(entry.strip())
+    return found.value if found is not None else None

@@ -25,7 +25,7 @@ EACH_BYTES_MAX = 2.0**60
 UNITS = {
     unit: scale
     for units in (
-        {"": 1.0, "k": 1e3, "M": 1e6},
+        {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6},
         {"ns": 1.0, "us": US, "ms": MS, "s": 1e9, "min": 60e9},
         {"B": 1.0, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 2.0**40, "kB": KB, "MB": MB, "GB": GB},
     )

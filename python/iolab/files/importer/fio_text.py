@@ -50,8 +50,13 @@ _OLD_RATES = re.compile(
     r"(?: iops=\s*+(?P<iops>\d[\d.,]{0,20}?[kMG]?)\s*+,)? runt=\s*+(?P<ms>\d{1,15}+)\s?msec"
 )
 _ALONE = re.compile(_WAY.pattern.replace("(?=.*(?:IOPS=|bw=|BW=))", "") + _RATES.pattern)
-_NAMELESS = "fio: (groupid=0, jobs=1): err= 0"
-"""The line above a job, if a text has its rates alone."""
+_LABELLED = re.compile(r"\s*+(?P<label>[^\s:=][^:=]{0,80}+):\s*+(?P<rates>(?:read|write|trim|mixed)\s*+:.*)")
+"""`grep IOPS= *.log`: the name of what the rates are of, before them."""
+_LABELLED_ALONE = re.compile(_LABELLED.pattern.partition("(?P<rates>")[0] + _ALONE.pattern)
+_NAMELESS = ": (groupid=0, jobs=1): err= 0"
+"""The line above a job, after its name, if a text has its rates alone."""
+_OF_TEST = re.compile(r"read|write|seq|rand|trim", re.IGNORECASE)
+"""What a label has that names a job, and no setting."""
 _FIGURE = r"\s*+(?P<{}>[\d.]++[kKMG]?)\s*+"
 _LATENCY = re.compile(
     r"\s*+(?P<what>clat|lat|sync)\s*+\((?P<unit>[num]?sec)\)\s*+: "
@@ -195,6 +200,8 @@ class _Reader:
         """What stood above the job."""
         self.is_nameless = False
         """Whether the job's first lines are not in the text."""
+        self.label = ""
+        """What stood before the last rates on their line."""
         self.failure = ""
         """What a job ended with, of those without figures."""
 
@@ -202,10 +209,18 @@ class _Reader:
         prefix = None if DETAILS.match(line.text) else _HOST.match(line.text)
         host = prefix["host"] if prefix else None
         text = line.text[prefix.end() :] if prefix else line.text
+        if (labelled := _LABELLED.match(text)) and _ALONE.match(labelled["rates"]):
+            text = labelled["rates"]
+            if labelled["label"] != self.label:
+                self.label = labelled["label"]
+                self.finish_job()
+                self.runs.close(None)
+                if not _OF_TEST.search(self.label):
+                    self.heading.read(f"{self.label}:")
         if found := _JOB.match(text) or self._of_nameless(text):
             self.finish_job()
             self.job, self.line, self.title = _Job(found, host), line.number, self.heading.take()
-            self.is_nameless = found.string == _NAMELESS and self.job.read(text)
+            self.is_nameless = found.string.endswith(_NAMELESS) and self.job.read(text)
         elif found := _BANNER.match(text):
             self.finish_job()
             self.runs.close(self.heading.take())
@@ -226,7 +241,8 @@ class _Reader:
         if found is None or (self.job is not None and not self.is_nameless):
             return None
         goes_on = self.job is not None and found["way"] not in self.job.raw and not self.heading.is_given
-        return None if goes_on else _JOB.match(_NAMELESS)
+        name = self.label if _OF_TEST.search(self.label) else "fio"
+        return None if goes_on else _JOB.match(name.replace("(", "[") + _NAMELESS)
 
     def finish_job(self) -> None:
         job, self.job = self.job, None
@@ -274,7 +290,9 @@ def _parse(source: Source, results: Results) -> None:
 FORMAT = Format(
     name="fio-text",
     help="fio's output for people, and its terse lines of versions 2 to 5; each of several runs is a setting",
-    recognises=lambda source: any(map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED, _ALONE))),
+    recognises=lambda source: any(
+        map(source.has_line, (_CLIENT_JOB, fio_terse.LINE, _FAILED, _ALONE, _LABELLED_ALONE))
+    ),
     parse=_parse,
     words=("groupid=", "err=", "IOPS=", "BW=", "clat (usec)", "Run status group"),
 )

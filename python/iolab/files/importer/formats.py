@@ -8,6 +8,7 @@ from pathlib import Path
 
 from iolab.base.errors import InputError, unknown
 from iolab.files.importer.affinity import FORMAT as AFFINITY
+from iolab.files.importer.aligned import FORMAT as ALIGNED
 from iolab.files.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.files.importer.crystaldiskmark import FORMAT as CRYSTALDISKMARK
 from iolab.files.importer.csv_file import FORMAT as CSV_FILE
@@ -95,6 +96,7 @@ FORMATS: dict[str, Format] = {
         CRYSTALDISKMARK,
         LKP,
         MARKDOWN,
+        ALIGNED,
         CSV_FILE,
     )
 }
@@ -124,12 +126,17 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
     searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
     tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
-    if whole or any(one is not MARKDOWN for one in tables):
-        return tables or [CSV_FILE]
+    if len(tables) > 1 and ALIGNED in tables:
+        # What stands beside the tables of tools and of Markdown is made of them.
+        tables.remove(ALIGNED)
+    if whole:
+        return [one for one in tables if one is not ALIGNED] or [CSV_FILE]
+    if any(one not in (MARKDOWN, ALIGNED) for one in tables):
+        return tables
     for unread in UNREAD:
         if any(unread.line.search(line) for line in source.text_lines[:UNREAD_LINES]):
             raise InputError(f"looks like {unread.name}, which is not read", where=source.name, remedy=unread.remedy)
-    if tables:
+    if tables and not (ALIGNED in tables and CSV_FILE.resembles(source)):
         return tables
     if shape := shape_of(source.text_lines):
         raise InputError(f"unrecognised format: {shape.what}", where=source.name, remedy=shape.remedy)

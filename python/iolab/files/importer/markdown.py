@@ -11,6 +11,7 @@ import re
 from itertools import pairwise
 
 from iolab.base.plain_text import counted
+from iolab.files.importer.columns import settings_of, without_changes
 from iolab.files.importer.csv_file import metric_of
 from iolab.files.importer.csv_layout import ROUND, SETTING, WORKLOAD
 from iolab.files.importer.format import Format
@@ -64,12 +65,12 @@ def _parse(source: Source, results: Results) -> None:
         is_rule = _is_rule(line.text) and (not rows or table is None or bool(_RULE.match(line.text)))
         if is_rule and len(before) > 1:
             if table is not None and len(rows) > 1:
-                _add(table, header, rows[:-1], source, results)
+                add(table, header, rows[:-1], source, results)
             header, rows, table = before, [], results.table(line.number)
         elif table is not None and len(cells) == len(header):
             if rows and cells[0] == header[0] and cells != header:
                 # A header among the rows, as of YABS' second half.
-                _add(table, header, rows, source, results)
+                add(table, header, rows, source, results)
                 header, rows = cells, []
                 continue
             if not any(map(_is_filled, cells)):
@@ -77,7 +78,7 @@ def _parse(source: Source, results: Results) -> None:
             rows.append([without_spread(cell) for cell in cells])
         else:
             if table is not None:
-                _add(table, header, rows, source, results)
+                add(table, header, rows, source, results)
                 if len(cells) > 1:
                     results.problem(
                         f"{counted(len(cells), 'cell')}, and the header has {len(header)}: left out", line.number
@@ -85,11 +86,18 @@ def _parse(source: Source, results: Results) -> None:
             table = None
         before = cells
     if table is not None:
-        _add(table, header, rows, source, results)
+        add(table, header, rows, source, results)
 
 
-def _add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
-    if _columns_are_settings(header, rows):
+def add(table: Table, header: list[str], rows: list[list[str]], source: Source, results: Results) -> None:
+    """Adds a table of text: names of columns, and cells below them."""
+    whole = len(header)
+    header, rows = without_changes(header, rows)
+    if len(header) < whole:
+        results.problem("columns of changes are left out: they are computed anew", table.line)
+    if split := settings_of(header):
+        _add_settings(table, *split, rows, source)
+    elif _columns_are_settings(header, rows):
         _add_columns(table, header, rows, source)
     else:
         left_out = _add_rows(table, header, rows, source)
@@ -97,6 +105,23 @@ def _add(table: Table, header: list[str], rows: list[list[str]], source: Source,
             results.problem(
                 f"{counted(len(left_out), 'cell')} without a single figure, such as {left_out[0]}: left out", table.line
             )
+
+
+def _add_settings(table: Table, names: list[str], metric: str, rows: list[list[str]], source: Source) -> None:
+    """Columns that are settings of one metric; a row is a workload."""
+    bare = without_unit(metric)
+    _, op, plain = metric_of(bare.strip() or metric)
+    op = next((way for way in ("read", "write") if way in metric.lower()), op)
+    for row in rows:
+        for name, cell in zip(names, row[1:], strict=True):
+            for found in quantities_below(cell, metric) or (None,):
+                called = (
+                    None if found is None else found.metric_called(metric) or (f"{plain}_ns" if found.metric else None)
+                )
+                if called is None and "iops" in metric.lower():
+                    called = "iops"
+                made = table.row(name, row[0] or source.stem_without_round)
+                made.add(called or plain, None if found is None else found.value, op=op, absent="empty in the table")
 
 
 def _columns_are_settings(header: list[str], rows: list[list[str]]) -> bool:

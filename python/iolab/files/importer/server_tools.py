@@ -226,6 +226,23 @@ BENCH_SH = figures_format(
     ],
 )
 
+IO_URING = figures_format(
+    "t-io_uring",
+    "fio's t/io_uring: a line is a round",
+    recognised_by=r"(?:[\w=, ]{0,80}?, )?IOPS=[\d.]++[kKM]?, BW=[\d.]++[KMG]iB/s, IOS/call=",
+    words=("IOPS=", "BW=", "IOS/call="),
+    titled=True,
+    rules=[
+        rule(
+            rf"(?:[\w=, ]{{0,80}}?, )?IOPS={_figure('iops')}(?P<iops_unit>[kKM]?), "
+            rf"BW={_figure('rate')}(?P<rate_unit>[KMG]iB)/s, IOS/call=",
+            begins=True,
+            iops=of("iops"),
+            rate=of("rate_bytes_per_s"),
+        ),
+    ],
+)
+
 _THOUSANDS = r"[\d.]{1,12}+k?"
 
 
@@ -261,4 +278,4 @@ DBENCH_SUMMARY = figures_format(
     ],
 )
 
-FORMATS = (FILEBENCH, VDBENCH, RBD, OSD_PERF, SPDK_PERF, WARP, PVEPERF, BENCH_SH, DBENCH_SUMMARY)
+FORMATS = (IO_URING, FILEBENCH, VDBENCH, RBD, OSD_PERF, SPDK_PERF, WARP, PVEPERF, BENCH_SH, DBENCH_SUMMARY)

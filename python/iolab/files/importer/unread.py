@@ -89,7 +89,6 @@ UNREAD = tuple(
         ("iotop's report", r"\bDISK READ\s+DISK WRITE\b", "run pidstat -d in its place"),
         ("zpool iostat's histograms or queues", r"\b(?:total_wait|syncq_read|sync_queue)\b", "run zpool iostat -lv"),
         ("ezFio's table", r"^-+\s*Sustained Multi-Threaded|^ezFio test parameters", "give the CSV file that it writes"),
-        ("a table of t/io_uring", r"\bIOS/call=", INTO_CSV),
         ("iperf's report", r"^\[ *(?:ID|SUM)\] Interval\s+Transfer", INTO_CSV),
     )
 )

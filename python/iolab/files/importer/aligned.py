@@ -1,0 +1,90 @@
+"""Tables that are made with spaces, as in mails: a line of names above lines that begin with a name and go on with
+figures alone. What is measured stands in the names, or in the text just above."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from iolab.files.importer.columns import OF_RESULT, unit_in
+from iolab.files.importer.format import Format
+from iolab.files.importer.markdown import add
+from iolab.files.importer.quantity_cell import quantities, without_spread
+from iolab.files.importer.results import Results
+from iolab.files.importer.source import Line, Source
+from iolab.files.importer.text import ABSENT
+
+CONTEXT_LINES = 3
+ROWS_MIN = 2
+COLUMNS_MIN = 2
+_GAP = re.compile(r"\s{2,}+|\t+")
+_RULE = re.compile(r"[-=+\s]+$")
+
+
+@dataclass
+class _Found:
+    """A table, while it is read."""
+
+    line: int
+    header: list[str]
+    context: str
+    rows: list[list[str]] = field(default_factory=list)
+
+
+def _cells(text: str) -> list[str]:
+    return [cell for cell in _GAP.split(text.strip()) if cell]
+
+
+def _figures(cells: list[str]) -> bool:
+    return all(cell.lower() in ABSENT or quantities(without_spread(cell)) for cell in cells)
+
+
+def _tables(lines: Iterator[Line]) -> Iterator[_Found]:
+    above: list[str] = []
+    found: _Found | None = None
+    for line in lines:
+        text = line.text.strip()
+        cells = _cells(text)
+        if text and _RULE.fullmatch(text):
+            continue
+        if found is not None and len(cells) == len(found.header) and not _figures(cells[:1]) and _figures(cells[1:]):
+            found.rows.append([cells[0], *map(without_spread, cells[1:])])
+            continue
+        if found is not None and len(found.rows) >= ROWS_MIN:
+            yield found
+        names = cells if line.text[:1].strip() else ["", *cells]
+        context = " ".join(above[-CONTEXT_LINES:])
+        is_header = len(cells) >= COLUMNS_MIN and not any(quantities(cell) for cell in cells)
+        found = _Found(line.number, names, context) if is_header else None
+        if text:
+            above.append(text)
+    if found is not None and len(found.rows) >= ROWS_MIN:
+        yield found
+
+
+def _of_results(found: _Found) -> bool:
+    return bool(any(map(OF_RESULT.search, found.header)) or OF_RESULT.search(found.context))
+
+
+def _parse(source: Source, results: Results) -> None:
+    for found in filter(_of_results, _tables(source.lines(results.problem))):
+        header = found.header
+        if not any(map(OF_RESULT.search, header)):
+            unit = unit_in(found.context)
+            header = [header[0], *(f"{name} {unit}".strip() for name in header[1:])]
+        add(results.table(found.line), header, found.rows, source, results)
+
+
+def _recognises(source: Source) -> bool:
+    numbered = (Line(number, text) for number, text in enumerate(source.text_lines, 1))
+    return any(map(_of_results, _tables(numbered)))
+
+
+FORMAT = Format(
+    name="aligned",
+    help="tables made with spaces in a text: names above figures, with what they are in a name or just above",
+    recognises=_recognises,
+    parse=_parse,
+    words=("IOPS", "MB/s", "baseline", "patched"),
+)

@@ -1,0 +1,62 @@
+"""What the columns of a table in a text are: settings of one metric, and changes between them that were computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from iolab.files.importer.quantity_cell import LATENCY, quantity
+
+OF_RESULT = re.compile(
+    r"\biops\b|bandwidth|\bbw\b|throughput|\b[kmg]i?b(?:ytes)?/s|\blatency\b|\bc?lat\b|\bp9\d|\b(?:ops|req|tx|obj)/s",
+    re.IGNORECASE,
+)
+"""A metric of I/O, or its unit."""
+_UNIT = re.compile(r"\(?\[?\b(?P<unit>[kMG]?i?B/s|[kM]?IOPS|[mnuµ]s(?:ec)?)\b\)?\]?")
+_CHANGE = re.compile(
+    r"\W*(?:delta|Δ|change|diff(?:erence)?|gain|improve\w*|regress\w*|speed-?up|ratio|vs\.?|percent)\b.*"
+    r"|.*[ (](?:diff|delta|change|%)\)?\W*|%.*|Δ.*",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[^\s()\[\]]+")
+
+
+def without_changes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table less its columns of changes, if two columns of figures or more are left beside them."""
+    kept = [place for place, name in enumerate(header) if not place or not _CHANGE.fullmatch(name)]
+    if len(kept) < 3:
+        kept = list(range(len(header)))
+    return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def settings_of(header: Sequence[str]) -> tuple[list[str], str] | None:
+    """Columns that are called by a setting and by the metric of all: `Base IOPS`, `Patched IOPS` -> the settings, and
+    `IOPS`. None if any has another metric, or no name of its own."""
+    words = [_WORD.findall(name) for name in header[1:]]
+    if len(words) < 2:
+        return None
+    shared = [word for word in words[0] if all(word in other for other in words)]
+    metric = " ".join(shared)
+    names = [" ".join(word for word in one if word not in shared) for one in words]
+    is_metric = OF_RESULT.search(metric) or LATENCY.search(metric)
+    if not is_metric or not all(names) or len(set(names)) < len(names):
+        return None
+    # `read IOPS` beside `write IOPS`, `p50 lat` beside `p99 lat` are of one setting.
+    return None if any(_says_what(name) for name in names) else (names, metric)
+
+
+def _says_what(name: str) -> bool:
+    return bool(
+        re.search(
+            r"\b(?:read|write|rand\w*|seq\w*|p\d\d|avg|mean|max|min|median|std\w*|total|r|w|\d+(?:th|%))\b"
+            r"|^\d+ ?[kmg]i?b?$",
+            name,
+            re.IGNORECASE,
+        )
+    )
+
+
+def unit_in(text: str) -> str:
+    """The unit that a text states of its figures, as a header has it: `(IOPS)`; empty without one."""
+    found = _UNIT.search(text)
+    return f"({found['unit']})" if found and quantity(f"1 {found['unit']}") else ""
